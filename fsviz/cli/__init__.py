@@ -24,7 +24,7 @@ from fsviz.workspace import plain_json
 GROUPS = (
     *("app", "datasets", "user_images", "features", "tasks", "task_profile", "evaluation"),
     *("support_sets", "confusion", "search_comparison", "prediction", "contexts", "similarity", "splits", "training"),
-    *("causes", "compare_datasets", "report"),
+    *("causes", "compare_datasets", "sweep", "report"),
     *("exports", "runs", "workspace", "completion"),
 )
 
@@ -39,7 +39,7 @@ class Told(NamedTuple):
 TOLD: dict[str, Told] = {}  # by study, filled as commands are added
 
 
-def told_by(study: str) -> Told | None:
+def formatter_for(study: str) -> Told | None:
     """How runs of a study are told; None where no command makes such runs."""
     return TOLD.get(study)
 
@@ -66,7 +66,7 @@ def add_command(
         TOLD[study] = Told(result_of, show)
     parser = commands.add_parser(name, help=help, description=help)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-    parser.set_defaults(run=run, show=show)
+    parser.set_defaults(do=run, show=show)
     return parser
 
 
@@ -75,7 +75,7 @@ def progress(message: str, end: str = "\n") -> None:
     print(message, end=end, file=sys.stderr, flush=True)
 
 
-def tell(done: int, total: int, message: str) -> None:
+def report_progress(done: int, total: int, message: str) -> None:
     """How far a run is, a line each time."""
     progress(f"{message} ({done:,} of {total:,})")
 
@@ -116,7 +116,7 @@ def _called() -> str:
     return "fsviz" if os.path.basename(sys.argv[0]) in ("fsviz", "fsviz.exe") else "python -m fsviz"
 
 
-def what_can_be_done(parser: argparse.ArgumentParser) -> str:
+def welcome_text(parser: argparse.ArgumentParser) -> str:
     """A first page for whoever gives no command."""
     listed = parser.format_help().partition("COMMAND\n")[2].partition("\n\n")[0]
     first = {
@@ -134,9 +134,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         parser = build_parser()
         if not (sys.argv[1:] if argv is None else argv):
-            return _print(what_can_be_done(parser))
+            return _print(welcome_text(parser))
         args = parser.parse_args(argv)
-        result = args.run(args)
+        result = args.do(args)
         return _print(json.dumps(plain_json(result), default=str, allow_nan=False) if args.json else args.show(result))
     except FsvizError as error:
         print(f"fsviz: {error}", file=sys.stderr)

@@ -70,12 +70,12 @@ def list_datasets(args: argparse.Namespace) -> dict[str, Any]:
 
     if args.action == "rename":
         if not args.name or not args.title:
-            raise BadInput("Renaming needs a dataset and its new title: 'python -m fsviz datasets rename NAME TITLE'.")
+            raise BadInput("Renaming needs a dataset and its new title: 'fsviz datasets rename NAME TITLE'.")
         saved.rename_dataset(args.name, args.title)
         return {"renamed": args.name, "title": datasets.title(args.name)}
     if args.action == "remove":
         if not args.name:
-            raise BadInput("Say which dataset to remove: 'python -m fsviz datasets remove NAME'.")
+            raise BadInput("Say which dataset to remove: 'fsviz datasets remove NAME'.")
         saved.remove_dataset(args.name)
         return {"removed": args.name}
     listed = []
@@ -183,7 +183,7 @@ def find_senses(args: argparse.Namespace) -> dict[str, Any]:
             raise BadInput(f"Give either a name or --dataset. Got {args.name!r} and {args.dataset!r}.")
         return _senses_of(args)
     if not args.name or args.out or args.correct:
-        raise BadInput("Say what to look up: 'python -m fsviz senses NAME', or 'senses --dataset DATASET'.")
+        raise BadInput("Say what to look up: 'fsviz senses NAME', or 'senses --dataset DATASET'.")
     return {
         "name": args.name,
         "senses": [
@@ -233,11 +233,11 @@ def _senses_of(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_senses(result: dict[str, Any]) -> str:
     if "classes" in result:
-        from fsviz.datasets.preview import many
+        from fsviz.datasets.preview import pluralize
 
         rows = [{**row, "path": " > ".join(row["path"][-3:])} for row in result["classes"]]
         lines = [to_text(SENSES, rows)]
-        lines += [f"{many(result['changed'], 'meaning')} changed."] if result["changed"] is not None else []
+        lines += [f"{pluralize(result['changed'], 'meaning')} changed."] if result["changed"] is not None else []
         return "\n".join([*lines, *([f"written to {result['out']}"] if result["out"] else [])])
     if not result["senses"]:
         return f"WordNet does not know {result['name']!r}. Try a more general word, or an id such as n02084071 (dog)."

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from fsviz.cli import add_command, engine, progress, sampler_flags, tell
+from fsviz.cli import add_command, engine, progress, report_progress, sampler_flags
 from fsviz.errors import BadInput
 from fsviz.features import backbones
 from fsviz.tables import Column, Table, to_text
@@ -115,7 +115,7 @@ def run_extract(args: argparse.Namespace) -> dict[str, Any]:
         if args.again:
             raise BadInput("--again and --engine do not go together. Remove the features first: 'features remove'.")
         spec = {"study": "extraction", "dataset": dataset.name, "backbone": args.backbone, **how}
-        result = extraction_of(jobs.run_here(spec, tell, engine=on))
+        result = extraction_of(jobs.run_in_foreground(spec, report_progress, engine=on))
     else:
         result = extract_now(dataset, args.backbone, **how, again=args.again, progress=_Told())
     if result["warning"]:
@@ -164,23 +164,23 @@ def show_extract(result: dict[str, Any]) -> str:
 def run_features(args: argparse.Namespace) -> dict[str, Any]:
     if args.action == "import":
         if not args.name or not args.file:
-            raise BadInput("An import needs a dataset name and a file: 'python -m fsviz features import NAME FILE'.")
+            raise BadInput("An import needs a dataset name and a file: 'fsviz features import NAME FILE'.")
         return run_import(args)
     if args.action == "rename":
         from fsviz.features import store
 
         if not args.name or not args.file or not args.new:
-            raise BadInput("Renaming needs three names: 'python -m fsviz features rename DATASET BACKBONE NEW'.")
+            raise BadInput("Renaming needs three names: 'fsviz features rename DATASET BACKBONE NEW'.")
         new = store.rename_features(args.name, args.file, args.new)
         return {"renamed": new, "dataset": args.name, "backbone": args.file}
     if args.action == "remove":
         from fsviz.features import store
 
         if not args.name or not args.file:
-            raise BadInput("Removing needs a dataset and a backbone: 'python -m fsviz features remove NAME BACKBONE'.")
+            raise BadInput("Removing needs a dataset and a backbone: 'fsviz features remove NAME BACKBONE'.")
         return {"removed": store.remove_features(args.name, args.file), "dataset": args.name, "backbone": args.file}
     if args.name or args.file:
-        raise BadInput("'features' lists what there is; to import, write 'python -m fsviz features import NAME FILE'.")
+        raise BadInput("'features' lists what there is; to import, write 'fsviz features import NAME FILE'.")
     from fsviz import features
 
     return {"features": features.list_features()}
@@ -230,7 +230,7 @@ def show_import(result: dict[str, Any]) -> str:
     if result["guesses"]:
         known = sum(bool(guess["synset"]) for guess in result["guesses"])
         lines.append(
-            f"{known:,} of {result['n_classes']:,} class names were found in WordNet: 'python -m fsviz senses "
+            f"{known:,} of {result['n_classes']:,} class names were found in WordNet: 'fsviz senses "
             f"--dataset {result['dataset']}' lists what they are taken to mean, and --correct FILE changes it."
         )
     return "\n".join(line for line in lines if line)
@@ -245,10 +245,10 @@ def run_map(args: argparse.Namespace) -> dict[str, Any]:
     found = maps.find(dataset, backbone, maps.BETTER if args.better else maps.FAST)
     if found is None and args.better:
         spec = {"study": "feature_map", "dataset": dataset.name, "backbone": backbone}
-        jobs.run_here(spec, tell, engine=engine.chosen(args))
+        jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
         found = maps.find(dataset, backbone, maps.BETTER)
     if found is None:
-        found = study.fast_map({"dataset": dataset.name, "backbone": backbone}, tell)
+        found = study.fast_map({"dataset": dataset.name, "backbone": backbone}, report_progress)
     if args.out:
         study.write_csv(dataset, found, args.out)
     return {**study.facts(found), "neighbours": maps.NEIGHBOURS, "measured_on": found.measured, "out": args.out}

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fsviz.cli import add_command, engine, evaluation, summary_of, told_by
+from fsviz.cli import add_command, engine, evaluation, formatter_for, summary_of
 from fsviz.errors import BadInput
 from fsviz.settings import RawSettings
 from fsviz.tables import to_text
@@ -35,10 +35,10 @@ def run_runs(args: argparse.Namespace) -> dict[str, Any]:
         jobs.set_workers(args.workers)
     if args.action == "list":
         if args.ids:
-            raise BadInput(f"'runs list' takes no id. 'python -m fsviz runs show {args.ids[0]}' shows one run.")
+            raise BadInput(f"'runs list' takes no id. 'fsviz runs show {args.ids[0]}' shows one run.")
         return {"runs": [listed(run) for run in jobs.list_runs()], "workers": jobs.n_workers()}
     if not args.ids:
-        raise BadInput(f"'runs {args.action}' needs the ID of a run. 'python -m fsviz runs' lists them.")
+        raise BadInput(f"'runs {args.action}' needs the ID of a run. 'fsviz runs' lists them.")
     ids = list(dict.fromkeys(args.ids))
     for run_id in ids:
         jobs.status(run_id)  # a wrong id is named before anything is done
@@ -61,7 +61,7 @@ def _act(args: argparse.Namespace, run_id: str) -> dict[str, Any]:
         run = jobs.resume(run_id, on) if args.background else jobs.resume_here(run_id, evaluation.bar(), on)
     else:
         run = jobs.status(run_id)
-    told = told_by(run.study) if run.study == "evaluate" or run.state == "finished" else None
+    told = formatter_for(run.study) if run.study == "evaluate" or run.state == "finished" else None
     found = told.result(run) if told else summary_of(run)
     spec = {"spec": dict(run.spec), "message": run.message, "error": run.error}
     return {**listed(run), **found, **spec, "seconds": round(run.seconds, 3)}
@@ -126,7 +126,7 @@ def _in_short(accuracies: Mapping[str, float]) -> str:
 def show_runs(result: dict[str, Any]) -> str:
     if "runs" in result:
         if not result["runs"]:
-            return "There are no runs yet. 'python -m fsviz evaluate demo' makes one."
+            return "There are no runs yet. 'fsviz evaluate demo' makes one."
         from fsviz.reports.tables import RUNS
 
         rows = [
@@ -149,7 +149,7 @@ def show_runs(result: dict[str, Any]) -> str:
         lines.append(result["error"])
     if result["study"] != "evaluate":
         lines.append(f"Run {result['run']}: {result['state']}")
-    study = told_by(result["study"])
+    study = formatter_for(result["study"])
     if study and (result["study"] == "evaluate" or result["state"] == "finished"):
         lines.append(study.show(result))
     return "\n".join(lines)

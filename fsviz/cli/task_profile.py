@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fsviz.cli import add_command, sampler_flags, tell
+from fsviz.cli import add_command, report_progress, sampler_flags
 from fsviz.tables import to_text
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def opened(name: str, backbone: str = "") -> tuple[TaskProfile, ValuesAmongTasks
             )
     passport = study.open_task(found, task.position, backbone, study.newest_of_each(of_runs))
     here = [one.method for one in passport.answers if not one.source]
-    among = study.values_among_tasks(found, passport.backbone, methods=here, progress=tell)
+    among = study.values_among_tasks(found, passport.backbone, methods=here, progress=report_progress)
     sets = None
     with suppress(FsvizError):  # no features, or no image to choose from
         sets = study.support_sets_of(passport)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any, cast
 
-from fsviz.cli import add_command, engine, progress, sampler_flags, tell
+from fsviz.cli import add_command, engine, progress, report_progress, sampler_flags
 from fsviz.settings import add_flags, from_args
 from fsviz.studies import training as study
 from fsviz.tables import to_text
@@ -60,9 +60,9 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
     sampler_flags.say_fit(study.fit(dataset, spec))
     if args.background:
         run_id = jobs.submit(spec, engine.chosen(args))
-        progress(f"Run {run_id} is queued; 'python -m fsviz runs show {run_id}' says how far it is.")
+        progress(f"Run {run_id} is queued; 'fsviz runs show {run_id}' says how far it is.")
         return {"run": run_id, "state": jobs.status(run_id).state}
-    run = jobs.run_here(spec, tell, lambda run: progress(f"Run {run.id}"), engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, lambda run: progress(f"Run {run.id}"), engine.chosen(args))
     return {"run": run.id, "seconds": run.seconds, **jobs.results(run.id)}
 
 
@@ -78,8 +78,7 @@ def show_train(result: dict[str, Any]) -> str:
         to_text(study.ACCURACIES, [dict(row) for row in found["results"]]),
         "",
         f"{found['results'][0]['n_tasks']:,} test tasks of {n['test']} classes; guessing gives {found['chance']:.0f}%.",
-        f"The backbone is {found['backbone']}: python -m fsviz extract {found['dataset']} --backbone "
-        f"{found['backbone']}",
+        f"The backbone is {found['backbone']}: fsviz extract {found['dataset']} --backbone {found['backbone']}",
     ]
     if found["skipped"]:
         lines.append(f"{len(found['skipped'])} images could not be read: {found['skipped'][0]['reason']}")

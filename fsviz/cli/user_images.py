@@ -122,15 +122,15 @@ def add_images(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_added(result: dict[str, Any]) -> str:
-    from fsviz.datasets.preview import many
+    from fsviz.datasets.preview import pluralize
 
     splits = ", ".join(
-        f"{s} {many(c['n_classes'], 'class', 'classes')} / {many(c['n_images'], 'image')}"
+        f"{s} {pluralize(c['n_classes'], 'class', 'classes')} / {pluralize(c['n_images'], 'image')}"
         for s, c in result["splits"].items()
     )
     lines = [
-        f"Added {result['name']}: {many(result['n_classes'], 'class', 'classes')}, "
-        f"{many(result['n_images'], 'image')} ({splits}).",
+        f"Added {result['name']}: {pluralize(result['n_classes'], 'class', 'classes')}, "
+        f"{pluralize(result['n_images'], 'image')} ({splits}).",
         f"Images stay in {result['root']}.",
     ]
     for problem in result["problems"]:
@@ -143,18 +143,20 @@ def show_added(result: dict[str, Any]) -> str:
             for guess in sorted(result["guesses"], key=lambda guess: not guess["doubt"])
         ]
         kept = result.get("kept")
-        told = f"; {many(kept, 'meaning')} that you chose before {'stays' if kept == 1 else 'stay'}" if kept else ""
+        told = (
+            f"; {pluralize(kept, 'meaning')} that you chose before {'stays' if kept == 1 else 'stay'}" if kept else ""
+        )
         lines += ["", f"What the classes mean{told}:"]
         lines += [to_text(SENSES.without("by"), rows[:40])]
         if len(rows) > 40:
             lines.append(f"... and {len(rows) - 40:,} more (--json lists all)")
         lines.append(
-            f"To correct it: 'python -m fsviz senses --dataset {result['name']} --out senses.csv', edit, then "
+            f"To correct it: 'fsviz senses --dataset {result['name']} --out senses.csv', edit, then "
             "--correct senses.csv."
         )
     elif result.get("taxonomy") == "folders":
         lines += ["", "The folders above the classes are the taxonomy (--taxonomy wordnet goes by the names instead)."]
-    lines += ["", f"Next: python -m fsviz extract {result['name']} --backbone {DEFAULT}"]
+    lines += ["", f"Next: fsviz extract {result['name']} --backbone {DEFAULT}"]
     return "\n".join(lines)
 
 

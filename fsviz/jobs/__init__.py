@@ -55,7 +55,9 @@ def submit(spec: RawSettings, engine: Engine | None = None) -> str:
     return run.id
 
 
-def run_here(spec: RawSettings, progress: Progress | None = None, started=None, engine: Engine | None = None) -> Run:
+def run_in_foreground(
+    spec: RawSettings, progress: Progress | None = None, started=None, engine: Engine | None = None
+) -> Run:
     """Records a run and carries it out, in this process unless another engine is chosen; `started(run)` is told its id
     first."""
     engine = _engine_for(spec, engine or Engine())
@@ -75,7 +77,7 @@ def resume(run_id: str, engine: Engine | None = None) -> Run:
     run = store.get(run_id)
     if run.state != store.QUEUED and _goes_on(run):
         if reason := studies.of(run.spec).requires_local(run.spec):
-            raise BadInput(f"{reason}: 'python -m fsviz runs resume {run_id}'.")
+            raise BadInput(f"{reason}: 'fsviz runs resume {run_id}'.")
         with store.held(run_id) as path:
             _go_on(path, store.QUEUED, "waiting for a worker", _engine_for(run.spec, engine or engine_of(run)))
     local.start()
@@ -134,7 +136,7 @@ def find(spec: RawSettings) -> Run | None:
     study = studies.of(spec)
     wanted = {name: value for name, value in study.check(spec).items() if name not in study.ignored}
     wanted |= {"study": spec["study"], "version": study.version}
-    return next((run for run in list_runs(spec["study"]) if asks_the_same(wanted, run.spec)), None)
+    return next((run for run in list_runs(spec["study"]) if has_same_spec(wanted, run.spec)), None)
 
 
 def result(run_id: str) -> Any:
@@ -145,7 +147,7 @@ def result(run_id: str) -> Any:
     return studies.of(run.spec).collect(spec(run_id), chunks(run_id))
 
 
-def asks_the_same(spec: RawSettings, recorded: RawSettings) -> bool:
+def has_same_spec(spec: RawSettings, recorded: RawSettings) -> bool:
     """Whether a run's spec has all these settings with these values."""
     return all(name in recorded and recorded[name] == value for name, value in spec.items())
 
@@ -158,7 +160,7 @@ def results(run_id: str) -> Any:
     if run.summary is None:
         raise Missing(
             f"Run {run_id} is {run.state} and has no results yet. "
-            + ("Wait for its first chunk." if run.active else f"Go on with 'python -m fsviz runs resume {run_id}'.")
+            + ("Wait for its first chunk." if run.active else f"Go on with 'fsviz runs resume {run_id}'.")
         )
     return dict(run.summary)
 

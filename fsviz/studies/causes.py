@@ -29,7 +29,7 @@ from fsviz.errors import BadInput, UnknownName
 from fsviz.evaluation import Correlation, Explained, Share
 from fsviz.methods import METHOD_NAMES, METHODS
 from fsviz.numerics import finite, mean_and_ci95
-from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
+from fsviz.records import PAD, Dataset, Features, HeadlineNumber, Predictions, Tasks, Testbed
 from fsviz.settings import RawSettings, Schema, Setting, Value, to_args
 from fsviz.studies import evaluate
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
@@ -310,6 +310,22 @@ def summary(found: MeasuredTasks) -> CausesSummary:
             "sentence": headline(found, method, by_stage["labelled"]),
         }
     return plain_json(told)
+
+
+def headline_numbers(found: MeasuredTasks) -> list[HeadlineNumber]:
+    """Per method its mean accuracy, and how much of its variance the measures explain once the support is labelled."""
+    numbers = []
+    for method in found.accuracy:
+        mean, half = mean_accuracy(found, method)
+        numbers.append(HeadlineNumber.around(f"accuracy_{method}", f"Accuracy, {method}", 100 * mean, 100 * half))
+        try:
+            total = explained(found, method, "labelled").whole
+        except BadInput:  # too few tasks for a regression
+            continue
+        share, low, high = (finite(100 * end) for end in (total.value, total.low, total.high))
+        title = f"Variance explained, {method}"
+        numbers.append(HeadlineNumber(f"explained_{method}", title, share, low, high, ci_unit=total.over))
+    return numbers
 
 
 def _mean(values: np.ndarray) -> MethodCauses:
@@ -603,9 +619,7 @@ def command(spec: CausesSpec) -> str:
         ).arguments
         flags = to_args({name: value for name, value in said.items() if name != "backbone"}, draw.SETTINGS)
     methods = ["--methods", ",".join(spec["methods"])] if spec["methods"] != METHODS_EXPLAINED.default else []
-    return shlex.join(
-        ["python", "-m", "fsviz", "causes", dataset.name, "--backbone", spec["backbone"], *flags, *methods]
-    )
+    return shlex.join(["fsviz", "causes", dataset.name, "--backbone", spec["backbone"], *flags, *methods])
 
 
 def fit(dataset: Dataset, backbone: str, given: RawSettings) -> fitting.Fit:
@@ -647,6 +661,7 @@ STUDY = Study(
     work=work,
     shorten=shorten,
     partial=partial,
+    headline=headline_numbers,
     ignored=("most",),
     threads=2,
 )

@@ -25,7 +25,8 @@ from fsviz.difficulty.class_confusion import PairCommunities
 from fsviz.errors import BadInput, Missing
 from fsviz.evaluation.intervals import Correlation, Estimate
 from fsviz.features.backbones import title_of
-from fsviz.records import ClassGraph, Dataset, Features, Progress, Tasks
+from fsviz.records import Dataset, Features, HeadlineNumber, Progress, Tasks
+from fsviz.records.graphs import ClassGraph
 from fsviz.settings import RawSettings, Schema, Setting, Settings, to_args
 from fsviz.studies import chunk_data
 from fsviz.studies import evaluate as evaluation_study
@@ -436,7 +437,7 @@ def command(spec: Settings, more: Sequence[str] = ()) -> str:
     """The command that gives the same graph, with more words such as `versus_words`."""
     known = {**SETTINGS, "likeness": SIMILARITY}
     said = {n: spec[n] for n, s in known.items() if spec.get(n, s.default) != s.default}
-    return shlex.join(["python", "-m", "fsviz", "confusion", spec["dataset"], *to_args(said, known), *more])
+    return shlex.join(["fsviz", "confusion", spec["dataset"], *to_args(said, known), *more])
 
 
 def describe_versus(first: ClassGraph, second: ClassGraph) -> list[str]:
@@ -472,6 +473,12 @@ def pair_table(unit: str, high: float | None = None) -> Table:
     return Table("Pairs of classes", number, Column("a", "Class"), Column("b", "Other class"))
 
 
+def headline(graph: ClassGraph) -> list[HeadlineNumber]:
+    """The mean over pairs of classes."""
+    estimate = mean(graph)
+    return [HeadlineNumber.around("mean", "Mean class overlap", estimate.mean, estimate.ci95, "bits", "classes")]
+
+
 STUDY = Study(
     name="confusion",
     title="confusion of classes",
@@ -484,6 +491,7 @@ STUDY = Study(
     collect=collect,
     summarise=summary,
     finish=finish,
+    headline=headline,
     work=work,
     n_bytes=n_bytes,
 )

@@ -25,7 +25,7 @@ from fsviz.difficulty.search_options import SearchOptions
 from fsviz.errors import BadInput
 from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
-from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
+from fsviz.records import PAD, Dataset, Features, HeadlineNumber, Predictions, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import RawSettings, Schema, Setting, Settings, Value, name_parts, to_args
 from fsviz.studies import chunk_data
@@ -448,6 +448,23 @@ def summary(found: SupportSets) -> Summary:
     }
 
 
+def headline(found: SupportSets) -> list[HeadlineNumber]:
+    """What hard supports cost, and the accuracy with every set."""
+    numbers = summary(found)
+    cost = HeadlineNumber.around("drop", "Hard supports cost", numbers["drop"], numbers["drop_ci95"], "points")
+    sets = [
+        HeadlineNumber.around(
+            f"accuracy_{name}", f"Accuracy, {name} supports", numbers["accuracy"][name], numbers["ci95"][name]
+        )
+        for name in SETS
+    ]
+    return [cost, *sets]
+
+
+def sweeps(spec: Spec) -> dict[str, Sequence[Value]]:
+    return {STEP.name: STEP_SIZES}
+
+
 def failed_search(spec: RawSettings, accuracy: Mapping[str, float]) -> str:
     """A sentence if sets are on the wrong side of random ones, with what to do; "" otherwise.
 
@@ -585,7 +602,7 @@ def command(spec: Settings, name: str = "hard", more: Sequence[str] = ()) -> str
     searched = {name: value for name, value in _search_of(spec).items() if value != SEARCH_SETTINGS[name].default}
     tasks = _recipe(spec).arguments | {"backbone": spec["backbone"]}
     flags = to_args(tasks, draw.SETTINGS) + to_args(searched, SEARCH_SETTINGS)
-    return shlex.join(["python", "-m", "fsviz", name, spec["dataset"], *flags, *more])
+    return shlex.join(["fsviz", name, spec["dataset"], *flags, *more])
 
 
 def _recipe(spec: Settings) -> draw.Recipe:
@@ -654,6 +671,8 @@ STUDY = Study(
     collect=collect,
     summarise=summary,
     finish=finish,
+    headline=headline,
+    sweeps=sweeps,
     work=work,
     shorten=shorten,
     n_bytes=n_bytes,

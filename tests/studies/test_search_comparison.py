@@ -58,7 +58,7 @@ def test_every_search_has_both_ends_and_what_the_study_of_it_finds(shifted) -> N
 
 def test_the_comparison_runs_as_a_job_with_the_same_accuracies(shifted) -> None:
     spec = {"study": "search_comparison", **SPEC, "searches": ["greedy", "fastdiffsel"]}
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     assert run.n_chunks == 1 + 2 + 2 * 3  # random, FastDiffSel at both ends, greedy five tasks at a time
     here = jobs.compute(spec | {"searches": ["fastdiffsel", "greedy"]})
     assert [row["accuracy"] for row in jobs.results(run.id)["rows"]] == [row["accuracy"] for row in here["rows"]]
@@ -99,7 +99,7 @@ def test_studies_that_write_numbers_alone_know_how_much_and_ask_for_room(small_d
         {"study": "stress_test", "dataset": "shifted", "sources": ["first"], "backbones": ["first"], "n_tasks": 12},
     )
     for spec, module in zip(specs, (search_comparison, stress_test), strict=True):
-        run = jobs.run_here(spec)
+        run = jobs.run_in_foreground(spec)
         chunks = jobs.folder(run.id) / "chunks"
         written = sum(path.stat().st_size for path in chunks.iterdir())
         assert written <= module.n_bytes({**run.spec, "folder": str(chunks.parent)}) <= 4 * written
@@ -255,13 +255,13 @@ def test_fewer_queries_where_images_are_few_and_a_sentence_where_there_are_none(
 
 def test_commands_ask_the_same_of_the_same_tasks(shifted) -> None:
     spec = search_comparison.check({**SPEC, "n_sweeps": 2, "loss": "plain"})
-    args = build_parser().parse_args(shlex.split(support_sets.command(spec, "searches"))[3:])
+    args = build_parser().parse_args(shlex.split(support_sets.command(spec, "searches"))[1:])
     said = {s.name: getattr(args, s.name) for s in args.settings if getattr(args, s.name) is not None}
     assert said == {"n_sweeps": 2, "loss": "plain"} and args.n_tasks == 12
     spec = support_sets.check({**SPEC, "search": "refined"})
     own = {"filtered": ["--n-random", "500"], "restricted": ["--attribute", "a b", "--value", "c"], "steps": []}
     for name, more in own.items():
         asked = {**spec, "search": "fastdiffsel"} if name == "steps" else spec
-        args = build_parser().parse_args(shlex.split(support_sets.command(asked, name, more))[3:])
+        args = build_parser().parse_args(shlex.split(support_sets.command(asked, name, more))[1:])
         assert args.command == name and args.dataset == "shifted"
     assert build_parser().parse_args(["filtered", "demo", "--n-random", "500"]).n_random == 500

@@ -15,7 +15,6 @@ from fsviz.records import SIDES
 from fsviz.studies import prediction, search_comparison, stress_test, support_sets
 from fsviz.studies.prediction import measured
 from fsviz.text import escape_plotly
-from fsviz.ui.parts import drilldown
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import open_link
 
@@ -40,11 +39,6 @@ def carried(page, key: str) -> list:
         if chart.proto.id.endswith(f"-{key}"):
             return [trace["customdata"] for trace in json.loads(chart.proto.spec)["data"] if "customdata" in trace]
     raise AssertionError(f"no figure {key}")
-
-
-def test_what_a_point_carries_is_found_by_its_place() -> None:
-    assert drilldown.data({"customdata": [1, "two"]}, 1) == "two" and drilldown.data({"customdata": "one"}) == "one"
-    assert drilldown.data({}) is None and drilldown.data({"customdata": [1]}, 4) is None
 
 
 def test_splits_lead_to_classes_and_runs() -> None:
@@ -153,7 +147,7 @@ def test_tasks_of_a_class_and_a_pair_of_a_task(toy) -> None:
 def test_runs_lead_to_the_tasks_of_a_quarter_and_to_where_methods_differ(toy) -> None:
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"]}
     sampler = {"sampler": "uniform", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 20}
-    run = jobs.run_here({**spec, "methods": [{"name": "protonet"}, {"name": "ridge"}], "sampler": sampler})
+    run = jobs.run_in_foreground({**spec, "methods": [{"name": "protonet"}, {"name": "ridge"}], "sampler": sampler})
     lines = run_comparison.method_runs(run.id, jobs.spec(run.id), jobs.chunks(run.id), run.summary)
     ranks = run_comparison.ranks(lines)
     name, line = next(iter(run_comparison.by_name(lines).items()))

@@ -30,7 +30,7 @@ def test_the_page_answers_with_a_sentence_and_the_hardest_tenth() -> None:
     assert app.markdown[0].value.startswith("#### No single cause explains it: for ProtoNet")  # from so few tasks
     assert "**6 of 60 tasks are chosen:** the hardest tenth" in markdown(app)
     assert "4 measures are not known of these tasks" in [e.label for e in app.expander]
-    assert "python -m fsviz causes hardness" in app.code[0].value
+    assert "fsviz causes hardness" in app.code[0].value
 
 
 def test_the_page_names_the_cause_once_there_are_tasks_enough() -> None:
@@ -52,7 +52,7 @@ def test_a_brush_in_the_link_chooses_tasks_and_a_wrong_one_is_told() -> None:
 def test_the_tasks_of_a_run_come_with_its_accuracies() -> None:
     sampler = {"sampler": "uniform", "n_tasks": 60, "n_shot": 2, "n_query": 5}
     spec = {"study": "evaluate", "dataset": "hardness", "backbones": ["alpha_net"], "methods": ["ridge"]}
-    run = jobs.run_here({**spec, "sampler": sampler})
+    run = jobs.run_in_foreground({**spec, "sampler": sampler})
     method = "Ridge regression (R2D2)"
     app = open_link(PAGE, "hardness", tasks_of=f"run:{run.id}", accuracy_of=method)
     assert link_of(app) == {"tasks_of": f"run:{run.id}", "accuracy_of": method} and not app.toast

@@ -53,7 +53,7 @@ def record(**more) -> jobs.Run:
     sampler = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 40}
     spec = {"study": "evaluate", "dataset": "toy_pages", "backbones": ["alpha_net"], "methods": ["protonet", "ridge"]}
     whole = {**spec, "sampler": sampler, "device": "cpu", **more}
-    return jobs.run_here({name: value for name, value in whole.items() if value is not None})
+    return jobs.run_in_foreground({name: value for name, value in whole.items() if value is not None})
 
 
 def texts(app: AppTest) -> str:
@@ -137,7 +137,7 @@ def test_a_run_that_was_stopped_shows_what_it_has(toy) -> None:
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Cancelled):
         for name in ("_TELL_EVERY", "_SUMMARISE_EVERY"):
             patch.setattr(sys.modules["fsviz.jobs.execute"], name, 0.0)
-        jobs.run_here({**spec, "sampler": sampler, "device": "cpu", "chunk": 10}, stop)
+        jobs.run_in_foreground({**spec, "sampler": sampler, "device": "cpu", "chunk": 10}, stop)
     (run,) = jobs.list_runs()
     assert run.state == "cancelled" and run.summary and 0 < run.n_done < run.n_chunks
     app = open_page("runs")
@@ -230,7 +230,7 @@ def test_runs_without_results_offer_a_first_one_and_what_the_dataset_lacks(toy) 
     assert "has results yet" in texts(app) and "Published numbers" in texts(app)
     assert any(button.label == "Start a first run" for button in app.button)
     app = open_page("runs", "tiered_imagenet")
-    assert "python -m fsviz add tiered_imagenet" in texts(app)
+    assert "fsviz add tiered_imagenet" in texts(app)
     assert any(button.label == "Show the demo instead" for button in app.button)
     assert "fsviz extract digits" in texts(open_page("runs", "digits"))
 
@@ -265,7 +265,7 @@ def test_a_click_on_a_curve_lists_its_tasks_and_the_link_keeps_them(toy) -> None
     assert listed[ridge].is_monotonic_increasing and len(listed) == 40
     app.button(key="forget_place").click().run()
     assert "near" not in app.query_params and "Tasks around" not in texts(app)
-    assert "python -m fsviz evaluate toy_pages" in "\n".join(code.value for code in app.code)
+    assert "fsviz evaluate toy_pages" in "\n".join(code.value for code in app.code)
     assert not app.get("json")  # recipes are words
 
 
@@ -294,7 +294,7 @@ def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
     own = html.split("</head>", 1)[1]
     assert own.count('<img src="data:image/') == 2 * 6 and caveat in own  # support and query of three and three tasks
     assert len(own) < 600_000 and "http" not in own.replace("http://www.w3.org", "")
-    assert "python -m fsviz evaluate toy_pages" in own and "{&#39;" not in own and "n_query" not in own
+    assert "fsviz evaluate toy_pages" in own and "{&#39;" not in own and "n_query" not in own
 
 
 def test_a_confused_pair_follows_its_settings_and_is_in_the_link(same_toy) -> None:
@@ -390,7 +390,7 @@ def stopped(at: int, **more) -> jobs.Run:
             patch.setattr(sys.modules["fsviz.jobs.execute"], name, 0.0)
         spec = {"study": "evaluate", "dataset": "toy_pages", "backbones": ["alpha_net"], "device": "cpu", "chunk": 10}
         spec |= {"methods": ["protonet", "ridge"], "sampler": {"sampler": "semantic", **SMALL}, **more}
-        jobs.run_here(spec, stop)
+        jobs.run_in_foreground(spec, stop)
     return jobs.list_runs()[0]
 
 

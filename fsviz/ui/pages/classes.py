@@ -5,7 +5,8 @@ Everything that is chosen is in the link: the concept that is looked into (`at`)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,19 @@ import streamlit as st
 from fsviz.analyses import semantic_sampling as study
 from fsviz.analyses.semantic_sampling import CLASS_PAIRS
 from fsviz.figures import taxonomy as figures
-from fsviz.records import PAD, ClassMap, ConceptTree, Dataset
+from fsviz.records import PAD, Dataset
+from fsviz.records.graphs import ClassMap, ConceptTree
 from fsviz.settings import Setting, to_args
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES, Dag, maps
-from fsviz.text import of_split
+from fsviz.text import split_title
 from fsviz.ui.parts import caching, controls, export, links, page_links, selections, shell
+from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.hover import answer_cells
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows, thumbnail_uri
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 GRAPH = "taxonomy_graph"
 PICKED = selections.KEY
@@ -52,8 +55,8 @@ LAYOUT = Setting(
 def show(dataset: Dataset) -> None:
     if dataset.taxonomy is None:
         for note in dataset.notes:
-            st.markdown(plain(note))
-    shell.needs(dataset, "taxonomy")
+            st.markdown(escape(note))
+    shell.require(dataset, "taxonomy")
     split = shell.pick_split(dataset)
     distance, dag, backbone = controls.pick_distance(dataset)
     asked = {"split": split, "distance": distance, "dag": dag, **({"backbone": backbone} if backbone else {})}
@@ -66,13 +69,13 @@ def show(dataset: Dataset) -> None:
     graph, tree = caching.graph(dataset, split, dag), caching.concept_tree(dataset, split, dag)
     at = _looked_into(tree, here)
     _headline(caching.class_map(dataset, split, dag, tree.ids[0], None, "radial"), distances, names, distance)
-    picture, side = shell.columns_if_wide("graph", [2, 1], gap="medium")
+    picture, side = shell.responsive_columns("graph", [2, 1], gap="medium")
     with side:
         picked = _pick_classes(names)
     with picture:
         _way_back(tree, at)
         if layout == "rings":
-            links.release("depth")
+            links.drop_from_link("depth")
             _rings(dataset, split, tree, at, picked, names)
         else:
             _graph(dataset, split, dag, layout, tree, at, picked, names)
@@ -114,7 +117,7 @@ def _headline(whole: ClassMap, distances: np.ndarray, names: list[str], distance
         close.metric(
             "Smallest distance",
             f"{pairs.min():.2f}",
-            help=f"{plain(names[a])} and {plain(names[b])}; {int((pairs < pairs.min() + 1e-9).sum()):,} pairs are as "
+            help=f"{escape(names[a])} and {escape(names[b])}; {int((pairs < pairs.min() + 1e-9).sum()):,} pairs are as "
             "close.",
         )
         typical.metric(
@@ -156,11 +159,11 @@ def _way_back(tree: ConceptTree, at: int) -> None:
     path = tree.path_to(at)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="way_back"):
         for v in path[:-1]:
-            label = f"All {tree.n_classes[0]:,} classes" if v == 0 else plain(tree.names[v])
+            label = f"All {tree.n_classes[0]:,} classes" if v == 0 else escape(tree.names[v])
             icon = "⬅️" if v == 0 else None
             st.button(label, key=f"back_{tree.ids[v]}", icon=icon, on_click=_look_into, args=(tree.ids[v],))
             st.markdown("›", width="content")
-        st.markdown(f"**{plain(tree.names[at])}** · {tree.n_classes[at]:,} classes", width="content")
+        st.markdown(f"**{escape(tree.names[at])}** · {tree.n_classes[at]:,} classes", width="content")
 
 
 def _rings(dataset: Dataset, split: str, tree: ConceptTree, at: int, picked: list[int], names: list[str]) -> None:
@@ -168,20 +171,20 @@ def _rings(dataset: Dataset, split: str, tree: ConceptTree, at: int, picked: lis
     shown = tree.part(at, levels)
     beside = _beside(dataset, split, {int(v): _classes_of(tree, int(v)) for v in shown}) if dataset.has_pixels else None
     above = int(tree.parents[at])
-    st.session_state["_drawn"] = [
+    things = [
         (tree.ids[above] if v == at and above >= 0 else "" if v == at else tree.ids[v], names[c] if c != PAD else "")
         if tree.n_nodes[v] > 1 or v == at
         else ("", names[c])
         for v, c in zip(shown.tolist(), tree.class_position[shown].tolist(), strict=True)
     ]
-    st.session_state["_drawn_from"] = 1  # a chart of a tree counts a root of its own
     _draw(
         figures.plot_concept_sunburst(tree, at, levels, picked, beside),
+        [None, *things],  # a chart of a tree counts a root of its own
         f"rings {dataset.name} {split} {tree.ids[at]}",
         f"Rings of the concepts below {tree.names[at]}",
     )
     st.caption(
-        f"{levels:,} levels below **{plain(tree.names[at])}**, in the middle; the angle of a sector is its number of "
+        f"{levels:,} levels below **{escape(tree.names[at])}**, in the middle; the angle of a sector is its number of "
         "classes, and ▸ holds more. Click a concept to look into it, the middle to go back up, and a class to add it "
         "to your task (again to take it out). Names without room show beside the pointer."
     )
@@ -225,15 +228,15 @@ def _graph(
         beside = _beside(dataset, split, held)
     known = {tree.ids[v] for v in range(len(tree.ids)) if tree.n_nodes[v] > 1}
     ids = _ids_of(graph, part, known)
-    st.session_state["_drawn"] = [
+    things = [
         ("", names[positions[c]]) if c != PAD else (node_id if v else "", "")
         for v, (c, node_id) in enumerate(zip(graph.class_position.tolist(), ids, strict=True))
     ]
-    st.session_state["_drawn_from"] = 0
     _draw(
         figures.plot_class_map(graph, revealed, beside),
+        things,
         f"{layout} {dataset.name} {split} {at_id}",
-        f"Graph of the {len(graph.shown_at)} classes of {of_split(split)} below their concepts",
+        f"Graph of the {len(graph.shown_at)} classes of {split_title(split)} below their concepts",
     )
     hidden = whole.n_nodes - len(graph.names)
     st.caption(
@@ -252,31 +255,23 @@ def _ids_of(graph: ClassMap, part: Dag, known: set[str]) -> list[str]:
     return [next((i for i in by_name.get(name, ()) if i in known), "") for name in graph.names]
 
 
-def _draw(option: dict[str, Any], key: str, alt: str) -> None:
-    """The picture, a new one for another concept: a chart keeps what was selected in it by its place."""
-    if st.session_state.get("_drawn_key") != key:
-        st.session_state["_drawn_key"] = key
-        st.session_state["_last_click"] = None
+def _draw(option: dict[str, Any], things: Sequence[tuple[str, str] | None], key: str, alt: str) -> None:
+    """The picture, a new one for another concept: a chart keeps what was selected in it by its place.
+
+    things  the concept or the class of each mark
+    """
     with st.container(key=GRAPH):
-        export.graph("Taxonomy", option, key=key, height=730, on_select=_clicked, alt=alt)
+        export.graph("Taxonomy", option, key=key, height=730, sets=Click(_take, things, repeats=True), alt=alt)
 
 
-def _clicked() -> None:
-    """A click toggles a class of the task, or looks into a concept."""
-    groups = st.session_state[st.session_state["_drawn_key"]].selection.selected
-    indices = [i for group in groups if group["data_type"] != "edge" for i in group["data_indices"]]
-    drawn, start = st.session_state.get("_drawn", []), st.session_state.get("_drawn_from", 0)
-    last = st.session_state.get("_last_click")
-    node = indices[0] if indices else last  # clicking the same node again clears the chart's own selection
-    st.session_state["_last_click"] = indices[0] if indices else None
-    if node is None or not 0 <= node - start < len(drawn):
-        return
-    concept, name = drawn[node - start]
+def _take(thing: tuple[str, str]) -> None:
+    """Looks into a concept, or toggles a class of the task."""
+    concept, name = thing
     if concept:
         _look_into(concept)
     elif name:
         picked = list(st.session_state.get(PICKED, []))
-        st.session_state[PICKED] = [n for n in picked if n != name] if name in picked else [*picked, name]
+        _pick([n for n in picked if n != name] if name in picked else [*picked, name])
 
 
 # Pictures
@@ -287,7 +282,7 @@ def _classes_of(tree: ConceptTree, v: int) -> list[int]:
     return inside[inside != PAD].tolist()
 
 
-@caching.remember(most=24)
+@caching.cache_data(most=24)
 def _images_of(dataset: Dataset, split: str) -> list[np.ndarray]:
     """The image_ids of every class of a split, in their order."""
     class_ids = dataset.image_class_ids()
@@ -351,7 +346,7 @@ def _details(
                 help=f"Share of 2,000 uniformly drawn {len(picked)}-way tasks with a smaller coarsity.",
             )
             st.markdown(
-                f"Lowest concept above all of them: **{plain(result.superordinate)}** "
+                f"Lowest concept above all of them: **{escape(result.superordinate)}** "
                 f"({result.superordinate_classes:,} of {len(names):,} classes)."
             )
             page_links.to_classes(
@@ -379,7 +374,7 @@ def _details(
                 dataset,
                 "task_distances",
                 None if images is None else [int(images[p][0]) if len(images[p]) else -1 for p in picked],
-                lambda row, column: _pick([names[picked[row]], names[picked[column]]]),
+                Click(selections.CLASSES, lambda cell: list(dict.fromkeys(names[picked[at]] for at in cell.data))),
                 len(picked),
             )
     _card(dataset, split, graph, distances, names, picked[-1])
@@ -404,13 +399,13 @@ def _open_image(dataset: Dataset, clicked: int | None) -> None:
 def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names: list[str], position: int) -> None:
     card = maps.class_card(graph, distances, position)
     with st.container(border=True):
-        st.markdown(f"**{plain(names[position])}**")
+        st.markdown(f"**{escape(names[position])}**")
         if dataset.n_images is not None:
             st.caption(f"{card.n_images:,.0f} images")
         if dataset.has_pixels:
             tiles = [Tile(int(i)) for i in _images_of(dataset, split)[position][:N_CARD]]
             _open_image(dataset, gallery(dataset, tiles, key="card_pictures", tile_px=58))
-        st.caption(" › ".join(plain(step) for step in card.path))
+        st.caption(" › ".join(escape(step) for step in card.path))
         shell.page_link(
             "images",
             "Its images" if dataset.has_pixels else "In the page Images",
@@ -427,8 +422,7 @@ def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names
                 table,
                 {"picture": pictures, "class": [names[i] for i, _ in rows], "distance": [value for _, value in rows]},
                 key=key,
-                on_select=_row_clicked(key, [[names[position], names[i]] for i, _ in rows], add=True),
-                selection_mode="single-row",
+                sets=Click(_add, [[names[position], names[i]] for i, _ in rows]),
             )
         st.caption("Click a row to compare the two.")
         near = [position, *(i for i, _ in card.nearest[: N_BUILT - 1])]
@@ -451,15 +445,8 @@ def _pictures_of(dataset: Dataset, split: str, positions: Iterable[int]) -> list
     return [thumbnail_uri(dataset, int(images[p][0]), _PX) if len(images[p]) else "" for p in positions]
 
 
-def _row_clicked(key: str, classes: list[list[str]], add: bool = False) -> Callable[[], None]:
-    """What a click on a row does: its classes become the task, or join it."""
-
-    def take() -> None:
-        rows = st.session_state[key].selection.rows
-        if rows:
-            _pick([*(st.session_state.get(PICKED, []) if add else []), *classes[rows[0]]])
-
-    return take
+def _add(names: Iterable[str]) -> None:
+    _pick([*st.session_state.get(PICKED, []), *names])
 
 
 # Every pair
@@ -488,7 +475,7 @@ def _heat_map(
     size = -(-len(order) // HEAT_MOST)
     if size > 1:
         block, shown = _averaged(block, shown, size)
-    left, right = shell.columns_if_wide("pairs", [3, 2], gap="medium")
+    left, right = shell.responsive_columns("pairs", [3, 2], gap="medium")
     with left:
         export.chart(
             "Distances of all pairs",
@@ -503,28 +490,27 @@ def _heat_map(
             dataset,
             "distance_map",
             images,
-            lambda row, column: _cell_clicked(tree, order, names, row, column, size),
+            Click(selections.CLASSES, lambda cell: list(dict.fromkeys(names[order[at]] for at in cell.data)))
+            if size == 1
+            else Click(AT, partial(_concept_above, tree, order, size)),
             len(shown),
         )
     with right:
         _closest_pairs(dataset, split, distances, order, names)
     averaged = f" Each cell averages {size} x {size} classes; a click looks into the concept above them."
     st.caption(
-        f"{len(order):,} classes below **{plain(tree.names[at])}** in the order of the taxonomy, so relatives stand "
+        f"{len(order):,} classes below **{escape(tree.names[at])}** in the order of the taxonomy, so relatives stand "
         "side by side: bright squares along the diagonal are families of classes that are close in meaning."
         + (averaged if size > 1 else " Click a cell to compare its two classes above.")
     )
 
 
-def _cell_clicked(tree: ConceptTree, order: np.ndarray, names: list[str], row: int, column: int, size: int) -> None:
-    """One pair becomes the task; a cell of many pairs leads to the lowest concept above them."""
-    if size == 1:
-        _pick([names[order[row]], names[order[column]]])
-        return
-    wanted = {int(p) for i in (row, column) for p in order[i * size : (i + 1) * size]}
+def _concept_above(tree: ConceptTree, order: np.ndarray, size: int, cell: Point) -> str:
+    """The lowest concept above all classes of a cell that averages several pairs."""
+    wanted = {int(p) for i in cell.data for p in order[i * size : (i + 1) * size]}
     paths = [set(tree.path_to(v)) for v in range(len(tree.ids)) if int(tree.class_position[v]) in wanted]
     shared = set.intersection(*paths) if paths else {0}
-    _look_into(tree.ids[max(v for v in shared if tree.n_nodes[v] > 1 or v == 0)])
+    return tree.ids[max(v for v in shared if tree.n_nodes[v] > 1 or v == 0)]
 
 
 def _closest_pairs(
@@ -544,7 +530,7 @@ def _closest_pairs(
         if dataset.has_pixels:
             rows[f"{side}_picture"] = _pictures_of(dataset, split, positions.tolist())
     key = f"pairs_{hash((dataset.name, split, tuple(order[:3].tolist()), len(order)))}"
-    export.table(CLASS_PAIRS, rows, key=key, on_select=_row_clicked(key, pairs), selection_mode="single-row")
+    export.table(CLASS_PAIRS, rows, key=key, sets=Click(selections.CLASSES, pairs))
     ties = int((values <= values[some[-1]] + 1e-9).sum())
     more = f" {ties:,} pairs are at most {values[some[-1]]:.2f} apart; {len(some)} are listed." if ties > n else ""
     st.caption(f"Click a row to compare the two above.{more}")

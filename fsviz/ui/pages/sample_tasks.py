@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import comb
@@ -21,10 +22,12 @@ from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting, Value
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw, fitting, task_ids
 from fsviz.tasks.draw import SHOTS, Recipe
+from fsviz.tasks.repeats import RepeatCounts, count_repeats
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 from fsviz.ui.parts import access, caching, controls, drilldown, export, hover, links, page_links, shell, task_list
+from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 HISTOGRAM = "coarsity_histogram"
 MOST_LISTED = 60  # tasks around a quantile
@@ -43,6 +46,7 @@ QUANTILE = Setting(
 )
 BAR = Setting("bar", "Bar", "The bar whose tasks are listed: its testbed and a coarsity in it.", "text", "")
 WITH = Setting("with", "With", "The class whose tasks are listed, and their testbed.", "text", "")
+CELL = Setting("cell", "Pair", "The two classes of the task that are looked at, by their places.", "choice", "")
 BROWSE = Setting("browse", "Testbed", "The testbed whose tasks are listed.", "choice", "chosen")
 MOST_DEALT_IMAGES = 5_000_000  # images of a testbed that are dealt while somebody waits
 MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": "application/json"}
@@ -87,7 +91,7 @@ def show(dataset: Dataset) -> None:
     split = shell.pick_split(dataset)
     if draw.check_n_classes(dataset, split) < 3:
         st.info(
-            f"Split {plain(repr(split))} of {plain(dataset.title)} has 2 classes, so all tasks would hold the same. "
+            f"Split {escape(repr(split))} of {escape(dataset.title)} has 2 classes, so all tasks would hold the same. "
             "Choose a split with more classes, or add images of other classes.",
             icon="🧩",
         )
@@ -99,13 +103,13 @@ def show(dataset: Dataset) -> None:
         _ = classes.distances  # with its own message while it works
     else:
         st.info(
-            f"**{plain(dataset.title)} has no taxonomy** and no features, so how far apart its classes are is not "
+            f"**{escape(dataset.title)} has no taxonomy** and no features, so how far apart its classes are is not "
             "known. Give your own copy a taxonomy or extract features on the page Add images.",
             icon="🧩",
         )
     _live(classes)
-    access.deny("upload")
-    if access.may("upload") and not shell.classroom():
+    access.show_denied("upload")
+    if access.can("upload") and not shell.classroom():
         _bring_testbed(dataset, split)
 
 
@@ -125,7 +129,7 @@ PAGE = Page(
 
 
 @st.fragment
-@shell.sentences()
+@shell.errors_on_page()
 def _live(classes: Classes) -> None:
     """Everything that follows the sliders: they rerun this part of the page only."""
     headline = st.container()
@@ -181,7 +185,7 @@ def _recipes(classes: Classes) -> dict[str, Recipe]:
     return recipes
 
 
-@caching.remember(most=24)
+@caching.cache_data(most=24)
 def _fit(dataset: Dataset, split: str, sampler: str) -> fitting.Fit:
     given = {"split": split, "sampler": sampler}
     return fitting.fit(dataset, given, draw.IMAGE_DEFAULTS, varied=True)
@@ -278,12 +282,13 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
         for name, bed in beds.items()
     ]
     bar = _chosen_bar(beds, bins)
-    st.session_state["_bins"] = (bins, list(beds))
+    middles = (bins.edges[:-1] + bins.edges[1:]) / 2
+    texts = [[f"{name}:{middle:g}" for middle in middles] for name in beds]
     marked = None if bar is None else (list(beds).index(bar[0]), bar[1])
     figure = figures.plot_histograms(
         bins.edges, panels, measures.title("coarsity").lower(), measures.axis("coarsity"), marked
     )
-    export.chart("Coarsity of the tasks", figure, key=HISTOGRAM, on_select=_bar_clicked, selection_mode="points")
+    export.chart("Coarsity of the tasks", figure, key=HISTOGRAM, sets=Click(BAR, partial(_entry, texts)))
     bed = beds.get("chosen", beds["uniform"])
     ways = bed.recipe.get("n_way")
     repeats = ""
@@ -296,7 +301,7 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
             f"{f' ({possible:,} exist)' if possible < 1e6 else ''}; the other tasks repeat them with other images."
         )
     dropped = None if bed.recipe["n_distinct"] == 1 else _repeats(classes.dataset, bed, classes.distances)
-    told = "" if dropped is None else f" {plain(draw.describe_repeats(dropped))}"
+    told = "" if dropped is None else f" {escape(dropped.describe())}"
     st.caption(
         f"{len(bed.tasks):,} tasks each, on the same axes; dashed: the median.{told}{repeats} "
         "Click a bar for its tasks."
@@ -304,13 +309,9 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
     return bar
 
 
-def _bar_clicked() -> None:
-    """Puts the bar that was clicked into the link, by its testbed and the middle of its bin."""
-    bins, names = st.session_state["_bins"]
-    for point in st.session_state[HISTOGRAM].selection.points:
-        panel, b = (int(drilldown.data(point, place)) for place in (0, 1))
-        if panel < len(names):
-            st.session_state[BAR.name] = f"{names[panel]}:{(bins.edges[b] + bins.edges[b + 1]) / 2:g}"
+def _entry(texts: Sequence[Sequence[str]], point: Point) -> str | None:
+    """The text of a mark that carries the number of its panel or line and its place there."""
+    return texts[point.data[0]][point.data[1]] if len(point.data) == 2 else None
 
 
 def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str, int] | None:
@@ -327,15 +328,6 @@ def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str
 
 def _forget_bar() -> None:
     st.session_state[BAR.name] = st.session_state[WITH.name] = ""
-
-
-def _class_clicked(names: list[str], beds: list[str]) -> None:
-    """Puts the class of a point of the balance into the link, with the testbed of its line."""
-    for point in st.session_state["class_balance"].selection.points:
-        line, position = (drilldown.data(point, place) for place in (0, 1))
-        if line is not None and line < len(beds) and position < len(names):
-            st.session_state[WITH.name] = f"{beds[line]}:{names[position]}"
-            st.session_state[BAR.name] = ""
 
 
 def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> None:
@@ -355,8 +347,9 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
             has_taxonomy,
         ),
         key="class_balance",
-        on_select=partial(_class_clicked, [names[i] for i in order], list(beds)),
-        selection_mode="points",
+        sets=Click(
+            WITH, partial(_entry, [[f"{bed}:{names[i]}" for i in order] for bed in beds]), also={BAR.name: BAR.default}
+        ),
     )
     more = (
         " Raising β flattens it; dropping repeated tasks undoes a little of that, and this shows the testbed as kept."
@@ -376,7 +369,7 @@ def _left_out(classes: Classes, recipes: dict[str, Recipe]) -> None:
         }.values()
     )
     if why:
-        st.caption(f"Left out: {plain(why[0])}" + (f" {len(why) - 1:,} more are left out too." if why[1:] else ""))
+        st.caption(f"Left out: {escape(why[0])}" + (f" {len(why) - 1:,} more are left out too." if why[1:] else ""))
 
 
 def _browser(
@@ -397,16 +390,16 @@ def _browser(
         found = np.flatnonzero((beds[name].tasks.class_ids == class_id).any(axis=1))
         if coarsity is not None:
             found = found[np.argsort(coarsity[found], kind="stable")]
-        left.markdown(f"**{plain(titles[name])}**: {len(found):,} tasks with {plain(wanted)}, the finest first")
+        left.markdown(f"**{escape(titles[name])}**: {len(found):,} tasks with {escape(wanted)}, the finest first")
         right.button("Back to quantiles", on_click=_forget_bar, icon="↩️")
     elif bar is not None:
         name = bar[0]
         coarsity = beds[name].tasks.measures["coarsity"]
-        bins: study.CoarsityBins = st.session_state["_bins"][0]
+        bins = study.coarsity_bins(beds)
         found = np.flatnonzero(bins.bin_of(coarsity) == bar[1])
         found = found[np.argsort(coarsity[found], kind="stable")]
         left.markdown(
-            f"**{plain(titles[name])}**: {len(found):,} tasks with a coarsity of {_number(bins.edges[bar[1]])} to "
+            f"**{escape(titles[name])}**: {len(found):,} tasks with a coarsity of {_number(bins.edges[bar[1]])} to "
             f"{_number(bins.edges[bar[1] + 1])}, the finest first"
         )
         right.button("Back to quantiles", on_click=_forget_bar, icon="↩️")
@@ -439,7 +432,7 @@ def _chosen_task(classes: Classes, bed: Testbed, task: int) -> None:
         task_list.show_task(classes.dataset, bed.tasks, task, "task_images", named=_named(classes, bed, task))
     else:
         ids = bed.tasks.class_ids[task]
-        st.markdown(", ".join(plain(n) for n in _names_of(classes, ids[ids != PAD])))
+        st.markdown(", ".join(escape(n) for n in _names_of(classes, ids[ids != PAD])))
         page_links.from_task(classes.dataset, bed.tasks, task, named=_named(classes, bed, task))
 
 
@@ -481,7 +474,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
     shown = _names_of(classes, class_ids)
     inside = distances[np.ix_(positions, positions)]
     few = len(class_ids) <= 10  # the tree of more needs the whole width
-    left, right = shell.columns_if_wide("task", [3, 2], gap="medium")
+    left, right = shell.responsive_columns("task", [3, 2], gap="medium")
     with left:
         if dataset.has_pixels and bed.tasks.has_images:
             notes = [_mean_note(inside, i) for i in range(len(shown))]
@@ -503,7 +496,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
             st.caption(
                 "Images are dealt once there is at least one support image per class."
                 if dataset.has_pixels
-                else f"{plain(dataset.title)} comes without images here; its classes are named instead."
+                else f"{escape(dataset.title)} comes without images here; its classes are named instead."
             )
             page_links.from_task(dataset, bed.tasks, task, named=_named(classes, bed, task))
         if not dataset.has_pixels and few:
@@ -517,7 +510,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
         )
         pictured = bed.tasks.has_images and dataset.has_pixels
         faces = [int(i) for i in bed.tasks.support[task, : len(class_ids), 0]] if pictured else None
-        hover.answer_cells(dataset, "task_distances", faces, _pair_clicked, len(class_ids))
+        hover.answer_cells(dataset, "task_distances", faces, Click(CELL, _pair_of), len(class_ids))
         values = inside[np.triu_indices(len(class_ids), 1)]
         st.caption(
             f"Coarsity {_number(bed.tasks.measures['coarsity'][task])} is "
@@ -533,24 +526,17 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
     if not few:
         _task_tree(graph, positions)
     pair = drilldown.chosen(
-        "cell", [f"{a}-{b}" for a in range(len(shown)) for b in range(len(shown))], f"{bed.name} {task}"
+        CELL.name, [f"{a}-{b}" for a in range(len(shown)) for b in range(len(shown))], f"{bed.name} {task}"
     )
     if pair:
         places = sorted({int(at) for at in pair.split("-")})
-        drilldown.heading(" and ".join(plain(shown[at]) for at in places), "cell")
+        drilldown.heading(" and ".join(escape(shown[at]) for at in places), CELL.name)
         drilldown.classes(dataset, [int(class_ids[at]) for at in places], "cell_classes")
 
 
-def _pair_clicked(row: int, column: int) -> None:
-    st.session_state["cell"] = f"{row}-{column}"
-
-
-def _node_clicked(of_node: list[int]) -> None:
-    """A class of the tree; concepts above them stand for nothing else."""
-    for group in st.session_state["task_tree"].selection.selected:
-        for node in group["data_indices"] if group["data_type"] != "edge" else ():
-            if node < len(of_node) and of_node[node] != PAD:
-                _pair_clicked(of_node[node], of_node[node])
+def _pair_of(cell: Point) -> str:
+    """The two classes of a cell, or of a class of the tree the class itself."""
+    return f"{cell.data[0]}-{cell.data[-1]}"
 
 
 def _task_tree(graph: Dag | None, positions: np.ndarray) -> None:
@@ -563,7 +549,7 @@ def _task_tree(graph: Dag | None, positions: np.ndarray) -> None:
         taxonomy_figures.plot_task_tree(drawn),
         key="task_tree",
         height=60 + 34 * len(positions),
-        on_select=partial(_node_clicked, [int(at) for at in drawn.class_position]),
+        sets=Click(CELL, [None if at == PAD else f"{at}-{at}" for at in drawn.class_position.tolist()]),
         alt="Tree of concepts above the classes of the task",
     )
 
@@ -578,7 +564,7 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     st.caption("A testbed is a saved, ordered list of tasks with the recipe that drew it: every method sees the same.")
     if st.session_state.get("keep") not in beds:
         st.session_state.pop("keep", None)
-    which_column, rest = shell.columns_if_wide("keep", [3, 8], vertical_alignment="bottom")
+    which_column, rest = shell.responsive_columns("keep", [3, 8], vertical_alignment="bottom")
     start = list(beds).index("chosen") if "chosen" in beds else 0
     which = which_column.selectbox("Tasks", list(beds), index=start, format_func=titles.__getitem__, key="keep")
     recipe = recipes[which]
@@ -586,17 +572,17 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     name = rest.text_input("Name", placeholder=recipe.name, key="testbed_name").strip() or recipe.name
     has_images = "n_shot" in recipe.settings or deals
     buttons = st.columns(4)
-    access.deny("save")
+    access.show_denied("save")
     words: dict[str, Any] = {"type": "primary", "icon": "💾", "width": "stretch", "key": "save_testbed"}
-    if access.may("save") and buttons[0].button("Save testbed", **words):
+    if access.can("save") and buttons[0].button("Save testbed", **words):
         try:
             testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
             saved, said = access.do("save", draw.save, testbed, number=name == recipe.name)
-            st.success(f"{plain(said)} {len(testbed.tasks):,} tasks.", icon="✅")
+            st.success(f"{escape(said)} {len(testbed.tasks):,} tasks.", icon="✅")
             if testbed.tasks.has_images and classes.dataset.has_features:
                 controls.link_to_evaluate(classes.dataset, saved, "Evaluate methods on this testbed")
         except FsvizError as error:
-            st.error(plain(shell.in_titles(error)), icon="⚠️")
+            st.error(escape(shell.with_setting_titles(error)), icon="⚠️")
     tasks = beds[which].tasks
     per_class = tasks.support.shape[2] + tasks.query.shape[2] if tasks.has_images else 0
     if not tasks.has_images:
@@ -621,7 +607,7 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
                 "json": "Paths of the support and query images of each task; needs images.",
             }[kind],
         )
-    shell.same_from_terminal(recipe.command(f"{name}.parquet"), "The same tasks from a terminal")
+    shell.command_popover(recipe.command(f"{name}.parquet"), "The same tasks from a terminal")
 
 
 def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
@@ -667,7 +653,7 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
             "CSV with the columns task, variance, labels, image_id, support; JSON with Support and Query image paths; "
             "or a Parquet file saved here. Files of Bennequin et al. hold support rows only: queries are then drawn. "
             "Labels count through the classes of split "
-            f"{plain(repr(split))}. Every row is checked."
+            f"{escape(repr(split))}. Every row is checked."
         )
         uneven = st.checkbox("Allow tasks of different shapes (ways, shots)", key="uneven")
         file = st.file_uploader("Testbed file", ["csv", "json", "parquet"], key="testbed_file")
@@ -679,37 +665,37 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
             f"{len(bed.tasks):,} tasks of {bed.tasks.n_way:,} classes, {images}: every row is in order.", icon="✅"
         )
         for note in bed.recipe.get("notes", ()):
-            st.info(plain(note), icon="🎲")
+            st.info(escape(note), icon="🎲")
         name = st.text_input("Keep it as", bed.name, key="bring_name")
         if st.button("Save in the workspace", key="save_brought", icon="💾"):
             path = access.do("save", testbeds.save_testbed, Testbed(name.strip(), bed.tasks, bed.recipe))
-            st.success(f"Saved to {plain(path)}.", icon="✅")
+            st.success(f"Saved to {escape(path)}.", icon="✅")
 
 
 def _number(value: float) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
 
 
-@caching.remember("Drawing tasks", 24)
+@caching.cache_data("Drawing tasks", 24)
 def _drawn(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
     return draw.draw(dataset, recipe, distances=_distances)
 
 
-@caching.remember("Dealing images", 6)
+@caching.cache_data("Dealing images", 6)
 def _drawn_with_images(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
     return draw.draw(dataset, recipe, distances=_distances)
 
 
-@caching.remember(most=64, hashes={Testbed: lambda bed: bed.name})
-def _repeats(dataset: Dataset, bed: Testbed, _distances: np.ndarray | None) -> draw.RepeatCounts | None:
-    return draw.count_repeats(dataset, bed, _distances)
+@caching.cache_data(most=64, hashes={Testbed: lambda bed: bed.name})
+def _repeats(dataset: Dataset, bed: Testbed, _distances: np.ndarray | None) -> RepeatCounts | None:
+    return count_repeats(dataset, bed, _distances)
 
 
 def _testbed(classes: Classes, recipe: Recipe) -> Testbed:
     return _drawn(classes.dataset, recipe, classes.distances)
 
 
-@caching.remember("Loading the samplers")
+@caching.cache_data("Loading the samplers")
 def _warm_up() -> bool:
     study.warm_up()
     return True

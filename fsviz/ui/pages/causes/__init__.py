@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -22,9 +24,10 @@ from fsviz.ui.pages.causes import settings
 from fsviz.ui.parts import controls, export, links, page_links, shell, task_list
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.clicks import Area, Click
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 from fsviz.ui.parts.task_list import TASK
 
 MOST_POINTS = 3000
@@ -41,12 +44,12 @@ def show(dataset: Dataset) -> None:
         known: Explained | None = _explained(found, method, stage)
     except BadInput as error:
         known = None
-        st.info(plain(str(error)), icon="🔍")
+        st.info(escape(str(error)), icon="🔍")
     _headline(found, method)
     if known is not None:
         why, stop, rest = study.headline(found, method, known).partition(". ")
-        st.markdown(f"#### {plain(why + stop.strip())}\n{plain(rest)}")
-    left, right = shell.columns_if_wide("causes", [11, 10], gap="large")
+        st.markdown(f"#### {escape(why + stop.strip())}\n{escape(rest)}")
+    left, right = shell.responsive_columns("causes", [11, 10], gap="large")
     with left:
         measure = _correlations(found, method)
     with right:
@@ -58,7 +61,7 @@ def show(dataset: Dataset) -> None:
     _unknown(found)
     _table(found)
     st.divider()
-    shell.same_from_terminal(study.command(spec))
+    shell.command_popover(study.command(spec))
 
 
 PAGE = Page(
@@ -112,10 +115,10 @@ def _pick_method(found: MeasuredTasks) -> str:
 
 
 def _headline(found: MeasuredTasks, method: str) -> None:
-    columns = shell.columns_if_wide("headline", 4, "pairs")
+    columns = shell.responsive_columns("headline", 4, "pairs")
     mean, ci95 = study.mean_accuracy(found, method)
     columns[0].metric(
-        f"Mean accuracy of {plain(method)}",
+        f"Mean accuracy of {escape(method)}",
         f"{100 * mean:.1f}{half_width(ci95, 1, 100)}%",
         f"{len(found):,} tasks",
         delta_color="off",
@@ -141,7 +144,7 @@ def _headline(found: MeasuredTasks, method: str) -> None:
             delta_arrow="off",
             help="The share of the differences in accuracy between tasks that a regression explains from what is "
             f"known {study.STAGES[cast(Any, stage)]}, on tasks that it has not learned from. The 95% interval is over "
-            f"{plain(share.over)}; below zero, always expecting the mean would be better.",
+            f"{escape(share.over)}; below zero, always expecting the mean would be better.",
         )
     if np.isfinite(luck):
         st.caption(
@@ -179,21 +182,15 @@ def _correlations(found: MeasuredTasks, method: str) -> str:
         "Correlation of every measure with the accuracy",
         figures.plot_correlations(rows, chosen),
         key="cause_correlations",
-        on_select=_clicked_measure,
-        selection_mode="points",
+        sets=picker,
     )
     over = cached_call(study.correlations, found, method)[best["name"]].over
     st.caption(
-        f"A point per method, with its 95% interval over {plain(over)}; click one to see its measure below. Query loss "
+        f"A point per method, with its 95% interval over {escape(over)}; click one to see its measure below. "
+        "Query loss "
         "is made of the same answers as the accuracy: it is shown, and explains nothing."
     )
     return chosen
-
-
-def _clicked_measure() -> None:
-    name = page_links.data_of("cause_correlations")
-    if name is not None:
-        st.session_state[controls.MEASURE.name] = name
 
 
 def _shares(found: MeasuredTasks, method: str) -> None:
@@ -218,22 +215,15 @@ def _shares(found: MeasuredTasks, method: str) -> None:
         "Share of the differences in accuracy that each cause explains",
         figures.plot_shares(rows, known.whole.value),
         key="cause_shares",
-        on_select=lambda: _clicked_cause(causes),
-        selection_mode="points",
+        sets=Click(controls.MEASURE, {cause: names[0] for cause, names in causes.items()}),
     )
     st.caption(
         "A bar is what would be lost without the cause, on tasks that the regression has not learned from; in colour "
         f"where it is beyond chance. Causes that say the same share the rest. Intervals are over "
-        f"{plain(known.whole.over)}. Their measures, in this order: "
-        + "; ".join(plain(", ".join(title(name) for name in names)) for names in causes.values())
+        f"{escape(known.whole.over)}. Their measures, in this order: "
+        + "; ".join(escape(", ".join(title(name) for name in names)) for names in causes.values())
         + "."
     )
-
-
-def _clicked_cause(causes: dict[Any, list[str]]) -> None:
-    cause = page_links.data_of("cause_shares")
-    if cause in causes:
-        st.session_state[controls.MEASURE.name] = causes[cause][0]
 
 
 # --- choosing tasks ----------------------------------------------------------------------------------------------
@@ -247,11 +237,11 @@ def _choose(found: MeasuredTasks, method: str, measure: str, known: Explained | 
     try:
         which = study.chosen(found, method, brush, known)
     except FsvizError as error:
-        st.warning(plain(f"{error} The hardest tenth is chosen instead."), icon="⚠️")
+        st.warning(escape(f"{error} The hardest tenth is chosen instead."), icon="⚠️")
         which = study.chosen(found, method)
     accuracy, shown = 100 * found.accuracy[method], np.arange(len(found))
     few = shown if len(found) <= MOST_POINTS else shown[:: -(-len(found) // MOST_POINTS)]
-    left, right = shell.columns_if_wide("chosen", [1, 1], gap="large")
+    left, right = shell.responsive_columns("chosen", [1, 1], gap="large")
     with left:
         export.chart(
             f"{title(measure)} and accuracy of every task",
@@ -259,7 +249,7 @@ def _choose(found: MeasuredTasks, method: str, measure: str, known: Explained | 
                 found.measures[measure][few], accuracy[few], few, which[few], axis(measure), "accuracy (%)"
             ),
             key="cause_tasks",
-            on_select=lambda: _brushed("cause_tasks", measure),
+            sets=Click(TASK, area=Area(study.BRUSH, partial(_ranges, measure, 1.0))),
             selection_mode=("box", "points"),
         )
     if known is not None:
@@ -276,7 +266,7 @@ def _choose(found: MeasuredTasks, method: str, measure: str, known: Explained | 
                     study.calibration(found, method, known),
                 ),
                 key="cause_expected",
-                on_select=lambda: _brushed("cause_expected", study.EXPECTED),
+                sets=Click(TASK, area=Area(study.BRUSH, partial(_ranges, study.EXPECTED, 0.01))),
                 selection_mode=("box", "points"),
             )
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -288,31 +278,17 @@ def _choose(found: MeasuredTasks, method: str, measure: str, known: Explained | 
     return which
 
 
-def _brushed(key: str, x_axis: str) -> None:
-    """What a box over a chart says: its ranges go into the link; a clicked point is the task to show."""
-    event: Any = st.session_state.get(key)
-    box = event.selection.get("box") if event else None
-    if box:
-        times = 0.01 if x_axis == study.EXPECTED else 1.0
-        x, y = box[0]["x"], box[0]["y"]
-        ranges = {x_axis: (times * x[0], times * x[1]), study.ACCURACY: (y[0] / 100, y[1] / 100)}
-        st.session_state["brush"] = study.brush_text(ranges)
-        return
-    task = page_links.data_of(key)
-    if isinstance(task, int):
-        st.session_state[TASK.name] = str(task)
+def _ranges(x_axis: str, times: float, x: Sequence[float], y: Sequence[float]) -> str:
+    """The ranges of a box over a chart of tasks, as the link has them; `times` makes shares of percentages."""
+    return study.brush_text({x_axis: (times * x[0], times * x[1]), study.ACCURACY: (y[0] / 100, y[1] / 100)})
 
 
-def _brushed_ranks(order: list[str]) -> None:
-    event: Any = st.session_state.get("cause_ranks")
-    box = event.selection.get("box") if event else None
-    if not box:
-        return
-    low, high = sorted(box[0]["y"])
+def _rank_ranges(order: list[str], x: Sequence[float], y: Sequence[float]) -> str | None:
+    """The ranges of a box over the strips of measures, as the link has them; None if it holds no strip."""
+    low, high = sorted(y)
     names = [name for i, name in enumerate(order) if low <= i + 0.28 and i - 0.28 <= high]
-    ends = tuple(np.clip(np.array(sorted(box[0]["x"])) / 100, 0, 1))
-    if names:
-        st.session_state["brush"] = study.brush_text({study.RANK + name: cast(Any, ends) for name in names})
+    ends = tuple(np.clip(np.array(sorted(x)) / 100, 0, 1))
+    return study.brush_text({study.RANK + name: cast(Any, ends) for name in names}) if names else None
 
 
 def _unbrushed() -> None:
@@ -324,7 +300,7 @@ def _chosen(dataset: Dataset, found: MeasuredTasks, method: str, known: Explaine
     if not which.any():
         st.info("No task lies in this box. Draw a wider one.", icon="🔍")
         return
-    left, right = shell.columns_if_wide("extremes", [1, 1], gap="large")
+    left, right = shell.responsive_columns("extremes", [1, 1], gap="large")
     with left:
         st.markdown("**In which measures do they stand out?**")
         means = study.extremes(found, which)
@@ -335,7 +311,7 @@ def _chosen(dataset: Dataset, found: MeasuredTasks, method: str, known: Explaine
             "Where the chosen tasks stand in every measure",
             figures.plot_ranks(ranks, which, means, titles),
             key="cause_ranks",
-            on_select=lambda: _brushed_ranks(order),
+            sets=Click(area=Area(study.BRUSH, partial(_rank_ranges, order))),
             selection_mode="box",
         )
         st.caption(
@@ -344,7 +320,7 @@ def _chosen(dataset: Dataset, found: MeasuredTasks, method: str, known: Explaine
             "tasks by it."
         )
         if known is not None:
-            st.markdown(plain(study.describe_selection(found, method, known, which)))
+            st.markdown(escape(study.describe_selection(found, method, known, which)))
     with right:
         _tasks(dataset, found, method, known, which)
 
@@ -389,7 +365,7 @@ def _families(found: MeasuredTasks) -> None:
     st.caption(
         "Rank correlations over the tasks, every measure turned so that higher is harder. Frames hold families, whose "
         f"measures are alike by {study.ALIKE} on average"
-        + (f": {plain('; '.join(shared))}." if shared else "; there is none here.")
+        + (f": {escape('; '.join(shared))}." if shared else "; there is none here.")
     )
 
 
@@ -397,11 +373,11 @@ def _unknown(found: MeasuredTasks) -> None:
     if found.unknown:
         with st.expander(f"{len(found.unknown)} measures are not known of these tasks"):
             for name, why in found.unknown.items():
-                st.markdown(f"**{plain(title(name))}**: {plain(why)}")
+                st.markdown(f"**{escape(title(name))}**: {escape(why)}")
 
 
 def _table(found: MeasuredTasks) -> None:
     with st.expander(
-        f"All numbers of the {len(found):,} tasks, seen by {plain(title_of(str(found.spec['backbone'])))}"
+        f"All numbers of the {len(found):,} tasks, seen by {escape(title_of(str(found.spec['backbone'])))}"
     ):
         export.table(study.task_table(found), study.as_table(found).reset_index(), height=320)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import streamlit as st
 
 from fsviz.figures import confusion as figures
-from fsviz.records import ClassGraph, Dataset
+from fsviz.records import Dataset
+from fsviz.records.graphs import ClassGraph
 from fsviz.reports import graphs
 from fsviz.studies import confusion as study
 from fsviz.text import shorten
@@ -17,10 +18,11 @@ from fsviz.ui.pages.confusion import base, compare, pair, settings
 from fsviz.ui.pages.confusion.graph import find
 from fsviz.ui.parts import controls, export, links, page_links, selections, shell
 from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.controls import BY_TYPING, pick
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 GRAPH = "class_graph"
 PICKED = selections.KEY
@@ -33,11 +35,12 @@ SECTIONS = ("Images", "Heat map", "Compare", "Base classes")
 
 def show(dataset: Dataset) -> None:
     if not study.possible_similarities(dataset):
-        shell.needs(dataset, "features")
+        shell.require(dataset, "features")
     spec = settings.pick_spec(dataset)
     if "backbone" not in spec and not dataset.has_features:
         st.info(
-            f"{plain(dataset.title)} has no features here, so its classes are compared by what they mean. To see which "
+            f"{escape(dataset.title)} has no features here, so its classes are compared by what they mean. "
+            "To see which "
             "of them a backbone mixes up, add its images or import features on the page Add images.",
             icon="🧩",
         )
@@ -62,7 +65,7 @@ def show(dataset: Dataset) -> None:
         pair.show(dataset, spec, int(graph.rows[picked[0]]), int(graph.rows[picked[1]]))
     two = base.show(dataset, spec) if section == "Base classes" else None
     if section != "Base classes":
-        links.release(base.PAIR.name)
+        links.drop_from_link(base.PAIR.name)
     _keep(*(two or (spec, graph)), None if two else found, more)
 
 
@@ -86,7 +89,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
     likeness = study.SIMILARITIES[graph.kind]
     i, j, weights = graph.edges()
     mean = study.mean(graph)
-    classes, average, most, groups = shell.columns_if_wide("headline", 4, "pairs")
+    classes, average, most, groups = shell.responsive_columns("headline", 4, "pairs")
     classes.metric(
         "Classes", f"{len(graph.rows):,}", help=f"{len(weights):,} pairs of classes, each with a number of its own."
     )
@@ -103,7 +106,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
     most.metric(
         "Most confused" if graph.kind == "confusion" else "Most alike",
         f"{weights[0]:.2f} {likeness.unit}",
-        f"{plain(shorten(a))} and {plain(shorten(b))}",
+        f"{escape(shorten(a))} and {escape(shorten(b))}",
         delta_color="off",
         delta_arrow="off",
     )
@@ -118,7 +121,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
 
 def _graph_and_side(dataset: Dataset, graph: ClassGraph, found: np.ndarray) -> tuple[int, int]:
     """The graph and what is picked in it; returns the positions of the two classes whose images are shown."""
-    left, side = shell.columns_if_wide("graph", [2.2, 1], gap="medium")
+    left, side = shell.responsive_columns("graph", [2.2, 1], gap="medium")
     n_pairs = len(graph.edges()[2])
     with side:
         usual = max(1, min(n_pairs, round(1.5 * len(graph.rows)), MOST_JOINED))
@@ -137,14 +140,14 @@ def _graph_and_side(dataset: Dataset, graph: ClassGraph, found: np.ndarray) -> t
             order = np.argsort(-np.nan_to_num(graph.weights[picked[0]], nan=-np.inf), kind="stable")[: N_BUILT - 1]
             ids = [int(graph.rows[p]) for p in (picked[0], *order) if p == picked[0] or graph.weights[picked[0], p] > 0]
             page_links.to_classes(
-                dataset, ids, f"Build a task of {plain(names[picked[0]])} and what it is confused with"
+                dataset, ids, f"Build a task of {escape(names[picked[0]])} and what it is confused with"
             )
             return picked[0], near
         both = (picked[0], picked[1]) if len(picked) == 2 else default
         if not picked:
             st.caption("Nothing is picked yet, so this is the pair at the top. Click an edge or a class in the graph.")
         _pair_card(graph, both)
-        label = f"Build a task of {plain(names[both[0]])} and {plain(names[both[1]])}"
+        label = f"Build a task of {escape(names[both[0]])} and {escape(names[both[1]])}"
         page_links.to_classes(dataset, [int(graph.rows[p]) for p in both], label)
     return both
 
@@ -170,16 +173,13 @@ def _draw(graph: ClassGraph, found: np.ndarray, n_edges: int, picked: list[int])
         graph, cached_call(study.layout, graph, words="Laying the graph out"), n_edges, found, picked
     )
     names = graph.row_names
-    st.session_state["_drawn_classes"] = (
-        [[names[position]] for position in nodes],
-        [[names[a], names[b]] for a, b in ends],
-    )
+    of_part = {"node": [[names[position]] for position in nodes], "edge": [[names[a], names[b]] for a, b in ends]}
     export.graph(
         "Graph of the classes",
         chart,
         key=GRAPH,
         height=620,
-        on_select=_clicked,
+        sets=Click(selections.CLASSES, of_part, clears=True),
         alt=f"Graph of {len(nodes)} classes, joined where they are alike",
     )
     hidden, weights = len(names) - len(nodes), graph.edges()[2]
@@ -191,18 +191,6 @@ def _draw(graph: ClassGraph, found: np.ndarray, n_edges: int, picked: list[int])
     )
 
 
-def _clicked() -> None:
-    """A click picks the class or the pair; a click on the same again lets go of it."""
-    drawn: tuple[list[Any], list[Any]] | None = st.session_state.get("_drawn_classes")
-    for group in st.session_state[GRAPH].selection.selected:
-        for index in group["data_indices"]:
-            known = drawn[group["data_type"] == "edge"] if drawn else []
-            if 0 <= index < len(known):
-                st.session_state[PICKED] = known[index]
-                return
-    st.session_state[PICKED] = []
-
-
 def _neighbours(graph: ClassGraph, position: int) -> int:
     """What a class is most alike to, as a table; returns the position of the first."""
     row = graph.weights[position]
@@ -210,7 +198,7 @@ def _neighbours(graph: ClassGraph, position: int) -> int:
     order = order[~np.isnan(row[order])]
     if not len(order):  # it met no other class in a run
         return position
-    st.markdown(f"**{plain(graph.row_names[position])}** is most alike to")
+    st.markdown(f"**{escape(graph.row_names[position])}** is most alike to")
     near = [graph.row_names[p] for p in order[:NEIGHBOURS]]
     _bars(graph, {"a": near}, row[order[:NEIGHBOURS]], [[graph.row_names[position], name] for name in near])
     st.caption(f"{min(NEIGHBOURS, len(order)):,} of {len(order):,} classes; click a row for its pair.")
@@ -222,7 +210,7 @@ def _pair_card(graph: ClassGraph, both: tuple[int, int]) -> None:
     i, j, weights = graph.edges()
     value = graph.weights[both]
     with st.container(border=True):
-        st.markdown(f"**{plain(graph.row_names[both[0]])}** and **{plain(graph.row_names[both[1]])}**")
+        st.markdown(f"**{escape(graph.row_names[both[0]])}** and **{escape(graph.row_names[both[1]])}**")
         if np.isnan(value):
             st.caption("These two have no number: they never met.")
             return
@@ -236,19 +224,6 @@ def _pair_card(graph: ClassGraph, both: tuple[int, int]) -> None:
     _bars(graph, {"a": [a for a, _ in pairs], "b": [b for _, b in pairs]}, weights[:n], pairs)
 
 
-def _clicked_row(pairs: list[list[str]]) -> None:
-    row = page_links.row_of(TABLE)
-    if row is not None and row < len(pairs):
-        st.session_state[PICKED] = pairs[row]
-
-
-def _clicked_cell() -> None:
-    pair_of = page_links.data_of(HEAT_MAP)
-    drawn: tuple[str, ...] = st.session_state.get("_mapped_classes", ())
-    if pair_of is not None:
-        st.session_state[PICKED] = [drawn[int(at)] for at in str(pair_of).split(",") if int(at) < len(drawn)]
-
-
 def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pairs: list[list[str]]) -> None:
     """A table with a bar in every row, which leads to a pair of classes."""
     high = max(float(np.nanmax(graph.weights)), 1e-9)
@@ -257,21 +232,26 @@ def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pa
         {"value": values, **names},
         height="content",
         key=TABLE,
-        on_select=partial(_clicked_row, pairs),
-        selection_mode="single-row",
+        sets=Click(selections.CLASSES, pairs),
     )
 
 
 def _heat_map(graph: ClassGraph, found: np.ndarray) -> None:
-    st.session_state["_mapped_classes"] = graph.row_names
     figure = figures.plot_similarity_map(graph, study.community_order(graph, found), found)
-    export.chart("Map of likeness", figure, key=HEAT_MAP, on_select=_clicked_cell, selection_mode="points")
+    export.chart("Map of likeness", figure, key=HEAT_MAP, sets=Click(selections.CLASSES, partial(_names_of, graph)))
     st.caption(
         f"{len(graph.rows):,} classes, community by community (lines part them), and in each the class that is most "
         "alike to its fellows first. Bright squares along the diagonal are groups that are confused among themselves; "
         "bright cells beside them join two groups."
         + (" Click a cell for the images of its two classes." if len(graph.rows) <= figures.MAX_CLICKED else "")
     )
+
+
+def _names_of(graph: ClassGraph, cell: Point) -> list[str] | None:
+    """The names of the two classes of a cell of the heat map; None for one that is no pair."""
+    places = [int(part) for part in str(cell.at(0)).split(",") if part.isascii() and part.isdecimal()]
+    names = [graph.row_names[place] for place in places if place < len(graph.row_names)]
+    return names or None
 
 
 def _keep(spec: study.ConfusionRequest, graph: ClassGraph, found: np.ndarray | None, more: list[str]) -> None:
@@ -295,4 +275,4 @@ def _keep(spec: study.ConfusionRequest, graph: ClassGraph, found: np.ndarray | N
         also = "the communities" if found is not None else "which classes are base and which novel"
         st.caption(f"All {len(graph.edges()[2]):,} pairs; GraphML has {also} too, for Gephi and its like.")
     with right:
-        shell.same_from_terminal(study.command(spec, more))
+        shell.command_popover(study.command(spec, more))

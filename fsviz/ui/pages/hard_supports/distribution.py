@@ -12,7 +12,8 @@ from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_supports import task_table
 from fsviz.ui.parts import export, links
 from fsviz.ui.parts.caching import cached_call
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.clicks import Click, Point
+from fsviz.ui.parts.shell import escape
 
 CHART = "distribution"
 BAR = Setting("accuracy_bar", "Bar", "The bar whose tasks are listed, by its set and its place.", "choice", "")
@@ -25,8 +26,7 @@ def draw(found: SupportSets, numbers: study.Summary) -> None:
         "Accuracy with hard, random and easy supports",
         figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"], chosen=bar),
         key=CHART,
-        on_select=_clicked,
-        selection_mode="points",
+        sets=Click(BAR, _bar, also={task_table.TASK.name: task_table.TASK.default, "show": "Tasks"}, toggles=(BAR,)),
     )
 
 
@@ -47,7 +47,7 @@ def correlation(found: SupportSets, before: str) -> str:
     )
     if value is None or interval is None or over is None:
         return ""
-    return f"{before}{plain(study.correlation_in_words(value, interval, over))}."
+    return f"{before}{escape(study.correlation_in_words(value, interval, over))}."
 
 
 def chosen(found: SupportSets) -> tuple[str, int] | None:
@@ -66,7 +66,7 @@ def keep(found: SupportSets) -> np.ndarray:
     edges = np.asarray(cached_call(study.summary, found)["histogram"]["edges"])
     name, place = bar
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"Tasks that reach {edges[place]:.0f} to {edges[place + 1]:.0f}% with **{plain(name)}** supports.")
+        st.markdown(f"Tasks that reach {edges[place]:.0f} to {edges[place + 1]:.0f}% with **{escape(name)}** supports.")
         st.button("Show all tasks", key="all_bars", on_click=_forget)
     return study.bin_of(found, name, edges) == place
 
@@ -75,12 +75,6 @@ def _forget() -> None:
     st.session_state[BAR.name] = ""
 
 
-def _clicked() -> None:
-    points = st.session_state[CHART].selection.points
-    picked = next((p["customdata"] for p in points if isinstance(p.get("customdata"), list | tuple)), None)
-    if picked is None:
-        return
-    value = f"{picked[0]}-{picked[1]}"
-    st.session_state[BAR.name] = "" if st.session_state.get(BAR.name) == value else value
-    st.session_state[task_table.TASK.name] = -1
-    st.session_state["show"] = "Tasks"
+def _bar(point: Point) -> str | None:
+    """The bar that a point stands on; other marks of the figure carry nothing."""
+    return f"{point.at(0)}-{point.at(1)}" if len(point.data) == 2 else None

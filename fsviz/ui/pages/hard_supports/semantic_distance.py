@@ -13,7 +13,8 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_supports import task_table, tasks
 from fsviz.ui.parts import export, links
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.clicks import Click
+from fsviz.ui.parts.shell import escape
 
 CHART = "by_coarsity"
 QUARTER = Setting("quarter", "Group", "The group of tasks by coarsity that is listed; 0 for none.", "int", 0, 0)
@@ -24,7 +25,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     table = study.coarsity_table(found)
     if table is None:
         st.info(
-            f"**{plain(dataset.title)} has no taxonomy for these tasks**, so it is not known how close in meaning "
+            f"**{escape(dataset.title)} has no taxonomy for these tasks**, so it is not known how close in meaning "
             "their classes are. Map its classes to WordNet when you add images.",
             icon="🧩",
         )
@@ -33,12 +34,11 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "Accuracy by closeness in meaning",
         figures.plot_by_coarsity(table),
         key=CHART,
-        on_select=_clicked,
-        selection_mode="points",
+        sets=Click({1: QUARTER}, also={task_table.TASK.name: task_table.TASK.default}),
     )
     st.caption(
-        f"{len(found):,} tasks in four groups by {plain(measures.axis('coarsity'))}; means with 95% intervals over "
-        f"tasks of these images. Coarsity: {plain(measures.get('coarsity').what)} Where hard supports cost about as "
+        f"{len(found):,} tasks in four groups by {escape(measures.axis('coarsity'))}; means with 95% intervals over "
+        f"tasks of these images. Coarsity: {escape(measures.get('coarsity').what)} Where hard supports cost about as "
         f"much at every distance, the two problems add up. Choose {SAMPLERS['semantic'].title} under “{SAMPLER.title}” "
         "in the sidebar for more tasks whose classes are close. Click a point to list its tasks."
     )
@@ -51,10 +51,3 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         )
         if task is not None:
             tasks.one_task(dataset, found, task, task_table.explained(found, dataset))
-
-
-def _clicked() -> None:
-    data = task_table.point_of(CHART).get("customdata")
-    if isinstance(data, list | tuple) and len(data) == 2:
-        st.session_state[QUARTER.name] = int(data[1])
-        st.session_state[task_table.TASK.name] = -1

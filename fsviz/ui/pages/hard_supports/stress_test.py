@@ -19,7 +19,7 @@ from fsviz.ui.pages.hard_supports import distribution, task_table, tasks
 from fsviz.ui.parts import access, controls, drilldown, export, run_panel
 from fsviz.ui.parts.answers import answer, recorded
 from fsviz.ui.parts.caching import cached_call
-from fsviz.ui.parts.shell import plain, sentences
+from fsviz.ui.parts.shell import errors_on_page, escape
 
 SCATTER = "loss_accuracy"
 FULL_MATRIX = "Stress test with finetuned backbones"
@@ -82,8 +82,8 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         _matrix(dataset, test, str(source))
     if len(known) == 1:
         st.caption(
-            f"Only {_backbone(known[0])} has features of {plain(dataset.title)}. For a second row extract another "
-            f"backbone, for example with {code(f'python -m fsviz extract {dataset.name} --backbone conv64f')}."
+            f"Only {_backbone(known[0])} has features of {escape(dataset.title)}. For a second row extract another "
+            f"backbone, for example with {code(f'fsviz extract {dataset.name} --backbone conv64f')}."
         )
     with st.expander("Does the query loss tell how hard a task is?"):
         sets = {name: found.loss(name) for name in study.SETS}
@@ -92,8 +92,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             "Query loss against accuracy",
             figures.plot_loss_accuracy(sets, accuracies),
             key=SCATTER,
-            on_select=_clicked,
-            selection_mode="points",
+            sets=task_table.TASK,
         )
         st.caption(
             "The search raises the query loss, not the error itself. Each point is a task: click one to see it below."
@@ -103,13 +102,6 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         tasks.one_task(dataset, found, task, task_table.explained(found, dataset))
     if dataset.has_pixels:
         _full_finetuning(dataset, spec)
-
-
-def _clicked() -> None:
-    task = task_table.point_of(SCATTER).get("customdata")
-    task = task[0] if isinstance(task, list | tuple) and task else task
-    if isinstance(task, int):
-        task_table.choose(task)
 
 
 def _matrix(dataset: Dataset, test: StressTest, source: str) -> None:
@@ -145,8 +137,7 @@ def _cells(title: str, matrix: list[stress_test.Row], source: str, key: str, nam
         _figure(matrix, source),
         key=key,
         name=name,
-        of=lambda point: str(drilldown.data(point) or ""),
-        known=[f"{row['backbone']} {row['adaptation']}" for row in matrix if row["source"] == source],
+        texts=[f"{row['backbone']} {row['adaptation']}" for row in matrix if row["source"] == source],
         about=source,
     )
 
@@ -169,11 +160,11 @@ def _most_lost(random: np.ndarray, hard: np.ndarray) -> tuple[np.ndarray, dict[i
 
 
 def _backbone(name: str) -> str:
-    return plain(title_of(name))
+    return escape(title_of(name))
 
 
 def _words(value: float, interval: list[float], over: str) -> str:
-    return plain(study.correlation_in_words(value, interval, over))
+    return escape(study.correlation_in_words(value, interval, over))
 
 
 def _so_far(summary: stress_test.Summary) -> None:
@@ -209,8 +200,8 @@ def _full_finetuning(dataset: Dataset, spec: stress_test.Spec) -> None:
         wanted = {"study": stress_test.STUDY.name, **stress_test.check({**spec, **asked, **finetuning})}
         run = jobs.find(wanted)
         if run is None:
-            access.deny("run")
-            if access.may("run") and st.button("Start", icon="▶️", type="primary"):
+            access.show_denied("run")
+            if access.can("run") and st.button("Start", icon="▶️", type="primary"):
                 access.do("run", jobs.submit, wanted)
                 st.rerun()
         else:
@@ -218,17 +209,17 @@ def _full_finetuning(dataset: Dataset, spec: stress_test.Spec) -> None:
 
 
 @st.fragment(run_every=2.0)
-@sentences()
+@errors_on_page()
 def _live_stress(dataset: Dataset, run_id: str, source: str) -> None:
     run = jobs.status(run_id)
     if run.active:
         run_panel.show_parts_done(run)
-        if access.may("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
+        if access.can("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
             access.do("run", jobs.cancel, run_id)
             st.rerun(scope="fragment")
     elif run.state != "finished":
-        st.warning(f"The run is {plain(run.state)}: {plain(run.error or run.message)}.", icon="⚠️")
-        if run.resumable and access.may("run") and st.button("Go on", key=f"resume_{run_id}", icon="▶️"):
+        st.warning(f"The run is {escape(run.state)}: {escape(run.error or run.message)}.", icon="⚠️")
+        if run.resumable and access.can("run") and st.button("Go on", key=f"resume_{run_id}", icon="▶️"):
             access.do("run", jobs.resume, run_id)
             st.rerun(scope="fragment")
     if run.state == "finished":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -21,7 +22,6 @@ from fsviz.settings import RawSettings, Setting
 from fsviz.studies import evaluate
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw
-from fsviz.text import escape_plotly
 from fsviz.ui.pages.runs.tasks import dataset_of, list_tasks
 from fsviz.ui.parts import (
     controls,
@@ -32,8 +32,9 @@ from fsviz.ui.parts import (
     recorded,
     task_list,
 )
+from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.image_wall import Row, Tile, strip_uri, task_rows
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 WINDOW = Setting(
     "window",
@@ -68,7 +69,7 @@ def show_curves(comparison: run_comparison.RunComparison, recipe: RawSettings) -
     measure, share = _curve_settings(names)
     title = measures.title(measure).lower()
     heading = f"Accuracy against {measures.axis(measure)}"
-    st.subheader(plain(heading), anchor=False)
+    st.subheader(escape(heading), anchor=False)
     window = run_comparison.window_of(main, share)
     curves = recorded.curves(main, measure, window, over)
     values = main[0].measures[measure]
@@ -78,8 +79,9 @@ def show_curves(comparison: run_comparison.RunComparison, recipe: RawSettings) -
     figure = figures.plot_accuracy_by_measure(
         curves, points, list(pairwise(edges)), measures.axis(measure), title, banded=band, at=at
     )
-    st.session_state["_curves"] = {escape_plotly(name): name for name in curves}
-    export.chart("Accuracy against a measure", figure, key=CURVES, on_select=_curve_clicked, selection_mode="points")
+    methods = BAND.with_(choices={name: name for name in curves})
+    sets = Click((methods, NEAR, TASK), partial(_at_point, len(curves) > 1), toggles=(NEAR, TASK))
+    export.chart("Accuracy against a measure", figure, key=CURVES, sets=sets)
     n_others = len(comparison.runs) - len(main)
     caption = (
         f"Rolling mean over {window:,} of {int(main[0].done.sum()):,} tasks sorted by {title}"
@@ -90,15 +92,15 @@ def show_curves(comparison: run_comparison.RunComparison, recipe: RawSettings) -
         + (f" {n_others} more lines are of other tasks and not drawn here." if n_others else "")
         + f" {draw.explain(measure, recipe)}"
     )
-    st.caption(plain(caption))
+    st.caption(escape(caption))
     if at is not None:
         _around(main, measure, at, band)
     correlations = recorded.correlations(main, measure, over)
     correlated = run_report.describe_correlations(correlations, title)
     export.table(CORRELATIONS.without("over"), correlations)
-    st.caption(plain(correlated))
+    st.caption(escape(correlated))
     if note := _no_effect_note(measure, recipe, correlations):
-        st.info(plain(note), icon="🧭")
+        st.info(escape(note), icon="🧭")
         correlated = f"{correlated} {note}"
     return run_report.MeasureSection((heading, figure, caption), correlations, correlated)
 
@@ -117,16 +119,16 @@ def _show_bars(comparison: run_comparison.RunComparison) -> None:
         ),
         key="bars",
         name="bar_of",
-        of=lambda point: str(drilldown.data(point, 1) or ""),
-        known=rows["name"].tolist(),
+        texts=rows["name"].tolist(),
+        place=1,
         about=main[0].digest,
     )
     st.caption(
-        plain(run_comparison.no_curve_reason(main)) + " Mean accuracies, with 95% intervals "
+        escape(run_comparison.no_curve_reason(main)) + " Mean accuracies, with 95% intervals "
         f"{run_comparison.OVER[comparison.over]}. Click a point for the tasks of its method."
     )
     if chosen:
-        drilldown.heading(f"Tasks of {plain(chosen)}, the hardest first", "bar_of")
+        drilldown.heading(f"Tasks of {escape(chosen)}, the hardest first", "bar_of")
         run = run_comparison.by_name(main)[chosen]
         list_tasks(run, np.argsort(run.accuracy, kind="stable"), chosen, "bar_task")
 
@@ -153,20 +155,12 @@ def _pick_band(names: list[str], main: Sequence[run_comparison.MethodRun], measu
     return band, at if np.isfinite(at) else None
 
 
-def _curve_clicked() -> None:
-    points = st.session_state[CURVES].selection.points
-    if not points or "x" not in points[0]:
-        return
-    known: dict[str, str] = st.session_state.get("_curves", {})
-    data = points[0].get("customdata")
-    name = known.get(str(data[1])) if isinstance(data, list | tuple) and len(data) == 2 else None
-    at, task = f"{float(points[0]['x']):.4g}", data if isinstance(data, int) else -1
-    same_line = name is None or len(known) == 1 or name == st.session_state.get("band")
-    if same_line and (at, task) == (st.session_state.get(NEAR.name), st.session_state.get(TASK.name)):  # clicked again
-        return _clear_selection()
-    if name is not None and len(known) > 1:
-        st.session_state["band"] = name
-    st.session_state[NEAR.name], st.session_state[TASK.name] = at, task
+def _at_point(several: bool, point: Point) -> tuple[str | None, str, int] | None:
+    """The line of a point if there are several, the value of the measure, and the task; -1 is the first one there."""
+    if point.x is None:
+        return None
+    line, task = (point.at(1), -1) if len(point.data) == 2 else (None, point.at(0))
+    return line if several else None, f"{float(point.x):.4g}", task if isinstance(task, int) else -1
 
 
 def _clear_selection() -> None:
@@ -180,7 +174,7 @@ def _around(main: Sequence[run_comparison.MethodRun], measure: str, at: float, b
     line = named[band]
     near = run_comparison.nearest_tasks(line, measure, at)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Tasks around {plain(measures.title(measure).lower())} {at:.4g}**")
+        st.markdown(f"**Tasks around {escape(measures.title(measure).lower())} {at:.4g}**")
         st.button("Close", key="forget_place", on_click=_clear_selection)
     dataset = dataset_of(line, bool(len(near)))
     if dataset is None or line.tasks is None:
@@ -193,18 +187,16 @@ def _around(main: Sequence[run_comparison.MethodRun], measure: str, at: float, b
     for which, name in enumerate(listed):
         rows[f"method_{which}"] = 100 * named[name].accuracy[near]
     rows["classes"] = [", ".join(names.reindex(ids[ids != PAD]).fillna("?")) for ids in line.tasks.class_ids[near]]
-    st.session_state["_listed"] = near.tolist()
     tall = STRIP_PX + 8 if dataset.has_pixels else 35
     export.table(
         _task_table(measure, listed),
         rows,
         key="around_table",
-        on_select=_task_chosen,
-        selection_mode="single-row",
+        sets=Click(TASK, near.tolist()),
         row_height=tall,
         height=40 + tall * min(5, len(rows)),
     )
-    st.caption(f"The {len(near):,} tasks nearest to it, those that {plain(band)} finds hardest first. Choose one.")
+    st.caption(f"The {len(near):,} tasks nearest to it, those that {escape(band)} finds hardest first. Choose one.")
     task = int(links.value_of(TASK.with_(high=len(line.tasks) - 1), TASK.name, line.digest))
     _show_task(dataset, line, int(near[0]) if task < 0 else task, band)
 
@@ -222,26 +214,19 @@ def _task_table(measure: str, methods: Sequence[str]) -> Table:
     )
 
 
-def _task_chosen() -> None:
-    listed: list[int] = st.session_state.get("_listed", [])
-    rows = [row for row in st.session_state["around_table"].selection.rows if row < len(listed)]
-    if rows:
-        st.session_state[TASK.name] = int(listed[rows[0]])
-
-
 def _show_task(dataset: Dataset, line: run_comparison.MethodRun, task: int, who: str) -> None:
     """Support and query images of one task, and what a method said of every query."""
     try:
         answer, tasks = recorded.predictions_of(line)
     except FsvizError as error:
-        st.caption(f"The images cannot be shown: {plain(str(error))}")
+        st.caption(f"The images cannot be shown: {escape(str(error))}")
         return
     if task >= len(tasks):
         st.caption(f"Only the first {len(tasks):,} tasks can be looked at one by one.")
         return
     names = dataset.classes["class_name"].astype(str).reindex(tasks.class_ids[task]).fillna("?").tolist()
     accuracy = 100 * float(line.accuracy[task])
-    st.markdown(f"**Task {task:,}** · {accuracy:.0f}% of queries right with {plain(who)}")
+    st.markdown(f"**Task {task:,}** · {accuracy:.0f}% of queries right with {escape(who)}")
     rows = []
     for way in np.flatnonzero(tasks.class_ids[task] != PAD)[: run_report.MOST_CLASSES]:
         support, query = tasks.support[task, way], tasks.query[task, way]

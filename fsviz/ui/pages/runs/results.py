@@ -22,7 +22,7 @@ from fsviz.ui.parts import (
     recorded,
     shell,
 )
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 NONE = "none"
 
@@ -33,7 +33,7 @@ def show_results(comparison: run_comparison.RunComparison) -> run_report.Publish
     pairs, over = comparison.pairs, comparison.over
     for (dataset, setting), pair in pairs.items():
         title = shell.dataset_title(dataset)
-        st.markdown(f"**Semantic beside uniform tasks: {plain(title)}, {plain(setting)}**")
+        st.markdown(f"**Semantic beside uniform tasks: {escape(title)}, {escape(setting)}**")
         st.html(report.side_by_side_table(pair, only_over_tasks(published_side_by_side(setting), over)))
     if pairs:
         st.caption(
@@ -49,7 +49,7 @@ def show_results(comparison: run_comparison.RunComparison) -> run_report.Publish
         f"Accuracy in percent with 95% intervals {run_comparison.OVER[over]}. **Bold**: best of the column among rows "
         "of the same tasks. Q1 is the quarter of tasks with the lowest coarsity, whose classes are closest, Q4 that "
         "with the highest; the CSV has their intervals too."
-        + (f" {plain(published.note)}" if published.note else "")
+        + (f" {escape(published.note)}" if published.note else "")
         + (
             " Published intervals are over tasks, so left out."
             if published.rows is not None and over != "tasks"
@@ -111,8 +111,7 @@ def show_ranks(main: Sequence[run_comparison.MethodRun]) -> str:
         figures.plot_ranks(ranks),
         key="ranks",
         name="rank_of",
-        of=lambda point: str(drilldown.data(point) or ""),
-        known=[f"{name}@Q{b}" for name, b in ranks[["method", "bin"]].itertuples(index=False)],
+        texts=[f"{name}@Q{b}" for name, b in ranks[["method", "bin"]].itertuples(index=False)],
         about=main[0].digest,
     )
     st.caption(
@@ -136,12 +135,12 @@ def show_differences(comparison: run_comparison.RunComparison, n_groups: int) ->
         figures.plot_differences(differences),
         key="differences",
         name="differs",
-        of=lambda point: str(drilldown.data(point, 2) or ""),
-        known=differences["name"].tolist(),
+        texts=differences["name"].tolist(),
+        place=2,
         about=comparison.main[0].digest,
     )
     st.caption(
-        f"Differences to {plain(differences['reference'].iloc[0])} over the same "
+        f"Differences to {escape(differences['reference'].iloc[0])} over the same "
         f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals {run_comparison.OVER[over]}. "
         + ("Filled: real (p below 5%" + (" in a paired t test and in Wilcoxon's test" if over == "tasks" else ""))
         + ", corrected for the number of comparisons by Holm's method); hollow: chance will do, or nothing is known."
@@ -153,5 +152,5 @@ def show_differences(comparison: run_comparison.RunComparison, n_groups: int) ->
 
 def show_difference_table(differences: pd.DataFrame) -> None:
     """The differences as a table, which needs the whole width of the page."""
-    with st.expander(f"The differences to {plain(differences['reference'].iloc[0])} in numbers"):
+    with st.expander(f"The differences to {escape(differences['reference'].iloc[0])} in numbers"):
         export.table(DIFFERENCES.without("reference"), differences)  # the reference is named above

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,12 +23,14 @@ from fsviz.ui.pages.train_test_distance import (
     train,
     trees,
 )
-from fsviz.ui.parts import controls, drilldown, export, hover, page_links, shell
+from fsviz.ui.pages.train_test_distance.settings import CLASS
+from fsviz.ui.parts import controls, drilldown, export, hover, shell
+from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
-MAP, PICKED, BESIDE = "split_map", "class", "split_beside"
+MAP, BESIDE = "split_map", "split_beside"
 SHOWN = 8
 SECTIONS = ("Other divergences", "How certain", "Other splits", "What it costs", "Trees", "Published splits")
 
@@ -43,7 +44,7 @@ def show(dataset: Dataset) -> None:
     try:
         classes = computed.classes(dataset, str(spec["backbone"]))
     except FsvizError as error:
-        st.error(plain(shell.in_titles(error)), icon="⚠️")
+        st.error(escape(shell.with_setting_titles(error)), icon="⚠️")
         shell.offer_demo(dataset)
         return
     if not computed.fits(study.seconds(classes, spec, study.SEEDS.default)):
@@ -91,7 +92,7 @@ def _headline(found: study.SplitResult, at_random: tuple[float, float]) -> Any:
     at_random  between what 95% of random splits have as distance of a test class to the nearest training class
     """
     split = found.split
-    asked, sizes, nearest, alike = shell.columns_if_wide("headline", 4, "pairs")
+    asked, sizes, nearest, alike = shell.responsive_columns("headline", 4, "pairs")
     if split.requested is not None and split.reached is not None:
         asked.metric(
             "Divergence reached",
@@ -120,14 +121,14 @@ def _headline(found: study.SplitResult, at_random: tuple[float, float]) -> Any:
         help="Distance of a test class to the training class that is most like it, mean over test classes; features "
         "of unit length, all dimensions. 95% of random splits with as many classes on every side are in the range "
         "below it: a wanted divergence moves the two sides apart as groups, and a test class can still have a training "
-        f"class next to it. Farthest from any training class: {plain(found.farthest)}.",
+        f"class next to it. Farthest from any training class: {escape(found.farthest)}.",
     )
     return alike.empty()
 
 
 def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.SplitResult) -> None:
     split = found.split
-    left, side = shell.columns_if_wide("map", [2.2, 1], gap="medium")
+    left, side = shell.responsive_columns("map", [2.2, 1], gap="medium")
     with side:
         picked = _pick_class(split.names)
         _in_words(dataset, found)
@@ -137,15 +138,15 @@ def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.S
             _superclasses(dataset, found)
     with left:
         faces = study.faces(dataset, split.class_ids) if dataset.has_pixels else split.class_ids
-        st.session_state["_drawn_classes"] = dict(zip(map(int, faces), split.names))
         figure = figures.plot_split(split, faces.tolist(), picked)
-        export.chart("Map of the split", figure, key=MAP, on_select=_clicked, selection_mode="points")
+        of_face = dict(zip(map(int, faces), split.names, strict=True))
+        export.chart("Map of the split", figure, key=MAP, sets=Click(CLASS, of_face, toggles=(CLASS,)))
         if dataset.has_pixels:
             hover.thumbnails(dataset, MAP, frozenset(map(int, faces)))
         axes = split.points.shape[1]
         st.caption(
             f"{len(split.names):,} classes by the mean feature of their images under "
-            f"{plain(title_of(classes.backbone))}, on the first two of {axes:,} axes. "
+            f"{escape(title_of(classes.backbone))}, on the first two of {axes:,} axes. "
             + (
                 "Dotted lines lead to the centroids; an arrow head at the frame means that one lies beyond it. "
                 if split.centroids is not None
@@ -159,37 +160,17 @@ def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.S
 
 def _pick_class(names: tuple[str, ...]) -> int | None:
     """Place of the class picked by name, by click or by link; one of another dataset is forgotten."""
-    if st.session_state.get(PICKED) not in names:
-        st.session_state.pop(PICKED, None)
+    if st.session_state.get(CLASS.name) not in names:
+        st.session_state.pop(CLASS.name, None)
     name = st.selectbox(
         "Find a class, or click the map",
         sorted(names, key=str.lower),
         index=None,
-        key=PICKED,
+        key=CLASS.name,
         bind="query-params",
         placeholder="Type a class name",
     )
     return names.index(name) if name in names else None
-
-
-def _clicked() -> None:
-    points = st.session_state[MAP].selection.points
-    drawn: dict[int, str] = st.session_state.get("_drawn_classes", {})
-    number = points[0].get("customdata") if points else None
-    number = number[0] if isinstance(number, list) else number
-    if isinstance(number, int) and number in drawn:
-        again = st.session_state.get(PICKED) == drawn[number]
-        st.session_state[PICKED] = None if again else drawn[number]
-
-
-def _name(names: tuple[str, ...], place: Any) -> str:
-    return names[place] if isinstance(place, int) and 0 <= place < len(names) else ""
-
-
-def _row_clicked(names: list[str]) -> None:
-    row = page_links.row_of("class_neighbours")
-    if row is not None and row < len(names):
-        st.session_state[PICKED] = names[row]
 
 
 def _in_words(dataset: Dataset, found: study.SplitResult) -> None:
@@ -197,7 +178,7 @@ def _in_words(dataset: Dataset, found: study.SplitResult) -> None:
     superclasses.say(dataset, found.split)
     said = study.describe_split(found)
     if said:
-        st.info(plain(said), icon="🎯")
+        st.info(escape(said), icon="🎯")
     if found.is_at_floor:
         fewer = (
             "Fewer dimensions, at the left, let"
@@ -215,7 +196,7 @@ def _in_words(dataset: Dataset, found: study.SplitResult) -> None:
 def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.SplitResult, place: int) -> None:
     split = found.split
     with st.container(border=True):
-        st.markdown(f"**{plain(split.names[place])}** is a **{SIDES[split.sides[place]]}** class.")
+        st.markdown(f"**{escape(split.names[place])}** is a **{SIDES[split.sides[place]]}** class.")
         if split.scores is not None:
             rank = int((split.scores < split.scores[place]).sum())
             st.caption(
@@ -231,8 +212,7 @@ def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Spl
             near,
             height="content",
             key="class_neighbours",
-            on_select=partial(_row_clicked, near["class"].tolist()),
-            selection_mode="single-row",
+            sets=Click(CLASS, near["class"].tolist()),
         )
         st.caption("The classes most like it, whatever their side; a row leads to its class.")
 
@@ -246,10 +226,7 @@ def _small_multiples(dataset: Dataset, key: computed.Spec, found: study.SplitRes
         "Splits as more divergence is asked for",
         figures.plot_small_multiples([one.split for one in many]),
         key="small_multiples",
-        on_select=drilldown.clicks(
-            "small_multiples", PICKED, lambda point: _name(found.split.names, drilldown.data(point))
-        ),
-        selection_mode="points",
+        sets=Click(CLASS, found.split.names),
     )
     st.caption(
         "The same classes as more divergence is asked for, all else as at the left (figure 3 of the paper). The "
@@ -280,7 +257,7 @@ def _comparisons(dataset: Dataset, key: computed.Spec) -> None:
         "together instead. Choose a row to see its classes."
     )
     if chosen:
-        drilldown.heading(f"Train and test classes: {plain(chosen)}", BESIDE)
+        drilldown.heading(f"Train and test classes: {escape(chosen)}", BESIDE)
         split = computed.beside(dataset, key, chosen)
         for side in ("train", "test"):
             st.markdown(f"**{side}**: {len(split.on(side)):,} classes")

@@ -13,21 +13,22 @@ from fsviz.records import Dataset
 from fsviz.settings import Value
 from fsviz.text import percent
 from fsviz.ui.pages.train_test_distance import computed
-from fsviz.ui.parts import access, drilldown, export
-from fsviz.ui.parts.caching import compute_with_bar
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts import access, export
+from fsviz.ui.parts.caching import compute_with_progress
+from fsviz.ui.parts.clicks import Click
+from fsviz.ui.parts.shell import escape
 
 
 def headline(where: Any, found: study.SplitAgreement) -> None:
     where.metric(
         "Agreement over seeds",
-        plain(percent(found.value)),
-        f"by chance {plain(percent(found.chance))}",
+        escape(percent(found.value)),
+        f"by chance {escape(percent(found.chance))}",
         delta_color="off",
         delta_arrow="off",
         help=f"Share of the classes that two of {found.n_seeds:,} seeds put on the same side (train, val or test). Two "
-        f"seeds share {plain(percent(found.on_test))} of their test classes, two random splits "
-        f"{plain(percent(found.chance_on_test))}. {found.n_splits:,} different "
+        f"seeds share {escape(percent(found.on_test))} of their test classes, two random splits "
+        f"{escape(percent(found.chance_on_test))}. {found.n_splits:,} different "
         f"split{'s were' if found.n_splits > 1 else ' was'} found.",
     )
 
@@ -43,14 +44,13 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.SplitResult) 
     if not computed.fits(study.sweep_seconds(known, spec, n_seeds)):
         return
     asked = {"dataset": dataset.name, "n_seeds": n_seeds, **spec}
-    table = compute_with_bar(computed.over_dims, asked, "Splits of several seeds")
+    table = compute_with_progress(computed.over_dims, asked, "Splits of several seeds")
     most = study.max_dims(dataset) if spec["mode"] == "stable" else 0
     export.chart(
         "Agreement of seeds by dimensions",
         figures.plot_agreement(table, found.split.points.shape[1]),
         key="over_dims",
-        on_select=drilldown.clicks("over_dims", "dims", lambda point: _dims(drilldown.data(point, 2), most)),
-        selection_mode="points",
+        sets=Click({2: study.SETTINGS["dims"].with_(high=most)}),
     )
     n, floor = len(found.split.names), found.floor
     all_dims = table.iloc[-1]
@@ -60,8 +60,8 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.SplitResult) 
         "every start gets there with any divergence, so the published way does not choose between splits: the random "
         f"start does. Here, with all {int(all_dims['dims']):,} dimensions, the best of {int(spec['starts']):,} starts "
         f"is {max(0.0, float(all_dims['above_floor'])):.4f} above it, and two seeds put "
-        f"{plain(percent(all_dims['agreement']))} of the classes on the same side (random splits: "
-        f"{plain(percent(all_dims['chance']))}). On few principal axes the classes decide, and seeds agree."
+        f"{escape(percent(all_dims['agreement']))} of the classes on the same side (random splits: "
+        f"{escape(percent(all_dims['chance']))}). On few principal axes the classes decide, and seeds agree."
     )
     export.table(study.AGREEMENT, table)
     st.caption(
@@ -69,8 +69,3 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.SplitResult) 
         f"starts each. Reached divergence and objective are means over seeds. {study.SIDE_RULE}"
         + (" Click a point to see the split of so many dimensions above." if most else "")
     )
-
-
-def _dims(value: Any, most: int) -> int | None:
-    """The number of dimensions that a point stands for, where the page can show it."""
-    return int(value) if isinstance(value, int | float) and 1 <= value <= most else None
