@@ -162,20 +162,29 @@ class Schema:
     required: tuple[str, ...] = ()
     of: str = ""
 
-    def check(self, spec: RawSettings, **defaults: Value) -> dict[str, Value]:
-        """Every setting of a spec, checked; one that is missing or None has its default.
-
-        defaults  values that fit the dataset better than those of the declarations
-        """
+    def given(self, spec: RawSettings) -> dict[str, Value]:
+        """The values that a spec gives, checked. None and "" are not given; an empty list is: it names nothing."""
         for name in spec:
             if name not in self.settings and name not in self.required and name != "study":
                 raise UnknownName(f"setting of {self.of}", name, sorted((*self.required, *self.settings)))
         for name in self.required:
             if not spec.get(name) or not isinstance(spec[name], str):
                 raise BadInput(f'{self.of[:1].upper()}{self.of[1:]} needs "{name}", a name. {_got(spec.get(name))}')
-        given = {**defaults, **{name: value for name, value in spec.items() if value is not None}}
-        values = {name: setting.check(given.get(name, setting.default)) for name, setting in self.settings.items()}
-        return {**{name: spec[name] for name in self.required}, **values}
+        present = {name: spec[name] for name in self.settings if name in spec and spec[name] not in (None, "")}
+        checked = {name: self.settings[name].check(value) for name, value in present.items()}
+        return {**{name: spec[name] for name in self.required}, **checked}
+
+    def check(self, spec: RawSettings, **defaults: Value) -> dict[str, Value]:
+        """Every setting of a spec, checked; one that is not given has its default.
+
+        defaults  values that fit the dataset better than those of the declarations
+        """
+        given = self.given(spec)
+        values = {
+            name: given[name] if name in given else setting.check(defaults.get(name, setting.default))
+            for name, setting in self.settings.items()
+        }
+        return {**{name: given[name] for name in self.required}, **values}
 
     def pick(self, spec: RawSettings) -> dict[str, Any]:
         """The settings of a recorded spec, without what was added when it was prepared."""

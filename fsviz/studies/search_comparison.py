@@ -131,9 +131,8 @@ class Cell:
 
 def check(spec: RawSettings) -> Spec:
     """The spec with every setting; ways, shots and queries fit the dataset, and greedy search comes last."""
-    given = {name: value for name, value in spec.items() if value not in (None, "", [])}
-    SETTINGS.check(given)
-    names = SEARCHES.check(given.pop(SEARCHES.name, SEARCHES.default))
+    given = SETTINGS.given(spec)
+    names = given.pop(SEARCHES.name, None) or SEARCHES.default
     one_search = support_sets.check({N_TASKS.name: DEFAULT_TASKS, **given})
     return cast(Spec, {**SETTINGS.pick(one_search), "searches": sorted(names, key=lambda name: name == "greedy")})
 

@@ -635,12 +635,9 @@ def export_sets(found: SupportSets, which: str, kind: str) -> bytes:
 
 def check(spec: RawSettings) -> Spec:
     """The spec with every setting; ways, shots and queries fit the dataset, and alpha the sampler."""
-    given = {name: value for name, value in spec.items() if value not in (None, "")}
-    SETTINGS.check(given)
-    dataset = datasets.load(given["dataset"])
-    values = SETTINGS.check(given, **fitting.defaults(dataset, given, TASK_DEFAULTS, [given["backbone"]], choice=True))
+    values = fitting.check(SETTINGS, spec, TASK_DEFAULTS, choice=True)
     values["device"] = evaluation.resolved_device(values["device"])
-    return cast(Spec, {**values, "dataset": dataset.name})
+    return cast(Spec, values)
 
 
 ACCURACIES = Table(

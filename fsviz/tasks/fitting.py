@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fsviz import features
+from fsviz import datasets, features
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.sampling.draw import most_beside
-from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SHAPE, RawSettings, Setting, Settings, Value, largest_images
+from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SHAPE, RawSettings, Schema, Setting, Settings, Value, largest_images
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCE, DISTANCES
 
@@ -139,6 +139,20 @@ def defaults(
     known = {**found, **given}
     alpha = DISTANCES[str(DISTANCE.check(known.get("distance", DISTANCE.default)))].alpha
     return {**found, "alpha": alpha, **draw.alpha_for(dataset, known)}
+
+
+def check(
+    settings: Schema, spec: RawSettings, usual: RawSettings, *, drawn: bool = True, choice: bool = False
+) -> dict[str, Value]:
+    """Every setting of a spec; those of its tasks fit its dataset and backbone if they are not given.
+
+    drawn   False if the tasks come from elsewhere, so that nothing needs to fit
+    choice  a search picks the support; otherwise tasks are compared with each other by their classes
+    """
+    given = settings.given(spec)
+    dataset = datasets.load(given["dataset"])
+    fits = defaults(dataset, given, usual, [given["backbone"]], drawn=drawn, choice=choice, varied=not choice)
+    return {**settings.check(given, **fits), "dataset": dataset.name}
 
 
 @dataclass(frozen=True)

@@ -221,17 +221,12 @@ def partial(spec: CausesSpec, chunks: Sequence[Arrays]) -> CausesSummary:
 
 def check(spec: RawSettings) -> CausesSpec:
     """The spec with every setting; shots and queries fit the dataset, and alpha the sampler."""
-    given = {name: value for name, value in spec.items() if value not in (None, "")}
-    SETTINGS.check(given)
-    dataset = datasets.load(given["dataset"])
-    drawn = not (given.get("testbed") or given.get("run"))
-    fitting_defaults = fitting.defaults(dataset, given, TASK_DEFAULTS, [given["backbone"]], drawn=drawn, varied=True)
-    values = SETTINGS.check(given, **fitting_defaults)
+    values = fitting.check(SETTINGS, spec, TASK_DEFAULTS, drawn=not (spec.get("testbed") or spec.get("run")))
     if values["testbed"] and values["run"]:
         raise BadInput("Tasks come from a testbed or from a run, not from both. Name one of them.")
     if not values["methods"] and not values["run"]:
         raise BadInput("At least one method must answer the tasks. Name one, such as protonet.")
-    return cast(CausesSpec, {**values, "dataset": dataset.name})
+    return cast(CausesSpec, values)
 
 
 def _source(spec: CausesSpec) -> tuple[Dataset, Features]:
