@@ -20,11 +20,19 @@ from fsviz.datasets import duplicates
 from fsviz.datasets.images import READ, find_problem, read_thumbnail
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Progress
+from fsviz.tables import Column, Table
 
 GROUPS = ("auto", "folder", "none")
 _BLOCK = 256  # files between two reports of progress
 SHOTS, QUERIES = 5, 10  # images of a class in the usual task
 FIRST_SPLITS = ("train", "val", "test")
+CLASSES = Table(
+    "Classes",
+    Column("class_name", "Class", width=150),
+    Column("split", "Split", width=60),
+    Column("n_images", "Images", digits=0, kind="bar", width=110),
+)
+ITEMS = Table("Listed by a warning", Column("item", "Name"))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 import pandas as pd
 
 from fsviz.datasets.catalog import DATA, ENTRIES
+from fsviz.tables import Column, Table
 
 PAPERS = {
     "bennequin2022": "Bennequin et al. 2022",
@@ -39,6 +40,18 @@ def published_benchmarks(dataset: str | None = None) -> list[tuple[str, str]]:
 def benchmark_title(benchmark: str) -> str:
     """A benchmark's name for people: datasets in it by their titles."""
     return " ".join(ENTRIES[word].title if word in ENTRIES else TITLES.get(word, word) for word in benchmark.split())
+
+
+PUBLISHED = Table(
+    "Published accuracies",
+    Column("family", "Family"),
+    Column("method", "Method", width=150),
+    Column("backbone", "Backbone", width=80),
+    Column("accuracy", "Published accuracy", kind="percent", interval="ci95", width=90),
+    Column("top5", "Published top-5", kind="percent"),
+    *(Column(name, name, kind="percent", width=60) for name in ("Q1", "Q2", "Q3", "Q4")),
+    Column("source", "Source"),
+)
 
 
 def published_table(benchmark: str, setting: str) -> pd.DataFrame:
