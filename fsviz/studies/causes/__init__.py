@@ -71,6 +71,7 @@ from fsviz.studies.causes.spec import (
     fit,
     tasks_of,
 )
+from fsviz.studies.causes.tables import EXPLAINED, correlation_table, task_table
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.tasks import draw, fitting, snapshot
 from fsviz.workspace import plain_json
@@ -80,6 +81,7 @@ __all__ = [
     "ALIKE",
     "BRUSH",
     "EXPECTED",
+    "EXPLAINED",
     "METHODS_EXPLAINED",
     "RANK",
     "RUN",
@@ -101,6 +103,7 @@ __all__ = [
     "check",
     "chosen",
     "command",
+    "correlation_table",
     "correlations",
     "describe_selection",
     "explained",
@@ -114,6 +117,7 @@ __all__ = [
     "sampling_noise",
     "selection_breakdown",
     "summary",
+    "task_table",
     "with_predictions",
 ]
 
