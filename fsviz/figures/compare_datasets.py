@@ -142,7 +142,7 @@ def plot_measure(table: pd.DataFrame, axis: str, higher_is: str) -> go.Figure:
         hovertext=[f"{escape_plotly(r.side_title)}: mean {r.mean:.3g} ± {r.ci95:.2g}" for r in table.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip
-    figure.update_xaxes(title=f"{escape_plotly(axis)} (higher is {higher_is})")
+    figure.update_xaxes(title=f"{escape_plotly(axis)}, higher is {higher_is}")
     figure.update_yaxes(autorange="reversed", showgrid=False)
     figure.update_layout(height=110 + 46 * len(table), margin={"l": 0, "r": 10, "t": 10, "b": 0}, bargap=0.3)
     return figure

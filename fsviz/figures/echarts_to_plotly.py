@@ -42,7 +42,7 @@ def _graph(series: Mapping[str, Any]) -> go.Figure:
         if members:
             _add_nodes(figure, series, members, category)
     figure.update_xaxes(visible=False)
-    figure.update_yaxes(visible=False, autorange="reversed")  # on a canvas y grows downwards
+    figure.update_yaxes(visible=False, autorange="reversed", scaleanchor="x")  # on a canvas y grows downwards
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     margin = {"l": 90, "r": 130, "t": 40, "b": 30}
     figure.update_layout(height=_HEIGHT, margin=margin, legend=legend, hovermode="closest")
