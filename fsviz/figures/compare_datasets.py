@@ -103,12 +103,12 @@ def _filling(row: pd.Series) -> str:
     return "" if row["first_is"] != "noise" else "-open" if row["here"] == "noise" else "-open-dot"
 
 
-def _difference_hover(row: pd.Series, mean: float, first: str, other: str) -> str:
+def _difference_hover(row: pd.Series, mean: float, first: str, second: str) -> str:
     verdict = {"harder": "harder", "easier": "easier", "noise": "not significantly different"}[row["here"]]
     if row["here"] != row["first_is"]:
         verdict += " on these classes only"
     return (
-        f"{escape_plotly(row['title'])}: {escape_plotly(first)} is {verdict}<br>vs {escape_plotly(other)}, mean "
+        f"{escape_plotly(row['title'])}: {escape_plotly(first)} is {verdict}<br>vs {escape_plotly(second)}, mean "
         f"{mean:.3g} vs {row['mean']:.3g}, difference {row['difference']:+.3g} ± {row['difference_ci95']:.2g}"
     )
 
