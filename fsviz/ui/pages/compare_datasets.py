@@ -14,13 +14,14 @@ from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import compare_datasets as figures
-from fsviz.records import Dataset, Progress
+from fsviz.records import Dataset, HeadlineNumber, Progress
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import RawSettings, Setting
 from fsviz.studies import support_sets
 from fsviz.tasks import draw, fitting
 from fsviz.ui.parts import access, caching, controls, export, links, shell
 from fsviz.ui.parts.answers import answer
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
@@ -189,23 +190,25 @@ def _compare_meaning(asked: RawSettings, progress: Progress | None = None) -> st
 
 def _answer(found: study.DatasetComparison, first_look: bool = False) -> None:
     first, *others = found.sides
-    columns = st.columns(max(len(others), 3))
-    for column, side in zip(columns, others, strict=False):
+    numbers: list[HeadlineNumber | None] = []
+    for side in others:
         both = [(d.verdict, d.here) for d in study.differences(found) if d.other == side.name]
         rows, here = [verdict for verdict, _ in both], [verdict for _, verdict in both]
         known = len(rows) - rows.count("unknown")
-        column.metric(
-            f"Against {escape(side.title)}",
-            f"{rows.count('harder'):,} harder, {rows.count('easier'):,} easier" if known else "not comparable",
-            f"of {known:,} measures; these very classes: {here.count('harder'):,} and {here.count('easier'):,}"
-            if known
-            else "no measure is known of both",
-            delta_color="off",
-            delta_arrow="off",
-            help="By how many measures the first one is harder or easier beyond noise, so that other classes of the "
-            "same kind would say so too: the 95% interval over classes leaves out 0. Then the same for these very "
-            "classes and images, over tasks. One in twenty differences is beyond noise by chance.",
+        numbers.append(
+            HeadlineNumber.worded(
+                side.name,
+                f"Against {side.title}",
+                f"{rows.count('harder'):,} harder, {rows.count('easier'):,} easier" if known else "not comparable",
+                note=f"of {known:,} measures; these very classes: {here.count('harder'):,} and {here.count('easier'):,}"
+                if known
+                else "no measure is known of both",
+                help="By how many measures the first one is harder or easier beyond noise, so that other classes of "
+                "the same kind would say so too: the 95% interval over classes leaves out 0. Then the same for these "
+                "very classes and images, over tasks. One in twenty differences is beyond noise by chance.",
+            )
         )
+    show_numbers([*numbers, *[None] * (3 - len(numbers))])
     for side in others:
         st.markdown(escape(study.headline(found, side.name)))
     table = study.measure_table(found)
