@@ -68,8 +68,8 @@ def _published_table(benchmark: str, setting: str) -> pd.DataFrame:
     table = table[(table["benchmark"] == benchmark) & (table["setting"] == setting)]
     rows = []
     for (method, backbone), part in table.groupby(["method", "backbone"], sort=False):
-        whole = part[part["quartile"] == ""]
-        top1, top5 = whole[whole["metric"] == "top1"], whole[whole["metric"] == "top5"]
+        total = part[part["quartile"] == ""]
+        top1, top5 = total[total["metric"] == "top1"], total[total["metric"] == "top5"]
         row = {
             "method": method,
             "fsviz_method": part["fsviz_method"].iloc[0],
@@ -128,6 +128,6 @@ def _read() -> pd.DataFrame:
     for name in ("value", "ci95"):
         table[name] = pd.to_numeric(table[name], errors="coerce")
     for name in ("way", "shot"):
-        found = table["setting"].map(lambda text, name=name: re.search(rf"(\d+)-{name}", text))
-        table[f"n_{name}"] = [int(match[1]) if match else pd.NA for match in found]
+        matches = table["setting"].map(lambda text, name=name: re.search(rf"(\d+)-{name}", text))
+        table[f"n_{name}"] = [int(match[1]) if match else pd.NA for match in matches]
     return table

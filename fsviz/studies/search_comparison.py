@@ -131,7 +131,7 @@ class Cell:
 
 def check(spec: RawSettings) -> Spec:
     """The spec with every setting; ways, shots and queries fit the dataset, and greedy search comes last."""
-    given = SETTINGS.given(spec)
+    given = SETTINGS.requested(spec)
     names = given.pop(SEARCHES.name, None) or SEARCHES.default
     one_search = support_sets.check({N_TASKS.name: DEFAULT_TASKS, **given})
     return cast(Spec, {**SETTINGS.pick(one_search), "searches": sorted(names, key=lambda name: name == "greedy")})

@@ -473,7 +473,7 @@ def cells(spec: Spec) -> list[Cell]:
 
 def check(spec: RawSettings) -> Spec:
     """The spec with every setting; ways, shots and queries fit the dataset and the first source."""
-    given = {name: value for name, value in SETTINGS.given(spec).items() if value != []}
+    given = {name: value for name, value in SETTINGS.requested(spec).items() if value != []}
     backbones = given.get("backbones") or features.required(datasets.load(given["dataset"]))
     sources = given.get("sources") or backbones[:1]
     search = {name: value for name, value in given.items() if name in support_sets.SETTINGS.settings}

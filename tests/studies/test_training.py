@@ -105,7 +105,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(finished) 
 
 @pytest.mark.parametrize("method", ["multiclass", "maml"])
 def test_stopped_and_resumed_gives_the_same_bits(finished, method: str, monkeypatch) -> None:
-    monkeypatch.setattr(sys.modules["fsviz.jobs.execute"], "_TELL_EVERY", 0.0)
+    monkeypatch.setattr(sys.modules["fsviz.jobs.execute"], "_WRITE_EVERY", 0.0)
 
     def stop(done: int, total: int, message: str) -> None:
         if message.startswith("epoch 2"):

@@ -46,7 +46,7 @@ def test_what_may_not_be_lowered_stays() -> None:
     assert largest_images(12, 10, holds_12, ["n_query"]) is None
     assert largest_images(5, 10, lambda s, q: s + q <= 1) is None
     assert images_advice(9, 9, 12) == "The largest that fits all classes is n_shot 7 with n_query 5."
-    assert images_advice(5, 10, 1).startswith("Leave the class out")
+    assert images_advice(5, 10, 1).startswith("Remove the class from the split")
 
 
 def test_a_large_dataset_takes_the_usual_tasks_without_a_word(small) -> None:
