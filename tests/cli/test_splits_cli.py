@@ -71,5 +71,5 @@ def test_what_must_be_called_otherwise_is_one_sentence(toy, capsys, tmp_path: Pa
     assert "cannot be read" in fails(capsys, "split", "toy", "--from", str(tmp_path / "none.json"))
     (tmp_path / "other.csv").write_text("class_name,split\ncat,train\n")
     assert "other classes" in fails(capsys, "split", "toy", "--from", str(tmp_path / "other.csv"))
-    assert "no tree named" in fails(capsys, "trees", "toy", "--backbones", "gamma_net")
+    assert "Unknown tree" in fails(capsys, "trees", "toy", "--backbones", "gamma_net")
     assert "Two trees are compared" in fails(capsys, "trees", "cu_birds")
