@@ -66,7 +66,7 @@ def test_intervals_over_classes_task_counts_and_missing_images_are_said(toy, cap
 
 
 def test_bad_input_is_one_sentence(toy, capsys) -> None:
-    assert "no images to extract them from. Add your own copy" in fails(capsys, "predict", "tiered_imagenet")
+    assert "no images to extract them from. Add your copy" in fails(capsys, "predict", "tiered_imagenet")
     assert "fewer than n_shot + n_query = 63" in fails(capsys, "predict", "toy", *TASKS, "--n-query", "60")
     assert "Available: supervised, semi, unsupervised" in fails(capsys, "predict", "toy", "--setting", "x" * 20)
 

@@ -558,9 +558,7 @@ def test_metadata_beside_a_folder_of_images(tmp_path: Path) -> None:
 
 def test_metadata_without_a_class_says_which_columns_it_has(tmp_path: Path) -> None:
     root = hugging_face(tmp_path / "text", "jsonl", ("train", "test"), label="says")
-    with pytest.raises(
-        BadInput, match=r"metadata\.jsonl has no class column.*file_name, says, sharp.*--class-column"
-    ):
+    with pytest.raises(BadInput, match=r"metadata\.jsonl has no class column.*file_name, says, sharp.*--class-column"):
         image_folders.inspect(root)
     assert len(image_folders.inspect(root, columns={"class": "says"}).classes) == 4  # as the sentence says
     boxes = hugging_face(tmp_path / "boxes", "jsonl", ("train",), label="says", label_boxes=[[0, 0, 1, 1]])
