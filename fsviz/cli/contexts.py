@@ -37,7 +37,7 @@ def _show_shift(result: dict[str, Any]) -> str:
     for row in result["rows"]:
         told = {name: _mean(one) for name, one in row["accuracy"].items()}
         lost = {f"{name} loses": _with_classes(one) for name, one in row["loss"].items()}
-        rows.append({"method": row["title"], "family": row["family"], result["question"]: row["value"], **told, **lost})
+        rows.append({"method": row["title"], "family": row["family"], **told, **lost})
     columns = [c for c in rows[0] if rows[0][c] != ""]
     return "\n".join(
         [

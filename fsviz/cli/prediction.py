@@ -44,11 +44,10 @@ def run_predict(args: argparse.Namespace) -> dict[str, Any]:
 def show_predict(result: dict[str, Any]) -> str:
     """The answer to the question that was asked, for a person."""
     return {
-        "correlations": _show_correlations,
         "spread": _show_spread,
         "hard": _show_halves,
         "labelling": _show_labelling,
-    }.get(result["question"], _show_cells)(cast(study.Summary, result))
+    }.get(result["question"], _show_correlations)(cast(study.Summary, result))
 
 
 def _show_correlations(result: study.Summary) -> str:
@@ -71,24 +70,14 @@ def _show_correlations(result: study.Summary) -> str:
             f"The mean confidence misses the accuracy by {100 * found['error']:.1f} points, a constant by "
             f"{100 * found['constant']:.1f}."
         )
+    if result.get("best") is not None:
+        lines.append(
+            f"The best eigenvalue is number {result['best']} ({result['best_pearson']:.2f}), picked among many on "
+            "these very tasks."
+        )
+    if "n_unlabelled" in result:
+        lines.append(study.unlabelled_in_words(result))
     return "\n".join(lines)
-
-
-def _show_cells(result: study.Summary) -> str:
-    from fsviz.difficulty.measures import MEASURES, title
-
-    names = {name: title(name) for name in MEASURES if name in result["cells"][0]["correlations"]}
-    what = outcome_name(result)
-    rows = [
-        {"value": row["value"], "tasks": row["n_tasks"], what: row["outcome"], "best eigenvalue": row.get("best")}
-        | {titled: row["correlations"].get(name, {}).get("pearson") for name, titled in names.items()}
-        for row in result["cells"]
-    ]
-    best = ["best eigenvalue"] if any(row["best eigenvalue"] is not None for row in rows) else []
-    asked = study.QUESTION.choices[result["question"]]
-    room = f"\n\n{study.unlabelled_in_words(result)}" if "n_unlabelled" in result else ""
-    table = aligned(rows, ["value", "tasks", what, *names.values(), *best])
-    return f"{asked}: Pearson's correlation of each measure with the {what} (intervals: --json).\n\n{table}{room}"
 
 
 def _show_spread(result: study.Summary) -> str:
