@@ -41,7 +41,7 @@ def test_predict_prints_the_promised_json(toy, capsys, setting: str) -> None:
             "spread",
             "At least 20 sets of classes (100 tasks) are needed to tell the parts of the variance apart. Got 4.",
         ),
-        ("hard", "hard called hard, second"),
+        ("hard", "Hard called hard, second half (%)"),
         ("labelling", "Accuracy after labelling some queries"),
     ],
 )
@@ -56,10 +56,10 @@ def test_intervals_over_classes_task_counts_and_missing_images_are_said(toy, cap
         return capsys.readouterr().out
 
     assert "); 95% intervals over classes: what tasks of other classes would give." in told()
-    for vary in ("n_way", "n_shot", "n_query"):
+    for vary, title in (("n_way", "Classes per task"), ("n_shot", "Support images"), ("n_query", "Query images")):
         assert main(["sweep", "prediction", "toy", *TASKS, "--vary", vary]) == 0
         header, _, *rows = capsys.readouterr().out.split("\n\n")[0].splitlines()
-        assert header.split()[0] == vary and "Mean accuracy (%)" in header
+        assert header.startswith(title) and "Mean accuracy (%)" in header
         assert len(rows) > 3
     fewer = told("--share", "0.9", "--n-query", "15")
     assert "23 unlabelled images per task instead of 45 (3 ways x 15 queries)" in fewer

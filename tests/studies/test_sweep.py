@@ -123,7 +123,7 @@ def test_command_and_function(toy, capsys) -> None:
     words = "sweep causes toy --vary n_shot --values 1,2 --n-way 3 --n-query 4 --n-tasks 12 --methods protonet"
     assert main(words.split()) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split()[0] == "n_shot" and "Accuracy, ProtoNet (%)" in lines[0]
+    assert lines[0].startswith("Support images") and "Accuracy, ProtoNet (%)" in lines[0]
     assert [line.split()[0] for line in lines[2:4]] == ["1", "2"]
     settings = {name: value for name, value in SMALL.items() if name != "dataset"}
     result = fsviz.sweep("causes", "toy", "n_shot", [1, 2], **settings)
