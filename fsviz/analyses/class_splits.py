@@ -26,7 +26,7 @@ from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.features.backbones import title_of
 from fsviz.records import PAD, SIDES, ClassSplit, ClassTree, Dataset, Progress, Tanglegram
 from fsviz.settings import RawSettings, Setting, Value, words
-from fsviz.splits import SOUGHT, assignment, clustering, trees
+from fsviz.splits import TARGETED_MODES, assignment, clustering, trees
 from fsviz.tasks import draw
 from fsviz.taxonomy import Dag
 from fsviz.text import csv
@@ -145,9 +145,9 @@ def class_features(dataset: Dataset, backbone: str = "") -> ClassFeatures:
     of = table.class_ids
     counts = np.bincount(of, minlength=dataset.n_classes)
     class_ids = np.flatnonzero(counts)
-    if len(class_ids) < clustering.LEAST_CLASSES:
+    if len(class_ids) < clustering.MIN_CLASSES:
         raise BadInput(
-            f"A split with a wanted divergence needs at least {clustering.LEAST_CLASSES} classes with features: one "
+            f"A split with a wanted divergence needs at least {clustering.MIN_CLASSES} classes with features: one "
             f"fifth of them are test classes. {dataset.title} has {len(class_ids)}. Choose a larger dataset."
         )
     means = np.stack([np.asarray(table.values[of == c], dtype=float).mean(axis=0) for c in class_ids])
@@ -168,7 +168,7 @@ def checked(given: RawSettings) -> dict[str, Value]:
     for name in given:
         if name not in SETTINGS:
             raise UnknownName("setting of a split", name, sorted(SETTINGS))
-    penalty = splits.fitting_penalty(str(given.get("mode", SETTINGS["mode"].default)))
+    penalty = splits.default_penalty(str(given.get("mode", SETTINGS["mode"].default)))
     usual = {name: s.default for name, s in SETTINGS.items()} | {"penalty": penalty}
     return {name: s.check(given.get(name, usual[name])) for name, s in SETTINGS.items()}
 
@@ -189,12 +189,12 @@ def most_dims(dataset: Dataset) -> int:
 
 def default_dims(dataset: Dataset) -> int:
     """As many as let the classes choose their split."""
-    return min(splits.fitting_dims(dataset.n_classes), most_dims(dataset))
+    return min(splits.default_dims(dataset.n_classes), most_dims(dataset))
 
 
 def default_penalty(mode: str) -> float:
     """The weight λ of a mode: with that of stable the asked divergence is reached, that of paper is published."""
-    return splits.fitting_penalty(mode)
+    return splits.default_penalty(mode)
 
 
 def faces(dataset: Dataset, class_ids: np.ndarray) -> np.ndarray:
@@ -222,12 +222,12 @@ def over(
 ) -> list[Found]:
     """A split for each of these changes to the settings; those that differ in seed or divergence alone are found in
     one go."""
-    fitting = {} if settings.get("dims") is not None else {"dims": splits.fitting_dims(len(classes))}
+    fitting = {} if settings.get("dims") is not None else {"dims": splits.default_dims(len(classes))}
     asked = [checked({**settings, **fitting, **change}) for change in changes]
     found: dict[int, Found] = {}
     batches: dict[str, list[int]] = {}
     for i, spec in enumerate(asked):
-        if spec["mode"] in SOUGHT:
+        if spec["mode"] in TARGETED_MODES:
             rest = {name: value for name, value in spec.items() if name not in ("seed", "divergence")}
             batches.setdefault(json.dumps(rest), []).append(i)
         else:
@@ -361,9 +361,9 @@ def _agreement(sides: np.ndarray) -> dict[str, float]:
     """Agreement of splits (S, M), and what it is by chance: of all sides, then of test classes."""
     return {
         "agreement": assignment.agreement(sides),
-        "chance": assignment.chance(sides.shape[1]),
+        "chance": assignment.expected_agreement(sides.shape[1]),
         "on_test": assignment.agreement_on_test(sides),
-        "chance_on_test": assignment.chance_on_test(sides.shape[1]),
+        "chance_on_test": assignment.expected_test_agreement(sides.shape[1]),
     }
 
 
@@ -419,7 +419,7 @@ def neighbours(classes: ClassFeatures, split: ClassSplit, position: int, n: int 
 
 def seconds(classes: ClassFeatures, spec: Mapping[str, Value], n_splits: int = 1) -> float:
     """About how long so many splits of these settings take, found in one go; measured on one core of 2024."""
-    if spec["mode"] not in SOUGHT:
+    if spec["mode"] not in TARGETED_MODES:
         return 0.0
     stable = spec["mode"] == "stable"
     most = classes.points.shape[1]
@@ -623,7 +623,7 @@ def known_trees(dataset: Dataset) -> list[str]:
 
 def tanglegram(dataset: Dataset, left: str, right: str, class_ids: np.ndarray) -> Tanglegram:
     """Two trees of these classes facing each other."""
-    return trees.facing(class_tree(dataset, left, class_ids), class_tree(dataset, right, class_ids))
+    return trees.tanglegram(class_tree(dataset, left, class_ids), class_tree(dataset, right, class_ids))
 
 
 def hop_table(dataset: Dataset, which: Sequence[str], class_ids: np.ndarray) -> pd.DataFrame:
@@ -757,7 +757,7 @@ def save(dataset: Dataset, split: ClassSplit, name: str, recipe: RawSettings, re
 def recipe(found: Found) -> dict[str, Any]:
     """What made a split, and what came out: kept in its file."""
     spec = found.settings
-    sought = spec.get("mode") in SOUGHT
+    sought = spec.get("mode") in TARGETED_MODES
     kept = {name: value for name, value in spec.items() if sought or name in ("mode", "seed")}
     return {**kept, **({"reached": found.split.reached, "objective": found.objective} if sought else {})}
 
@@ -793,7 +793,7 @@ def as_csv(split: ClassSplit) -> str:
 def fitting_name(found: Found) -> str:
     """A name for a split that follows from what decides it: "r0.96", "r0.96-paper-seed3", "random-seed0"."""
     spec = found.settings
-    if spec["mode"] not in SOUGHT:
+    if spec["mode"] not in TARGETED_MODES:
         return f"{spec['mode']}-seed{spec['seed']}"
     said = {n: v for n, v in spec.items() if n not in ("backbone", "divergence", "mode", "seed")}
     usual = _usual(len(found.split.names), spec["mode"])
@@ -805,7 +805,7 @@ def fitting_name(found: Found) -> str:
 
 def command(dataset: Dataset, spec: Mapping[str, Value], more: Sequence[str] = ()) -> str:
     """The command that finds the same split."""
-    sought = spec["mode"] in SOUGHT
+    sought = spec["mode"] in TARGETED_MODES
     own = [name for name in spec if sought or name in ("mode", "seed", "backbone")]
     own = [name for name in own if spec["mode"] == "stable" or name not in ("dims", "starts")]
     always = ("divergence", "seed")
@@ -816,5 +816,5 @@ def command(dataset: Dataset, spec: Mapping[str, Value], more: Sequence[str] = (
 
 def _usual(n_classes: int, mode: str) -> dict[str, Value]:
     """What every other setting is for so many classes and this mode where nothing is given."""
-    fitting = {"dims": splits.fitting_dims(n_classes), "penalty": splits.fitting_penalty(mode)}
+    fitting = {"dims": splits.default_dims(n_classes), "penalty": splits.default_penalty(mode)}
     return {name: setting.default for name, setting in SETTINGS.items()} | fitting

@@ -26,7 +26,7 @@ import pandas as pd
 from fsviz import datasets, evaluation, features, taxonomy
 from fsviz.analyses import custom_task, task_measures
 from fsviz.datasets.published import PAPERS, benchmark_title, published_results
-from fsviz.difficulty.measures import MEASURES, Given
+from fsviz.difficulty.measures import MEASURES, MeasureInputs
 from fsviz.errors import BadInput, FsvizError, UnknownName
 from fsviz.evaluation import Estimate
 from fsviz.features.backbones import title_of
@@ -285,7 +285,7 @@ def _in_meaning(measure: str) -> bool:
 
 
 def _by_distance(name: str, tasks: Tasks, side: Side, distances: np.ndarray) -> np.ndarray:
-    return MEASURES[name](Given(positions=tasks.positions(side.class_ids), distances=distances))
+    return MEASURES[name](MeasureInputs(positions=tasks.positions(side.class_ids), distances=distances))
 
 
 def _by_features(name: str, tasks: Tasks, side: Side, backbone: str, method: str) -> np.ndarray:

@@ -21,7 +21,7 @@ import fsviz
 from fsviz import datasets, features
 from fsviz.analyses import task_measures
 from fsviz.difficulty import attribute_gaps
-from fsviz.difficulty.attribute_gaps import Gap
+from fsviz.difficulty.attribute_gaps import AttributeGap
 from fsviz.difficulty.measures import MEASURES
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.methods import METHODS
@@ -103,7 +103,7 @@ class Answered:
     tasks: Tasks
     predictions: Predictions
     causes: tuple[Cause, ...]
-    gaps: Mapping[str, Gap]
+    gaps: Mapping[str, AttributeGap]
 
     @property
     def right(self) -> np.ndarray:
@@ -454,7 +454,7 @@ def _causes(dataset: Dataset, backbone: str, tasks: Tasks, said: Predictions) ->
         except FsvizError as error:
             why_not = str(error)
         seen = _SEEN["queries" if "queries" in measure.needs else measure.needs[0]]
-        yield Cause(name, measure.title, measure.what, value, measure.direction, seen, why_not)
+        yield Cause(name, measure.title, measure.description, value, measure.direction, seen, why_not)
 
 
 def _confusion(dataset: Dataset, backbone: str, tasks: Tasks) -> float:
@@ -482,7 +482,7 @@ def _pair_confusion(dataset: str, backbone: str, a: int, b: int, stamp: str) -> 
     sizes = [int((table.class_ids == c).sum()) for c in (a, b)]
     if sum(sizes) > _PAIR_IMAGES:
         raise Missing("Its classes have too many images to compare along the way; the page Confusion has it.")
-    k = min(int(class_confusion.SETTINGS["k"].default), class_confusion.most_k(sizes))
+    k = min(int(class_confusion.SETTINGS["k"].default), class_confusion.max_k(sizes))
     if k < 1:
         raise Missing("Its classes have too few images for it.")
     return float(class_confusion.class_confusion(table, np.array([[a, b]]), k=k)[0])

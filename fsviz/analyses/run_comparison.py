@@ -18,7 +18,7 @@ import pandas as pd
 
 from fsviz import datasets
 from fsviz.errors import BadInput, FsvizError
-from fsviz.evaluation.intervals import OVER
+from fsviz.evaluation.intervals import CI_UNITS
 from fsviz.features.backbones import title_of
 from fsviz.numerics import holm
 from fsviz.records import PAD, Dataset, Predictions, Tasks, Testbed
@@ -33,7 +33,7 @@ from fsviz.user.code import HERE
 if TYPE_CHECKING:
     from fsviz.evaluation import Estimate
 
-__all__ = ["OVER"]
+__all__ = ["CI_UNITS"]
 
 QUARTERS = "coarsity"  # the measure whose quarters tables show, as the paper's do
 QUARTILES = ("Q1", "Q2", "Q3", "Q4")
@@ -159,7 +159,7 @@ def line_of(entry: evaluate.Entry, answer: Predictions, testbed: Testbed, run_id
         evaluation.task_top_k(answer, 5),
         answer.loss(),
         tasks.measures,
-        evaluation.query_right(answer),
+        evaluation.correct_queries(answer),
         tasks,
         str(testbed.recipe.get("sampler", "")),
         tasks.n_way,
@@ -254,10 +254,10 @@ def _partial_in_words(group: Sequence[Line], kept: Sequence[Line]) -> str:
 
 def widest(lines: Sequence[Line]) -> str:
     """What intervals are over unless one is chosen: the widest of OVER that is known of all lines."""
-    for over in reversed(OVER):
+    for over in reversed(CI_UNITS):
         if lines and all(np.isfinite(_half_width(line, over)) for line in lines):
             return over
-    return next(iter(OVER))
+    return next(iter(CI_UNITS))
 
 
 def _half_width(line: Line, over: str) -> float:
@@ -560,7 +560,7 @@ def why_no_curve(lines: Sequence[Line]) -> str:
 def p_in_words(over: str) -> str:
     """What the p of `differences` is, in a sentence."""
     test = "the larger p of a paired t test and Wilcoxon's signed-rank test" if over == "tasks" else "that of a t test"
-    return f"p is {test} {OVER[over].partition(':')[0]}, corrected for the number of comparisons (Holm)."
+    return f"p is {test} {CI_UNITS[over].partition(':')[0]}, corrected for the number of comparisons (Holm)."
 
 
 def correlations(lines: Sequence[Line], measure: str = QUARTERS, over: str | None = None) -> pd.DataFrame:

@@ -10,13 +10,13 @@ import pandas as pd
 
 from fsviz import evaluation, features
 from fsviz.difficulty import attribute_effects, attribute_gaps
-from fsviz.difficulty.attribute_effects import Explained, Reason
-from fsviz.difficulty.attribute_gaps import Difference, attribute_names
+from fsviz.difficulty.attribute_effects import AttributeEffects
+from fsviz.difficulty.attribute_gaps import AttributeDifference, attribute_names
 from fsviz.records import PAD, Dataset, Progress, Tasks
 from fsviz.studies import evaluate
 from fsviz.studies.support_sets import SupportSets, classify, searched_features
 
-__all__ = ["Difference", "Explained", "Reason", "attribute_names"]
+__all__ = ["AttributeDifference", "AttributeEffects", "attribute_names"]
 
 _COST_SECONDS = 3.0  # that random supports may take to be classified for what gaps cost
 _FEWEST_COSTED = 40  # tasks that costs are measured on even where that takes longer
@@ -28,7 +28,7 @@ def gap_table(found: SupportSets, dataset: Dataset, by: str = "task") -> pd.Data
     return attribute_gaps.gap_table(dataset, dict(found.tasks), by)
 
 
-def explain(found: SupportSets, dataset: Dataset, progress: Progress | None = None) -> Explained | None:
+def explain(found: SupportSets, dataset: Dataset, progress: Progress | None = None) -> AttributeEffects | None:
     """Which attributes explain that the hard supports of every task are hard (see difficulty.reasons).
 
     Costs are measured by the study's own classifier on random supports of the first tasks, as many as take a few
@@ -51,13 +51,13 @@ def explain(found: SupportSets, dataset: Dataset, progress: Progress | None = No
     return attribute_effects.explain(attributes, tasks, costs, table, spec["seed"], progress)
 
 
-def points_of(found: SupportSets, explained: Explained, which: str) -> np.ndarray:
+def points_of(found: SupportSets, explained: AttributeEffects, which: str) -> np.ndarray:
     """(T, A) what the gaps of another set cost beyond those of random supports of the same tasks, in points."""
     gaps = [attribute_gaps.measure_gap(a, found.tasks[which], by="class").gap for a in explained.attributes]
     return (np.stack(gaps, axis=1) - explained.by_chance) * explained.costs["cost"].to_numpy(dtype=float)
 
 
-def explained_in_words(found: SupportSets, explained: Explained, task: int) -> str:
+def explained_in_words(found: SupportSets, explained: AttributeEffects, task: int) -> str:
     """How much of what the hard support of a task costs its attributes explain, in a sentence."""
     lost = 100 * float(found.accuracy("random")[task] - found.accuracy("hard")[task])
     real = explained.reasons(task)
@@ -85,8 +85,8 @@ def told_values(dataset: Dataset, image_ids: np.ndarray, attribute: str) -> list
 
 
 def class_differences(
-    found: SupportSets, dataset: Dataset, explained: Explained | None, task: int, which: str
-) -> list[Difference | None]:
+    found: SupportSets, dataset: Dataset, explained: AttributeEffects | None, task: int, which: str
+) -> list[AttributeDifference | None]:
     """For every class of one task the difference between its support and query images that costs most beyond what
     random supports of this class show; None where no attribute with a real cost differs more than these."""
     tasks = found.tasks[which].take(slice(task, task + 1))
@@ -102,7 +102,7 @@ def class_differences(
         explained.attributes, alone, np.moveaxis(supports[:, used], 0, 1)[:, :, None]
     )
     place = {attribute.name: a for a, attribute in enumerate(explained.attributes)}
-    chosen: list[Difference | None] = []
+    chosen: list[AttributeDifference | None] = []
     for way, of_class in enumerate(attribute_gaps.class_differences(dataset, tasks, 0)):
         cost = {d: (d.gap - by_chance[way, :, place[d.attribute]].mean()) * costs[d.attribute] for d in of_class}
         rare = {

@@ -15,7 +15,7 @@ import pandas as pd
 from fsviz import datasets, evaluation, features
 from fsviz.analyses import class_splits, image_text
 from fsviz.difficulty import attribute_gaps
-from fsviz.difficulty.measures import MEASURES, Given, Measure, get
+from fsviz.difficulty.measures import MEASURES, Measure, MeasureInputs, get
 from fsviz.errors import FsvizError, Missing
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 from fsviz.splits.clustering import DIVERGENCES
@@ -73,22 +73,22 @@ def measured(
         return of_images(tasks, table, [measure])[measure.name]
     if "predictions" in measure.needs:
         said = method if isinstance(method, Predictions) else evaluate.look(dataset, table.backbone, method, {}, tasks)
-        return measure(Given(predictions=said))
+        return measure(MeasureInputs(predictions=said))
     (need,) = measure.needs
-    return measure(Given(**_FOUND[need](tasks, dataset, table)))
+    return measure(MeasureInputs(**_FOUND[need](tasks, dataset, table)))
 
 
 def of_images(tasks: Tasks, table: Features, chosen: Iterable[Measure] = MEASURES.values()) -> dict[str, np.ndarray]:
     """Those of the chosen measures that need features of the tasks' own images, by name (T,); what they share is found
     once for all of them."""
-    from fsviz.difficulty.task_statistics import views
+    from fsviz.difficulty.task_statistics import task_views
 
     found: dict[str, np.ndarray] = {}
     of_image = [measure for measure in chosen if OF_IMAGES & set(measure.needs)]
     with half_the_cores():
         for setting in ("supervised", "semi"):
             seen = [m for m in of_image if (m.needs == ("support",)) == (setting == "supervised")]
-            for where, view in views(table, tasks, setting) if seen else ():
+            for where, view in task_views(table, tasks, setting) if seen else ():
                 for measure in seen:
                     found.setdefault(measure.name, np.full(len(tasks), np.nan))[where] = measure(view)
     return found

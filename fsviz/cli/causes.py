@@ -58,7 +58,7 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_causes(result: dict[str, Any]) -> str:
     """Every method's correlations, shares and sentence, for a person."""
-    from fsviz.difficulty.measures import CAUSES, title
+    from fsviz.difficulty.measures import CAUSE_TITLES, title
 
     found = cast(study.Summary, result)
     methods = found["methods"]
@@ -75,13 +75,14 @@ def show_causes(result: dict[str, Any]) -> str:
         lines += ["", f"{method}: {100 * one['accuracy']:.1f} ± {100 * one['ci95']:.1f}%", one["sentence"]]
         if "explained" in one:
             shares = [
-                {"cause": CAUSES[cause], "explains %": 100 * row["share"], "low": 100 * row["low"]}
+                {"cause": CAUSE_TITLES[cause], "explains %": 100 * row["share"], "low": 100 * row["low"]}
                 | {"high": 100 * row["high"], "alone %": 100 * one["alone"][cause]["share"]}
                 for cause, row in one["shares"].items()
             ]
             lines += [aligned(shares, ["cause", "explains %", "low", "high", "alone %"])]
             foreseen = ", ".join(
-                f"{study.STAGES[stage]} {100 * row['share']:.0f}% ({100 * row['low']:.0f} to {100 * row['high']:.0f})"
+                f"{study.STAGE_TITLES[stage]} {100 * row['share']:.0f}% "
+                f"({100 * row['low']:.0f} to {100 * row['high']:.0f})"
                 for stage, row in one["explained"].items()
             )
             lines += [f"Known {foreseen}; luck of the queries, at most {100 * one['luck']:.0f}%."]

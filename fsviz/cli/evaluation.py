@@ -180,10 +180,10 @@ def bar():
 
 
 def add_over(parser: argparse.ArgumentParser) -> None:
-    from fsviz.evaluation.intervals import OVER
+    from fsviz.evaluation.intervals import CI_UNITS
 
     parser.add_argument(
-        "--over", choices=list(OVER), default=None, help="what intervals and p are over (the widest that is known)"
+        "--over", choices=list(CI_UNITS), default=None, help="what intervals and p are over (the widest that is known)"
     )
 
 
@@ -255,7 +255,7 @@ def differences_of(lines: list[Any], reference: str | None, over: str | None) ->
 
 def show_differences(result: dict[str, Any], tasks_of: str = "") -> str:
     """The differences as a table; `tasks_of` names the tasks where there are several kinds."""
-    from fsviz.evaluation.intervals import OVER
+    from fsviz.evaluation.intervals import CI_UNITS
 
     rows = result["differences"]
     reference = rows[0]["reference"]
@@ -273,7 +273,7 @@ def show_differences(result: dict[str, Any], tasks_of: str = "") -> str:
     ]
     first = f"Against {reference} ({result['accuracy'][reference]:.2f}%), over the same {rows[0]['n_tasks']:,} tasks"
     first += f", {tasks_of}:" if tasks_of else ":"
-    note = f"Points of accuracy with 95% intervals {OVER[result['over']]}. {result['words']}"
+    note = f"Points of accuracy with 95% intervals {CI_UNITS[result['over']]}. {result['words']}"
     return "\n".join([*result["notes"], first, aligned(told, list(told[0])), note])
 
 

@@ -88,7 +88,7 @@ def result_of(run: Any) -> dict[str, Any]:
     return {name: found.get(name) for name in names} | {"run": run.id, "understated": understated}
 
 
-def _reasons(sets: study.SupportSets, explained: support_attributes.Explained | None) -> dict[str, Any]:
+def _reasons(sets: study.SupportSets, explained: support_attributes.AttributeEffects | None) -> dict[str, Any]:
     """What gaps cost, how many tasks each attribute explains, and the hardest task in words."""
     if explained is None:
         return {"costs": [], "hardest": "The images have no attributes, so nothing can be said of what differs."}

@@ -45,7 +45,7 @@ SERIES: tuple[str, ...] = (
 )
 
 # Titles of the methods, each at the place of its colour: a method looks the same in every figure, whatever its rank.
-METHODS: tuple[str, ...] = tuple(m.title for m in sorted(methods.METHODS.values(), key=lambda m: m.place))
+METHODS: tuple[str, ...] = tuple(m.title for m in sorted(methods.METHODS.values(), key=lambda m: m.order))
 
 
 def meaning(name: str) -> str:

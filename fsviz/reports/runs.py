@@ -54,7 +54,7 @@ def of_lines(lines: Sequence[run_comparison.Line], recipes: Sequence[html.Recipe
     known = run_comparison.measures_of(main)
     if known:
         figure = by_measure(main, known[0], over)
-        told, words = correlated(run_comparison.correlations(main, known[0], over), measures.title(known[0]).lower())
+        told, words = correlated(run_comparison.correlations(main, known[0], over), measures.lower_title(known[0]))
     pairs = run_comparison.side_by_side(table)
     return composed(lines, main, table, differences, recipes, over, pairs, figure, told, words, notes=notes)
 
@@ -66,12 +66,12 @@ def by_measure(main: Sequence[run_comparison.Line], measure: str, over: str) -> 
     values = main[0].measures[measure]
     edges = np.quantile(values[np.isfinite(values)], [0, 0.25, 0.5, 0.75, 1])
     points = run_comparison.single_tasks(main[0], measure) if len(main) == 1 else None
-    title = measures.title(measure).lower()
+    title = measures.lower_title(measure)
     figure = figures.plot_accuracy_by_measure(
-        curves, points, list(pairwise(edges)), measures.axis(measure), title, banded=next(iter(curves))
+        curves, points, list(pairwise(edges)), measures.lower_title(measure), title, banded=next(iter(curves))
     )
     return (
-        f"Accuracy against {measures.axis(measure)}",
+        f"Accuracy against {measures.lower_title(measure)}",
         figure,
         f"Rolling mean over {window:,} of {int(main[0].done.sum()):,} tasks sorted by {title}, with the 95% band of "
         f"{next(iter(curves))} over {over}. Dotted lines cut the tasks into quarters. "
@@ -109,15 +109,15 @@ def figures_of(
         (
             "Mean accuracies",
             figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]),
-            f"Over the same {int(main[0].done.sum()):,} tasks, with 95% intervals {run_comparison.OVER[over]}.",
+            f"Over the same {int(main[0].done.sum()):,} tasks, with 95% intervals {run_comparison.CI_UNITS[over]}.",
         )
     )
     ranks = run_comparison.ranks(main)
     if len(ranks) and len(main) > 1:
-        title = f"Ranks by quarter of {measures.title(run_comparison.QUARTERS).lower()}"
+        title = f"Ranks by quarter of {measures.lower_title(run_comparison.QUARTERS)}"
         found.append((title, figures.plot_ranks(ranks), "1 is best."))
     if len(differences):
-        caption = f"95% intervals {run_comparison.OVER[over]}. Filled: real; hollow: may be chance, or not known."
+        caption = f"95% intervals {run_comparison.CI_UNITS[over]}. Filled: real; hollow: may be chance, or not known."
         found.append(("Paired differences", figures.plot_differences(differences), caption))
     return found
 
@@ -152,7 +152,7 @@ def composed(
         differences,
         published,
         made(),
-        run_comparison.OVER[over],
+        run_comparison.CI_UNITS[over],
         {", ".join((_title(key[0]), key[1])): pair for key, pair in pairs.items()},
         run_comparison.p_in_words(over),
         told,

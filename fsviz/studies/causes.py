@@ -23,9 +23,9 @@ import pandas as pd
 
 from fsviz import datasets, evaluation, features
 from fsviz.analyses import task_measures
-from fsviz.difficulty.measures import CAUSES, EASED, MEASURES, STAGES, Cause, Stage
+from fsviz.difficulty.measures import EASY_PHRASES, HARD_PHRASES, MEASURES, STAGE_TITLES, Cause, Stage
 from fsviz.errors import BadInput, UnknownName
-from fsviz.evaluation import Correlation, Explained, Share
+from fsviz.evaluation import Correlation, VarianceExplained, VarianceShare
 from fsviz.methods import METHOD_NAMES, METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
@@ -35,7 +35,7 @@ from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.tasks import draw, fitting, snapshot
 from fsviz.workspace import home, plain_json
 
-__all__ = ["STAGES", "Correlation", "Explained", "Measured", "Share"]
+__all__ = ["STAGE_TITLES", "Correlation", "Measured", "VarianceExplained", "VarianceShare"]
 
 TASK_SETTINGS: dict[str, Setting] = evaluate.TASK_SETTINGS
 TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.PER_CLASS, "n_tasks": 300}
@@ -47,7 +47,7 @@ STAGE = Setting(
     "What a regression may know of a task when it says how accurate a method will be.",
     "choice",
     "labelled",
-    choices={name: words for name, words in STAGES.items() if name != "answered"},
+    choices={name: words for name, words in STAGE_TITLES.items() if name != "answered"},
 )
 BRUSH = Setting(
     "brush",
@@ -315,7 +315,7 @@ def _mean(values: np.ndarray) -> OfMethod:
     return {"accuracy": finite(mean), "ci95": finite(ci95)}
 
 
-def _in_numbers(share: Share) -> InNumbers:
+def _in_numbers(share: VarianceShare) -> InNumbers:
     return {"share": finite(share.value), "low": finite(share.low), "high": finite(share.high), "over": share.over}
 
 
@@ -332,7 +332,7 @@ def mean_accuracy(found: Measured, method: str) -> tuple[float, float]:
 
 def luck(found: Measured, method: str) -> float:
     """The share of the differences in accuracy that the draw of the queries brings, at most."""
-    return evaluation.luck(found.accuracy[method], found.n_queries)
+    return evaluation.sampling_noise(found.accuracy[method], found.n_queries)
 
 
 def correlations(found: Measured, method: str) -> dict[str, Correlation]:
@@ -379,19 +379,19 @@ def varied(found: Measured) -> list[str]:
 
 def causes_at(found: Measured, stage: str) -> dict[Cause, list[str]]:
     """The measures that are known at a stage, by cause."""
-    known = list(STAGES)[: list(STAGES).index(cast(Stage, stage)) + 1]
+    known = list(STAGE_TITLES)[: list(STAGE_TITLES).index(cast(Stage, stage)) + 1]
     names = [name for name in varied(found) if MEASURES[name].stage in known]
-    groups = {cause: [name for name in names if MEASURES[name].cause == cause] for cause in CAUSES}
+    groups = {cause: [name for name in names if MEASURES[name].cause == cause] for cause in HARD_PHRASES}
     return {cause: group for cause, group in groups.items() if group}
 
 
-def explained(found: Measured, method: str, stage: str = "labelled") -> Explained:
+def explained(found: Measured, method: str, stage: str = "labelled") -> VarianceExplained:
     """What a regression on the measures that are known at a stage says of tasks it has not learned from."""
     groups = cast(Mapping[str, Sequence[str]], causes_at(found, stage))
     return evaluation.explain(found.measures, found.accuracy[method], groups, found.tasks.class_ids)
 
 
-def sentence(found: Measured, method: str, known: Explained) -> str:
+def sentence(found: Measured, method: str, known: VarianceExplained) -> str:
     """Why these tasks are hard, in one sentence with its numbers, or that no cause explains it."""
     share, lost = known.whole, known.lost
     ordered = sorted(lost, key=lambda cause: -lost[cause].value)
@@ -404,20 +404,20 @@ def sentence(found: Measured, method: str, known: Explained) -> str:
         )
     first = lost[sure[0]]
     how = "mostly" if first.value > share.value / 2 else "first of all"
-    also = [f"{CAUSES[cast(Cause, cause)]} ({lost[cause].value:.0%})" for cause in sure[1:]]
+    also = [f"{HARD_PHRASES[cast(Cause, cause)]} ({lost[cause].value:.0%})" for cause in sure[1:]]
     others = f", then because {', and because '.join(also)}" if also else ""
     return (
-        f"For {method}, these tasks are hard {how} because {CAUSES[cast(Cause, sure[0])]}: that explains "
+        f"For {method}, these tasks are hard {how} because {HARD_PHRASES[cast(Cause, sure[0])]}: that explains "
         f"{first.value:.0%} of the differences in accuracy between them ({_interval(first)}){others}. All measures "
         f"together explain {share.value:.0%} ({_interval(share)})."
     )
 
 
-def _interval(share: Share) -> str:
+def _interval(share: VarianceShare) -> str:
     return f"95% interval {max(share.low, 0):.0%} to {min(share.high, 1):.0%}"
 
 
-def calibration(found: Measured, method: str, known: Explained, n_groups: int = 8) -> pd.DataFrame:
+def calibration(found: Measured, method: str, known: VarianceExplained, n_groups: int = 8) -> pd.DataFrame:
     """Tasks in groups by what the regression expects: columns expected, accuracy, ci95 (over tasks), n_tasks."""
     there = np.flatnonzero(np.isfinite(known.expected))
     order = there[np.argsort(known.expected[there], kind="stable")]
@@ -461,7 +461,7 @@ def brush_text(ranges: Mapping[str, tuple[float, float]]) -> str:
     return ";".join(f"{axis}~{min(ends):.6g}~{max(ends):.6g}" for axis, ends in ranges.items())
 
 
-def chosen(found: Measured, method: str, brush: str = "", known: Explained | None = None) -> np.ndarray:
+def chosen(found: Measured, method: str, brush: str = "", known: VarianceExplained | None = None) -> np.ndarray:
     """Which tasks (T,) a brush chooses; the hardest tenth where it is empty.
 
     An axis is "accuracy", "expected", a measure, or "rank " and a measure: where it stands among these tasks.
@@ -484,7 +484,7 @@ def chosen(found: Measured, method: str, brush: str = "", known: Explained | Non
     return which
 
 
-def _along(found: Measured, method: str, axis: str, known: Explained | None) -> np.ndarray:
+def _along(found: Measured, method: str, axis: str, known: VarianceExplained | None) -> np.ndarray:
     if axis == ACCURACY:
         return found.accuracy[method]
     if axis == EXPECTED and known is not None:
@@ -518,7 +518,7 @@ def extremes(found: Measured, which: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["measure", "rank", "low", "high", "beyond"])
 
 
-def why_these(found: Measured, method: str, known: Explained, which: np.ndarray) -> dict[str, float]:
+def why_these(found: Measured, method: str, known: VarianceExplained, which: np.ndarray) -> dict[str, float]:
     """What parts the chosen tasks from all, in accuracy (0 to 1): "below" the mean of all, by cause what the regression
     puts down to it, and "left" unexplained: luck, and causes that nobody measured."""
     accuracy = found.accuracy[method]
@@ -530,7 +530,7 @@ def why_these(found: Measured, method: str, known: Explained, which: np.ndarray)
     return {"below": below, **by_cause, "left": below - sum(by_cause.values())}
 
 
-def why_these_in_words(found: Measured, method: str, known: Explained, which: np.ndarray) -> str:
+def why_these_in_words(found: Measured, method: str, known: VarianceExplained, which: np.ndarray) -> str:
     """The same in a sentence."""
     parts = why_these(found, method, known, which)
     below, left = parts.pop("below"), parts.pop("left")
@@ -538,7 +538,7 @@ def why_these_in_words(found: Measured, method: str, known: Explained, which: np
     told = f"The {n:,} chosen tasks lie {abs(100 * below):.1f} points {'below' if below >= 0 else 'above'} the mean"
     if known.whole.low <= 0:
         return told + "; no cause explains the accuracy of these tasks beyond chance."
-    sign, why = (1, CAUSES) if below >= 0 else (-1, EASED)
+    sign, why = (1, HARD_PHRASES) if below >= 0 else (-1, EASY_PHRASES)
     points = {cause: 100 * sign * value for cause, value in sorted(parts.items(), key=lambda pair: -pair[1] * sign)}
     sure = {cause: n for cause, n in points.items() if n > 0.5 and known.lost[cause].sure > 0}
     named = [f"{n:.1f} because {why[cast(Cause, cause)]}" for cause, n in sure.items()]

@@ -97,7 +97,7 @@ LIKENESS: dict[str, Likeness] = {
     **{
         name: Likeness(
             f"Closeness ({distance.title})",
-            f"1 less the distance as a share of the largest in the split; the distance is {distance.what}",
+            f"1 less the distance as a share of the largest in the split; the distance is {distance.description}",
             "",
             distance.needs,
             "close in meaning" if distance.needs == "taxonomy" else "close in feature space",
@@ -372,7 +372,7 @@ def most_k(dataset: Dataset, backbone: str, *splits: str) -> int:
     """The largest k that the classes of these splits allow, 0 where none does."""
     table = _features(dataset, backbone)
     used = np.unique(np.concatenate([dataset.split_class_ids(split) for split in splits]))
-    return class_confusion.most_k(np.bincount(table.class_ids, minlength=dataset.n_classes)[used])
+    return class_confusion.max_k(np.bincount(table.class_ids, minlength=dataset.n_classes)[used])
 
 
 def fitting_k(spec: RawSettings) -> int:
@@ -386,7 +386,7 @@ def fitting_k(spec: RawSettings) -> int:
 def most_k_of(dataset: Dataset, backbone: str, *class_ids: int) -> int:
     """The same for single classes, 1 at least."""
     sizes = np.bincount(_features(dataset, backbone).class_ids, minlength=dataset.n_classes)
-    return max(1, class_confusion.most_k(sizes[list(class_ids)]))
+    return max(1, class_confusion.max_k(sizes[list(class_ids)]))
 
 
 def work(spec: Spec) -> Work:

@@ -772,7 +772,7 @@ def _result(spec: Spec, entry: int, parts: list[tuple[int, Arrays]], whole: bool
         row["rate"] = float(chunks[0]["rate"])
     if whole:
         tasks = _tasks(spec, "test")
-        right = evaluation.query_right(said)
+        right = evaluation.correct_queries(said)
         row["ci95_images"], row["ci95_classes"] = (
             finite(100 * evaluation.estimate(accuracy, over, right, tasks).ci95) for over in ("images", "classes")
         )

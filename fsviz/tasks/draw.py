@@ -591,7 +591,7 @@ def class_distances(
 
 def measure_coarsity(tasks: Tasks, class_ids: np.ndarray, distances: np.ndarray) -> Tasks:
     """The tasks with their coarsity, given the distances between the classes class_ids (C,)."""
-    given = measures.Given(positions=tasks.positions(class_ids), distances=distances)
+    given = measures.MeasureInputs(positions=tasks.positions(class_ids), distances=distances)
     return tasks.with_measure("coarsity", measures.MEASURES["coarsity"](given))
 
 
@@ -613,9 +613,11 @@ def explain(measure: str, recipe: RawSettings) -> str:
     known = measures.MEASURES[measure]
     kind = DISTANCES.get(str(recipe.get("distance", DISTANCE.default)))
     if "distances" not in known.needs or kind is None:
-        return f"{known.title}: {known.what}"
+        return f"{known.title}: {known.description}"
     looks = "between mean features: how alike classes look, not what they mean"
-    return f"{known.title}: {known.what} Distances are {looks if kind.needs == 'features' else f'by {kind.title}'}."
+    return (
+        f"{known.title}: {known.description} Distances are {looks if kind.needs == 'features' else f'by {kind.title}'}."
+    )
 
 
 # Names and keeping -----------------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def declared(code: user_code.Code) -> Method:
     else:
         raise BrokenCode(f"{code.name} is neither a function nor a class, but {type(found).__name__}.")
     if isinstance(given, Method):  # it says of itself what a signature cannot
-        method = replace(given, name=code.name, title=code.name, place=_ORDER)
+        method = replace(given, name=code.name, title=code.name, order=_ORDER)
     return replace(method, function=_guarded(function, code.name))
 
 

@@ -120,7 +120,7 @@ def test_the_planted_cause_is_named_and_noise_is_not() -> None:
         support_separation=lambda accuracy: noise[2],
     )
     asked = lessons.ask_together(found)
-    assert asked.options[asked.right] == "Training loss"
+    assert asked.options[asked.right] == "Support training loss"
     assert found.percentile("support_loss", found.hard) > 90 > 10 > found.percentile("support_loss", found.easy)
     gap = found.stop.accuracy[found.easy] - found.stop.accuracy[found.hard]
     assert found.points("support_loss") == pytest.approx(gap, rel=0.1)

@@ -32,7 +32,7 @@ from fsviz.sampling import testbeds
 from fsviz.settings import Setting
 from fsviz.studies import extraction
 from fsviz.taxonomy import wordnet
-from fsviz.taxonomy.senses import FOLDERS, Guess, guess_senses, taxonomy_from_edges
+from fsviz.taxonomy.senses import FOLDERS, SenseGuess, guess_senses, taxonomy_from_edges
 from fsviz.ui.parts import access, controls, export, run_panel, shell
 from fsviz.ui.parts.caching import remember
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
@@ -586,11 +586,11 @@ def _edges(content: bytes) -> pd.DataFrame:
 
 
 @remember(most=8)
-def _guesses(names: tuple[str, ...]) -> list[Guess]:
+def _guesses(names: tuple[str, ...]) -> list[SenseGuess]:
     return guess_senses(names)
 
 
-def _sense_table(guesses: list[Guess], now: pd.DataFrame | None = None) -> Chosen:
+def _sense_table(guesses: list[SenseGuess], now: pd.DataFrame | None = None) -> Chosen:
     """A table with one meaning per class, to be corrected by choosing another one.
 
     now  what the classes of a dataset mean so far (class, synset, by), a row per guess; else the guesses stand

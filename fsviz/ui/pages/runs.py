@@ -81,7 +81,7 @@ OVER = Setting(
     "give. Classes: what other classes would give. Every interval of the comparison, and what is called real, follows.",
     "choice",
     "tasks",
-    choices={name: name for name in run_comparison.OVER},
+    choices={name: name for name in run_comparison.CI_UNITS},
     advanced=True,
 )
 NEAR = Setting("near", "Tasks around", "A value of the measure: the tasks nearest to it are listed.", "text", "")
@@ -172,7 +172,7 @@ def _published_meanwhile() -> None:
     )
     st.caption(
         "Published numbers, not computed here (Bennequin et al. 2022, table 1: tieredImageNet, ResNet12, 5 ways, "
-        f"1 shot). Tasks are sorted by {plain(measures.axis(run_comparison.QUARTERS))} and cut into quarters: "
+        f"1 shot). Tasks are sorted by {plain(measures.lower_title(run_comparison.QUARTERS))} and cut into quarters: "
         f"from the coarsest quarter to the finest every method loses {lost.min():.0f} to {lost.max():.0f} points. "
         "Your own runs will be shown the same way."
     )
@@ -517,7 +517,7 @@ def _headline(here: pd.DataFrame, differences: pd.DataFrame, over: str, n_missin
             delta_arrow="off",
             help="Mean of the differences task by task. 'Real' when chance alone would give such a difference less "
             f"than 5 times in 100, after correcting for the number of comparisons. Intervals "
-            f"{run_comparison.OVER[over]}.",
+            f"{run_comparison.CI_UNITS[over]}.",
         )
     else:
         margin.metric("Compared with", "nothing yet", help="Evaluate a second method on the same tasks.")
@@ -526,10 +526,10 @@ def _headline(here: pd.DataFrame, differences: pd.DataFrame, over: str, n_missin
             "From fine to coarse",
             run_panel.points(top["fine_to_coarse"], top["fine_to_coarse_ci95"]),
             help="Accuracy of the best method on the quarter of tasks with the highest coarsity (Q4), whose classes "
-            f"are farthest apart, minus that with the lowest (Q1). 95% interval {run_comparison.OVER[over]}.",
+            f"are farthest apart, minus that with the lowest (Q1). 95% interval {run_comparison.CI_UNITS[over]}.",
         )
     else:
-        title = plain(measures.title(run_comparison.QUARTERS).lower())
+        title = plain(measures.lower_title(run_comparison.QUARTERS))
         drop.metric("Quarters", "none", help=f"Tasks carry no {title}, or all the same.")
     told = f"{plain(top['testbed_title'])}. Testbed {plain(top['testbed'])}."
     tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=told)
@@ -562,7 +562,7 @@ def _big_figure(
         )
         st.caption(
             plain(run_comparison.why_no_curve(main)) + " Mean accuracies, with 95% intervals "
-            f"{run_comparison.OVER[over]}. Click a point for the tasks of its method."
+            f"{run_comparison.CI_UNITS[over]}. Click a point for the tasks of its method."
         )
         if chosen:
             drilldown.heading(f"Tasks of {plain(chosen)}, the hardest first", "bar_of")
@@ -570,8 +570,8 @@ def _big_figure(
             _list_tasks(line, np.argsort(line.accuracy, kind="stable"), chosen, "bar_task")
         return _Shown()
     picked, share = _curve_settings(known)
-    title = measures.title(picked).lower()
-    heading = f"Accuracy against {measures.axis(picked)}"
+    title = measures.lower_title(picked)
+    heading = f"Accuracy against {measures.lower_title(picked)}"
     st.subheader(plain(heading), anchor=False)
     window = run_comparison.window_of(main, share)
     curves = recorded.curves(main, picked, window, over)
@@ -580,7 +580,7 @@ def _big_figure(
     points = run_comparison.single_tasks(main[0], picked) if len(main) == 1 else None
     band, at = _looked_at(list(curves), main, picked)
     figure = figures.plot_accuracy_by_measure(
-        curves, points, list(pairwise(edges)), measures.axis(picked), title, banded=band, at=at
+        curves, points, list(pairwise(edges)), measures.lower_title(picked), title, banded=band, at=at
     )
     st.session_state["_curves"] = {drawn(name): name for name in curves}
     export.chart("Accuracy against a measure", figure, key=CURVES, on_select=_curve_clicked, selection_mode="points")
@@ -650,7 +650,7 @@ def _around(main: list[run_comparison.Line], measure: str, at: float, band: str)
     line = named[band]
     near = run_comparison.around(line, measure, at)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Tasks around {plain(measures.title(measure).lower())} {at:.4g}**")
+        st.markdown(f"**Tasks around {plain(measures.lower_title(measure))} {at:.4g}**")
         st.button("Close", key="forget_place", on_click=_forget_place)
     dataset = _dataset_of(line, bool(len(near)))
     if dataset is None or line.tasks is None:
@@ -768,7 +768,8 @@ def _results(
         published, note = _published(first)
         st.html(report.results_table(table, _over_tasks(published, over)))
     st.caption(
-        f"Accuracy in percent with 95% intervals {run_comparison.OVER[over]}. **Bold**: best of the column among rows "
+        f"Accuracy in percent with 95% intervals {run_comparison.CI_UNITS[over]}. **Bold**: best of the column among "
+        "rows "
         "of the same tasks. Q1 is the quarter of tasks with the lowest coarsity, whose classes are closest, Q4 that "
         "with the highest; the CSV has their intervals too."
         + (f" {plain(note)}" if note else "")
@@ -855,7 +856,8 @@ def _paired(main: list[run_comparison.Line], differences: pd.DataFrame, n_groups
     )
     st.caption(
         f"Differences to {plain(differences['reference'].iloc[0])} over the same "
-        f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals {run_comparison.OVER[over]}. "
+        f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals "
+        f"{run_comparison.CI_UNITS[over]}. "
         + ("Filled: real (p below 5%" + (" in a paired t test and in Wilcoxon's test" if over == "tasks" else ""))
         + ", corrected for the number of comparisons by Holm's method); hollow: chance will do, or nothing is known."
         + (" Only runs of the same tasks are compared; the sidebar says which." if n_groups > 1 else "")

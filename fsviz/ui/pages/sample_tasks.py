@@ -266,7 +266,7 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
     export.graph(
         "Coarsity of the tasks",
         figures.plot_histograms(
-            bins.edges, panels, measures.title("coarsity").lower(), measures.axis("coarsity"), marked
+            bins.edges, panels, measures.lower_title("coarsity"), measures.lower_title("coarsity"), marked
         ),
         key=HISTOGRAM,
         height=330,

@@ -234,7 +234,7 @@ def _facts(passport: Passport, among: Spread) -> list[tuple[str, str, str, str]]
                 "How far apart in meaning (coarsity)",
                 f"{stands['coarsity'].value:.1f}",
                 f"harder than {stands['coarsity'].harder:.0%} of its testbed",
-                MEASURES["coarsity"].what,
+                MEASURES["coarsity"].description,
             )
         )
     pairs = next((p for p in _pairs(passport) if p.name == "confusion"), None)
@@ -305,7 +305,7 @@ def _ends(positions: np.ndarray, values: np.ndarray) -> tuple[int, int] | None:
 
 
 def _pretty(passport: Passport, by: str) -> str:
-    return MEASURES[by].title.lower() if by in MEASURES else by
+    return MEASURES[by].lower_title if by in MEASURES else by
 
 
 def _images(passport: Passport, which: int) -> None:
@@ -492,7 +492,7 @@ def _values_alone(passports: Sequence[Passport], stands: Sequence[Mapping[str, s
         export.table("Measures", table, hide_index=True, height="content", column_config=formats, key="measure_table")
         for known in passports[0].values:
             if not known.why_not:
-                st.markdown(f"**{plain(known.measure.title)}** {plain(known.measure.what)}")
+                st.markdown(f"**{plain(known.measure.title)}** {plain(known.measure.description)}")
         reasons: dict[str, list[str]] = {}
         for unknown in passports[0].values:
             if unknown.why_not:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import streamlit as st
 
 from fsviz import jobs, studies
-from fsviz.analyses.run_comparison import OVER
+from fsviz.analyses.run_comparison import CI_UNITS
 from fsviz.errors import BadInput
 from fsviz.jobs import engines
 from fsviz.reports.tables import TOP5_FROM
@@ -46,7 +46,7 @@ def show_most_accurate(where: Any, top: Any, over: str, n_methods: int, n_missin
         f"{plain(top['name'])}{top5}",
         delta_color="off",
         delta_arrow="off",
-        help=f"Mean accuracy with its 95% interval {OVER[over]}.",
+        help=f"Mean accuracy with its 95% interval {CI_UNITS[over]}.",
     )
 
 

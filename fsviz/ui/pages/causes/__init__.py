@@ -9,14 +9,14 @@ import streamlit as st
 
 from fsviz import jobs
 from fsviz.analyses import run_comparison
-from fsviz.difficulty.measures import CAUSES, MEASURES, axis, title
+from fsviz.difficulty.measures import CAUSE_TITLES, MEASURES, lower_title, title
 from fsviz.errors import BadInput, FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import causes as figures
 from fsviz.records import Dataset, TaskId
 from fsviz.settings import Setting
 from fsviz.studies import causes as study
-from fsviz.studies.causes import Explained, Measured, Share
+from fsviz.studies.causes import Measured, VarianceExplained, VarianceShare
 from fsviz.tasks import task_ids
 from fsviz.ui.pages.causes import settings
 from fsviz.ui.parts import controls, export, links, page_links, shell, task_list
@@ -37,7 +37,7 @@ def show(dataset: Dataset) -> None:
         return
     method, stage = _pick_method(found), "labelled"
     try:
-        known: Explained | None = _explained(found, method, stage)
+        known: VarianceExplained | None = _explained(found, method, stage)
     except BadInput as error:
         known = None
         st.info(plain(str(error)), icon="🔍")
@@ -76,7 +76,7 @@ def _accuracies(run_id: str, backbone: str) -> dict[str, np.ndarray]:
     return {name: line.accuracy for name, line in own.items()}
 
 
-def _explained(found: Measured, method: str, stage: str) -> Explained:
+def _explained(found: Measured, method: str, stage: str) -> VarianceExplained:
     words = "Learning from four fifths of the tasks what the last fifth will bring"
     return cached_call(study.explained, found, method, stage, words=words, keep=64)
 
@@ -122,8 +122,8 @@ def _headline(found: Measured, method: str) -> None:
             delta_color="off",
             delta_arrow="off",
             help="The share of the differences in accuracy between tasks that a regression explains from what is "
-            f"known {study.STAGES[cast(Any, stage)]}, on tasks that it has not learned from. The 95% interval is over "
-            f"{plain(share.over)}; below zero, always expecting the mean would be better.",
+            f"known {study.STAGE_TITLES[cast(Any, stage)]}, on tasks that it has not learned from. The 95% interval is "
+            f"over {plain(share.over)}; below zero, always expecting the mean would be better.",
         )
     if np.isfinite(luck):
         st.caption(
@@ -132,7 +132,7 @@ def _headline(found: Measured, method: str) -> None:
         )
 
 
-def _interval(share: Share) -> str:
+def _interval(share: VarianceShare) -> str:
     return f"{100 * share.low:.0f} to {100 * share.high:.0f}%"
 
 
@@ -187,7 +187,7 @@ def _shares(found: Measured, method: str) -> None:
     rows = [
         {
             "name": cause,
-            "title": CAUSES[cast(Any, cause)],
+            "title": CAUSE_TITLES[cast(Any, cause)],
             "value": share.value,
             "low": share.low,
             "high": share.high,
@@ -221,7 +221,7 @@ def _clicked_cause(causes: dict[Any, list[str]]) -> None:
 # --- choosing tasks ----------------------------------------------------------------------------------------------
 
 
-def _choose(found: Measured, method: str, measure: str, known: Explained | None) -> np.ndarray:
+def _choose(found: Measured, method: str, measure: str, known: VarianceExplained | None) -> np.ndarray:
     """Two charts to draw a box in, and the tasks that are chosen."""
     st.markdown("#### Which tasks?")
     about = f"{found.spec['digest']} {method}"
@@ -238,7 +238,7 @@ def _choose(found: Measured, method: str, measure: str, known: Explained | None)
         export.chart(
             f"{title(measure)} and accuracy of every task",
             figures.plot_tasks(
-                found.measures[measure][few], accuracy[few], few, which[few], axis(measure), "accuracy (%)"
+                found.measures[measure][few], accuracy[few], few, which[few], lower_title(measure), "accuracy (%)"
             ),
             key="cause_tasks",
             on_select=lambda: _brushed("cause_tasks", measure),
@@ -301,7 +301,7 @@ def _unbrushed() -> None:
     st.session_state["brush"] = ""
 
 
-def _chosen(dataset: Dataset, found: Measured, method: str, known: Explained | None, which: np.ndarray) -> None:
+def _chosen(dataset: Dataset, found: Measured, method: str, known: VarianceExplained | None, which: np.ndarray) -> None:
     """What the chosen tasks have in common, and the tasks themselves."""
     if not which.any():
         st.info("No task lies in this box. Draw a wider one.", icon="🔍")
@@ -331,7 +331,7 @@ def _chosen(dataset: Dataset, found: Measured, method: str, known: Explained | N
         _tasks(dataset, found, method, known, which)
 
 
-def _tasks(dataset: Dataset, found: Measured, method: str, known: Explained | None, which: np.ndarray) -> None:
+def _tasks(dataset: Dataset, found: Measured, method: str, known: VarianceExplained | None, which: np.ndarray) -> None:
     st.markdown("**The chosen tasks, the hardest first**")
     accuracy = found.accuracy[method]
     order = np.flatnonzero(which)

@@ -12,7 +12,7 @@ import streamlit as st
 
 from fsviz import jobs
 from fsviz.analyses import support_attributes
-from fsviz.analyses.support_attributes import Explained
+from fsviz.analyses.support_attributes import AttributeEffects
 from fsviz.records import PAD, Dataset, Progress
 from fsviz.settings import RawSettings
 from fsviz.studies import support_sets as study
@@ -40,12 +40,12 @@ def search(spec: RawSettings) -> SupportSets:
     return compute_with_bar(jobs.compute, {"study": study.STUDY.name, **spec}, SEARCHING)
 
 
-def explained(found: SupportSets, dataset: Dataset) -> Explained | None:
+def explained(found: SupportSets, dataset: Dataset) -> AttributeEffects | None:
     """What explains that hard supports are hard, measured once with a bar; None where there are no attributes."""
     if not support_attributes.attribute_names(dataset):
         return None
 
-    def explain(spec: RawSettings, progress: Progress) -> Explained | None:
+    def explain(spec: RawSettings, progress: Progress) -> AttributeEffects | None:
         return support_attributes.explain(found, dataset, progress)
 
     asked = {**found.spec, "n_tasks": len(found)}
@@ -63,7 +63,7 @@ def choose(task: int) -> None:
     st.session_state[TASK.name] = int(task)
 
 
-def task_table(dataset: Dataset, found: SupportSets, explained: Explained | None) -> pd.DataFrame:
+def task_table(dataset: Dataset, found: SupportSets, explained: AttributeEffects | None) -> pd.DataFrame:
     """A row per task: accuracies, what explains the hard support, classes."""
     names = dataset.classes["class_name"].astype(str).to_numpy()
     rows = pd.DataFrame({"task": np.arange(len(found))})

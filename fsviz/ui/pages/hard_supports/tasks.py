@@ -10,7 +10,7 @@ import streamlit as st
 
 from fsviz import datasets
 from fsviz.analyses import support_attributes
-from fsviz.analyses.support_attributes import Explained
+from fsviz.analyses.support_attributes import AttributeEffects
 from fsviz.figures import support_sets as figures
 from fsviz.records import PAD, Dataset
 from fsviz.studies import support_sets as study
@@ -43,7 +43,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
 
 
 def _filtered(
-    dataset: Dataset, found: SupportSets, table: pd.DataFrame, explained: Explained | None
+    dataset: Dataset, found: SupportSets, table: pd.DataFrame, explained: AttributeEffects | None
 ) -> tuple[pd.DataFrame, str]:
     """The tasks that pass the filters, and the order they are in, in words."""
     columns = shell.columns_if_wide("filters", [3, 2, 2, 2], "pairs", vertical_alignment="bottom")
@@ -84,7 +84,7 @@ def _filtered(
     return kept.loc[sorting.sort_values(kind="stable").index], orders[order]
 
 
-def one_task(dataset: Dataset, found: SupportSets, task: int, explained: Explained | None) -> None:
+def one_task(dataset: Dataset, found: SupportSets, task: int, explained: AttributeEffects | None) -> None:
     """The images of one task with all three supports, what explains the hard one, and every query's answer."""
     st.subheader(f"Task {task:,}: the same queries, three support sets", anchor=False)
     clicked: dict[str, int | None] = {}
@@ -134,7 +134,7 @@ def _ways_shown(found: SupportSets, task: int) -> list[int]:
 
 
 def _support_rows(
-    dataset: Dataset, found: SupportSets, explained: Explained | None, task: int, name: str, ways: list[int]
+    dataset: Dataset, found: SupportSets, explained: AttributeEffects | None, task: int, name: str, ways: list[int]
 ) -> list[Row]:
     names = dataset.classes["class_name"].astype(str).to_numpy()
     tasks = found.tasks[name]
@@ -176,7 +176,7 @@ def _query_rows(dataset: Dataset, found: SupportSets, task: int, view: str, ways
     return rows
 
 
-def _reasons(dataset: Dataset, found: SupportSets, explained: Explained | None, task: int) -> None:
+def _reasons(dataset: Dataset, found: SupportSets, explained: AttributeEffects | None, task: int) -> None:
     """What explains that the hard support of one task is hard, in words and as points of accuracy."""
     if explained is None:
         st.caption(

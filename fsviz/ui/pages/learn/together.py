@@ -29,7 +29,7 @@ def _show(dataset: Dataset, found: Together, at: int, seen: Sequence[bool]) -> N
         export.chart("A measure against accuracy", figure, key="lesson_chart")
         st.caption(
             f"{len(accuracy):,} random tasks ({plain(found.stop.tasks.setting)}). **{plain(measure.title)}**: "
-            f"{plain(measure.words)}. {plain(measure.what)}"
+            f"{plain(measure.description)}"
         )
     with right:
         st.metric(

@@ -62,7 +62,7 @@ def show(dataset: Dataset, classes: ClassFeatures, found: Found) -> None:
     run_panel.offer(
         spec,
         run,
-        f"**{plain(trainer.title)}** ({plain(trainer.paper)}): {plain(trainer.what)} On one core about "
+        f"**{plain(trainer.title)}** ({plain(trainer.paper)}): {plain(trainer.description)} On one core about "
         f"{duration(seconds)}, in the background; the learning curve appears here.",
         so_far=_curve,
         start="Train",
