@@ -16,7 +16,7 @@ from fsviz import datasets, jobs, sharing
 from fsviz.datasets import image_folders
 from fsviz.records import Tasks, Testbed
 from fsviz.sampling import testbeds
-from fsviz.ui.pages import add_images
+from fsviz.ui.pages.add_images import sources
 from fsviz.ui.parts import access, answers
 from tests.datasets.test_image_folders import folder_of, picture
 from tests.sources import ROOT, near, parsed
@@ -166,7 +166,7 @@ def test_visitors_find_none_of_them(furnished: Path, monkeypatch: pytest.MonkeyP
 
 def test_session_state_opens_nothing(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     share(monkeypatch, look=True, password=sharing.hashed(WORD))
-    forged = {"source": add_images.FOLDER, "path_0": "/etc", "fetched": "dtd", "added": "pets", "features_file": "/etc"}
+    forged = {"source": sources.FOLDER, "path_0": "/etc", "fetched": "dtd", "added": "pets", "features_file": "/etc"}
     forged |= {"preview": (("/etc", "[]"), None), "compare_next": ["nothing"], "_unlocked": True, "unlocked": True}
     forged |= dict.fromkeys(
         ("save", "save_testbed", "save_brought", "save_curated", "start", "extract", "import"), True

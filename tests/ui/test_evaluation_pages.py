@@ -269,8 +269,10 @@ def test_a_click_on_a_curve_lists_its_tasks_and_the_link_keeps_them(toy) -> None
 def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from fsviz.analyses import run_comparison
+    from fsviz.datasets.published import published_table
     from fsviz.reports import runs as report
-    from fsviz.ui.pages import runs
+    from fsviz.ui.pages.runs import exports
     from fsviz.ui.parts import recorded
     from tests.studies.shifted_dataset import make_shifted
 
@@ -281,11 +283,11 @@ def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
     assert "another benchmark" in texts(app)
     run = jobs.list_runs()[0]
     lines = recorded.lines_of(run)
-    table = runs.run_comparison.with_interval(runs.comparison.result_table(lines), "tasks")
-    published = runs.published_table("better-tieredImageNet", "5-way 1-shot")
-    different = runs.run_comparison.differences(lines, over="tasks")
+    table = run_comparison.with_interval(run_comparison.result_table(lines), "tasks")
+    published = published_table("better-tieredImageNet", "5-way 1-shot")
+    different = run_comparison.differences(lines, over="tasks")
     caveat = "Published rows are of another benchmark."
-    recipes = [runs._recipe(run)]
+    recipes = [exports._recipe(run)]
     html = report.composed(lines, lines, table, different, recipes, "tasks", {}, published=published, caveat=caveat)
     own = html.split("</head>", 1)[1]
     assert own.count('<img src="data:image/') == 2 * 6 and caveat in own  # support and query of three and three tasks
@@ -450,14 +452,14 @@ def test_a_finished_run_takes_the_place_of_the_first_look(toy) -> None:
 
 
 def test_no_method_is_called_the_best_while_others_are_missing(same_toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fsviz.ui.pages import evaluate as page
+    from fsviz.ui.pages.evaluate import preview
 
     app = open_page("4_Evaluate")
     assert app.metric[0].label == "Most accurate"
     first = json.loads(app.get("plotly_chart")[1].proto.spec)["data"][0]["marker"]["color"]
     assert len(set(first)) == 2
     monkeypatch.setattr(evaluate, "guess_seconds", lambda *args: 100.0 if args[2] == "bd_cspn" else 0.0)
-    assert page.LOOK_SECONDS < 100
+    assert preview.PREVIEW_SECONDS < 100
     app = open_page("4_Evaluate")
     assert app.metric[0].label == "Best of 3 of 4 methods"
     assert "does not say which of the chosen methods is best" in texts(app) and "BD-CSPN" in texts(app)

@@ -83,9 +83,10 @@ def declaration(module: ModuleType, expression: ast.expr) -> tuple[str, str] | N
     if isinstance(expression, ast.Call) and name_of(expression) == "Setting":
         key = value_of(module, expression.args[0])
         return (key, here) if isinstance(key, str) else None
-    if isinstance(expression, ast.Call) and name_of(expression) == "but" and isinstance(expression.func, ast.Attribute):
-        renamed = next((value_of(module, k.value) for k in expression.keywords if k.arg == "name"), None)
-        return (renamed, here) if renamed else declaration(module, expression.func.value)
+    call = expression if isinstance(expression, ast.Call) else None
+    if call is not None and name_of(call) == "with_" and isinstance(call.func, ast.Attribute):
+        renamed = next((value_of(module, k.value) for k in call.keywords if k.arg == "name"), None)
+        return (renamed, here) if renamed else declaration(module, call.func.value)
     if not isinstance(value_of(module, expression), Setting):
         return None
     if isinstance(expression, ast.Attribute):
@@ -109,7 +110,7 @@ def keys_in(module: ModuleType) -> Iterator[tuple[str, str]]:
     page = ".".join(module.__name__.split(".")[:4])  # a page may be a folder of modules
     elsewhere: set[ast.AST] = set()  # settings that are drawn under another key than their own, or only read
     for node in ast.walk(tree_of(module)):
-        if isinstance(node, ast.Attribute) and node.attr not in ("but", "name"):
+        if isinstance(node, ast.Attribute) and node.attr not in ("with_", "name"):
             elsewhere.add(node.value)
         if isinstance(node, ast.Call):
             given = {k.arg: k.value for k in node.keywords}

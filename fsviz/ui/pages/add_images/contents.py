@@ -1,0 +1,92 @@
+"""What a folder holds: counts, sample images and problems."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from fsviz.datasets import image_folders
+from fsviz.datasets.duplicates import largest_groups
+from fsviz.datasets.preview import Preview
+from fsviz.records import Dataset
+from fsviz.ui.parts import export
+from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
+from fsviz.ui.parts.shell import plain
+
+N_SAMPLES, N_GROUPS, N_IN_GROUP = 24, 5, 8
+
+
+def show_contents(preview: Preview) -> None:
+    """Counts, samples and problems."""
+    classes = preview.classes
+    one, two, three, four = st.columns(4)
+    one.metric("Classes", f"{len(classes):,}")
+    two.metric("Images", f"{len(preview.images):,}")
+    splits = preview.split_counts
+    three.metric(
+        "Splits", plain(" / ".join(splits)) if len(splits) < 4 else f"{len(splits):,}", help="Sets of classes."
+    )
+    n_problems = sum(max(1, len(p.items)) for p in preview.problems)
+    four.metric("Things to look at", f"{n_problems:,}", help="Problems found; none of them stops you.")
+    shown = image_folders.preview_dataset("preview", preview)
+    st.caption(
+        " ".join([f"Read as a {plain(preview.source)} in {plain(str(preview.root))}.", *map(plain, shown.notes)])
+    )
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        picked = _sample_ids(shown)
+        names = shown.classes["class_name"].to_numpy()[shown.image_class_ids()[picked]]
+        gallery(shown, [Tile(int(i), str(n)) for i, n in zip(picked, names)], key="samples", tile_px=84)
+        st.caption(f"{len(picked)} of {len(preview.images):,} images, from as many classes as possible.")
+    with right:
+        export.table(
+            "Classes found",
+            classes if len(splits) > 1 else classes[["class_name", "n_images"]],
+            hide_index=True,
+            height=min(320, 38 + 35 * len(classes)),
+            column_config={
+                "class_name": st.column_config.TextColumn("Class", width=90),
+                "split": st.column_config.TextColumn("Split", width=60),
+                "n_images": st.column_config.ProgressColumn(
+                    "Images", format="%d", min_value=0, max_value=int(classes["n_images"].max()), width=110
+                ),
+            },
+        )
+    for problem in preview.problems:
+        with st.expander(plain(problem.message), icon="⚠️"):
+            if problem.kind in ("copies", "two_classes"):
+                _show_groups(shown, across=problem.kind == "two_classes")
+            elif problem.kind == "frames":
+                st.button("Take folders as groups", key="take_folders", on_click=_group_by_folder)
+            if problem.items:
+                listed = pd.DataFrame({"which": list(problem.items)})
+                export.table("Named by a warning", listed, hide_index=True, height=min(200, 36 * len(listed) + 40))
+            else:
+                st.caption("Nothing to list.")
+
+
+def _show_groups(dataset: Dataset, across: bool) -> None:
+    """The largest groups of copies as images, a row each."""
+    names = dataset.classes["class_name"].to_numpy()[dataset.image_class_ids()]
+    rows = [
+        Row(
+            f"{len(ids):,} images",
+            [Tile(int(i), str(names[i])) for i in ids[:N_IN_GROUP]],
+            "" if len(ids) <= N_IN_GROUP else f"the first {N_IN_GROUP}",
+        )
+        for ids in largest_groups(dataset, N_GROUPS, across)
+    ]
+    task_rows(dataset, rows, key=f"groups_{across}", tile_px=84)
+
+
+def _group_by_folder() -> None:
+    st.session_state["groups"] = "folder"
+
+
+def _sample_ids(dataset: Dataset) -> list[int]:
+    """Up to N_SAMPLES images, taking turns over the classes; second images of a group come last."""
+    groups = dataset.image_groups()
+    images = pd.DataFrame({"class_id": dataset.image_class_ids()})
+    images["again"] = False if groups is None else pd.Series(groups).duplicated()
+    images["turn"] = images.groupby(["again", "class_id"]).cumcount()
+    return images.sort_values(["again", "turn"], kind="stable").index[:N_SAMPLES].tolist()

@@ -1,0 +1,125 @@
+"""User datasets, features and testbeds: rename or delete them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from fsviz.datasets import image_folders, saved
+from fsviz.errors import FsvizError
+from fsviz.features import store
+from fsviz.features.backbones import title_of
+from fsviz.sampling import testbeds
+from fsviz.ui.parts import access, shell
+from fsviz.ui.parts.shell import plain
+
+
+def show_datasets(title: str = "Added before") -> None:
+    """The datasets that were added before."""
+    names = image_folders.workspace_dataset_names()
+    if not names:
+        return
+    st.subheader(title, anchor=False)
+    for name in names:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            try:
+                mine = shell.load_dataset(name)
+                told = f"{mine.n_classes:,} classes, {mine.n_images or 0:,} images"
+                told += ", features" if mine.has_features else ", no features yet"
+                st.markdown(f"**{plain(mine.title)}** · {told}")
+                st.page_link("pages/1_Gallery.py", label="Look", icon="🖼️", query_params=shell.link(mine))
+                if access.may("delete"):
+                    with st.popover("Rename"):
+                        given = st.text_input("Title", mine.title, key=f"title_{name}")
+                        st.caption("Pages show the title; links and commands keep the name.")
+                        st.button("Save the title", key=f"rename_{name}", on_click=_rename, args=(name, given))
+            except FsvizError as error:
+                st.markdown(f"**{plain(name)}** · {plain(str(error))}")
+            if access.may("delete"):
+                with st.popover("Remove"):
+                    st.caption(
+                        "The dataset leaves fsviz with its features and splits. Your own image folder is not touched, "
+                        "and finished runs stay."
+                    )
+                    st.button(f"Remove {plain(name)}", key=f"remove_{name}", on_click=_remove, args=(name,))
+
+
+def _rename(name: str, title: str) -> None:
+    _act("delete", saved.rename_dataset, name, st.session_state.get(f"title_{name}", title))
+
+
+def _remove(name: str) -> None:
+    _act("delete", image_folders.remove_dataset, name)
+    if st.query_params.get("dataset") == name:
+        shell.choose_dataset(shell.DEFAULT_DATASET)
+
+
+def _act(action: str, act: Callable[..., Any], *args: Any) -> None:
+    """Acts on behalf of a click; what cannot be done is said on the next page."""
+    try:
+        access.do(action, act, *args)
+    except FsvizError as error:
+        shell.notice(str(error))
+
+
+def show_manage() -> None:
+    """Everything of one's own that can be renamed or deleted: datasets, features, testbeds."""
+    access.deny("delete")
+    show_datasets("Datasets")
+    rows = [row for row in store.list_features() if row["origin"] == "workspace"]
+    if rows:
+        st.subheader("Features", anchor=False)
+    for row in rows:
+        dataset, backbone = row["dataset"], row["backbone"]
+        told = f"{row['n_images'] or 0:,} images, {row['dims'] or 0:,} numbers each"
+        _show_item(
+            f"**{plain(title_of(backbone))}** on {plain(shell.dataset_title(dataset))} · {told}",
+            f"features_{row['path']}",
+            f"They can be {'imported' if row['imported'] else 'extracted'} again; finished runs that used them stay.",
+            ("delete", store.remove_features, dataset, backbone),
+            ("delete", store.rename_features, dataset, backbone) if row["imported"] else (),
+            "Finished runs keep the old name; commands and links need the new one.",
+        )
+    names = testbeds.list_testbeds()
+    if names:
+        st.subheader("Testbeds", anchor=False)
+    for name in names:
+        _show_item(
+            f"**{plain(name)}**",
+            f"testbed_{name}",
+            "Finished runs on it stay; new ones need another testbed.",
+            ("delete", testbeds.delete_testbed, name),
+            ("delete", testbeds.rename_testbed, name),
+            "Runs keep their own copy of the tasks; commands and links need the new name.",
+        )
+    if not (rows or names or image_folders.workspace_dataset_names()):
+        st.caption("Nothing of your own is here yet: datasets, features and testbeds that you add appear here.")
+
+
+def _show_item(
+    told: str, key: str, after: str, removal: tuple[Any, ...], renaming: tuple[Any, ...] = (), renamed: str = ""
+) -> None:
+    """A line with ways to rename and delete what it names, each after a second click.
+
+    removal   the action, the function and what it is called with
+    renaming  the same, without the new name that comes last; the last of it is the old name. () for none
+    renamed   what another name changes
+    """
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(told)
+        if not access.may("delete"):
+            return
+        if renaming:
+            with st.popover("Rename"):
+                st.text_input("Name", str(renaming[-1]), key=f"new_{key}")
+                st.caption(renamed)
+                st.button("Save the name", key=f"rename_{key}", on_click=_rename_item, args=(renaming, f"new_{key}"))
+        with st.popover("Delete"):
+            st.caption(after)
+            st.button("Delete it", key=f"delete_{key}", on_click=_act, args=removal)
+
+
+def _rename_item(renaming: tuple[Any, ...], field: str) -> None:
+    _act(*renaming, st.session_state.get(field, renaming[-1]))

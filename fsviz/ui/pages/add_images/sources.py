@@ -1,0 +1,182 @@
+"""Where images come from: a path on this computer, an upload or a download."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from fsviz.datasets import archives, image_folders, uploads
+from fsviz.datasets.images import SUFFIXES
+from fsviz.datasets.preview import Preview
+from fsviz.errors import FsvizError
+from fsviz.ui.parts import access, shell
+from fsviz.ui.parts.shell import plain
+from fsviz.user import images as user_images
+from fsviz.user import torchvision_sets
+
+FOLDER, UPLOAD, DOWNLOAD = "A folder or table on this computer", "Files to upload", "A dataset to download"
+LEVELS = {0: "the folder an image lies in", 1: "the first folder", 2: "the second folder", 3: "the third folder"}
+GROUPED = {
+    "auto": "copies of a picture",
+    "folder": "copies, and images of one folder (videos)",
+    "none": "none: do not look",
+}
+
+
+def from_path() -> tuple[Preview | None, Path | None]:
+    path = st.text_input(
+        "Path of a folder, a CSV table or an easyfsl JSON spec",
+        key=f"path_{st.session_state.get('add_turn', 0)}",
+        placeholder="/home/you/pictures/pets",
+        help="The images stay where they are; only a table that points to them is written.",
+    )
+    access.say_folders()
+    with st.expander("Options for tables and folders"):
+        one, two, three = st.columns(3)
+        images = one.text_input("Images folder (where the paths of a table start)", key="images_folder")
+        first = two.selectbox("The first folders are", image_folders.FIRST_LEVELS, key="first_level")
+        level = two.selectbox(
+            "A class is",
+            tuple(LEVELS),
+            format_func=LEVELS.__getitem__,
+            key="class_level",
+            help="Below the root, or below the splits. Images of folders further inside belong to the class.",
+        )
+        with three:
+            groups = _pick_groups()
+        parts = {}
+        for column, part in zip(st.columns(5), ("path", "class", "split", "context", "group")):
+            parts[part] = column.text_input(f"Column of the {plain(part)}", key=f"column_{part}", placeholder="auto")
+    if not path.strip():
+        return None, None
+    options: dict[str, Any] = {
+        "images": access.path(images.strip()) if images.strip() else None,
+        "first_level": first,
+        "groups": groups,
+        "class_level": level,
+        "columns": {part: name for part, name in parts.items() if name},
+    }
+    allowed = access.path(path.strip())
+    if archives.is_packed(allowed):  # pickles of a benchmark, or TFRecords: images are written out first
+        with st.spinner("Writing the images out …"):
+            folder = access.do("upload", archives.unpack, allowed)
+        with uploads.kept_if_usable(folder):
+            return _preview_of("upload", str(folder), groups=groups), folder
+    shell.same_from_terminal(user_images.command(allowed, options))
+    return _preview_of("paths", allowed, **options), None
+
+
+def _pick_groups() -> str:
+    return st.selectbox(
+        "Images that stay together",
+        tuple(GROUPED),
+        format_func=GROUPED.__getitem__,
+        key="groups",
+        help="Copies of a picture and frames of a video must not stand on both sides of a task: a query would be "
+        "recognised by its copy. A column group of a table is taken as it is.",
+    )
+
+
+def from_upload() -> tuple[Preview | None, Path | None]:
+    files = st.file_uploader(
+        "A zip of one folder per class (or of splits with class folders); or images, zipped or not, with a CSV that "
+        "says their classes",
+        type=["zip", "csv", *sorted(ending[1:] for ending in SUFFIXES)],
+        accept_multiple_files=True,
+        key=f"zip_{st.session_state.get('add_turn', 0)}",
+    )
+    show_upload_limit("a folder")
+    if not files:
+        return None, None
+    groups = _pick_groups()
+    with st.spinner("Checking and unpacking the upload …"):
+        folder, table = access.do("upload", uploads.collect, files)
+    with uploads.kept_if_usable(folder):
+        if table is not None:
+            return _preview_of("upload", str(table), groups=groups, images=str(table.parent)), folder
+        return _preview_of("upload", str(folder), groups=groups), folder
+
+
+def show_upload_limit(what: str) -> None:
+    """How much a browser may send, and what to do with more."""
+    most = f"A file may have up to {st.get_option('server.maxUploadSize'):,} MB."
+    if access.may("paths"):
+        st.caption(f"{most} With more, give the path of {what} on this computer instead: nothing is copied then.")
+    else:
+        st.caption(f"{most} With more, ask whoever runs this server to add it, or pack smaller images.")
+
+
+def from_download() -> Preview | None:
+    st.caption("torchvision fetches these from their makers' servers; this needs internet and some gigabytes of disk.")
+    name = st.selectbox("Dataset", torchvision_sets.names(), key="torchvision")
+    if st.button("Download and look", key="download") or st.session_state.get("fetched") == name:
+        st.session_state["fetched"] = name
+        return _preview_of("download", f"torchvision:{name}")
+    return None
+
+
+def _preview_of(action: str, path: str, **options: Any) -> Preview | None:
+    """The preview of a path, kept until the path, the options or the wish to look again change."""
+    request = (path, repr(sorted(options.items(), key=str)))
+    kept = st.session_state.get("preview")
+    if kept is not None and kept[0] == request:
+        return kept[1]
+    if st.session_state.get("stopped") == request:
+        st.info("Looking was stopped.", icon="⏹️")
+        if st.button("Look again", key="again"):
+            st.session_state.pop("stopped")
+            st.rerun()
+        return None
+    holder = st.empty()
+    with holder.container(horizontal=True, vertical_alignment="center"):
+        bar = st.progress(0.0, "Reading the folder …")
+        st.button("Stop", key="stop", on_click=_stop, args=(request,))
+    try:
+        preview = access.do(
+            action,
+            user_images.find,
+            path,
+            confined=action == "upload" or access.is_confined(),
+            progress=lambda done, total, message: bar.progress(
+                done / max(total, 1), f"{plain(message.capitalize())}: {done:,} of {total:,}"
+            ),
+            **options,
+        )
+    except FsvizError:
+        st.session_state.pop("fetched", None)
+        raise
+    finally:
+        holder.empty()
+    st.session_state["preview"] = (request, preview)
+    st.session_state.pop("added", None)
+    return preview
+
+
+def _stop(request: tuple[str, str]) -> None:
+    st.session_state["stopped"] = request
+
+
+def show_layouts() -> None:
+    """What can be given, drawn as it lies on disk; shown while nothing has been given."""
+    st.markdown("**Any of these will do:**")
+    one, two, three = shell.columns_if_wide("forms", 3)
+    one.caption("A folder per class; splits with folders per class; concepts with folders of contexts")
+    one.code(
+        "pets/\n  dog/  1.jpg  2.jpg\n  cat/  1.jpg  2.jpg\n\npets/\n  train/ dog/ ...\n  test/  cat/ ...\n\n"
+        "pets/\n  dog/  grass/ ...  snow/ ...",
+        language=None,
+    )
+    two.caption("A CSV table; further columns become attributes")
+    two.code(
+        "path,class,split,context,blur\na/1.jpg,dog,train,grass,0.1\na/2.jpg,cat,test,sofa,0.7\n\n"
+        "or train.csv, val.csv, test.csv\n(filename,label) beside images/\n\n"
+        "or metadata.csv, metadata.jsonl\n(file_name,label) of Hugging Face",
+        language=None,
+    )
+    three.caption("An easyfsl spec, or a folder with train.json, val.json, test.json")
+    three.code(
+        '{"class_names": ["dog", "cat"],\n "class_roots": ["./pets/dog",\n                 "./pets/cat"]}',
+        language=None,
+    )

@@ -1,0 +1,87 @@
+"""The page Evaluate: choose tasks, backbones and methods; a preview at once, the full run in the background.
+
+A finished run of these settings replaces the preview.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import cast
+
+import streamlit as st
+
+from fsviz import features, jobs
+from fsviz.features.backbones import DEFAULT
+from fsviz.records import Dataset
+from fsviz.studies import evaluate, extraction
+from fsviz.ui.pages.evaluate.preview import earlier_runs, preview_of, view_of_run
+from fsviz.ui.pages.evaluate.results import show_results
+from fsviz.ui.pages.evaluate.settings import devices, pick_settings
+from fsviz.ui.pages.evaluate.start import show_finished, show_just_finished, show_start
+from fsviz.ui.parts import (
+    access,
+    no_images,
+    run_panel,
+    shell,
+)
+from fsviz.ui.parts.shell import plain
+
+
+def show(dataset: Dataset) -> None:
+    known = features.available(dataset)
+    if not known:
+        _no_features(dataset)
+        return
+    with st.spinner("Loading the methods…"):
+        devices()  # the first visit loads torch
+    with st.sidebar:
+        spec = pick_settings(dataset, known)
+    run_panel.active_runs("evaluate", "evaluate")
+    if spec is None:
+        show_just_finished("")
+        st.info("Choose at least one method and one backbone in the sidebar.", icon="👈")
+        return
+    more, shots = spec.pop("more_testbeds", []), spec.pop("beside", None)
+    finished, stopped = earlier_runs(dataset, spec)
+    shown = view_of_run(dataset, spec, finished) if finished is not None else None
+    show_just_finished(shown.run if shown else "")
+    start = st.container()
+    shown = shown or preview_of(dataset, spec)
+    if shown is None:
+        return
+    show_results(dataset, spec, shown)
+    with start:  # filled after the answer: timing takes a moment
+        wanted = [cast(evaluate.Spec, {**spec, "testbed": name}) for name in more]
+        samplers = evaluate.both_samplers(spec["sampler"], shots) if shots is not None else []
+        wanted += [cast(evaluate.Spec, {**spec, "sampler": sampler}) for sampler in samplers]
+        if shown.run and finished is not None and all(earlier_runs(dataset, one)[0] for one in wanted):
+            show_finished(finished, spec)
+        elif access.may("run"):
+            show_start(spec, more, shots, stopped.id if stopped is not None else "")
+        access.deny("run")
+
+
+def _no_features(dataset: Dataset) -> None:
+    """Says what is missing, and offers to make it."""
+    if not dataset.has_pixels:
+        no_images.stop_without(dataset)
+        shell.needs(dataset, "features")
+        return
+    st.info(
+        f"**{plain(dataset.title)} has images but no features yet.** Methods work on features: what a "
+        "backbone, a frozen network, sees in every image. Extract them once; it runs in the background.",
+        icon="🧩",
+    )
+    run_panel.active_runs("extract", "extraction")
+    access.deny("run")
+    if access.may("run") and st.button("Extract features with EfficientNet-Lite0", type="primary"):
+        spec: extraction.Spec = {
+            "study": "extraction",
+            "dataset": dataset.name,
+            "backbone": DEFAULT,
+            "device": "auto",
+        }
+        access.do("run", jobs.submit, spec)
+        st.rerun()
+    st.caption("Or in a terminal:")
+    st.code(f"python -m fsviz extract {shlex.quote(dataset.name)} --backbone {DEFAULT}", language="bash")

@@ -1,0 +1,199 @@
+"""The results that the page shows: those of a finished run, or of a few tasks evaluated at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import streamlit as st
+
+from fsviz import jobs
+from fsviz.analyses import run_comparison
+from fsviz.errors import FsvizError
+from fsviz.records import Dataset, Predictions, TaskId, Testbed
+from fsviz.sampling import SAMPLERS
+from fsviz.sampling.draw import REPEATS
+from fsviz.sampling.testbeds import load_testbed
+from fsviz.settings import RawSettings
+from fsviz.studies import evaluate
+from fsviz.tasks import draw, task_ids
+from fsviz.ui.parts import (
+    access,
+    recorded,
+    shell,
+)
+from fsviz.ui.parts.caching import remember
+from fsviz.ui.parts.shell import plain
+
+PREVIEW_TASKS = 200
+MIN_TASKS = 20
+PREVIEW_SECONDS = 1.0  # a method whose first look would take longer waits for the run
+
+
+@dataclass(frozen=True)
+class RunView:
+    """What the page shows: a finished run of these settings, or a first look at a few of its tasks.
+
+    testbed  the tasks whose images are at hand: of a run, the first ones
+    waiting  chosen methods that are not in it
+    run      its id, "" for a first look
+    """
+
+    lines: list[run_comparison.Line]
+    testbed: Testbed
+    answer: Callable[[run_comparison.Line], Predictions]
+    task_name: Callable[[run_comparison.Line, int], TaskId | None]
+    waiting: list[str] = field(default_factory=list)
+    run: str = ""
+
+
+def earlier_runs(dataset: Dataset, spec: evaluate.Spec) -> tuple[jobs.Run | None, jobs.Run | None]:
+    """The newest finished run of these settings; without one, the newest that was stopped."""
+    runs = [run for run in jobs.list_runs("evaluate") if run.state == "finished" or (run.resumable and run.n_done)]
+    for run in sorted(runs, key=lambda run: run.state != "finished"):
+        try:
+            if evaluate.same_entries(spec, run.spec, dataset):
+                return (run, None) if run.state == "finished" else (None, run)
+        except FsvizError:  # the first look says what is wrong with the settings
+            return None, None
+    return None, None
+
+
+def view_of_run(dataset: Dataset, spec: evaluate.Spec, run: jobs.Run) -> RunView | None:
+    """What a finished run of these settings says; None where its files are damaged."""
+    which = evaluate.same_entries(spec, run.spec, dataset)
+    try:
+        known = {line.entry: line for line in recorded.lines_of(run)}
+        lines = [known[i] for i in which]
+        _, tasks = recorded.answer_of(lines[0])
+    except (FsvizError, KeyError):
+        return None
+    part = evaluate.run_testbeds(run.spec)[evaluate.entries(run.spec)[which[0]].testbed]
+    first = slice(0, recorded.MISTAKES_OF)
+    return RunView(
+        lines,
+        Testbed(part["testbed_name"], tasks.take(first), part["recipe"]),
+        lambda line: recorded.answer_of(line)[0].take(first),
+        lambda line, task: recorded.task_name(dataset, line, task),
+        run=run.id,
+    )
+
+
+def preview_of(dataset: Dataset, spec: evaluate.Spec) -> RunView | None:
+    """A real, small evaluation of the chosen methods. None, with a sentence, when it is impossible."""
+    part = _task_part(spec)
+    if spec.get("sampler"):
+        n_tasks = _n_preview_tasks(spec["sampler"])
+        if not access.fits(n_tasks, n_tasks * draw.most_images(spec["sampler"])):
+            return None
+    try:
+        testbed = _testbed(dataset, part)
+    except FsvizError as error:
+        st.error(plain(shell.in_titles(error)), icon="⚠️")
+        _offer_feasible(dataset, spec)
+        return None
+    tasks = testbed.tasks
+    if not access.fits(len(tasks), tasks.support.size + tasks.query.size):
+        return None
+    lines: list[run_comparison.Line] = []
+    answers, waiting, spent = {}, [], 0.0
+    for which, entry in enumerate(evaluate.entries(spec)):
+        guess = evaluate.guess_seconds(dataset, entry.backbone, entry.method, entry.parameters, testbed.tasks)
+        spent += guess
+        if (guess > PREVIEW_SECONDS and len(lines)) or spent > access.limit("seconds"):
+            waiting.append(entry.label)
+            continue
+        with st.spinner(f"{plain(entry.label)} on {len(testbed.tasks)} tasks…"):
+            answer = _predict(dataset, part, entry.backbone, entry.method, dict(entry.parameters))
+        lines.append(run_comparison.line_of(entry, answer, testbed, which=which))
+        answers[lines[-1].key] = answer
+    if not lines:
+        st.info("This takes longer than visitors of this shared server may ask for. Choose a faster method.", icon="⏳")
+        return None
+    return RunView(
+        lines,
+        testbed,
+        lambda line: answers[line.key],
+        lambda line, task: _task_id(dataset, spec, testbed, task),
+        list(dict.fromkeys(waiting)),
+    )
+
+
+def _task_id(dataset: Dataset, spec: evaluate.Spec, testbed: Testbed, task: int) -> TaskId | None:
+    """What names a task of the look in links: of a saved testbed that is looked at in part, its place in the whole."""
+    with suppress(FsvizError):
+        if spec.get("testbed"):
+            whole = load_testbed(str(spec["testbed"]), dataset)
+            at = int(evaluate.spread_evenly(len(whole.tasks), PREVIEW_TASKS)[task])
+            return task_ids.name_task(dataset, whole.tasks, at, whole.recipe, saved=str(spec["testbed"]))
+        return task_ids.name_task(dataset, testbed.tasks, task, testbed.recipe, spec["backbones"])
+    return None
+
+
+def full_run_note(dataset: Dataset, testbed: Testbed, n_tasks: int) -> str:
+    """What a run of so many tasks has that this look has not: narrower intervals, and perhaps other tasks."""
+    told = "A run of more tasks has narrower intervals."
+    if testbed.recipe.get("sampler") not in SAMPLERS or n_tasks <= len(testbed.tasks):
+        return told
+    median = _median_coarsity(dataset, draw.recipe_of(testbed, dataset), n_tasks)
+    here = float(np.median(testbed.tasks.measures.get("coarsity", np.nan)))
+    if median is None or not np.isfinite(here) or abs(median - here) < 0.02 * here:
+        return told
+    return (
+        f"{told} Its tasks are not quite these: repeated class sets are dropped, and of {n_tasks:,} tasks the median "
+        f"coarsity is {median:.1f}, here {here:.1f}. Keep repeats (More of the sampler) to have the same "
+        "difficulty at any number."
+    )
+
+
+def _offer_feasible(dataset: Dataset, spec: evaluate.Spec) -> None:
+    """A button that sets what does fit."""
+    asked: dict[str, Any] = {name: spec.get("sampler", {}).get(name) for name in ("n_way", "n_shot", "n_query")}
+    if None in asked.values():
+        return
+    fits: Mapping[str, Any] = evaluate.feasible_sampler(
+        dataset, spec["backbones"][0], spec["sampler"]["split"], **asked
+    )
+    changes = {name: fits[name] for name, value in asked.items() if fits[name] != value}
+    if changes:
+        words = plain(shell.in_titles(", ".join(f"{name} {value}" for name, value in changes.items())))
+        st.button(f"Use what fits: {words}", on_click=st.session_state.update, args=(changes,), type="primary")
+
+
+def _task_part(spec: evaluate.Spec) -> dict[str, Any]:
+    """The part of a spec that decides the tasks of a first look; their number in the run does not."""
+    part: dict[str, Any] = {name: spec[name] for name in ("testbed", "sampler", "seed", "backbones") if name in spec}
+    if "sampler" in part:
+        part["sampler"] = {**part["sampler"], "n_tasks": _n_preview_tasks(part["sampler"])}
+    return part
+
+
+def _n_preview_tasks(sampler: draw.TaskSpec) -> int:
+    """Tasks of a first look: fewer, but at least LEAST_TASKS, where all would hold more images than visitors may ask
+    for."""
+    return int(max(MIN_TASKS, min(PREVIEW_TASKS, access.limit("images") / draw.most_images(sampler))))
+
+
+@remember()
+def _testbed(dataset: Dataset, part: dict[str, Any]) -> Testbed:
+    return evaluate.look_testbed(dataset, cast(evaluate.Spec, part), PREVIEW_TASKS)
+
+
+@remember(most=64)
+def _median_coarsity(dataset: Dataset, recipe: draw.Recipe, n_tasks: int) -> float | None:
+    """Median coarsity of as many tasks of a recipe, where dropped repeats change it; None elsewhere."""
+    drops = any(s.name == REPEATS.name for s in SAMPLERS[recipe.sampler].settings)
+    if not drops or recipe.settings.get(REPEATS.name):
+        return None
+    drawn = draw.draw(dataset, draw.recipe_for(dataset, **{**recipe.values, "n_tasks": n_tasks, "n_shot": 0}))
+    return float(np.median(drawn.tasks.measures["coarsity"])) if "coarsity" in drawn.tasks.measures else None
+
+
+@remember(most=256)
+def _predict(
+    dataset: Dataset, part: dict[str, Any], backbone: str, method: str, parameters: RawSettings
+) -> Predictions:
+    return evaluate.look(dataset, backbone, method, parameters, _testbed(dataset, part).tasks)

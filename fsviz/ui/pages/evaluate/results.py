@@ -1,0 +1,201 @@
+"""Headline, figures, mistakes and single tasks of the shown results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fsviz.analyses import run_comparison
+from fsviz.difficulty import measures
+from fsviz.figures import runs as figures
+from fsviz.records import Dataset, Predictions
+from fsviz.reports.tables import TOP5_FROM
+from fsviz.settings import Setting
+from fsviz.studies import evaluate
+from fsviz.tasks import draw
+from fsviz.text import drawn
+from fsviz.ui.pages.evaluate.preview import RunView, full_run_note
+from fsviz.ui.parts import (
+    controls,
+    drilldown,
+    error_gallery,
+    export,
+    page_links,
+    recorded,
+    run_panel,
+    shell,
+    task_list,
+)
+from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.task_list import TASK
+
+WHOSE = Setting("whose", "Answers of", "Also by a click on a point of the figure above.", "choice", "")
+
+
+def show_results(dataset: Dataset, spec: evaluate.Spec, shown: RunView) -> None:
+    """Headline, figures, mistakes and single tasks of a finished run or of a first look."""
+    named = run_comparison.named(shown.lines)
+    over = recorded.widest(shown.lines)
+    table = run_comparison.with_interval(recorded.result_table(shown.lines, over=over), over)
+    top = table.loc[table["accuracy"].idxmax()]
+    _show_headline(dataset, shown, table, top, over, spec["sampler"]["n_tasks"] if spec.get("sampler") else 0)
+    figure = st.container()  # filled when it is known whose answers are looked at: they have the band
+    st.subheader("What gets confused", anchor=False)
+    whose = _pick_method(named, str(top["name"]))
+    with figure:
+        _show_figure(shown, table, whose, over)
+    answer = shown.answer(named[whose])
+    error_gallery.show_confusions(dataset, answer, shown.testbed.tasks, whose, key="look", over=over)
+    _show_single_tasks(dataset, shown, answer, whose)
+
+
+def _link_keys(named: Mapping[str, run_comparison.Line]) -> dict[str, str]:
+    """What stands in the link for each line: its method and backbone."""
+    return {f"{line.method}@{line.backbone}": name for name, line in named.items()}
+
+
+def _pick_method(named: Mapping[str, run_comparison.Line], best: str) -> str:
+    """The line whose mistakes and tasks are shown: the best one, or the one chosen here or in the figure."""
+    names = _link_keys(named)
+    default = next(key for key, name in names.items() if name == best)
+    return names[controls.pick(WHOSE.with_(choices=names, default=default))]
+
+
+def _point_clicked(places: Mapping[str, str]) -> None:
+    """A point of the figure of accuracies chooses whose mistakes and tasks are shown."""
+    points = st.session_state["look_bars"].selection.points
+    if points and points[0].get("y") in places:
+        st.session_state[WHOSE.name] = places[points[0]["y"]]
+
+
+def _curve_clicked(places: Mapping[str, str], values: np.ndarray) -> None:
+    """A single task of the figure is the one that is shown below; a point of a line chooses whose answers are shown,
+    and the task whose measure is nearest."""
+    points = st.session_state["look_curves"].selection.points
+    if not points or "x" not in points[0]:
+        return
+    if isinstance(task := page_links.data_of("look_curves"), int):
+        st.session_state[TASK.name] = str(task)
+        return
+    if (name := str(drilldown.data(points[0], 1))) in places:
+        st.session_state[WHOSE.name] = places[name]
+    st.session_state[TASK.name] = str(int(np.nanargmin(np.abs(values - float(points[0]["x"])))))
+
+
+def _show_single_tasks(dataset: Dataset, shown: RunView, answer: Predictions, whose: str) -> None:
+    """Every task whose images are at hand, the hardest first; the chosen one with its images and answers."""
+    st.subheader("Task by task, the hardest first", anchor=False)
+    testbed, line = shown.testbed, run_comparison.named(shown.lines)[whose]
+    tasks = testbed.tasks
+    accuracy = answer.task_mean(answer.rank == 0)
+    coarsity = tasks.measures.get("coarsity")
+    notes = {
+        i: f"{accuracy[i]:.0%} right" + ("" if coarsity is None else f", coarsity\N{NO-BREAK SPACE}{coarsity[i]:.1f}")
+        for i in range(len(tasks))
+    }
+    order = np.argsort(accuracy, kind="stable")
+    left, right = shell.columns_if_wide("single", [5, 6], gap="large")
+    with left:
+        task = task_list.pick_task(dataset, tasks, order, notes, testbed.name, "look_tasks")
+    with right:
+        st.markdown(f"**Task {task:,}**: {plain(whose)} names {accuracy[task]:.0%} of its queries rightly")
+        task_list.show_task(dataset, tasks, task, "look_task", answer=answer, named=shown.task_name(line, task))
+
+
+def _show_headline(dataset: Dataset, shown: RunView, table: Any, top: Any, over: str, n_tasks: int) -> None:
+    tasks, n = shown.testbed.tasks, len(shown.lines)
+    shape = (
+        f"{int(top['n_tasks']):,} tasks, {plain(tasks.setting)}, {'up to ' if (tasks.query < 0).any() else ''}"
+        f"{tasks.query.shape[2]:,} queries per class."
+    )
+    if shown.run:
+        st.caption(f"Finished run {plain(shown.run)}: {shape}")
+    else:
+        st.caption(f"First look: {shape} {plain(full_run_note(dataset, shown.testbed, n_tasks))}")
+    if shown.waiting:
+        st.info(
+            f"**{', '.join(map(plain, shown.waiting))}** {'is' if len(shown.waiting) == 1 else 'are'} slower and not "
+            "in this first look, so it does not say which of the chosen methods is best. The run has them all.",
+            icon="⏳",
+        )
+    best, second, fine, coarse = shell.columns_if_wide("headline", 4, "pairs")
+    run_panel.show_most_accurate(best, top, over, n, len(shown.waiting))
+    chance = 100 * tasks.chance
+    if n > 1:
+        nearest = recorded.differences(shown.lines, over=over).iloc[0]
+        runner = table[table["name"] == nearest["name"]].iloc[0]
+        second.metric(
+            f"Next: {plain(runner['name'])}",
+            run_panel.accuracy(runner),
+            f"{run_panel.points(nearest['difference'], nearest['ci95'])}, {plain(nearest['verdict'])}",
+            delta_color="off",
+            delta_arrow="off",
+            help="Its difference to the best, task by task, with its 95% interval "
+            f"{run_comparison.OVER[over]}. 'Real': chance alone would give such a difference less than 5 times in 100.",
+        )
+    else:
+        second.metric("Guessing", f"{chance:.1f}%", help="One class out of the ways of a task, at random.")
+    if not np.isnan(top["Q1"]):
+        fine.metric(
+            "Finest quarter (Q1)",
+            run_panel.accuracy(top, "Q1"),
+            help="The best method on the quarter of tasks with the lowest coarsity: its classes are closest.",
+        )
+        coarse.metric(
+            "Coarsest quarter (Q4)",
+            run_panel.accuracy(top, "Q4"),
+            f"{run_panel.points(top['fine_to_coarse'], top['fine_to_coarse_ci95'])} from Q1",
+            help="The best method on the quarter of tasks with the highest coarsity: its classes are farthest apart.",
+        )
+    else:
+        fine.metric("Guessing", f"{chance:.1f}%", help="One class out of the ways of a task, at random.")
+        coarse.metric("Tasks", f"{int(top['n_tasks']):,}")
+
+
+def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
+    named = run_comparison.named(shown.lines)
+    testbed, n_tasks = shown.testbed, int(named[whose].done.sum())
+    window = min(max(20, n_tasks // 5), n_tasks)
+    curves = recorded.curves(shown.lines, window=window, over=over)
+    if curves:
+        known = measures.get(run_comparison.QUARTERS)
+        coarsity = testbed.tasks.measures[known.name]
+        points = run_comparison.single_tasks(named[whose])
+        at_hand = points[2] < len(testbed.tasks)
+        points = (points[0][at_hand], points[1][at_hand], points[2][at_hand])
+        figure = figures.plot_accuracy_by_measure(
+            curves, points, axis=known.axis, measure=known.title.lower(), height=380, banded=whose
+        )
+        export.chart(
+            "Accuracy against a measure",
+            figure,
+            key="look_curves",
+            on_select=partial(_curve_clicked, {drawn(name): key for key, name in _link_keys(named).items()}, coarsity),
+            selection_mode="points",
+        )
+        st.caption(
+            f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {plain(known.axis)}"
+            + f", with the 95% band of {plain(whose)} over {plain(over)}; point at another line for its own. "
+            + f"Behind them, single tasks of {plain(whose)}: click one, or a line, to see the task there below. "
+            + plain(draw.explain(known.name, testbed.recipe))
+        )
+    places = {drawn(name): key for key, name in _link_keys(named).items()}
+    top5 = table["top5"] if (table["n_way"] >= TOP5_FROM).any() else None
+    chance = 100 * testbed.tasks.chance
+    export.chart(
+        "Accuracy of the methods",
+        figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], chance, top5, not shown.waiting),
+        key="look_bars",
+        on_select=lambda: _point_clicked(places),
+        selection_mode="points",
+    )
+    why = plain(run_comparison.why_no_curve(shown.lines))
+    st.caption(
+        f"{f'{why} ' if why else ''}Mean accuracy over the same {n_tasks:,} tasks; bars are 95% intervals "
+        f"{run_comparison.OVER[over]}. The page Runs has the others. A click on a point shows that method's mistakes "
+        "and tasks below."
+    )

@@ -1,0 +1,216 @@
+"""The page Runs: any set of runs compared, with published numbers next to them, and all runs in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from fsviz import jobs
+from fsviz.analyses import run_comparison
+from fsviz.difficulty import measures
+from fsviz.errors import FsvizError
+from fsviz.records import Dataset
+from fsviz.settings import Setting
+from fsviz.studies import evaluate
+from fsviz.ui.pages.runs.choice import is_of_dataset, pick_runs, show_failed_methods, warn_of_other_datasets
+from fsviz.ui.pages.runs.curves import show_curves
+from fsviz.ui.pages.runs.exports import show_exports
+from fsviz.ui.pages.runs.first_run import offer_other_datasets, show_first_run, show_published
+from fsviz.ui.pages.runs.results import show_difference_table, show_differences, show_ranks, show_results
+from fsviz.ui.pages.runs.run_table import show_all_runs
+from fsviz.ui.pages.runs.tasks import list_largest_differences, list_tasks_of_quarter
+from fsviz.ui.parts import (
+    access,
+    controls,
+    error_gallery,
+    recorded,
+    run_panel,
+    shell,
+)
+from fsviz.ui.parts.shell import plain
+
+GROUP = Setting(
+    "group",
+    "Tasks of the figures",
+    "Runs of different tasks share the table; figures and paired tests are about one testbed.",
+    "choice",
+    "",
+)
+OVER = Setting(
+    "over",
+    "95% intervals over",
+    "Tasks of one testbed share images, so they are not independent. Tasks: what other tasks of these very images "
+    "would give; narrow with many tasks, and what papers print. Images: what other images of the same classes would "
+    "give. Classes: what other classes would give. Every interval of the comparison, and what is called real, follows.",
+    "choice",
+    "tasks",
+    choices={name: name for name in run_comparison.OVER},
+    advanced=True,
+)
+
+
+def show(dataset: Dataset) -> None:
+    runs = jobs.list_runs()
+    run_panel.active_runs("runs")
+    chosen = pick_runs(runs, dataset)
+    lines = _method_runs(chosen)
+    warn_of_other_datasets(chosen, dataset)
+    if lines:
+        _show_comparison(lines, chosen)
+    elif any(run.study == "evaluate" and run.active and is_of_dataset(run, dataset) for run in runs):
+        st.info("No task of any run is finished yet; the first results will be shown here.", icon="⏳")
+        show_published()
+    elif chosen:
+        show_failed_methods(chosen)
+    else:
+        show_first_run(dataset)
+        offer_other_datasets(runs)
+        show_published()
+    if runs and not (lines and shell.classroom()):  # a class looks at what came out
+        show_all_runs(runs)
+
+
+def _method_runs(chosen: Sequence[jobs.Run]) -> list[run_comparison.Line]:
+    found: list[run_comparison.Line] = []
+    for run in chosen:
+        try:
+            found += recorded.lines_of(run)
+        except FsvizError as error:
+            st.error(plain(str(error)), icon="⚠️")
+    return found
+
+
+def _show_comparison(lines: list[run_comparison.Line], chosen: Sequence[jobs.Run]) -> None:
+    groups, notes = run_comparison.compared(lines)  # the most accurate first, so that colours and rows agree
+    every, lines = lines, [line for group in groups.values() for line in group]
+    main = _pick_group(groups)
+    over = _pick_interval(lines)
+    table = run_comparison.with_interval(recorded.result_table(lines, over=over), over)
+    differences = recorded.differences(main, over=over)
+    here = run_comparison.with_interval(recorded.result_table(main, over=over), over)
+    more, n_missing = _show_unfinished(chosen, every, notes)
+    notes += more
+    _show_headline(here, differences, over, n_missing)
+    shown = show_curves(lines, main, here, _recipe_of(main[0], chosen), over)
+    show_failed_methods(chosen)
+    published, pairs, caveat = show_results(table, main[0], over)
+    left, right = shell.columns_if_wide("methods", 2, gap="large")
+    with left:
+        cell = show_ranks(main)
+    with right:
+        other = show_differences(main, differences, len(groups), over)
+    if cell:
+        list_tasks_of_quarter(main, cell)
+    if other:
+        list_largest_differences(main, str(differences["reference"].iloc[0]), other)
+    if len(differences) and not shell.classroom():
+        show_difference_table(differences)
+    _show_mistakes(lines, over)
+    if not shell.classroom():
+        show_exports(table, lines, main, differences, published, chosen, over, pairs, shown, caveat, notes)
+
+
+def _show_unfinished(
+    chosen: Sequence[jobs.Run], lines: Sequence[run_comparison.Line], notes: Sequence[str]
+) -> tuple[Sequence[str], int]:
+    """What is missing of runs that are not finished, and the way to it; returns sentences beyond the notes, and how
+    many methods have no results yet."""
+    unfinished = [run for run in chosen if run.state != "finished"]
+    begun = {(line.run_id, line.entry) for line in lines}
+    more, n_missing = [], 0
+    for run in unfinished:
+        failed = {str(one.get("label")) for one in (run.summary or {}).get("failed") or [] if isinstance(one, dict)}
+        labels = [e.label for i, e in enumerate(evaluate.entries(run.spec)) if (run.id, i) not in begun]
+        if missing := [label for label in dict.fromkeys(labels) if label not in failed]:
+            n_missing += len(missing)
+            more.append(f"Run {run.id} is {run.state}; it has no results yet of {', '.join(missing)}.")
+    if told := [*notes, *more]:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.warning(plain(" ".join(told)), icon="⏸️")
+            stopped = [run for run in unfinished if run.resumable]
+            if stopped and access.may("run") and st.button("Resume", icon="▶️", key="resume_compared"):
+                for run in stopped:
+                    access.do("run", jobs.resume, run.id)
+                st.rerun()
+    return more, n_missing
+
+
+def _pick_group(groups: Mapping[str, list[run_comparison.Line]]) -> list[run_comparison.Line]:
+    """The lines of the tasks that figures and paired tests are about: the largest group, or one that is picked."""
+    if len(groups) == 1:
+        return next(iter(groups.values()))
+    order = sorted(groups, key=lambda digest: -len(groups[digest]))
+    names = {digest: _group_name(groups[digest][0]) for digest in order}
+    return groups[controls.pick(GROUP.with_(choices=names, default=order[0]), st.sidebar)]
+
+
+def _group_name(line: run_comparison.Line) -> str:
+    return f"{run_comparison.testbed_title(line)} ({line.testbed[:40]})"
+
+
+def _pick_interval(lines: list[run_comparison.Line]) -> str:
+    """What intervals are over: every one of the comparison. The widest that is known unless chosen, as in reports and
+    commands."""
+    return controls.pick(OVER.with_(default=recorded.widest(lines)), st.sidebar, as_buttons=True)
+
+
+def _recipe_of(line: run_comparison.Line, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:
+    for run in chosen:
+        if run.id == line.run_id:
+            return evaluate.run_testbeds(run.spec)[evaluate.entries(run.spec)[line.entry].testbed]["recipe"]
+    return {}
+
+
+def _show_headline(here: pd.DataFrame, differences: pd.DataFrame, over: str, n_missing: int) -> None:
+    top = here.loc[here["accuracy"].idxmax()]
+    best, margin, drop, tasks = shell.columns_if_wide("headline", 4, "pairs")
+    run_panel.show_most_accurate(best, top, over, len(here), n_missing)
+    if len(differences):
+        second = differences.iloc[0]
+        margin.metric(
+            f"Ahead of {plain(second['name'])}",
+            run_panel.points(abs(second["difference"]), second["ci95"], 2),
+            f"{plain(second['verdict'])}, over {plain(over)}",
+            delta_color="normal" if second["significant"] else "off",
+            delta_arrow="off",
+            help="Mean of the differences task by task. 'Real' when chance alone would give such a difference less "
+            f"than 5 times in 100, after correcting for the number of comparisons. Intervals "
+            f"{run_comparison.OVER[over]}.",
+        )
+    else:
+        margin.metric("Compared with", "nothing yet", help="Evaluate a second method on the same tasks.")
+    if not np.isnan(top["Q1"]):
+        drop.metric(
+            "From fine to coarse",
+            run_panel.points(top["fine_to_coarse"], top["fine_to_coarse_ci95"]),
+            help="Accuracy of the best method on the quarter of tasks with the highest coarsity (Q4), whose classes "
+            f"are farthest apart, minus that with the lowest (Q1). 95% interval {run_comparison.OVER[over]}.",
+        )
+    else:
+        title = plain(measures.title(run_comparison.QUARTERS).lower())
+        drop.metric("Quarters", "none", help=f"Tasks carry no {title}, or all the same.")
+    told = f"{plain(top['testbed_title'])}. Testbed {plain(top['testbed'])}."
+    tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=told)
+
+
+def _show_mistakes(lines: list[run_comparison.Line], over: str) -> None:
+    st.subheader("What gets confused", anchor=False)
+    named = run_comparison.named(lines)
+    who = st.selectbox("Mistakes of", list(named), key="mistakes_of") if len(named) > 1 else next(iter(named))
+    line = named[who if who in named else next(iter(named))]
+    try:
+        dataset = shell.load_dataset(line.dataset)
+        done = int(line.done.sum())
+        answer, tasks = recorded.answer_of(line)
+    except FsvizError as error:
+        st.caption(f"The images cannot be shown: {plain(str(error))}")
+        return
+    if len(tasks) < done:
+        st.caption(f"Of the first {len(tasks):,} of {done:,} tasks.")
+    error_gallery.show_confusions(
+        dataset, answer, tasks, str(who), key=f"mistakes_{line.run_id}_{line.entry}", over=over
+    )

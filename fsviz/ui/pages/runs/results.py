@@ -1,0 +1,148 @@
+"""The results table with published rows, ranks by quarter, and paired differences."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from fsviz.analyses import run_comparison
+from fsviz.datasets.published import benchmark_title, published_benchmarks, published_side_by_side, published_table
+from fsviz.figures import runs as figures
+from fsviz.reports import html as report
+from fsviz.ui.parts import (
+    drilldown,
+    recorded,
+    shell,
+)
+from fsviz.ui.parts.shell import plain
+
+NONE = "none"
+
+
+def show_results(
+    table: pd.DataFrame, first: run_comparison.Line, over: str
+) -> tuple[pd.DataFrame | None, dict[tuple[str, str], pd.DataFrame], str]:
+    """The table with intervals and bold bests, the published rows below it, and both kinds of tasks side by side."""
+    st.subheader("Results", anchor=False)
+    pairs = run_comparison.side_by_side(table)
+    for (dataset, setting), pair in pairs.items():
+        title = shell.dataset_title(dataset)
+        st.markdown(f"**Semantic beside uniform tasks: {plain(title)}, {plain(setting)}**")
+        st.html(report.side_by_side_table(pair, only_over_tasks(published_side_by_side(setting), over)))
+    if pairs:
+        st.caption(
+            "As tables 1 and 2 of Bennequin et al. (2022): the same methods on tasks of classes that are close in "
+            "meaning (semantic) and on tasks of any classes (uniform). Methods above the line judge each query alone, "
+            "those below look at all queries of a task. Published rows are of tieredImageNet: where that is another "
+            "dataset, compare the pattern, not the numbers."
+        )
+    with st.expander("Row by row") if pairs else st.container():
+        published, note = _pick_published(first)
+        st.html(report.results_table(table, only_over_tasks(published, over)))
+    st.caption(
+        f"Accuracy in percent with 95% intervals {run_comparison.OVER[over]}. **Bold**: best of the column among rows "
+        "of the same tasks. Q1 is the quarter of tasks with the lowest coarsity, whose classes are closest, Q4 that "
+        "with the highest; the CSV has their intervals too."
+        + (f" {plain(note)}" if note else "")
+        + (" Published intervals are over tasks, so left out." if published is not None and over != "tasks" else "")
+        + (" An interval that is not known yet is left out." if table["ci95"].isna().any() else "")
+    )
+    return published, pairs, note
+
+
+def only_over_tasks(published: pd.DataFrame | None, over: str) -> pd.DataFrame | None:
+    """Published intervals are over tasks: beside others they are left out."""
+    if published is None or over == "tasks":
+        return published
+    return published.assign(**{name: np.nan for name in published if name.endswith("ci95")})
+
+
+def _pick_published(first: run_comparison.Line) -> tuple[pd.DataFrame | None, str]:
+    own = published_benchmarks(first.dataset)
+    every = published_benchmarks()
+    options: list[Any] = [NONE, *own, *[pair for pair in every if pair not in own]]
+    same = [pair for pair in own if pair[1].startswith(first.setting)]
+    near = [pair for pair in every if pair[1].startswith(first.setting) and pair[0] == "better-tieredImageNet"]
+    default = [*same, *own, *near, NONE][0]
+    labels = {json.dumps(o): "none" if o == NONE else f"{benchmark_title(o[0])}, {o[1]}" for o in options}
+    picked = st.columns([3, 2])[0].selectbox(
+        "Published numbers beside them",
+        list(labels),
+        index=list(labels).index(json.dumps(default)),
+        format_func=lambda key: labels[key],
+        key="published",
+        help="Numbers as printed in the papers. They were not computed here.",
+    )
+    pair = json.loads(picked)
+    if pair == NONE:
+        return None, ""
+    found = published_table(*pair)
+    found = found[found["accuracy"].notna()]
+    if tuple(pair) in own:
+        return found, "Published rows are of the same benchmark, with the backbone the paper names."
+    return found, (
+        f"Published rows are of another benchmark ({benchmark_title(pair[0])}): compare the pattern, not the numbers."
+    )
+
+
+def show_ranks(main: list[run_comparison.Line]) -> str:
+    """The ranks; returns the cell that was clicked, "" for none."""
+    st.subheader("Who is best on which tasks?", anchor=False)
+    ranks = recorded.ranks(main)
+    if ranks.empty or len(main) < 2:
+        st.caption("Ranks need at least two methods on the same tasks, and a dataset with a taxonomy.")
+        return ""
+    chosen = drilldown.chart(
+        "Ranks by quarter of the tasks",
+        figures.plot_ranks(ranks),
+        key="ranks",
+        name="rank_of",
+        of=lambda point: str(drilldown.data(point) or ""),
+        known=[f"{name}@Q{b}" for name, b in ranks[["method", "bin"]].itertuples(index=False)],
+        about=main[0].digest,
+    )
+    st.caption(
+        "Rank by mean accuracy in each quarter of the tasks, from the finest to the coarsest; 1 is best. Click a cell "
+        "for its tasks."
+    )
+    return chosen
+
+
+def show_differences(main: list[run_comparison.Line], differences: pd.DataFrame, n_groups: int, over: str) -> str:
+    """The differences; returns the method that was clicked, "" for none."""
+    st.subheader("Is the difference real?", anchor=False)
+    if differences.empty:
+        st.caption(
+            "A paired comparison needs at least two methods on the same tasks. Evaluate another one on this testbed."
+        )
+        return ""
+    chosen = drilldown.chart(
+        "Paired differences",
+        figures.plot_differences(differences),
+        key="differences",
+        name="differs",
+        of=lambda point: str(drilldown.data(point, 2) or ""),
+        known=differences["name"].tolist(),
+        about=main[0].digest,
+    )
+    st.caption(
+        f"Differences to {plain(differences['reference'].iloc[0])} over the same "
+        f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals {run_comparison.OVER[over]}. "
+        + ("Filled: real (p below 5%" + (" in a paired t test and in Wilcoxon's test" if over == "tasks" else ""))
+        + ", corrected for the number of comparisons by Holm's method); hollow: chance will do, or nothing is known."
+        + (" Only runs of the same tasks are compared; the sidebar says which." if n_groups > 1 else "")
+        + " Click a point for the tasks on which the two differ most."
+    )
+    return chosen
+
+
+def show_difference_table(differences: pd.DataFrame) -> None:
+    """The differences as a table, which needs the whole width of the page."""
+    with st.expander(f"The differences to {plain(differences['reference'].iloc[0])} in numbers"):
+        # The reference is the same in every row, and named above.
+        titles = {column: title for column, title in report.DIFFERENCE_TITLES.items() if column != "reference"}
+        st.html(report.plain_table(differences, titles, report.DIFFERENCE_FORMATS))

@@ -1,0 +1,67 @@
+"""Tasks of a compared method, listed with their images below a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from fsviz.analyses import run_comparison
+from fsviz.errors import FsvizError
+from fsviz.records import Dataset
+from fsviz.ui.parts import (
+    drilldown,
+    recorded,
+    shell,
+)
+from fsviz.ui.parts.shell import plain
+
+MOST_LISTED = 60  # tasks behind a point
+
+
+def dataset_of(line: run_comparison.Line, any_task: bool = True) -> Dataset | None:
+    """The dataset of a line whose single tasks can be shown; None where they cannot, and it says why."""
+    if not any_task or line.tasks is None:
+        st.caption("The images of single tasks are not known: the run's files are damaged, or none is finished yet.")
+        return None
+    try:
+        return shell.load_dataset(line.dataset)
+    except FsvizError as error:
+        st.caption(f"The images cannot be shown: {plain(str(error))}")
+        return None
+
+
+def list_tasks_of_quarter(main: list[run_comparison.Line], cell: str) -> None:
+    """The tasks of a quarter, the worst of a method first."""
+    name, _, quarter = cell.rpartition("@Q")
+    line = run_comparison.named(main)[name]
+    drilldown.heading(f"Tasks of quarter {plain(quarter)}, the worst of {plain(name)} first", "rank_of")
+    list_tasks(line, run_comparison.of_quarter(line, int(quarter)), cell, "rank_task")
+
+
+def list_largest_differences(main: list[run_comparison.Line], reference: str, other: str) -> None:
+    """The tasks on which two methods differ most."""
+    named = run_comparison.named(main)
+    one, two = named[other], named[reference]
+    apart = one.accuracy - two.accuracy
+    order = np.argsort(-np.abs(np.nan_to_num(apart)), kind="stable")
+    drilldown.heading(f"Where {plain(other)} and {plain(reference)} differ most", "differs")
+    told = {
+        int(t): f"{100 * one.accuracy[t]:.0f}% by {other}, {100 * two.accuracy[t]:.0f}% by {reference}" for t in order
+    }
+    list_tasks(one, order, other, "differs_task", told)
+
+
+def list_tasks(
+    line: run_comparison.Line, order: np.ndarray, about: str, name: str, notes: Mapping[int, str] | None = None
+) -> None:
+    """Tasks of a line in this order with their images; `name` is where the chosen one is in the link."""
+    order = order[np.isfinite(line.accuracy[order])]
+    dataset = dataset_of(line)
+    if dataset is None or line.tasks is None:
+        return
+    told = notes or {int(t): f"{100 * line.accuracy[t]:.0f}% right" for t in order}
+    named = partial(recorded.task_name, dataset, line)
+    drilldown.tasks(dataset, line.tasks, order[:MOST_LISTED], told, f"{line.digest} {about}", name, named=named)
