@@ -135,7 +135,8 @@ def _show_headline(dataset: Dataset, shown: RunView, table: Any, top: Any, over:
             delta_color="off",
             delta_arrow="off",
             help="Its difference to the best, task by task, with its 95% interval "
-            f"{run_comparison.OVER[over]}. 'Real': chance alone would give such a difference less than 5 times in 100.",
+            f"{run_comparison.CI_UNITS[over]}. 'Real': chance alone would give such a difference less than 5 times in "
+            "100.",
         )
     else:
         second.metric("Guessing", f"{chance:.1f}%", help="One class out of the ways of a task, at random.")
@@ -168,7 +169,7 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
         at_hand = points[2] < len(testbed.tasks)
         points = (points[0][at_hand], points[1][at_hand], points[2][at_hand])
         figure = figures.plot_accuracy_by_measure(
-            curves, points, axis=known.axis, measure=known.title.lower(), height=380, banded=whose
+            curves, points, axis=known.lower_title, measure=known.lower_title, height=380, banded=whose
         )
         export.chart(
             "Accuracy against a measure",
@@ -178,7 +179,7 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
             selection_mode="points",
         )
         st.caption(
-            f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {plain(known.axis)}"
+            f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {plain(known.lower_title)}"
             + f", with the 95% band of {plain(whose)} over {plain(over)}; point at another line for its own. "
             + f"Behind them, single tasks of {plain(whose)}: click one, or a line, to see the task there below. "
             + plain(draw.explain(known.name, testbed.recipe))
@@ -196,6 +197,6 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
     why = plain(run_comparison.why_no_curve(shown.lines))
     st.caption(
         f"{f'{why} ' if why else ''}Mean accuracy over the same {n_tasks:,} tasks; bars are 95% intervals "
-        f"{run_comparison.OVER[over]}. The page Runs has the others. A click on a point shows that method's mistakes "
-        "and tasks below."
+        f"{run_comparison.CI_UNITS[over]}. The page Runs has the others. A click on a point shows that method's "
+        "mistakes and tasks below."
     )

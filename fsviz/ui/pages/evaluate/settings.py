@@ -93,7 +93,7 @@ def _pick_methods() -> list[evaluate.Chosen]:
             for name in names:
                 method = METHODS[name]
                 st.markdown(f"**{plain(method.title)}** · {plain(method.kind)} · {plain(method.paper)}")
-                st.caption(plain(method.what))
+                st.caption(plain(method.description))
                 _presets(method)
                 parameters = {s.name: controls.pick(s, key=f"{name}_{s.name}") for s in method.settings}
                 st.caption(plain(method.invariance(parameters)))

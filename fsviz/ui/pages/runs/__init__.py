@@ -48,7 +48,7 @@ OVER = Setting(
     "give. Classes: what other classes would give. Every interval of the comparison, and what is called real, follows.",
     "choice",
     "tasks",
-    choices={name: name for name in run_comparison.OVER},
+    choices={name: name for name in run_comparison.CI_UNITS},
     advanced=True,
 )
 
@@ -179,7 +179,7 @@ def _show_headline(here: pd.DataFrame, differences: pd.DataFrame, over: str, n_m
             delta_arrow="off",
             help="Mean of the differences task by task. 'Real' when chance alone would give such a difference less "
             f"than 5 times in 100, after correcting for the number of comparisons. Intervals "
-            f"{run_comparison.OVER[over]}.",
+            f"{run_comparison.CI_UNITS[over]}.",
         )
     else:
         margin.metric("Compared with", "nothing yet", help="Evaluate a second method on the same tasks.")
@@ -188,10 +188,10 @@ def _show_headline(here: pd.DataFrame, differences: pd.DataFrame, over: str, n_m
             "From fine to coarse",
             run_panel.points(top["fine_to_coarse"], top["fine_to_coarse_ci95"]),
             help="Accuracy of the best method on the quarter of tasks with the highest coarsity (Q4), whose classes "
-            f"are farthest apart, minus that with the lowest (Q1). 95% interval {run_comparison.OVER[over]}.",
+            f"are farthest apart, minus that with the lowest (Q1). 95% interval {run_comparison.CI_UNITS[over]}.",
         )
     else:
-        title = plain(measures.title(run_comparison.QUARTERS).lower())
+        title = plain(measures.lower_title(run_comparison.QUARTERS))
         drop.metric("Quarters", "none", help=f"Tasks carry no {title}, or all the same.")
     told = f"{plain(top['testbed_title'])}. Testbed {plain(top['testbed'])}."
     tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=told)

@@ -95,7 +95,7 @@ def show_curves(
         )
         st.caption(
             plain(run_comparison.why_no_curve(main)) + " Mean accuracies, with 95% intervals "
-            f"{run_comparison.OVER[over]}. Click a point for the tasks of its method."
+            f"{run_comparison.CI_UNITS[over]}. Click a point for the tasks of its method."
         )
         if chosen:
             drilldown.heading(f"Tasks of {plain(chosen)}, the hardest first", "bar_of")
@@ -103,8 +103,8 @@ def show_curves(
             list_tasks(line, np.argsort(line.accuracy, kind="stable"), chosen, "bar_task")
         return PageExports()
     picked, share = _curve_settings(known)
-    title = measures.title(picked).lower()
-    heading = f"Accuracy against {measures.axis(picked)}"
+    title = measures.lower_title(picked)
+    heading = f"Accuracy against {measures.lower_title(picked)}"
     st.subheader(plain(heading), anchor=False)
     window = run_comparison.window_of(main, share)
     curves = recorded.curves(main, picked, window, over)
@@ -113,7 +113,7 @@ def show_curves(
     points = run_comparison.single_tasks(main[0], picked) if len(main) == 1 else None
     band, at = _pick_band(list(curves), main, picked)
     figure = figures.plot_accuracy_by_measure(
-        curves, points, list(pairwise(edges)), measures.axis(picked), title, banded=band, at=at
+        curves, points, list(pairwise(edges)), measures.lower_title(picked), title, banded=band, at=at
     )
     st.session_state["_curves"] = {drawn(name): name for name in curves}
     export.chart("Accuracy against a measure", figure, key=CURVES, on_select=_curve_clicked, selection_mode="points")
@@ -183,7 +183,7 @@ def _around(main: list[run_comparison.Line], measure: str, at: float, band: str)
     line = named[band]
     near = run_comparison.around(line, measure, at)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Tasks around {plain(measures.title(measure).lower())} {at:.4g}**")
+        st.markdown(f"**Tasks around {plain(measures.lower_title(measure))} {at:.4g}**")
         st.button("Close", key="forget_place", on_click=_clear_selection)
     dataset = dataset_of(line, bool(len(near)))
     if dataset is None or line.tasks is None:

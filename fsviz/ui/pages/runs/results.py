@@ -44,7 +44,8 @@ def show_results(
         published, note = _pick_published(first)
         st.html(report.results_table(table, only_over_tasks(published, over)))
     st.caption(
-        f"Accuracy in percent with 95% intervals {run_comparison.OVER[over]}. **Bold**: best of the column among rows "
+        f"Accuracy in percent with 95% intervals {run_comparison.CI_UNITS[over]}. **Bold**: best of the column among "
+        "rows "
         "of the same tasks. Q1 is the quarter of tasks with the lowest coarsity, whose classes are closest, Q4 that "
         "with the highest; the CSV has their intervals too."
         + (f" {plain(note)}" if note else "")
@@ -131,7 +132,8 @@ def show_differences(main: list[run_comparison.Line], differences: pd.DataFrame,
     )
     st.caption(
         f"Differences to {plain(differences['reference'].iloc[0])} over the same "
-        f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals {run_comparison.OVER[over]}. "
+        f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals "
+        f"{run_comparison.CI_UNITS[over]}. "
         + ("Filled: real (p below 5%" + (" in a paired t test and in Wilcoxon's test" if over == "tasks" else ""))
         + ", corrected for the number of comparisons by Holm's method); hollow: chance will do, or nothing is known."
         + (" Only runs of the same tasks are compared; the sidebar says which." if n_groups > 1 else "")
