@@ -58,7 +58,7 @@ WORDNET = "n00001740"  # entity, the root of every taxonomy that was taken from 
 OTHER_DISTANCE = {"jiang_conrath": "path_length"}  # what a verdict in meaning is held against; the others: the default
 _OF_ONE_DATASET = {
     "attributes": "the attributes of two datasets are different ones",
-    "base": "the classes to train on of two datasets are different ones",
+    "train_divergence": "the classes to train on of two datasets are different ones",
 }
 
 

@@ -428,12 +428,12 @@ def effects(
 _SIDES = ("support", "query")
 _SEEN = {
     "distances": "the classes",
-    "looks": "all images of the classes",
-    "confusions": "all images of the classes",
-    "base": "the classes, and those to train on",
+    "feature_distances": "all images of the classes",
+    "overlaps": "all images of the classes",
+    "train_divergence": "the classes, and those to train on",
     "attributes": "attributes of support and queries",
     "contexts": "contexts of support and queries",
-    "words": "queries, words for contexts and classes",
+    "text_margins": "queries, words for contexts and classes",
     "support": "the support",
     "queries": "support with labels, queries without",
     "images": "support and queries, without labels",
@@ -446,7 +446,7 @@ def _causes(dataset: Dataset, backbone: str, tasks: Tasks, said: Predictions) ->
     for name, measure in MEASURES.items():
         value, why_not = np.nan, ""
         try:
-            if "confusions" in measure.needs:
+            if "overlaps" in measure.needs:
                 value = _confusion(dataset, backbone, tasks)
             else:
                 value = float(task_measures.measured(measure, tasks, dataset, table, said)[0])

@@ -505,7 +505,7 @@ def _measured(tasks: Tasks, dataset: Dataset, backbone: str) -> pd.DataFrame:
     """Every measure that takes a moment and does not know the answers; those that are not known here are left out."""
     found = {}
     for name, measure in MEASURES.items():
-        if {"predictions", "confusions"} & set(measure.needs):
+        if {"predictions", "overlaps"} & set(measure.needs):
             continue
         with suppress(FsvizError):
             values = task_measures.measure_tasks(tasks, dataset, backbone, [name], METHOD)[name]

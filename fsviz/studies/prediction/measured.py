@@ -250,7 +250,7 @@ def as_expected(name: str, row: Correlation) -> tuple[float | None, float | None
 def best_measure(found: Mapping[str, Correlation]) -> tuple[str, Correlation] | None:
     """The measure with the strongest correlation in the direction it should have, of those that `correlations` gave;
     those that must know which classes a task has (coarsity, class confusion) are none of them."""
-    of_classes = {"distances", "confusions"}
+    of_classes = {"distances", "overlaps"}
     candidates = {name: row for name, row in found.items() if not of_classes & set(MEASURES[name].needs)}
     known = {name: -hardness(name) * row["pearson"] for name, row in candidates.items() if row["low"] is not None}
     if not known:
