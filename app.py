@@ -1,4 +1,4 @@
-"""Overview: pick a dataset, see what it is and what can be done with it."""
+"""The server, and the first page."""
 
 import streamlit as st
 
@@ -10,10 +10,4 @@ else:
     from fsviz.ui.pages import overview
     from fsviz.ui.parts import shell
 
-    with shell.page(
-        "Why is a few-shot task hard?",
-        "A few-shot task asks a classifier to tell classes apart after seeing only a few images of each. Average "
-        "accuracy hides what makes one task harder than another; fsviz measures the causes, here on {dataset}.",
-        icon="🔎",
-    ) as dataset:
-        overview.show(dataset)
+    shell.run(overview.PAGE)

@@ -90,27 +90,27 @@ def run(progress: Callable[[str], None], repeats: int = 5) -> dict[str, Any]:
 
     from fsviz.difficulty.fastdiffsel import select_supports
     from fsviz.difficulty.greedy import greedy_supports
+    from fsviz.difficulty.search_options import SearchOptions
     from fsviz.difficulty.swap_search import refine_supports
 
-    def refined(features: Any, tasks: Any, objective: str = "hard", scale: float = 1.0) -> Any:
-        return refine_supports(
-            features, select_supports(features, tasks, objective, scale=scale), objective, scale=scale
-        )
+    def refined(features: Any, tasks: Any, objective: str = "hard", options: SearchOptions | None = None) -> Any:
+        return refine_supports(features, select_supports(features, tasks, objective, options), objective, options)
 
     torch.set_num_threads(1)
+    plain = SearchOptions(scale=1.0)
     features = clustered_features()
     tasks = random_tasks(features, BATCH)
     few, one = tasks.take(slice(0, FEW)), tasks.take(slice(0, 1))
     searches = {"fastdiffsel": select_supports, "refined": refined, "greedy": greedy_supports}
     for search in searches.values():
-        search(features, one, scale=1.0)  # the first call of a process loads libraries
+        search(features, one, options=plain)  # the first call of a process loads libraries
 
     seconds: dict[str, list[float]] = {name: [] for name in (*searches, "naive", "one_task")}
     found: dict[str, Any] = {}
     for repeat in range(repeats):
         for name, search in searches.items():
             asked = few if name == "greedy" else tasks
-            spent, found[name] = _timed(lambda search=search, asked=asked: search(features, asked, scale=1.0))
+            spent, found[name] = _timed(lambda search=search, asked=asked: search(features, asked, options=plain))
             seconds[name].append(spent / len(asked))
         seconds["one_task"].append(_timed(lambda: select_supports(features, one))[0])
         if repeat < 2:  # a naive sweep takes seconds
@@ -123,7 +123,7 @@ def run(progress: Callable[[str], None], repeats: int = 5) -> dict[str, Any]:
             if same < 0.9:
                 raise AssertionError("the vectorised sweep does not choose what the naive one chooses")
     per_task = {name: float(np.median(values)) for name, values in seconds.items()}
-    easy = {name: search(features, few, "easy", scale=1.0) for name, search in searches.items()}
+    easy = {name: search(features, few, "easy", plain) for name, search in searches.items()}
     return {
         "ratio": per_task["naive"] / per_task["fastdiffsel"],
         "ratio_vectorised": per_task["greedy"] / per_task["fastdiffsel"],

@@ -28,7 +28,7 @@ from fsviz.user import code as user_code
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from fsviz.exports.torch_data import Images, TaskBatches
+    from fsviz.exports.torch_data import TaskBatches, TorchImages
 
 _SHOWN = [
     "name",
@@ -53,7 +53,7 @@ class Evaluation:
     """
 
     run: str
-    lines: tuple[run_comparison.Line, ...]
+    lines: tuple[run_comparison.MethodRun, ...]
     failed: tuple[Mapping[str, Any], ...] = ()
 
     @property
@@ -64,7 +64,7 @@ class Evaluation:
     @property
     def accuracy(self) -> pd.DataFrame:
         """Accuracy of every task from 0 to 1, a column per method, beside the measures of the tasks."""
-        columns = {name: line.accuracy for name, line in run_comparison.named(self.lines).items()}
+        columns = {name: line.accuracy for name, line in run_comparison.by_name(self.lines).items()}
         return pd.DataFrame({**self.lines[0].measures, **columns})
 
     def predictions(self, which: int = 0) -> tuple[Predictions, Tasks]:
@@ -168,7 +168,7 @@ def evaluation(run: str) -> Evaluation:
     if found.study != "evaluate":
         raise BadInput(f"Run {run} is no evaluation but {found.study}. Choose another.")
     summary = jobs.results(run)
-    lines = run_comparison.lines_of(
+    lines = run_comparison.method_runs(
         run, jobs.spec(run), jobs.chunks(run), summary if found.state == "finished" else None
     )
     return Evaluation(run, tuple(lines), tuple(summary.get("failed") or ()))
@@ -224,11 +224,11 @@ def plot(what: Any, **options: Any) -> Figure:
         told = summary(what)
         return plot_distribution(told["histogram"], told["accuracy"], told["ci95"], **options)
     if isinstance(what, ClassGraph):
-        from fsviz.figures.confusion import plot_likeness_map
+        from fsviz.figures.confusion import plot_similarity_map
         from fsviz.studies import confusion
 
         groups = confusion.communities(what)
-        return plot_likeness_map(what, confusion.community_order(what, groups), groups, **options)
+        return plot_similarity_map(what, confusion.community_order(what, groups), groups, **options)
     if isinstance(what, str | Dataset):
         return _plot_map(_dataset(what), **options)
     raise BadInput(
@@ -261,11 +261,11 @@ def _plot_map(dataset: Dataset, backbone: str | None = None, by: str = "", **opt
     return plot_map(found.xy, found.image_ids, colouring, names.tolist(), **options)
 
 
-def torch_images(dataset: str | Dataset, transform: Callable[[Any], Any] | None = None) -> Images:
+def torch_images(dataset: str | Dataset, transform: Callable[[Any], Any] | None = None) -> TorchImages:
     """A torch Dataset of (image, class_id) by image_id; `transform` takes a PIL image."""
-    from fsviz.exports.torch_data import Images
+    from fsviz.exports.torch_data import TorchImages
 
-    return Images(_dataset(dataset), transform)
+    return TorchImages(_dataset(dataset), transform)
 
 
 def torch_tasks(source: Testbed | str | Dataset, **settings: Any) -> TaskBatches:
@@ -297,7 +297,7 @@ def _sampled(dataset: Dataset, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _said(found: fitting.Fit, depth: int = 3) -> Mapping[str, int]:
     """The ways, shots and queries that fit; warns if defaults were lowered. The user's line is `depth` calls up."""
-    if told := found.in_words():
+    if told := found.describe():
         warnings.warn(told, stacklevel=depth)
     return found.values
 

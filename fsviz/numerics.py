@@ -37,7 +37,7 @@ def mean_of_known(values: np.ndarray, axis: int = -1) -> np.ndarray:
         return np.where(known, values, 0).sum(axis=axis) / known.sum(axis=axis)
 
 
-def told_mean(values: np.ndarray) -> dict[str, float | None]:
+def mean_record(values: np.ndarray) -> dict[str, float | None]:
     """mean and ci95 (see `mean_and_ci95`) as a record keeps them."""
     mean, half = mean_and_ci95(values)
     return {"mean": float(mean), "ci95": finite(half)}
@@ -234,7 +234,7 @@ def rolling_mean(values: np.ndarray, window: int, starts: np.ndarray | None = No
 NEAR = 0.05  # squared distance, in squared lengths, below which float32 would change some predictions (measured)
 LARGE = 1e7  # features up to here have squares, and sums and products of these, that float32 holds
 _SHORT = 1e-16  # the squared length below which squares of it leave float32
-SEEN = 25  # images of a task that `needs_double` is shown, at least one of each way
+N_PROBED = 25  # images of a task that `needs_double` is shown, at least one of each way
 
 
 def needs_double(images: np.ndarray) -> np.ndarray:

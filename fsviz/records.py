@@ -75,7 +75,7 @@ class Dataset:
         return self.images is not None and self.origin != "features"
 
     @property
-    def offers(self) -> tuple[str, ...]:
+    def capabilities(self) -> tuple[str, ...]:
         """What can be done with it: a subset of taxonomy, contexts, attributes, images, features."""
         present = {
             "taxonomy": self.taxonomy is not None,
@@ -237,7 +237,7 @@ class Tasks:
         return self.support.shape[2] > 0 and self.query.shape[2] > 0
 
     @property
-    def chance(self) -> float:
+    def chance_level(self) -> float:
         """Accuracy of guessing, from 0 to 1: the mean over tasks of one out of their own number of ways."""
         return float(np.mean(1 / np.maximum((self.class_ids != PAD).sum(axis=1), 1)))
 
@@ -501,7 +501,7 @@ class Colouring:
 
 
 @dataclass(frozen=True)
-class Shared:
+class NeighbourAgreement:
     """How often neighbours on a map agree in something that is known of images.
 
     by      what it is, as points are coloured by it
@@ -594,7 +594,7 @@ class ClassSplit:
     sides             (M,) place of each class in SIDES
     points            (M, d) class features, the first two along their principal axes
     centroids         (2, d) of the train and the test side, None where a split was not made from centroids
-    asked, reached    divergence between the two, None where none was asked for
+    requested, reached    divergence between the two, None where none was asked for
     scores            (M,) log p_train - log p_test, by which sides were given; None where they were not
     title             what the split is called in a figure
     """
@@ -604,7 +604,7 @@ class ClassSplit:
     sides: np.ndarray
     points: np.ndarray
     centroids: np.ndarray | None = None
-    asked: float | None = None
+    requested: float | None = None
     reached: float | None = None
     scores: np.ndarray | None = None
     title: str = ""
@@ -651,3 +651,24 @@ class Tanglegram:
     middles: tuple[np.ndarray, np.ndarray]
     crossing: np.ndarray
     crossings: int
+
+
+@dataclass(frozen=True)
+class HeadlineNumber:
+    """A number that sums up a result: on a page, in a table, and as a point of the curve of a sweep.
+
+    name       an identifier: numbers of the same name are points of one curve
+    title      the number for people, "Accuracy, hard supports"
+    value      in its unit
+    low, high  the ends of its 95% interval, None if it has none
+    unit       "%", "points", "nats", ... or ""
+    ci_unit    what the interval is over: "tasks", "images" or "classes"
+    """
+
+    name: str
+    title: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    unit: str = "%"
+    ci_unit: str = "tasks"

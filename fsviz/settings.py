@@ -43,7 +43,7 @@ class Setting:
     low: float = 0
     high: float = math.inf
     step: float | None = None
-    usual: float | None = None
+    typical: float | None = None
     stops: tuple[float, ...] = ()
     choices: Mapping[str, str] = field(default_factory=dict)
     brief: str = ""
@@ -129,7 +129,7 @@ class Setting:
             return short if float(short) == value else repr(value)
         return str(value)
 
-    def words(self, value: Value) -> list[str]:
+    def to_args(self, value: Value) -> list[str]:
         """The flag and the value, as a command has them."""
         if self.kind == "flag":
             return [self.flag if value else f"--no-{self.flag.removeprefix('--')}"]
@@ -187,18 +187,18 @@ def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> N
         setting.add_flag(parser)
 
 
-def given(args: argparse.Namespace, settings: Iterable[Setting]) -> dict[str, Value]:
+def from_args(args: argparse.Namespace, settings: Iterable[Setting]) -> dict[str, Value]:
     """The settings that the command line gave, by name."""
     values = {setting.name: getattr(args, setting.name) for setting in settings}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def words(values: Mapping[str, Value], settings: Mapping[str, Setting]) -> list[str]:
+def to_args(values: Mapping[str, Value], settings: Mapping[str, Setting]) -> list[str]:
     """The flags of these values, as a command has them."""
-    return [word for name, value in values.items() for word in settings[name].words(value)]
+    return [word for name, value in values.items() for word in settings[name].to_args(value)]
 
 
-def brief(values: Mapping[str, Value], settings: Mapping[str, Setting]) -> list[str]:
+def name_parts(values: Mapping[str, Value], settings: Mapping[str, Setting]) -> list[str]:
     """Settings as parts of a name: those with a short form always, the others where they differ from their default."""
     parts = []
     for name, value in values.items():
@@ -206,7 +206,7 @@ def brief(values: Mapping[str, Value], settings: Mapping[str, Setting]) -> list[
         if setting.brief:
             parts.append(setting.brief.format(setting.text(value)))
         elif setting.kind == "flag":
-            parts += [word.lstrip("-") for word in setting.words(value)] if value != setting.default else []
+            parts += [word.lstrip("-") for word in setting.to_args(value)] if value != setting.default else []
         elif value != setting.default:
             plain = setting.kind in ("choice", "text", "names")
             parts.append(setting.text(value) if plain else f"{name}{setting.text(value)}")
@@ -220,7 +220,9 @@ def _got(value: object) -> str:
 
 # The same everywhere ---------------------------------------------------------------------------------------------
 
-N_WAY = Setting("n_way", "Classes per task", "Classes per task: its ways.", "int", 5, 2, 1000, usual=100, brief="{}way")
+N_WAY = Setting(
+    "n_way", "Classes per task", "Classes per task: its ways.", "int", 5, 2, 1000, typical=100, brief="{}way"
+)
 N_SHOT = Setting(
     "n_shot",
     "Support images",
@@ -242,7 +244,7 @@ N_QUERY = Setting(
     brief="{}query",
 )
 SHAPE = (N_WAY.name, N_SHOT.name, N_QUERY.name)
-LEAST_QUERY = 5  # queries per class below which shots are lowered first
+MIN_QUERY = 5  # queries per class below which shots are lowered first
 N_TASKS = Setting(
     "n_tasks",
     "Number of tasks",
@@ -270,7 +272,7 @@ def largest_images(
     """
     shots = range(n_shot, 0, -1) if N_SHOT.name in lower else (n_shot,)
     queries = range(n_query, 0, -1) if N_QUERY.name in lower else (n_query,)
-    least = min(LEAST_QUERY, n_query) if len(lower) == 2 else 1
+    least = min(MIN_QUERY, n_query) if len(lower) == 2 else 1
     tried = [(s, q) for s in shots for q in queries if q >= least]
     tried += [(s, q) for s in shots[-1:] for q in queries if q < least]
     return next((sizes for sizes in tried if fits(*sizes)), None)

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from fsviz.errors import BadInput
 
-SHORTEST_PASSWORD = 8
+MIN_PASSWORD = 8
 PROXIES = "FORWARDED_ALLOW_IPS"  # the proxies that are believed where a visitor comes from, as the web server reads it
 # Headers that a proxy adds or passes on; a browser that asks by itself sends none of them.
 _OF_A_PROXY = re.compile(
@@ -94,10 +94,10 @@ def client_of(address: str | None, headers: Iterable[str], environment: Mapping[
     return address or ""
 
 
-def hashed(password: str) -> str:
-    if len(password) < SHORTEST_PASSWORD:
+def hash_password(password: str) -> str:
+    if len(password) < MIN_PASSWORD:
         raise BadInput(
-            f"The password must have at least {SHORTEST_PASSWORD} characters. Got {len(password)}. Choose a longer one."
+            f"The password must have at least {MIN_PASSWORD} characters. Got {len(password)}. Choose a longer one."
         )
     salt = secrets.token_bytes(16)
     return f"{salt.hex()}:{_scrypt(password, salt).hex()}"
@@ -149,7 +149,7 @@ def is_admitted(user: Mapping[str, object], patterns: tuple[str, ...]) -> bool:
     return user.get("email_verified") not in (False, "false") and any(fnmatchcase(address, p.lower()) for p in patterns)
 
 
-def inside(text: str, folders: tuple[Path, ...]) -> Path:
+def path_in_folders(text: str, folders: tuple[Path, ...]) -> Path:
     """The path behind a text, refused when it leads out of all of these folders, directly or through a link.
 
     The answer is the same for what is there and what is not: nobody learns what else the computer holds.

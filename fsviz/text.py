@@ -5,7 +5,7 @@ in them may become a link, a picture, markup or a formula.
 
 Streamlit (every text on a page is Markdown)   `plain`
 Markdown files                                 `markdown`
-Plotly (text, hover, legend, ticks, titles)    `drawn`
+Plotly (text, hover, legend, ticks, titles)    `escape_plotly`
 CSV files                                      `csv`
 LaTeX                                          pandas Styler with escape="latex", then `latex`
 HTML                                           markupsafe and Jinja2 with autoescape; nothing by hand
@@ -59,7 +59,7 @@ def markdown(value: str) -> str:
     return value.translate(_MARKDOWN)
 
 
-def drawn(value: Any) -> str:
+def escape_plotly(value: Any) -> str:
     """A value in a Plotly figure, also in the middle of a hover template. ECharts takes names as they are."""
     return str(value).translate(_PLOTLY)
 
@@ -69,7 +69,7 @@ def of_split(split: str) -> str:
     return "all classes" if split == "all" else f"split {split}"
 
 
-def short(name: str, most: int = 22) -> str:
+def shorten(name: str, most: int = 22) -> str:
     """A name where its whole length has no room; whoever cuts it says the whole nearby or on hover."""
     return name if len(name) <= most else name[: most - 1] + "…"
 

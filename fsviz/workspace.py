@@ -25,7 +25,7 @@ from typing import Any
 
 from fsviz.errors import BadInput, WorkspaceError
 
-AN_HOUR, A_DAY = 3600.0, 24 * 3600.0
+HOUR, DAY = 3600.0, 24 * 3600.0
 KINDS = ("datasets", "features", "splits", "testbeds", "runs", "trained", "pixels", "attributes", "checkpoints")
 # What a kill or a refused upload leaves behind: kind, pattern, what it is, whether it may be in use
 _LEFT = (
@@ -59,7 +59,7 @@ def folder(kind: str, create: bool = False) -> Path:
     if create:
         try:
             path.mkdir(parents=True, exist_ok=True)
-            if time.monotonic() - _swept.get(path, -AN_HOUR) >= AN_HOUR:
+            if time.monotonic() - _swept.get(path, -HOUR) >= HOUR:
                 sweep(kind)
         except OSError as error:
             raise WorkspaceError(
@@ -72,7 +72,7 @@ def folder(kind: str, create: bool = False) -> Path:
 def sweep(kind: str) -> None:
     """Removes what was left behind among one kind of things, once nobody can have been using it for a day."""
     _swept[folder(kind)] = time.monotonic()
-    for left in _left_in(kind, A_DAY):
+    for left in _left_in(kind, DAY):
         _remove(left.path)
 
 
@@ -81,13 +81,13 @@ class Leftover:
     """Something in the workspace that nothing needs any more: where, what it is, and its size."""
 
     path: Path
-    what: str
+    description: str
     n_bytes: int
 
 
 def leftovers() -> list[Leftover]:
     """All that `clean` would remove. What changed within the last hour may still be in use and is left out."""
-    return [left for kind in KINDS for left in _left_in(kind, AN_HOUR, (*_LEFT, *_REMADE))]
+    return [left for kind in KINDS for left in _left_in(kind, HOUR, (*_LEFT, *_REMADE))]
 
 
 def clean() -> list[Leftover]:
@@ -138,7 +138,7 @@ def remove(paths: Iterable[Path]) -> None:
         _remove(gone)  # what stays is swept later
 
 
-def put_back(parent: Path) -> None:
+def restore_aside(parent: Path) -> None:
     """Gives folders their names again that a kill left aside before their successors were in place."""
     with suppress(OSError):  # there is no such folder, or it may not be written
         for name in os.listdir(parent):
@@ -169,13 +169,12 @@ def require_space(n_bytes: float, what: str) -> None:
     free = shutil.disk_usage(there).free
     if n_bytes > free:
         raise WorkspaceError(
-            f"{what} need about {in_bytes(n_bytes)}, and the disk of the workspace {home()} has {in_bytes(free)} free. "
-            "Make room ('python -m fsviz clean', 'python -m fsviz runs delete ID'), ask for less, or set FSVIZ_HOME to "
-            "a folder on a larger disk."
+            f"Not enough disk space. {what} need {format_bytes(n_bytes)}; {format_bytes(free)} free in {home()}. "
+            "Run fsviz clean or fsviz runs delete ID, ask for less, or set FSVIZ_HOME to a larger disk."
         )
 
 
-def in_bytes(n: float) -> str:
+def format_bytes(n: float) -> str:
     """A number of bytes for a person: "1.3 GB"."""
     for unit in ("bytes", "KB", "MB"):
         if n < 1000:
@@ -191,7 +190,7 @@ def entries(kind: str, pattern: str = "*") -> list[Path]:
         if not path.is_dir():
             return []
         os.listdir(path)  # glob would pass over a folder that may not be read, and all in it would seem gone
-        put_back(path)
+        restore_aside(path)
         return sorted(p for p in path.glob(pattern) if not p.name.startswith("."))
     except OSError as error:
         raise WorkspaceError(
@@ -200,7 +199,7 @@ def entries(kind: str, pattern: str = "*") -> list[Path]:
         ) from error
 
 
-def checked_name(name: str, kind: str = "name") -> str:
+def check_name(name: str, kind: str = "name") -> str:
     """A name that is safe as a file name everywhere: letters, digits, . _ + = - (at most 100)."""
     if not _NAME.fullmatch(name):
         raise BadInput(
@@ -247,7 +246,7 @@ def atomic_folder(path: Path, private: bool = False) -> Iterator[Path]:
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        put_back(path.parent)
+        restore_aside(path.parent)
         temporary = tempfile.mkdtemp(prefix=".tmp-", dir=path.parent)
         if not private:
             os.chmod(temporary, 0o755)
@@ -280,7 +279,7 @@ def _take_place(temporary: str, path: Path) -> None:
             return
         except OSError:
             if not tries_left or not path.exists():  # else another process put the folder back or replaced it
-                put_back(path.parent)
+                restore_aside(path.parent)
                 raise
 
 

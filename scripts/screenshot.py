@@ -1,6 +1,6 @@
 """Takes pictures of the running app: light and dark, 1440x900 and 1000 wide.
 
-    python scripts/screenshot.py / /Tasks "/Taxonomy?dataset=df20" --out screenshots [--full] [--url URL]
+    python scripts/screenshot.py / /sample_tasks "/classes?dataset=df20" --out screenshots [--full] [--url URL]
 
 Without --url it starts the app itself on a free port with a workspace of its own (--home to keep one).
 `--readme` writes the one picture README shows.

@@ -33,7 +33,7 @@ from fsviz import datasets, jobs, workspace  # noqa: E402
 from fsviz.analyses import class_splits, transfer  # noqa: E402
 from fsviz.cli import engine  # noqa: E402
 from fsviz.errors import BadInput, FsvizError  # noqa: E402
-from fsviz.settings import add_flags, given  # noqa: E402
+from fsviz.settings import add_flags, from_args  # noqa: E402
 from fsviz.studies import training  # noqa: E402
 from fsviz.training import TRAINERS  # noqa: E402
 
@@ -102,7 +102,7 @@ def train(arguments: argparse.Namespace) -> None:
     os.environ["FSVIZ_HOME"] = str(Path(arguments.home).absolute())
     dataset = datasets.load(arguments.dataset)
     classes = class_splits.class_features(dataset, arguments.backbone)
-    settings = given(arguments, SETTINGS)
+    settings = from_args(arguments, SETTINGS)
     grid = {"methods": arguments.methods, "targets": arguments.targets, "seeds": arguments.seeds}
     more = {"matched_at": arguments.matched_at, "compared": arguments.compared}
     recipe = {"backbone": arguments.backbone, **grid, **more, **settings}

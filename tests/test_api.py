@@ -153,5 +153,5 @@ def test_measures_equal_those_that_tasks_carry(home: Path) -> None:
     testbed = fsviz.sample("demo", sampler="uniform", split="test", n_shot=2, n_query=3, n_tasks=5)
     found = fsviz.measure(testbed, ["coarsity", "query_loss"])
     assert np.allclose(found["coarsity"], testbed.tasks.measures["coarsity"])
-    said = study.look(fsviz.load("demo"), "efficientnet_lite0", "protonet", {}, testbed.tasks)
+    said = study.predict_tasks(fsviz.load("demo"), "efficientnet_lite0", "protonet", {}, testbed.tasks)
     assert np.allclose(found["query_loss"], said.loss(), rtol=1e-5)

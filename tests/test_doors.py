@@ -38,7 +38,7 @@ DOORS: dict[str, set[str]] = {
     "training": {"features"},
     "tasks": ENGINE | {"records", "workspace"},
     "user": ENGINE | {"records", "workspace"},
-    "figures": {"records", "methods"},
+    "figures": {"records", "methods", "difficulty"},
     "analyses": COMPUTE | {"studies"},
     "studies": COMPUTE | {"analyses"},
     "jobs": {"studies", "records", "workspace"},
@@ -103,11 +103,13 @@ def test_a_room_uses_only_its_doors() -> None:
     assert named((path, other_rooms(path)) for path in FILES) == {}
 
 
-def test_pages_read_of_difficulty_only_what_measures_there_are() -> None:
-    open_ = {"fsviz.difficulty", "fsviz.difficulty.measures"}
+def test_pages_and_figures_read_of_difficulty_only_what_is_declared() -> None:
+    objectives = {"fsviz.difficulty", "fsviz.difficulty.objectives"}
+    open_ = {"ui": objectives | {"fsviz.difficulty.measures"}, "figures": objectives}
     found = [
-        (path, {m for m in imports_of(path) if m.startswith("fsviz.difficulty")} - open_)
-        for path in (HOUSE / "ui").rglob("*.py")
+        (path, {m for m in imports_of(path) if m.startswith("fsviz.difficulty")} - declared)
+        for room, declared in open_.items()
+        for path in (HOUSE / room).rglob("*.py")
     ]
     assert found and named(found) == {}
 

@@ -72,11 +72,11 @@ def test_predictions_start_blank_and_pass_through_the_arrays_of_chunks_unchanged
 
 
 def test_offers_follow_from_what_is_there() -> None:
-    assert small_dataset().offers == ()
+    assert small_dataset().capabilities == ()
     images = pd.DataFrame({"class_id": [0], "path": [""], "blur": [0.1]})
     full = small_dataset(images=images, attributes=("blur",), origin="demo", has_features=True)
-    assert full.offers == ("attributes", "images", "features")
-    assert "images" not in small_dataset(images=images, origin="features").offers
+    assert full.capabilities == ("attributes", "images", "features")
+    assert "images" not in small_dataset(images=images, origin="features").capabilities
 
 
 def test_rows_of_features_by_image_id() -> None:
@@ -205,7 +205,7 @@ def test_leftovers_are_named_with_their_size_and_cleaned_but_not_what_may_be_in_
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("kept")
     found = workspace.leftovers()
-    assert {str(one.path.relative_to(tmp_path)): one.what for one in found} == left
+    assert {str(one.path.relative_to(tmp_path)): one.description for one in found} == left
     assert all(one.n_bytes >= 5000 for one in found)
     assert {one.path for one in workspace.clean()} == {one.path for one in found}
     assert workspace.leftovers() == [] and not any((tmp_path / name).exists() for name in left)
@@ -240,25 +240,25 @@ def test_a_write_is_on_the_disk_before_it_takes_its_name(monkeypatch, tmp_path: 
 def test_room_is_asked_for_before_the_work(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "not" / "yet"))
     workspace.require_space(1000, "The results")
-    with pytest.raises(WorkspaceError, match=r"The results need about 9,000,000,000.0 GB, .* free\. Make room"):
+    with pytest.raises(WorkspaceError, match=r"The results need 9,000,000,000.0 GB; .* free in .* Run fsviz clean"):
         workspace.require_space(9e18, "The results")
     told = {999: "999 bytes", 1600: "2 KB", 2.4e6: "2 MB", 3.21e9: "3.2 GB"}
-    assert {n: workspace.in_bytes(n) for n in told} == told
+    assert {n: workspace.format_bytes(n) for n in told} == told
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "a" * 101, "a b", 'x"y'])
 def test_unsafe_names_are_refused(name: str) -> None:
     with pytest.raises(BadInput, match="Choose another"):
-        workspace.checked_name(name, "testbed name")
+        workspace.check_name(name, "testbed name")
 
 
 def test_tasks_of_different_shapes_say_so_and_know_their_chance() -> None:
     fixed = Tasks(np.zeros((3, 5), int), np.zeros((3, 5, 2), int), np.zeros((3, 5, 4), int))
-    assert (fixed.setting, fixed.chance) == ("5-way 2-shot", pytest.approx(0.2))
+    assert (fixed.setting, fixed.chance_level) == ("5-way 2-shot", pytest.approx(0.2))
     class_ids = np.array([[0, 1, PAD, PAD], [0, 1, 2, 3]])
     support = np.where((class_ids == PAD)[:, :, None], PAD, np.zeros((2, 4, 3), int))
     support[1, 2, 1:] = PAD
     mixed = Tasks(class_ids, support, support)
     assert mixed.setting == "2 to 4-way 1 to 3-shot"
-    assert mixed.chance == pytest.approx((1 / 2 + 1 / 4) / 2)  # not one in four, the widest task
+    assert mixed.chance_level == pytest.approx((1 / 2 + 1 / 4) / 2)  # not one in four, the widest task
     assert Tasks(class_ids).setting == "2 to 4-way"

@@ -96,7 +96,7 @@ def test_a_page_runs_from_the_installed_files(installed: Path) -> None:
         f"import os; os.chdir({str(files)!r});"  # as the command does, for the settings of the server
         "from streamlit.testing.v1 import AppTest; import fsviz, json;"
         f"at = AppTest.from_file({str(files / 'app.py')!r}, default_timeout=300);"
-        "at = at.switch_page('pages/2_Taxonomy.py').run();"
+        "at = at.switch_page('pages/classes.py').run();"
         "print(json.dumps([fsviz.__file__, [e.value for e in at.title], len(at.exception), len(at.error)]))"
     )
     out = said(installed, "-c", code, command="python")

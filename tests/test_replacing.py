@@ -120,7 +120,7 @@ def test_a_reader_who_puts_a_folder_back_does_not_stop_its_successor(tmp_path: P
     def replace(source, target) -> None:
         renamed(source, target)
         if ".aside-" in str(target) and len(seen) < 3:
-            workspace.put_back(tmp_path)  # as a reader does it between the two renames
+            workspace.restore_aside(tmp_path)  # as a reader does it between the two renames
             seen.append(place.exists())
 
     monkeypatch.setattr(os, "replace", replace)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fsviz.errors import BadInput, FsvizError, UnknownName
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Schema, Setting, add_flags, given
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Schema, Setting, add_flags, from_args
 
 ALPHA = Setting("alpha", "Closeness", "Weight of closeness, 100 % of it.", "float", 0.383, 0, 10_000)
 LOSS = Setting("loss", "Loss", "The loss.", "choice", "plain", choices={"plain": "As it is", "cosine": "Cosines"})
@@ -46,8 +46,8 @@ def test_text_reads_back_as_the_same_value(setting: Setting, value, text: str) -
     assert type(setting.parse(text)) is type(value)
     parser = argparse.ArgumentParser()
     add_flags(parser, [setting])
-    assert given(parser.parse_args(setting.words(value)), [setting]) == {setting.name: value}
-    assert given(parser.parse_args([]), [setting]) == {}
+    assert from_args(parser.parse_args(setting.to_args(value)), [setting]) == {setting.name: value}
+    assert from_args(parser.parse_args([]), [setting]) == {}
 
 
 def test_what_people_and_numpy_write_is_understood() -> None:
@@ -105,7 +105,7 @@ def test_a_text_that_starts_with_a_dash_survives_the_command_line() -> None:
     parser = argparse.ArgumentParser()
     add_flags(parser, [split])
     for value in ("-x", "--all", "plain", "-1"):
-        assert given(parser.parse_args(split.words(value)), [split]) == {"split": value}
+        assert from_args(parser.parse_args(split.to_args(value)), [split]) == {"split": value}
 
 
 def test_a_list_where_a_choice_is_asked_is_refused_in_a_sentence() -> None:

@@ -77,15 +77,15 @@ def test_where_a_visitor_comes_from_is_believed_of_named_proxies_alone(proxies: 
 
 
 def test_a_password_is_known_by_its_hash_alone() -> None:
-    kept = sharing.hashed("correct horse ünï")
+    kept = sharing.hash_password("correct horse ünï")
     assert sharing.is_password("correct horse ünï", kept)
     assert not any(
         sharing.is_password(wrong, kept) for wrong in ("", "correct horse", "CORRECT HORSE ÜNÏ", "x" * 10**6)
     )
-    assert "horse" not in kept and sharing.hashed("correct horse ünï") != kept  # salted
+    assert "horse" not in kept and sharing.hash_password("correct horse ünï") != kept  # salted
     assert not any(sharing.is_password("", nonsense) for nonsense in ("", ":", "zz:zz", "00:"))
     with pytest.raises(BadInput, match="at least 8 characters"):
-        sharing.hashed("short")
+        sharing.hash_password("short")
 
 
 def test_five_wrong_passwords_a_minute_for_one_client() -> None:
@@ -132,18 +132,20 @@ def test_paths_stay_inside_the_named_folders(tmp_path: Path) -> None:
     (pets / "link").symlink_to(secret)
     (pets / "neighbour").symlink_to(birds)
     both = (pets, birds)
-    assert sharing.inside(str(birds / "inner"), both) == birds / "inner"
+    assert sharing.path_in_folders(str(birds / "inner"), both) == birds / "inner"
     (birds / "owl").mkdir()
-    assert sharing.inside("owl", both) == birds / "owl"  # taken from the folder that has it
-    assert sharing.inside(str(pets), both) == pets
-    assert sharing.inside("neighbour/inner", both) == birds / "inner"  # a link into another named folder
-    assert sharing.inside("~", both) == pets / "~"  # a name like any other: the server's own home is nobody's business
+    assert sharing.path_in_folders("owl", both) == birds / "owl"  # taken from the folder that has it
+    assert sharing.path_in_folders(str(pets), both) == pets
+    assert sharing.path_in_folders("neighbour/inner", both) == birds / "inner"  # a link into another named folder
+    assert (
+        sharing.path_in_folders("~", both) == pets / "~"
+    )  # a name like any other: the server's own home is nobody's business
     said = set()
     outside = (str(secret), str(tmp_path), f"{pets}-more", "/etc/passwd", "/", "link", "link/inner", "../secret", "\0")
     for text in outside:
         with pytest.raises(BadInput, match="must lie in a folder") as error:
-            sharing.inside(text, (pets,))
+            sharing.path_in_folders(text, (pets,))
         said.add(str(error.value).replace(repr(text), ""))
     assert len(said) == 1  # the same for what is there and what is not
     with pytest.raises(BadInput, match="none was"):
-        sharing.inside(str(pets), ())
+        sharing.path_in_folders(str(pets), ())

@@ -42,7 +42,7 @@ def test_what_is_drawn_by_plotly_is_decoded_to_the_name() -> None:
     from html import unescape
 
     for name in NAMES:
-        shown = text.drawn(name)
+        shown = text.escape_plotly(name)
         assert not re.search(r"[<>{$]", shown)
         assert unescape(shown) == re.sub("[\u202e\u2066]", "", name)
 

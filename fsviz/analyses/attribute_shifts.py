@@ -14,11 +14,12 @@ import pandas as pd
 
 from fsviz import datasets, evaluation, features
 from fsviz.difficulty import attribute_gaps, shifted_tasks
+from fsviz.difficulty.objectives import OBJECTIVES
 from fsviz.difficulty.shifted_tasks import CuratedPair
 from fsviz.errors import BadInput
 from fsviz.numerics import clustered_mean, holm
 from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
-from fsviz.settings import RawSettings, brief
+from fsviz.settings import RawSettings, name_parts
 from fsviz.studies import support_sets
 from fsviz.studies.support_sets import SETS, TASK_SETTINGS, Spec, SupportSets, check
 from fsviz.tasks import draw
@@ -86,8 +87,8 @@ def save_curated(spec: RawSettings, attribute: str, pair: CuratedPair, query_gro
         recipe: dict[str, Any] = {k: spec[k] for k in ("dataset", "split", "backbone")} | settings
         recipe |= {"sampler": "curated", "attribute": attribute, "query_group": query_group, "shift": kind == "with"}
         parts = [spec["dataset"], spec["split"], kind, attribute, "shift", *([query_group] if query_group else [])]
-        name = draw.safe_name([*parts, *brief(settings, TASK_SETTINGS)], recipe, "-")
-        names.append(draw.keep(Testbed(name, tasks, recipe), number=True)[0])
+        name = draw.safe_name([*parts, *name_parts(settings, TASK_SETTINGS)], recipe, "-")
+        names.append(draw.save(Testbed(name, tasks, recipe), number=True)[0])
     return names
 
 
@@ -171,7 +172,7 @@ def restricted_sets(spec: RawSettings, progress: Progress | None = None) -> Supp
 def share_table(found: SupportSets, dataset: Dataset, attribute: str) -> pd.DataFrame:
     """Which values of an attribute support and query images have: columns set, value, share and ci95 (percent).
 
-    set is "hard", "random", "easy" or "query". Numbers are in thirds; images without an entry count as none. Every
+    set is one of SETS or "query". Numbers are in thirds; images without an entry count as none. Every
     class counts once in the interval, however many tasks hold it, because its tasks share images.
     """
     groups, names = shifted_tasks.attribute_groups(attribute_gaps.read_attribute(dataset, attribute))
@@ -186,7 +187,7 @@ def share_table(found: SupportSets, dataset: Dataset, attribute: str) -> pd.Data
 
 
 def images_with(found: SupportSets, dataset: Dataset, attribute: str, name: str, value: str) -> np.ndarray:
-    """The support images of a set ("hard", "random", "easy") that have a value, those chosen most often first."""
+    """The support images of a set, one of SETS, that have a value, those chosen most often first."""
     groups, names = shifted_tasks.attribute_groups(attribute_gaps.read_attribute(dataset, attribute))
     support = found.tasks[name].support
     image_ids, times = np.unique(support[support != PAD], return_counts=True)
@@ -207,12 +208,12 @@ def shared_values(found: SupportSets, dataset: Dataset, attribute: str, values: 
     return {
         "share": {name: clustered_mean(has[name], class_ids)[0] for name in SETS},
         "ci95": {name: clustered_mean(has[name], class_ids)[1] for name in SETS},
-        **{name: clustered_mean(has[name] - has["random"], class_ids)[:2] for name in ("hard", "easy")},
+        **{name: clustered_mean(has[name] - has["random"], class_ids)[:2] for name in OBJECTIVES},
         "n_classes": len(np.unique(class_ids)),
     }
 
 
-def shared_in_words(shared: Mapping[str, Any]) -> str:
+def describe_shared(shared: Mapping[str, Any]) -> str:
     """Do hard supports avoid what the queries have, and do easy ones seek it?"""
     share = shared["share"]
     told = (

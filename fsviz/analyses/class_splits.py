@@ -25,7 +25,7 @@ from fsviz.datasets import published, saved_splits
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.features.backbones import title_of
 from fsviz.records import PAD, SIDES, ClassSplit, ClassTree, Dataset, Progress, Tanglegram
-from fsviz.settings import RawSettings, Setting, Value, words
+from fsviz.settings import RawSettings, Setting, Value, to_args
 from fsviz.splits import TARGETED_MODES, assignment, clustering, trees
 from fsviz.tasks import draw
 from fsviz.taxonomy import Dag
@@ -102,7 +102,7 @@ class ClassFeatures:
 
 
 @dataclass(frozen=True)
-class Found:
+class SplitResult:
     """A split and how it was found.
 
     split      the classes and their sides
@@ -123,7 +123,7 @@ class Found:
     @property
     def is_reached(self) -> bool:
         """Whether the divergence is the asked one, but for a twentieth of it (or for 0.02, where little is asked)."""
-        asked, reached = self.split.asked, self.split.reached
+        asked, reached = self.split.requested, self.split.reached
         return asked is None or reached is None or abs(reached - asked) <= max(NEAR * asked, 0.02)
 
     @property
@@ -182,14 +182,14 @@ def possible_modes(dataset: Dataset) -> list[str]:
     return list(splits.MODES)
 
 
-def most_dims(dataset: Dataset) -> int:
+def max_dims(dataset: Dataset) -> int:
     """Along how many axes the classes of a dataset can differ at most."""
     return max(1, min(dataset.n_classes - 1, int(splits.DIMS.high)))
 
 
 def default_dims(dataset: Dataset) -> int:
     """As many as let the classes choose their split."""
-    return min(splits.default_dims(dataset.n_classes), most_dims(dataset))
+    return min(splits.default_dims(dataset.n_classes), max_dims(dataset))
 
 
 def default_penalty(mode: str) -> float:
@@ -212,19 +212,19 @@ def centroid_distance(split: ClassSplit) -> float:
 # --- one split, and many -----------------------------------------------------------------------------------------
 
 
-def find(dataset: Dataset, classes: ClassFeatures, **settings: Any) -> Found:
+def find_split(dataset: Dataset, classes: ClassFeatures, **settings: Any) -> SplitResult:
     """The split of these settings."""
-    return over(dataset, classes, [{}], **settings)[0]
+    return splits_over(dataset, classes, [{}], **settings)[0]
 
 
-def over(
+def splits_over(
     dataset: Dataset, classes: ClassFeatures, changes: Sequence[Mapping[str, Any]], **settings: Any
-) -> list[Found]:
+) -> list[SplitResult]:
     """A split for each of these changes to the settings; those that differ in seed or divergence alone are found in
     one go."""
     fitting = {} if settings.get("dims") is not None else {"dims": splits.default_dims(len(classes))}
     asked = [checked({**settings, **fitting, **change}) for change in changes]
-    found: dict[int, Found] = {}
+    found: dict[int, SplitResult] = {}
     batches: dict[str, list[int]] = {}
     for i, spec in enumerate(asked):
         if spec["mode"] in TARGETED_MODES:
@@ -259,7 +259,7 @@ def _clustered(
 
 def _sought(
     classes: ClassFeatures, spec: Mapping[str, Value], result: clustering.Clustering, seed: int, target: int
-) -> Found:
+) -> SplitResult:
     split = ClassSplit(
         classes.class_ids,
         classes.names,
@@ -273,7 +273,7 @@ def _sought(
     return _found(classes, spec, split, float(result.objective[seed, target]))
 
 
-def _compared(dataset: Dataset, classes: ClassFeatures, spec: Mapping[str, Value]) -> Found:
+def _compared(dataset: Dataset, classes: ClassFeatures, spec: Mapping[str, Value]) -> SplitResult:
     """A random split, or one along the taxonomy."""
     if spec["mode"] == "random":
         sides = assignment.random_sides(len(classes), spec["seed"])
@@ -283,7 +283,7 @@ def _compared(dataset: Dataset, classes: ClassFeatures, spec: Mapping[str, Value
     return _found(classes, spec, ClassSplit(classes.class_ids, classes.names, sides, classes.points))
 
 
-def of_parts(classes: ClassFeatures, parts: Mapping[str, np.ndarray]) -> Found | None:
+def of_parts(classes: ClassFeatures, parts: Mapping[str, np.ndarray]) -> SplitResult | None:
     """A split that is given: the dataset's own, a saved or a published one; None where a side has no class."""
     sides = np.full(len(classes), PAD)
     for number, side in enumerate(SIDES):
@@ -298,12 +298,12 @@ def of_parts(classes: ClassFeatures, parts: Mapping[str, np.ndarray]) -> Found |
 
 def _found(
     classes: ClassFeatures, spec: Mapping[str, Value], split: ClassSplit, objective: float | None = None
-) -> Found:
+) -> SplitResult:
     test, train = split.sides == assignment.TEST, split.sides == assignment.TRAIN
     apart = distances(classes.points[test], classes.points[train]).min(axis=1)
     names = np.array(split.names, dtype=object)[test]
     floor = len(classes) * np.log(len(classes))
-    return Found(split, dict(spec), objective, float(floor), float(apart.mean()), str(names[apart.argmax()]))
+    return SplitResult(split, dict(spec), objective, float(floor), float(apart.mean()), str(names[apart.argmax()]))
 
 
 def nearest_at_random(classes: ClassFeatures, split: ClassSplit, n_splits: int = 200) -> tuple[float, float]:
@@ -327,7 +327,7 @@ def distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class SplitAgreement:
     """How far several seeds find the same split.
 
     value     mean share of classes that two seeds put on the same side; 1 only if all find the same split
@@ -346,15 +346,15 @@ class Agreement:
 
 def agreement(
     dataset: Dataset, classes: ClassFeatures, n_seeds: int = int(SEEDS.default), **settings: Any
-) -> Agreement:
+) -> SplitAgreement:
     """Agreement over `n_seeds` seeds, from the chosen one on."""
     first = checked(settings)["seed"]
-    found = over(dataset, classes, [{"seed": first + i} for i in range(SEEDS.check(n_seeds))], **settings)
+    found = splits_over(dataset, classes, [{"seed": first + i} for i in range(SEEDS.check(n_seeds))], **settings)
     sides = np.stack([one.split.sides for one in found])
     n_splits = len(np.unique(sides, axis=0))
     shared = _agreement(sides)
     on_test = (shared["on_test"], shared["chance_on_test"])
-    return Agreement(shared["agreement"], shared["chance"], *on_test, n_splits, len(sides))
+    return SplitAgreement(shared["agreement"], shared["chance"], *on_test, n_splits, len(sides))
 
 
 def _agreement(sides: np.ndarray) -> dict[str, float]:
@@ -384,7 +384,7 @@ def agreement_over_dims(
         if progress:
             progress(i, len(tried), f"{dims:,} dimensions")
         seeds = [{"seed": spec["seed"] + s, "dims": dims} for s in range(n_seeds)]
-        found = over(dataset, classes, seeds, **spec)
+        found = splits_over(dataset, classes, seeds, **spec)
         rows.append(
             {
                 "dims": dims,
@@ -398,14 +398,14 @@ def agreement_over_dims(
 
 def over_targets(
     dataset: Dataset, classes: ClassFeatures, targets: Sequence[float] = TARGETS, **settings: Any
-) -> list[Found]:
+) -> list[SplitResult]:
     """The same settings with other divergences asked for (figure 3)."""
-    found = over(dataset, classes, [{"divergence": target} for target in targets], **settings)
+    found = splits_over(dataset, classes, [{"divergence": target} for target in targets], **settings)
     return [replace(one, split=replace(one.split, title=_title(one))) for one in found]
 
 
-def _title(found: Found) -> str:
-    return f"asked {found.split.asked:g}, reached {found.split.reached:.2f}"
+def _title(found: SplitResult) -> str:
+    return f"asked {found.split.requested:g}, reached {found.split.reached:.2f}"
 
 
 def neighbours(classes: ClassFeatures, split: ClassSplit, position: int, n: int = 6) -> pd.DataFrame:
@@ -437,25 +437,25 @@ def sweep_seconds(classes: ClassFeatures, spec: Mapping[str, Value], n_seeds: in
     return sum(seconds(classes, {**spec, "mode": "stable", "dims": dims}, n_seeds) for dims in DIMS)
 
 
-def told(found: Found) -> str:
+def describe_split(found: SplitResult) -> str:
     """One sentence where the asked divergence was not reached: the nearest one, and what comes nearer. Else ""."""
     split = found.split
-    if found.is_reached or split.asked is None or split.reached is None:
+    if found.is_reached or split.requested is None or split.reached is None:
         return ""
     n_dims = split.points.shape[1]
     nearer = "a larger weight λ" if n_dims >= len(split.names) - 1 else "more dimensions, or a larger weight λ,"
     return (
-        f"A divergence of {split.asked:g} is not reached in {n_dims:,} dimensions: the nearest reached, where the "
+        f"A divergence of {split.requested:g} is not reached in {n_dims:,} dimensions: the nearest reached, where the "
         f"centroids still describe the classes, is {split.reached:.2f}. "
         f"{nearer[:1].upper()}{nearer[1:]} would come nearer."
     )
 
 
-def comparisons(dataset: Dataset, classes: ClassFeatures, found: Found) -> pd.DataFrame:
+def comparison_table(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> pd.DataFrame:
     """The split beside others of the same classes: columns split, train, val, test (numbers of classes), nearest (mean
     distance of a test class to its nearest train class), gap (between the means of train and of held-out classes)."""
     table = []
-    for name, one in beside(dataset, classes, found).items():
+    for name, one in compared_splits(dataset, classes, found).items():
         parts = one.split.parts
         train, held = (
             classes.points[_positions(classes, one.split.on(*on))].mean(axis=0) for on in (("train",), ("val", "test"))
@@ -465,7 +465,7 @@ def comparisons(dataset: Dataset, classes: ClassFeatures, found: Found) -> pd.Da
     return pd.DataFrame(table)
 
 
-def beside(dataset: Dataset, classes: ClassFeatures, found: Found) -> dict[str, Found]:
+def compared_splits(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> dict[str, SplitResult]:
     """The split and others of the same classes, by what they are: random, by superclasses, the dataset's own, saved."""
     spec = found.settings
     rows = {"this split": found}
@@ -473,7 +473,7 @@ def beside(dataset: Dataset, classes: ClassFeatures, found: Found) -> dict[str, 
     for mode in kinds:
         if mode != spec.get("mode"):
             try:
-                rows[kinds[mode]] = find(dataset, classes, **{**spec, "mode": mode})
+                rows[kinds[mode]] = find_split(dataset, classes, **{**spec, "mode": mode})
             except FsvizError:  # without a taxonomy there are no superclasses
                 continue
     own = {side: dataset.splits.get(side, np.array([], int)) for side in SIDES}
@@ -534,7 +534,7 @@ def superclasses(dataset: Dataset, class_ids: np.ndarray, most: int = 0, n_group
 
 
 @dataclass(frozen=True)
-class Mix:
+class SuperclassShare:
     """The concept that tells a side from the rest: `n` of its `of` classes are below it, `n_rest` of `of_rest`."""
 
     side: str
@@ -545,7 +545,7 @@ class Mix:
     of_rest: int
 
 
-def mixes(dataset: Dataset, split: ClassSplit) -> list[Mix]:
+def superclass_shares(dataset: Dataset, split: ClassSplit) -> list[SuperclassShare]:
     """Of train and of test, the concept whose share is the most above that among the other classes, where there is one;
     [] without a taxonomy. Val and test classes are drawn from one side in turn, so val says nothing more."""
     try:
@@ -566,7 +566,7 @@ def mixes(dataset: Dataset, split: ClassSplit) -> list[Mix]:
         if above[best] <= 0:
             continue
         counts = (int(inside[best].sum()), int(here.sum()), int(outside[best].sum()), int((~here).sum()))
-        found.append(Mix(side, dag.names[usable[best]], *counts))
+        found.append(SuperclassShare(side, dag.names[usable[best]], *counts))
     return found
 
 
@@ -581,7 +581,7 @@ def _smallest(split: ClassSplit) -> int:
     return 3 if len(split.names) >= 30 else 2
 
 
-def mix_table(dataset: Dataset, split: ClassSplit, n_groups: int = 8) -> pd.DataFrame:
+def superclass_table(dataset: Dataset, split: ClassSplit, n_groups: int = 8) -> pd.DataFrame:
     """Classes of every superclass (rows, the largest first) on every side (columns)."""
     groups = groups_of(dataset, split, n_groups)
     sides = np.array(SIDES, dtype=object)[split.sides]
@@ -721,7 +721,7 @@ def published_names(name: str) -> list[str]:
 
 def published_split(dataset: Dataset, divergence: float) -> ClassSplit:
     """A printed split of a dataset that is here; its classes have no features."""
-    return replace(split_of(dataset, published_parts(dataset.name, divergence)), asked=divergence)
+    return replace(split_of(dataset, published_parts(dataset.name, divergence)), requested=divergence)
 
 
 def split_of(dataset: Dataset, parts: Mapping[str, np.ndarray]) -> ClassSplit:
@@ -754,7 +754,7 @@ def save(dataset: Dataset, split: ClassSplit, name: str, recipe: RawSettings, re
     return [f"{name}_{side}" for side in SIDES]
 
 
-def recipe(found: Found) -> dict[str, Any]:
+def recipe(found: SplitResult) -> dict[str, Any]:
     """What made a split, and what came out: kept in its file."""
     spec = found.settings
     sought = spec.get("mode") in TARGETED_MODES
@@ -762,7 +762,7 @@ def recipe(found: Found) -> dict[str, Any]:
     return {**kept, **({"reached": found.split.reached, "objective": found.objective} if sought else {})}
 
 
-def in_words(recipe: RawSettings) -> str:
+def describe_recipe(recipe: RawSettings) -> str:
     """How a saved split was made, in a line."""
     mode = str(recipe.get("mode", ""))
     told = {"published": "as the paper prints it", "file": f"from the file {recipe.get('file', '')}"}
@@ -782,7 +782,7 @@ def safe_stem(file: str) -> str:
 
 def as_json(dataset: Dataset, split: ClassSplit, recipe: RawSettings) -> str:
     """The split as a file that `split --from` reads: class names by side, and what made it."""
-    return json.dumps(saved_splits.as_facts(dataset, split.parts, recipe), indent=2)
+    return json.dumps(saved_splits.split_record(dataset, split.parts, recipe), indent=2)
 
 
 def as_csv(split: ClassSplit) -> str:
@@ -790,7 +790,7 @@ def as_csv(split: ClassSplit) -> str:
     return csv(pd.DataFrame({"class_name": split.names, "split": assignment.side_names(split.sides)}))
 
 
-def fitting_name(found: Found) -> str:
+def fitting_name(found: SplitResult) -> str:
     """A name for a split that follows from what decides it: "r0.96", "r0.96-paper-seed3", "random-seed0"."""
     spec = found.settings
     if spec["mode"] not in TARGETED_MODES:
@@ -811,7 +811,7 @@ def command(dataset: Dataset, spec: Mapping[str, Value], more: Sequence[str] = (
     always = ("divergence", "seed")
     usual = _usual(dataset.n_classes, spec["mode"])
     said = {n: spec[n] for n in own if (n in always and sought) or spec[n] != usual[n]}
-    return shlex.join(["python", "-m", "fsviz", "split", dataset.name, *words(said, SETTINGS), *more])
+    return shlex.join(["python", "-m", "fsviz", "split", dataset.name, *to_args(said, SETTINGS), *more])
 
 
 def _usual(n_classes: int, mode: str) -> dict[str, Value]:

@@ -33,7 +33,7 @@ from fsviz.features.backbones import title_of
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Progress, Tasks
 from fsviz.sampling import SAMPLER, SAMPLERS
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, SHAPE, RawSettings, Setting, Settings, Value, words
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, SHAPE, RawSettings, Setting, Settings, Value, to_args
 from fsviz.studies import evaluate, support_sets
 from fsviz.tasks import draw, fitting
 from fsviz.taxonomy import DISTANCE, DISTANCES, Dag
@@ -52,8 +52,8 @@ SETTINGS: dict[str, Setting] = {
     s.name: s for s in (N_WAY, N_SHOT, N_QUERY, N_TASKS.with_(default=100), SAMPLED, SEED, BY, BACKBONE, METHOD)
 }
 ACCURACY = "accuracy"
-MOST_SIDES = 8
-MOST_TOLD = 4  # measures that a sentence names with their numbers
+MAX_SPLITS = 8
+MAX_NAMED = 4  # measures that a sentence names with their numbers
 WORDNET = "n00001740"  # entity, the root of every taxonomy that was taken from WordNet
 OTHER_DISTANCE = {"jiang_conrath": "path_length"}  # what a verdict in meaning is held against; the others: the default
 _OF_ONE_DATASET = {
@@ -62,7 +62,7 @@ _OF_ONE_DATASET = {
 }
 
 
-class Spec(TypedDict, total=False):
+class ComparisonSpec(TypedDict, total=False):
     """A checked spec."""
 
     sides: list[str]
@@ -78,7 +78,7 @@ class Spec(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Side:
+class DatasetSplit:
     """A split of a dataset."""
 
     name: str
@@ -95,7 +95,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Number:
+class MeasureEstimate:
     """One measure of the tasks of one side.
 
     values    (T,) of every task
@@ -118,7 +118,7 @@ Verdict = Literal["harder", "easier", "noise", "unknown"]
 
 
 @dataclass(frozen=True)
-class Difference:
+class MeasureDifference:
     """How the first side and another one differ in a measure: which is harder by it, and by how much.
 
     verdict   of the first side; "noise" where the 95% interval of the difference over classes holds 0
@@ -141,7 +141,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Compared:
+class DatasetComparison:
     """What came out.
 
     numbers   measure -> side -> its number, where it is known
@@ -150,13 +150,13 @@ class Compared:
     check     side -> coarsity by another distance, which a verdict in meaning is held against
     """
 
-    spec: Spec
-    sides: tuple[Side, ...]
+    spec: ComparisonSpec
+    sides: tuple[DatasetSplit, ...]
     backbone: str
-    numbers: Mapping[str, Mapping[str, Number]]
+    numbers: Mapping[str, Mapping[str, MeasureEstimate]]
     unknown: Mapping[str, Mapping[str, str]]
     own: Mapping[str, np.ndarray]
-    check: Mapping[str, Number]
+    check: Mapping[str, MeasureEstimate]
 
     @property
     def measures(self) -> list[str]:
@@ -168,53 +168,53 @@ class Compared:
         """The same with what is known of none."""
         return [name for name in (ACCURACY, *MEASURES) if name in self.numbers or name in self.unknown]
 
-    def side(self, name: str) -> Side:
+    def side(self, name: str) -> DatasetSplit:
         return next(side for side in self.sides if side.name == name)
 
 
-def checked_spec(spec: RawSettings) -> Spec:
+def check(spec: RawSettings) -> ComparisonSpec:
     """The spec with its defaults; unknown names and impossible values are refused."""
     for name in spec:
         if name not in {"sides", "study", *SETTINGS}:
             raise UnknownName("setting of a comparison of datasets", name, ["sides", *SETTINGS])
-    names = [side.name for side in sides_of(spec.get("sides") or [])]
-    if not 2 <= len(names) <= MOST_SIDES:
+    names = [side.name for side in dataset_splits(spec.get("sides") or [])]
+    if not 2 <= len(names) <= MAX_SPLITS:
         raise BadInput(
-            f"A comparison needs 2 to {MOST_SIDES} different datasets or splits. Got {len(names)}. Name them as "
+            f"A comparison needs 2 to {MAX_SPLITS} different datasets or splits. Got {len(names)}. Name them as "
             "'demo:test tiered_imagenet:test'."
         )
-    settings = fitting.fitted(SETTINGS, fit(sides_of(names), spec))
+    settings = fitting.with_defaults(SETTINGS, fit(dataset_splits(names), spec))
     given = {name: value for name, value in spec.items() if value is not None}
     values = {name: s.check(given.get(name, s.default)) for name, s in settings.items()}
-    return cast(Spec, {"sides": names, **values})
+    return cast(ComparisonSpec, {"sides": names, **values})
 
 
-def fit(sides: Sequence[Side], given: RawSettings) -> fitting.Fit:
+def fit(sides: Sequence[DatasetSplit], given: RawSettings) -> fitting.Fit:
     """Ways, shots and queries that every side can give: those given, else the defaults, lowered to the smallest."""
     backbone = common_backbone(sides, str(given.get("backbone") or ""))
     shape = {name: given.get(name) for name in (*SHAPE, SAMPLER.name)}
-    classes_only = {name: value for name, value in shape.items() if name not in draw.IMAGES}
+    classes_only = {name: value for name, value in shape.items() if name not in draw.IMAGE_SETTINGS}
     each = []
     for side in sides:
         has = backbone in features.available(side.dataset)  # without them, tasks of this side are of classes alone
-        own, usual = (shape, draw.PER_CLASS) if has else (classes_only, {})
+        own, usual = (shape, draw.IMAGE_DEFAULTS) if has else (classes_only, {})
         each.append(fitting.fit(side.dataset, {**own, "split": side.split}, usual, [backbone] if has else []))
     return fitting.smallest(each)
 
 
-def sides_of(names: Sequence[str]) -> list[Side]:
+def dataset_splits(names: Sequence[str]) -> list[DatasetSplit]:
     """Sides by name, each once: "demo:train", or "demo" for its split test (all classes where it has none)."""
-    found: dict[str, Side] = {}
+    found: dict[str, DatasetSplit] = {}
     for text in names:
         name, _, split = text.partition(":")
         dataset = datasets.load(name)
         split = split or draw.default_split(dataset)
         dataset.split_class_ids(split)
-        found[f"{name}:{split}"] = Side(f"{name}:{split}", dataset, split)
+        found[f"{name}:{split}"] = DatasetSplit(f"{name}:{split}", dataset, split)
     return list(found.values())
 
 
-def common_backbone(sides: Sequence[Side], asked: str = "") -> str:
+def common_backbone(sides: Sequence[DatasetSplit], asked: str = "") -> str:
     """The backbone with features of most sides, the first one where several have; "" where none has features."""
     counts: dict[str, int] = {}
     for side in sides:
@@ -225,45 +225,45 @@ def common_backbone(sides: Sequence[Side], asked: str = "") -> str:
     return asked or max(counts, key=lambda name: counts[name], default="")
 
 
-def compare(spec: RawSettings, progress: Progress | None = None, meaning_only: bool = False) -> Compared:
+def compare(spec: RawSettings, progress: Progress | None = None, meaning_only: bool = False) -> DatasetComparison:
     """Draws tasks of the same settings from every side and measures them all.
 
     meaning_only  leaves out what needs features, which takes longer
     """
-    spec = checked_spec(spec)
-    sides = tuple(sides_of(spec["sides"]))
+    spec = check(spec)
+    sides = tuple(dataset_splits(spec["sides"]))
     backbone = common_backbone(sides, str(spec["backbone"]))
     blocks, apart = joint_distances(sides, spec["distance"])
     other, _ = joint_distances(sides, _other(spec["distance"]))
-    numbers: dict[str, dict[str, Number]] = {}
+    numbers: dict[str, dict[str, MeasureEstimate]] = {}
     unknown: dict[str, dict[str, str]] = {}
-    own, check = {}, {}
+    own, verified = {}, {}
     steps = [name for name in (ACCURACY, *MEASURES) if not meaning_only or _in_meaning(name)]
     for place, side in enumerate(sides):
         tasks = draw_tasks(side, spec, backbone, blocks.get(side.name))
         if "coarsity" in tasks.measures:
             own[side.name] = np.asarray(tasks.measures["coarsity"])
         if side.name in other:
-            check[side.name] = number(_by_distance("coarsity", tasks, side, other[side.name]), tasks)
+            verified[side.name] = number(_by_distance("coarsity", tasks, side, other[side.name]), tasks)
         for done, name in enumerate(steps):
             if progress is not None:
-                what = "Accuracy" if name == ACCURACY else MEASURES[name].title
-                progress(place * len(steps) + done, len(sides) * len(steps), f"{side.title}: {what}")
+                title = "Accuracy" if name == ACCURACY else MEASURES[name].title
+                progress(place * len(steps) + done, len(sides) * len(steps), f"{side.title}: {title}")
             try:
-                if _in_meaning(name):
-                    if side.name not in blocks:
-                        raise BadInput(apart[side.name])
+                if not _in_meaning(name):
+                    values = _by_features(name, tasks, side, backbone, spec["method"])
+                elif side.name in blocks:
                     values = _by_distance(name, tasks, side, blocks[side.name])
                 else:
-                    values = _by_features(name, tasks, side, backbone, spec["method"])
+                    raise BadInput(apart[side.name])
                 numbers.setdefault(name, {})[side.name] = number(values, tasks)
             except FsvizError as error:
                 unknown.setdefault(name, {})[side.name] = str(error)
     ordered = {name: numbers[name] for name in steps if name in numbers}
-    return Compared(spec, sides, backbone, ordered, unknown, own, check)
+    return DatasetComparison(spec, sides, backbone, ordered, unknown, own, verified)
 
 
-def draw_tasks(side: Side, spec: Spec, backbone: str, distances: np.ndarray | None) -> Tasks:
+def draw_tasks(side: DatasetSplit, spec: ComparisonSpec, backbone: str, distances: np.ndarray | None) -> Tasks:
     """The side's tasks: with images where features of them are compared, else of classes alone.
 
     Coarsity, which they carry, is that of the side's own taxonomy.
@@ -284,11 +284,11 @@ def _in_meaning(measure: str) -> bool:
     return measure in MEASURES and MEASURES[measure].needs == ("distances",)
 
 
-def _by_distance(name: str, tasks: Tasks, side: Side, distances: np.ndarray) -> np.ndarray:
+def _by_distance(name: str, tasks: Tasks, side: DatasetSplit, distances: np.ndarray) -> np.ndarray:
     return MEASURES[name](MeasureInputs(positions=tasks.positions(side.class_ids), distances=distances))
 
 
-def _by_features(name: str, tasks: Tasks, side: Side, backbone: str, method: str) -> np.ndarray:
+def _by_features(name: str, tasks: Tasks, side: DatasetSplit, backbone: str, method: str) -> np.ndarray:
     known = features.available(side.dataset)
     if backbone not in known:
         others = f" It has those of {', '.join(map(title_of, known))}, which cannot be compared." if known else ""
@@ -298,11 +298,11 @@ def _by_features(name: str, tasks: Tasks, side: Side, backbone: str, method: str
             else "None of them has features."
         )
     if name == ACCURACY:
-        return evaluation.task_accuracy(evaluate.look(side.dataset, backbone, method, {}, tasks)) * 100
+        return evaluation.task_accuracy(evaluate.predict_tasks(side.dataset, backbone, method, {}, tasks)) * 100
     return task_measures.measure_tasks(tasks, side.dataset, backbone, [name], method)[name].to_numpy()
 
 
-def number(values: np.ndarray, tasks: Tasks) -> Number:
+def number(values: np.ndarray, tasks: Tasks) -> MeasureEstimate:
     """The mean of a measure over tasks with its error; tasks for which it is not defined are left out."""
     values = np.asarray(values, dtype=float)
     there = np.isfinite(values)
@@ -311,13 +311,17 @@ def number(values: np.ndarray, tasks: Tasks) -> Number:
     values, tasks = values[there], tasks.take(there)
     here = evaluation.estimate(values, "tasks")
     wider = evaluation.estimate(values, "classes", values[:, None, None], tasks)
-    return Number(values, here, wider, "classes") if np.isfinite(wider.error) else Number(values, here, here, "tasks")
+    return (
+        MeasureEstimate(values, here, wider, "classes")
+        if np.isfinite(wider.error)
+        else MeasureEstimate(values, here, here, "tasks")
+    )
 
 
 # One graph of meanings ---------------------------------------------------------------------------------------------
 
 
-def joint_distances(sides: Sequence[Side], distance: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def joint_distances(sides: Sequence[DatasetSplit], distance: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Distances between the classes of every side (C, C) in one graph that holds the classes of all, each once; and
     for sides that do not stand in it, why. The first side that has a taxonomy decides which it is."""
     graphs: dict[str, Dag] = {}
@@ -361,7 +365,7 @@ def _other(distance: str) -> str:
 # What differs ------------------------------------------------------------------------------------------------------
 
 
-def differences(found: Compared, first: str = "") -> list[Difference]:
+def differences(found: DatasetComparison, first: str = "") -> list[MeasureDifference]:
     """The first side (or another) held against every other one, measure by measure."""
     first = first or found.sides[0].name
     return [
@@ -369,25 +373,27 @@ def differences(found: Compared, first: str = "") -> list[Difference]:
     ]
 
 
-def difference(found: Compared, measure: str, first: str, other: str) -> Difference:
+def difference(found: DatasetComparison, measure: str, first: str, other: str) -> MeasureDifference:
     known = found.numbers.get(measure, {})
     for name in (first, other):
         if name not in known:
-            return Difference(measure, first, other, "unknown", why=found.unknown[measure][name])
+            return MeasureDifference(measure, first, other, "unknown", why=found.unknown[measure][name])
     needs = MEASURES[measure].needs if measure in MEASURES else ()
     alone = [why for need, why in _OF_ONE_DATASET.items() if need in needs]
     if alone and found.side(first).dataset.name != found.side(other).dataset.name:
-        return Difference(measure, first, other, "unknown", why=f"{alone[0][0].upper()}{alone[0][1:]}.")
+        return MeasureDifference(measure, first, other, "unknown", why=f"{alone[0][0].upper()}{alone[0][1:]}.")
     return _held_against(measure, first, other, known[first], known[other])
 
 
-def _held_against(measure: str, first: str, other: str, one: Number, two: Number) -> Difference:
+def _held_against(
+    measure: str, first: str, other: str, one: MeasureEstimate, two: MeasureEstimate
+) -> MeasureDifference:
     found = _less(one.estimate, two.estimate)
     over = one.over if one.over == two.over else "tasks or classes"
     sign = 1 if direction(measure) == "harder" else -1
     spread = float(np.sqrt((one.values.var() + two.values.var()) / 2))
     scale = 1 / spread if spread else float("nan")
-    return Difference(
+    return MeasureDifference(
         measure,
         first,
         other,
@@ -421,11 +427,11 @@ def direction(measure: str) -> str:
     return "easier" if measure == ACCURACY else MEASURES[measure].direction
 
 
-def title(measure: str, spec: Spec) -> str:
+def title(measure: str, spec: ComparisonSpec) -> str:
     return f"Accuracy of {METHODS[spec['method']].title} (%)" if measure == ACCURACY else MEASURES[measure].title
 
 
-def told(value: float, measure: str) -> str:
+def format_value(value: float, measure: str) -> str:
     """A value of a measure, as a sentence says it."""
     return f"{value:.1f}%" if measure == ACCURACY else f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
 
@@ -433,7 +439,7 @@ def told(value: float, measure: str) -> str:
 # In words ----------------------------------------------------------------------------------------------------------
 
 
-def in_words(found: Compared, other: str, first: str = "") -> str:
+def headline(found: DatasetComparison, other: str, first: str = "") -> str:
     """Is the first side harder than the other one, in what, in what not, and what is not known."""
     first = first or found.sides[0].name
     rows = [d for d in differences(found, first) if d.other == other]
@@ -464,7 +470,7 @@ def in_words(found: Compared, other: str, first: str = "") -> str:
     return " ".join([f"{sentence}.", *more, *meaning_checked(found, first, other)])
 
 
-def meaning_checked(found: Compared, first: str, other: str) -> list[str]:
+def meaning_checked(found: DatasetComparison, first: str, other: str) -> list[str]:
     """Whether another distance says the same of coarsity: a sentence, where it does not."""
     if not {first, other} <= set(found.check) or not {first, other} <= set(found.numbers.get("coarsity", {})):
         return []
@@ -477,23 +483,25 @@ def meaning_checked(found: Compared, first: str, other: str) -> list[str]:
     return [f"In meaning that depends on the distance: by {kind} the first is {says[again.verdict]}."]
 
 
-def _parted(found: Compared, rows: Sequence[Difference], than: str = "") -> str:
+def _parted(found: DatasetComparison, rows: Sequence[MeasureDifference], than: str = "") -> str:
     """In what the first side is harder, and in what easier: accuracy first, then what is clearest."""
     rows = sorted(rows, key=lambda d: (d.measure != ACCURACY, -abs(d.effect)))
     parts: list[str] = []
     for verdict in dict.fromkeys(d.here for d in rows):
         mine = [d for d in rows if d.here == verdict]
-        told = _with_numbers(found, mine[:MOST_TOLD])
-        more = f" and {len(mine) - MOST_TOLD} more" if len(mine) > MOST_TOLD else ""
+        told = _with_numbers(found, mine[:MAX_NAMED])
+        more = f" and {len(mine) - MAX_NAMED} more" if len(mine) > MAX_NAMED else ""
         parts += [f"{verdict}{'' if parts else than} {_listed(told)}{more}"] if told else []
     return ", and ".join(parts)
 
 
-def _with_numbers(found: Compared, rows: Sequence[Difference]) -> list[str]:
+def _with_numbers(found: DatasetComparison, rows: Sequence[MeasureDifference]) -> list[str]:
     """Measures with the means of both sides; those of meaning together."""
     said: dict[str, list[str]] = {}
     for d in rows:
-        one, two = (told(found.numbers[d.measure][name].estimate.mean, d.measure) for name in (d.first, d.other))
+        one, two = (
+            format_value(found.numbers[d.measure][name].estimate.mean, d.measure) for name in (d.first, d.other)
+        )
         against, name = f"{one} against {two}", _name(found, d)
         if _in_meaning(d.measure):
             said.setdefault("in meaning", []).append(f"mean {name} {against}")
@@ -503,7 +511,7 @@ def _with_numbers(found: Compared, rows: Sequence[Difference]) -> list[str]:
     return [f"{by} ({'; '.join(numbers)})" for by, numbers in said.items()]
 
 
-def _name(found: Compared, d: Difference) -> str:
+def _name(found: DatasetComparison, d: MeasureDifference) -> str:
     if d.measure == ACCURACY:
         return "accuracy"
     name = MEASURES[d.measure].title
@@ -518,7 +526,7 @@ def _listed(parts: Sequence[str]) -> str:
     return " and ".join(parts) if len(parts) < 3 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def notes(found: Compared) -> list[str]:
+def notes(found: DatasetComparison) -> list[str]:
     """What to know before numbers of two sides are held against each other."""
     said = []
     joined = list(found.numbers.get("coarsity", {}))
@@ -542,11 +550,11 @@ def notes(found: Compared) -> list[str]:
     return said
 
 
-def _nodes(side: Side) -> list[str]:
+def _nodes(side: DatasetSplit) -> list[str]:
     return side.dataset.classes.loc[side.class_ids, "node"].astype(str).tolist()
 
 
-def _shared(sides: Sequence[Side]) -> str:
+def _shared(sides: Sequence[DatasetSplit]) -> str:
     """A sentence where two splits of one dataset have classes in common."""
     for i, one in enumerate(sides):
         for two in sides[i + 1 :]:
@@ -559,7 +567,7 @@ def _shared(sides: Sequence[Side]) -> str:
 # As tables ---------------------------------------------------------------------------------------------------------
 
 
-def facts(found: Compared) -> pd.DataFrame:
+def facts(found: DatasetComparison) -> pd.DataFrame:
     """What every side is: classes, images per class, what it offers, coarsity on its own taxonomy."""
     rows = []
     for side in found.sides:
@@ -576,13 +584,13 @@ def facts(found: Compared) -> pd.DataFrame:
                 "images_low": float(low),
                 "images_median": float(middle),
                 "images_high": float(high),
-                "has": ", ".join(side.dataset.offers),
+                "has": ", ".join(side.dataset.capabilities),
             }
         )
     return pd.DataFrame(rows).astype({"n_images": "Int64"})
 
 
-def measure_table(found: Compared, first: str = "") -> pd.DataFrame:
+def measure_table(found: DatasetComparison, first: str = "") -> pd.DataFrame:
     """A row per measure and side: its mean with the 95% interval, quartiles, and the verdict of the first side against
     it: first_is "harder", "easier", "noise" or "unknown", here the same for these very classes; effect is that in
     standard deviations of tasks, above 0 where the first side is harder."""
@@ -616,14 +624,14 @@ def measure_table(found: Compared, first: str = "") -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def told_result(found: Compared) -> dict[str, Any]:
+def comparison_dict(found: DatasetComparison) -> dict[str, Any]:
     """The result as plain numbers and words."""
     return {
         "spec": dict(found.spec),
         "backbone": found.backbone,
         "sides": _records(facts(found)),
         "measures": _records(measure_table(found)),
-        "in_words": [in_words(found, side.name) for side in found.sides[1:]],
+        "in_words": [headline(found, side.name) for side in found.sides[1:]],
         "notes": notes(found),
     }
 
@@ -636,16 +644,16 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 def command(spec: Settings, suite: bool = False) -> str:
     said = {name: spec[name] for name, s in SETTINGS.items() if name in spec and spec[name] != s.default}
     more = ["--suite"] if suite else []
-    return shlex.join(["python", "-m", "fsviz", "compare-datasets", *spec["sides"], *words(said, SETTINGS), *more])
+    return shlex.join(["python", "-m", "fsviz", "compare-datasets", *spec["sides"], *to_args(said, SETTINGS), *more])
 
 
 # The suite: hard, random and easy support sets over several datasets -----------------------------------------------
 
 
-def suite_specs(spec: Spec) -> tuple[dict[str, support_sets.Spec], dict[str, str]]:
+def suite_specs(spec: ComparisonSpec) -> tuple[dict[str, support_sets.Spec], dict[str, str]]:
     """What to search for hard and easy supports in, side by side: side -> spec of the study `support_sets`; and for
     sides that cannot be, why."""
-    sides = sides_of(spec["sides"])
+    sides = dataset_splits(spec["sides"])
     backbone = common_backbone(sides, str(spec["backbone"]))
     found, without = {}, {}
     for side in sides:
@@ -673,7 +681,7 @@ def suite_specs(spec: Spec) -> tuple[dict[str, support_sets.Spec], dict[str, str
     return found, without
 
 
-def suite_row(side: Side, summary: support_sets.Summary) -> dict[str, Any]:
+def suite_row(side: DatasetSplit, summary: support_sets.Summary) -> dict[str, Any]:
     """A row of the suite from the summary of a search for support sets."""
     return {
         "title": side.title,

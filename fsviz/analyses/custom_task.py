@@ -62,8 +62,8 @@ METHOD = Setting(
     choices={name: method.title for name, method in METHODS.items()},
 )
 SETTINGS: dict[str, Setting] = {s.name: s for s in (CLASSES, SUPPORT, QUERY, SWAP, METHOD, N_SHOT, N_QUERY, SEED)}
-MOST_CLASSES = 20
-MOST_IMAGES = 4000  # of a task that is measured while somebody waits
+MAX_CLASSES = 20
+MAX_IMAGES = 4000  # of a task that is measured while somebody waits
 # What links call its classes: "classes" are those that other pages show, each under a key of its own.
 TASK_OF = CLASSES.with_(name="task_of")
 LINKED = "linked"  # what the map calls the task whose images its link names
@@ -73,7 +73,7 @@ _EFFECT_SECONDS = 0.1  # that all swaps of one image may take, by a count of ope
 
 
 @dataclass(frozen=True)
-class Cause:
+class CauseChange:
     """One number that is measured of a task, or why it is not known.
 
     value      NaN where it is not known, and `why_not` says why
@@ -91,7 +91,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Answered:
+class TaskResult:
     """One task with what a method said of its queries, and what is measured of it.
 
     tasks        of length one
@@ -102,7 +102,7 @@ class Answered:
 
     tasks: Tasks
     predictions: Predictions
-    causes: tuple[Cause, ...]
+    causes: tuple[CauseChange, ...]
     gaps: Mapping[str, AttributeGap]
 
     @property
@@ -120,7 +120,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Change:
+class TaskChange:
     """What differs between two answers to the same queries.
 
     gained, lost  (n, 2) places (way, query) that turned right, that turned wrong
@@ -198,7 +198,7 @@ def drawn_from(dataset: Dataset) -> str:
     """The split whose classes are suggested; refused if the dataset has too few."""
     split = draw.default_split(dataset)
     split = split if len(dataset.split_class_ids(split)) >= 2 else "all"
-    draw.at_least_two_classes(dataset, split)
+    draw.check_n_classes(dataset, split)
     return split
 
 
@@ -211,7 +211,9 @@ def suggested(dataset: Dataset, seed: int = 0, n_way: int = int(N_WAY.default)) 
     return drawn.tasks.class_ids[0].tolist()
 
 
-def deal(dataset: Dataset, table: Features, class_id: int, n_shot: int, n_query: int, seed: int) -> tuple[list, list]:
+def sample_images(
+    dataset: Dataset, table: Features, class_id: int, n_shot: int, n_query: int, seed: int
+) -> tuple[list, list]:
     """Support and query images of one class. They follow from the seed and the class alone, so that another class in
     the task changes nothing here; no group of images (copies, frames) is on both sides."""
     images = _usable(dataset, table, class_id)
@@ -246,9 +248,9 @@ def _usable(dataset: Dataset, table: Features, class_id: int) -> np.ndarray:
 
 def fit(dataset: Dataset, backbone: str, given: RawSettings) -> fitting.Fit:
     """Shots and queries of a task: those given, else the defaults, lowered to what the classes to draw from have."""
-    images = {name: given.get(name) for name in draw.PER_CLASS}
+    images = {name: given.get(name) for name in draw.IMAGE_DEFAULTS}
     shape = {"n_way": 2, "split": drawn_from(dataset)}
-    return fitting.fit(dataset, {**images, **shape}, draw.PER_CLASS, [backbone])
+    return fitting.fit(dataset, {**images, **shape}, draw.IMAGE_DEFAULTS, [backbone])
 
 
 def build(
@@ -263,8 +265,8 @@ def build(
 ) -> Tasks:
     """The task of these classes; images that are not named are dealt."""
     class_ids = list(dict.fromkeys(int(c) for c in class_ids))
-    if not 2 <= len(class_ids) <= MOST_CLASSES:
-        raise BadInput(f"A task made by hand has 2 to {MOST_CLASSES} classes. Got {len(class_ids)}.")
+    if not 2 <= len(class_ids) <= MAX_CLASSES:
+        raise BadInput(f"A task made by hand has 2 to {MAX_CLASSES} classes. Got {len(class_ids)}.")
     for rows, what in ((support, "support"), (query, "query")):
         if rows and len(rows) != len(class_ids):
             raise BadInput(
@@ -276,7 +278,7 @@ def build(
         if support and query:
             hand: Any = support[way], query[way]
         else:
-            hand = deal(dataset, table, class_id, n_shot, n_query, seed)
+            hand = sample_images(dataset, table, class_id, n_shot, n_query, seed)
             hand = (support[way] if support else hand[0], query[way] if query else hand[1])
         for side, images in zip(sides, hand, strict=True):
             side.append(list(images))
@@ -331,9 +333,9 @@ def check(dataset: Dataset, table: Features, tasks: Tasks) -> None:
 def check_size(tasks: Tasks) -> None:
     """Refuses a task with more images than can be measured while somebody waits."""
     n_images = int((tasks.support != PAD).sum() + (tasks.query != PAD).sum())
-    if n_images > MOST_IMAGES:
+    if n_images > MAX_IMAGES:
         raise BadInput(
-            f"A task that is measured at once has at most {MOST_IMAGES:,} images. Got {n_images:,}. Lower n_shot or "
+            f"A task that is measured at once has at most {MAX_IMAGES:,} images. Got {n_images:,}. Lower n_shot or "
             "n_query, or leave classes out."
         )
 
@@ -358,7 +360,7 @@ def candidates(dataset: Dataset, table: Features, tasks: Tasks, way: int) -> np.
     return images
 
 
-def way_of(tasks: Tasks, image_id: int) -> int:
+def way_of_support(tasks: Tasks, image_id: int) -> int:
     """Whose support image it is: the place of the class in the task, PAD where it is no support image."""
     return int(next(iter(np.nonzero((tasks.support[0] == image_id).any(axis=1))[0]), PAD))
 
@@ -380,22 +382,22 @@ def testbed(dataset: Dataset, tasks: Tasks, name: str = "by_hand") -> Testbed:
 
 def answer(
     dataset: Dataset, backbone: str, tasks: Tasks, method: str = "protonet", parameters: RawSettings | None = None
-) -> Answered:
+) -> TaskResult:
     """What a method says of the queries of a task, and everything that is measured of it."""
     chosen = METHODS[str(METHOD.check(method))].checked(parameters)
-    said = evaluate.look(dataset, backbone, method, chosen, tasks)
+    said = evaluate.predict_tasks(dataset, backbone, method, chosen, tasks)
     has_attributes = bool(attribute_gaps.attribute_names(dataset))
     gaps = attribute_gaps.measure_gaps(dataset, tasks, by="class") if has_attributes else {}
-    return Answered(tasks, said, tuple(_causes(dataset, backbone, tasks, said)), gaps)
+    return TaskResult(tasks, said, tuple(_causes(dataset, backbone, tasks, said)), gaps)
 
 
-def change(before: Answered, after: Answered) -> Change:
+def change(before: TaskResult, after: TaskResult) -> TaskChange:
     """Which queries turned right or wrong. Both must be of the same queries."""
     if not np.array_equal(before.tasks.query, after.tasks.query):
         raise BadInput("Two tasks can be compared query by query only when they have the same queries.")
     there = before.tasks.query[0] != PAD
     other = before.predictions.predicted[0] != after.predictions.predicted[0]
-    return Change(
+    return TaskChange(
         np.argwhere(there & ~before.right & after.right),
         np.argwhere(there & before.right & ~after.right),
         np.argwhere(there & ~before.right & ~after.right & other),
@@ -421,7 +423,7 @@ def effects(
     chosen = METHODS[method].checked()
     if evaluate.guess_seconds(dataset, backbone, method, chosen, every) > _EFFECT_SECONDS:
         return None
-    right = (evaluate.look(dataset, backbone, method, chosen, every).rank == 0).sum(axis=(1, 2))
+    right = (evaluate.predict_tasks(dataset, backbone, method, chosen, every).rank == 0).sum(axis=(1, 2))
     return right[1:] - right[0]
 
 
@@ -441,7 +443,7 @@ _SEEN = {
 }
 
 
-def _causes(dataset: Dataset, backbone: str, tasks: Tasks, said: Predictions) -> Iterable[Cause]:
+def _causes(dataset: Dataset, backbone: str, tasks: Tasks, said: Predictions) -> Iterable[CauseChange]:
     table = features.load(dataset, backbone)
     for name, measure in MEASURES.items():
         value, why_not = np.nan, ""
@@ -454,7 +456,7 @@ def _causes(dataset: Dataset, backbone: str, tasks: Tasks, said: Predictions) ->
         except FsvizError as error:
             why_not = str(error)
         seen = _SEEN["queries" if "queries" in measure.needs else measure.needs[0]]
-        yield Cause(name, measure.title, measure.description, value, measure.direction, seen, why_not)
+        yield CauseChange(name, measure.title, measure.description, value, measure.direction, seen, why_not)
 
 
 def _confusion(dataset: Dataset, backbone: str, tasks: Tasks) -> float:
@@ -488,7 +490,7 @@ def _pair_confusion(dataset: str, backbone: str, a: int, b: int, stamp: str) -> 
     return float(class_confusion.class_confusion(table, np.array([[a, b]]), k=k)[0])
 
 
-def in_numbers(dataset: Dataset, found: Answered) -> dict[str, Any]:
+def result_dict(dataset: Dataset, found: TaskResult) -> dict[str, Any]:
     """An answered task as a command gives it; what is not known is null."""
     names = dataset.distinct_names(found.tasks.class_ids[0])
     sides = {side: [[int(i) for i in row if i != PAD] for row in getattr(found.tasks, side)[0]] for side in _SIDES}
@@ -510,6 +512,6 @@ def in_numbers(dataset: Dataset, found: Answered) -> dict[str, Any]:
 def command(dataset: Dataset, backbone: str, tasks: Tasks, method: str, swap: tuple[int, int] | None = None) -> str:
     """The command that shows the same task."""
     words = ["python", "-m", "fsviz", "task", dataset.name, "--backbone", backbone, "--method", method]
-    words += CLASSES.words(classes_text(dataset, tasks.class_ids[0].tolist()))
-    words += SUPPORT.words(images_text(tasks.support[0])) + QUERY.words(images_text(tasks.query[0]))
-    return shlex.join(words + (SWAP.words(f"{swap[0]}.{swap[1]}") if swap else []))
+    words += CLASSES.to_args(classes_text(dataset, tasks.class_ids[0].tolist()))
+    words += SUPPORT.to_args(images_text(tasks.support[0])) + QUERY.to_args(images_text(tasks.query[0]))
+    return shlex.join(words + (SWAP.to_args(f"{swap[0]}.{swap[1]}") if swap else []))

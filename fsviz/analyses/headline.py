@@ -41,7 +41,7 @@ LEVEL = 0.05
 
 
 @dataclass(frozen=True)
-class Cause:
+class CauseContrast:
     """Something that may make a task hard.
 
     kind       "meaning", "looks", "support", or "gap" of an attribute between support and query
@@ -61,7 +61,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Look:
+class TaskContrast:
     """What was looked at.
 
     accuracy     (T,) of the tasks; None where no features are known, and the tasks are ordered by coarsity instead
@@ -95,7 +95,7 @@ class Look:
         return float(mean), float(half)
 
     @cached_property
-    def causes(self) -> tuple[Cause, ...]:
+    def causes(self) -> tuple[CauseContrast, ...]:
         """What may part the tasks, measured when it is asked for: the tasks and their images need not wait for it."""
         if self.accuracy is None or self.table is None:
             return ()
@@ -103,11 +103,11 @@ class Look:
         measured = _measured(self.dataset, self.table, self.tasks, class_ids, self.distances)
         return _causes(measured, self.accuracy, self.tasks)
 
-    def points(self, cause: Cause) -> float:
+    def points(self, cause: CauseContrast) -> float:
         """How many points (0 to 100) between the two tasks go with a cause, by its line over all tasks."""
         return float(100 * cause.slope * (cause.values[self.easy] - cause.values[self.hard]))
 
-    def explaining(self) -> list[Cause]:
+    def explaining(self) -> list[CauseContrast]:
         """The causes that make a point or more between the two tasks, the strongest first."""
         found = [cause for cause in self.causes if cause.known and self.points(cause) >= 1]
         return sorted(found, key=self.points, reverse=True)
@@ -167,7 +167,7 @@ class Look:
         return int(np.clip(np.searchsorted(self.bands(), self.accuracy[task], side="right") - 1, 0, 3))
 
 
-def look(dataset: Dataset) -> Look:
+def contrast(dataset: Dataset) -> TaskContrast:
     """The same for the same dataset. Without features tasks differ by meaning only; without either there is none."""
     if dataset.has_features:
         return _classified(dataset, draw.default_backbone(dataset))
@@ -180,7 +180,7 @@ def look(dataset: Dataset) -> Look:
     )
 
 
-def rule(found: Look) -> str:
+def rule(found: TaskContrast) -> str:
     """How the two tasks were found, in one sentence."""
     tasks, whose = f"{len(found.tasks):,} random {found.tasks.setting} tasks", of_split(found.recipe.split)
     if found.accuracy is None:
@@ -194,7 +194,7 @@ def rule(found: Look) -> str:
     )
 
 
-def in_words(found: Look, cause: Cause, task: int | None = None, other: int | None = None) -> str:
+def describe(found: TaskContrast, cause: CauseContrast, task: int | None = None, other: int | None = None) -> str:
     """What a cause is in the hard task beside the easy one (or in two others), as the end of a sentence."""
     task, other = found.hard if task is None else task, found.easy if other is None else other
     here, there = float(cause.values[task]), float(cause.values[other])
@@ -217,7 +217,7 @@ def in_words(found: Look, cause: Cause, task: int | None = None, other: int | No
     return f"more queries have another {name} than the support image of their class ({here:.0%} against {there:.0%})"
 
 
-def summary(found: Look) -> dict[str, Any]:
+def summary(found: TaskContrast) -> dict[str, Any]:
     """What a command prints: the two tasks, the mean, and the causes with what was measured of them."""
     told: dict[str, Any] = {"dataset": found.dataset.name, "rule": rule(found)}
     for name, task in (("hard", found.hard), ("easy", found.easy)):
@@ -243,7 +243,7 @@ def summary(found: Look) -> dict[str, Any]:
                 "known": cause.known,
                 "points": found.points(cause),
                 "explains": id(cause) in strongest,
-                "words": in_words(found, cause),
+                "words": describe(found, cause),
             }
             for cause in sorted(found.causes, key=found.points, reverse=True)
         ],
@@ -253,7 +253,7 @@ def summary(found: Look) -> dict[str, Any]:
 # Steps -----------------------------------------------------------------------------------------------------------
 
 
-def _classified(dataset: Dataset, backbone: str = "") -> Look:
+def _classified(dataset: Dataset, backbone: str = "") -> TaskContrast:
     """`backbone`: whose features are compared; "" for bare pixels."""
     split = draw.default_split(dataset)
     class_ids = dataset.split_class_ids(split)
@@ -275,7 +275,7 @@ def _classified(dataset: Dataset, backbone: str = "") -> Look:
     accuracy = evaluation.task_accuracy(answer)
     distances = taxonomy.DISTANCES["features"].measure(table, class_ids)
     hard, easy = _ends(accuracy)
-    return Look(dataset, recipe, tasks, hard, easy, distances, backbone, accuracy, answer, table)
+    return TaskContrast(dataset, recipe, tasks, hard, easy, distances, backbone, accuracy, answer, table)
 
 
 def _some(dataset: Dataset, class_ids: np.ndarray) -> np.ndarray:
@@ -289,7 +289,7 @@ def _some(dataset: Dataset, class_ids: np.ndarray) -> np.ndarray:
     return np.concatenate([np.flatnonzero(of_image == c)[:most] for c in class_ids])
 
 
-def _by_meaning(dataset: Dataset) -> Look:
+def _by_meaning(dataset: Dataset) -> TaskContrast:
     split = draw.default_split(dataset)
     class_ids = dataset.split_class_ids(split)
     shape: dict[str, int] = {"n_way": _ways(dataset, class_ids)}
@@ -300,7 +300,7 @@ def _by_meaning(dataset: Dataset) -> Look:
     distances = draw.class_distances(dataset, split, recipe.distance, recipe.dag)
     tasks = draw.draw(dataset, recipe, distances=distances).tasks
     hard, easy = _ends(tasks.measures["coarsity"], 0.0)
-    return Look(dataset, recipe, tasks, hard, easy, distances)
+    return TaskContrast(dataset, recipe, tasks, hard, easy, distances)
 
 
 def _ways(dataset: Dataset, class_ids: np.ndarray) -> int:
@@ -359,7 +359,7 @@ def _untypical(table: Features, tasks: Tasks) -> np.ndarray:
 
 def _causes(
     measured: Mapping[tuple[str, str, bool], np.ndarray], accuracy: np.ndarray, tasks: Tasks
-) -> tuple[Cause, ...]:
+) -> tuple[CauseContrast, ...]:
     from scipy import stats
 
     found = {key: evaluation.correlation(accuracy, values, tasks.class_ids) for key, values in measured.items()}
@@ -373,5 +373,5 @@ def _causes(
         spread = float(values[there].std()) if there.any() else 0.0
         slope = how.value * float(accuracy[there].std()) / spread if spread else 0.0
         known = bool(one_p < LEVEL and how.value < 0)  # the higher the harder; NaN is neither
-        causes.append(Cause(kind, values, how, slope, known, attribute, in_deviations))
+        causes.append(CauseContrast(kind, values, how, slope, known, attribute, in_deviations))
     return tuple(causes)

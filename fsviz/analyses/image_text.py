@@ -23,9 +23,9 @@ from fsviz.analyses.contexts import load_with_images
 from fsviz.datasets.catalog import DATA
 from fsviz.errors import BadInput, Missing
 from fsviz.features import checkpoints, image_text
-from fsviz.numerics import clustered_mean, finite, told_mean
+from fsviz.numerics import clustered_mean, finite, mean_record
 from fsviz.records import Dataset, Tasks
-from fsviz.settings import RawSettings, Setting, words
+from fsviz.settings import RawSettings, Setting, to_args
 from fsviz.studies import evaluate
 from fsviz.tasks import draw, fitting
 
@@ -54,7 +54,7 @@ SETTINGS: dict[str, Setting] = {s.name: s for s in (draw.SPLIT, MODEL, CHECKPOIN
 _PLACES = ("concept", "context")
 
 
-class Spec(TypedDict):
+class ImageTextSpec(TypedDict):
     """A checked spec."""
 
     dataset: str
@@ -66,7 +66,7 @@ class Spec(TypedDict):
 
 
 @dataclass(frozen=True)
-class Similarity:
+class ImageTextSimilarity:
     """What an image-text model says of the images of a split that have a context.
 
     image_ids, class_ids, contexts  (n,)
@@ -75,7 +75,7 @@ class Similarity:
                                     None where the prompt names both words or the wrong one
     """
 
-    spec: Spec
+    spec: ImageTextSpec
     image_ids: np.ndarray
     class_ids: np.ndarray
     contexts: np.ndarray
@@ -84,7 +84,7 @@ class Similarity:
     right: Mapping[str, np.ndarray | None]
 
 
-def checked_spec(spec: RawSettings) -> Spec:
+def check(spec: RawSettings) -> ImageTextSpec:
     """The spec with its defaults; prompts without a place for a word are refused."""
     dataset = load_with_images(spec)
     values = {name: s.check(spec.get(name, s.default)) for name, s in SETTINGS.items()}
@@ -97,7 +97,7 @@ def checked_spec(spec: RawSettings) -> Spec:
                 )
     values["split"] = values["split"] or draw.default_split(dataset)
     dataset.split_class_ids(values["split"])
-    return cast(Spec, {"dataset": dataset.name, **values})
+    return cast(ImageTextSpec, {"dataset": dataset.name, **values})
 
 
 def templates(prompt: str) -> list[str]:
@@ -105,9 +105,9 @@ def templates(prompt: str) -> list[str]:
     return [part.strip() for part in prompt.split("|") if part.strip()]
 
 
-def measure(spec: RawSettings) -> Similarity:
+def measure(spec: RawSettings) -> ImageTextSimilarity:
     """M_concept and M_context of every image of the split that has a context and features of the model."""
-    settled = checked_spec(spec)
+    settled = check(spec)
     dataset = datasets.load(settled["dataset"])
     table = features.load(dataset, settled["model"])  # says how to extract them where they are not at hand
     model = _model(table.backbone, settled["checkpoint"])
@@ -127,7 +127,9 @@ def measure(spec: RawSettings) -> Similarity:
     found, right = {}, {}
     for axis, prompt in (("concept", settled["concept_prompt"]), ("context", settled["context_prompt"])):
         found[axis], right[axis] = _against(model, values, prompt, axis, {"concept": names, "context": contexts})
-    return Similarity(settled, table.image_ids[keep], class_ids, contexts, found["concept"], found["context"], right)
+    return ImageTextSimilarity(
+        settled, table.image_ids[keep], class_ids, contexts, found["concept"], found["context"], right
+    )
 
 
 def _against(
@@ -173,13 +175,13 @@ def _model(name: str, checkpoint: str) -> image_text.ImageText:
     return model
 
 
-def summary(found: Similarity) -> dict[str, Any]:
+def summary(found: ImageTextSimilarity) -> dict[str, Any]:
     """Means over images, zero-shot accuracies and the share nearer to their context, with 95% intervals over images
     (ci95) and over classes, whose images hang together (ci95_classes)."""
     nearer = found.context > found.concept
 
     def told(values: np.ndarray) -> dict[str, float | None]:
-        return {**told_mean(values), "ci95_classes": finite(clustered_mean(values, found.class_ids)[1])}
+        return {**mean_record(values), "ci95_classes": finite(clustered_mean(values, found.class_ids)[1])}
 
     result: dict[str, Any] = {**found.spec, "n_images": len(found.concept)}
     result["m_concept"], result["m_context"] = told(found.concept), told(found.context)
@@ -191,7 +193,7 @@ def summary(found: Similarity) -> dict[str, Any]:
     return result
 
 
-def by_class(found: Similarity) -> pd.DataFrame:
+def by_class(found: ImageTextSimilarity) -> pd.DataFrame:
     """Per class: class_id, n_images, m_concept, m_context, nearer_to_context (a share)."""
     table = pd.DataFrame({"class_id": found.class_ids, "m_concept": found.concept, "m_context": found.context}).assign(
         nearer_to_context=found.context > found.concept
@@ -201,7 +203,7 @@ def by_class(found: Similarity) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class AgainstAccuracy:
+class AccuracyRelation:
     """Tasks by how near their queries are to the words for their contexts (T,), and their accuracy (T,) from 0 to 1.
 
     line     the straight line of least squares, accuracy in percent, or None
@@ -215,7 +217,7 @@ class AgainstAccuracy:
     tasks: Tasks
 
 
-def against_accuracy(found: Similarity, backbone: str, n_tasks: int = 300) -> AgainstAccuracy:
+def against_accuracy(found: ImageTextSimilarity, backbone: str, n_tasks: int = 300) -> AccuracyRelation:
     """Do tasks whose queries are near to their contexts come out worse? Uniform 5-shot tasks, ProtoNet: the correlation
     of the accuracy with the mean M_context of the queries, with its 95% interval over classes."""
     dataset = datasets.load(found.spec["dataset"])
@@ -223,13 +225,13 @@ def against_accuracy(found: Similarity, backbone: str, n_tasks: int = 300) -> Ag
     usable = np.intersect1d(found.image_ids, table.image_ids)
     split = found.spec["split"]
     try:
-        shape = fitting.fit(dataset, {"split": split, "sampler": "uniform"}, draw.PER_CLASS, [backbone]).values
+        shape = fitting.fit(dataset, {"split": split, "sampler": "uniform"}, draw.IMAGE_DEFAULTS, [backbone]).values
         asked: dict[str, Any] = {"split": split, **shape, "n_tasks": n_tasks}
         tasks = draw.sample(dataset, sampler="uniform", usable=usable, **asked).tasks
     except BadInput:  # too few classes, or images that no task can hold: the rest of the page does not need it
         nothing = {"pearson": None, "low": None, "high": None, "n_tasks": 0}
-        return AgainstAccuracy(np.zeros(0), np.zeros(0), None, nothing, Tasks(np.zeros((0, 0), int)))
-    accuracy = evaluation.task_accuracy(evaluate.look(dataset, backbone, "protonet", {}, tasks))
+        return AccuracyRelation(np.zeros(0), np.zeros(0), None, nothing, Tasks(np.zeros((0, 0), int)))
+    accuracy = evaluation.task_accuracy(evaluate.predict_tasks(dataset, backbone, "protonet", {}, tasks))
     of_image = np.full(int(found.image_ids.max()) + 1, np.nan)
     of_image[found.image_ids] = found.context
     closeness = of_image[tasks.query].mean((1, 2))
@@ -240,7 +242,7 @@ def against_accuracy(found: Similarity, backbone: str, n_tasks: int = 300) -> Ag
         x = np.array([closeness.min(), closeness.max()])
         line = (x.tolist(), np.polyval(np.polyfit(closeness, 100 * accuracy, 1), x).tolist())
     told = known | {"n_tasks": len(tasks), **shape, "backbone": backbone, "over": value.over}
-    return AgainstAccuracy(closeness, accuracy, line, told, tasks)
+    return AccuracyRelation(closeness, accuracy, line, told, tasks)
 
 
 def benchmarks() -> pd.DataFrame:
@@ -253,6 +255,6 @@ def possible_models(dataset: Dataset) -> list[str]:
     return [name for name in features.available(dataset) if name == image_text.DEMO or name.startswith("open_clip:")]
 
 
-def command(spec: Spec) -> str:
+def command(spec: ImageTextSpec) -> str:
     said = {name: value for name, value in spec.items() if name in SETTINGS and value != SETTINGS[name].default}
-    return shlex.join(["python", "-m", "fsviz", "similarity", spec["dataset"], *words(said, SETTINGS)])
+    return shlex.join(["python", "-m", "fsviz", "similarity", spec["dataset"], *to_args(said, SETTINGS)])

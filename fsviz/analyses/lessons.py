@@ -26,7 +26,7 @@ from fsviz.errors import FsvizError, Missing
 from fsviz.numerics import mean_and_ci95
 from fsviz.records import Dataset, Features, Predictions, Tasks
 from fsviz.sampling import assign_images
-from fsviz.settings import RawSettings, words
+from fsviz.settings import RawSettings, to_args
 from fsviz.studies import causes, confusion, evaluate, support_sets
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES
@@ -58,7 +58,7 @@ TRAINED = "multiclass"  # whose recorded accuracies tell what far test classes c
 
 
 @dataclass(frozen=True)
-class Effect:
+class Difference:
     """A difference in points of accuracy, and the half-width of its 95% interval."""
 
     points: float
@@ -82,7 +82,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Stop:
+class ControlPosition:
     """A position of a control, and what is measured there.
 
     name   as links have it; title in words
@@ -130,7 +130,7 @@ def command(dataset: Dataset, place: int, stop: str) -> str:
     backbone, split = _features(dataset).backbone, draw.default_split(dataset)
     if place in (1, 2):
         sampler = {"sampler": "semantic", "alpha": float(stop)} if place == 1 else CONTEXTS[stop][1]
-        said = words(_recipe(dataset, **sampler).said | {"backbone": backbone}, draw.KNOWN)
+        said = to_args(_recipe(dataset, **sampler).arguments | {"backbone": backbone}, draw.SETTINGS)
         return shlex.join(["python", "-m", "fsviz", "evaluate", dataset.name, *said, "--methods", METHOD])
     shape = {"dataset": dataset.name, "backbone": backbone, "split": split, **SHAPE, "seed": SEED}
     if place == 3:
@@ -145,7 +145,7 @@ def command(dataset: Dataset, place: int, stop: str) -> str:
 # --- 1: meaning ----------------------------------------------------------------------------------------------------
 
 
-def by_meaning(dataset: Dataset) -> list[Stop]:
+def by_meaning(dataset: Dataset) -> list[ControlPosition]:
     """Tasks of random classes, then of classes closer and closer in meaning (semantic sampling)."""
     table = _features(dataset)
     stops = []
@@ -153,11 +153,11 @@ def by_meaning(dataset: Dataset) -> list[Stop]:
         recipe = _recipe(dataset, sampler="semantic", alpha=alpha)
         tasks = draw.draw(dataset, recipe, usable=table.image_ids).tasks
         facts = {"coarsity": float(np.mean(tasks.measures["coarsity"]))}
-        stops.append(Stop(f"{alpha:g}", f"α = {alpha:g}", tasks, _answers(dataset, table, tasks), facts))
+        stops.append(ControlPosition(f"{alpha:g}", f"α = {alpha:g}", tasks, _answers(dataset, table, tasks), facts))
     return stops
 
 
-def ask_meaning(stops: Sequence[Stop]) -> Question:
+def ask_meaning(stops: Sequence[ControlPosition]) -> Question:
     first, last = stops[0], stops[-1]
     lost = _apart(first, last)
     options, right = _bands(lost)
@@ -179,17 +179,17 @@ def ask_meaning(stops: Sequence[Stop]) -> Question:
 # --- 2: context ----------------------------------------------------------------------------------------------------
 
 
-def by_context(dataset: Dataset) -> list[Stop]:
+def by_context(dataset: Dataset) -> list[ControlPosition]:
     """The same queries, with support of their contexts, of others, and of those of other classes."""
     table = _features(dataset)
     stops = []
     for name, (title, sampler) in CONTEXTS.items():
         tasks = draw.draw(dataset, _recipe(dataset, **sampler), usable=table.image_ids).tasks
-        stops.append(Stop(name, title, tasks, _answers(dataset, table, tasks)))
+        stops.append(ControlPosition(name, title, tasks, _answers(dataset, table, tasks)))
     return stops
 
 
-def ask_context(stops: Sequence[Stop]) -> Question:
+def ask_context(stops: Sequence[ControlPosition]) -> Question:
     same, other, swapped = (next(s for s in stops if s.name == name) for name in ("same", "other", "swapped"))
     lost, more, both = _paired(same, other), _paired(other, swapped), _paired(same, swapped)
     right = 0 if max(lost.low, both.low) <= 0 else 2 if min(more.low, both.low) > 0 else 1
@@ -218,7 +218,7 @@ def ask_context(stops: Sequence[Stop]) -> Question:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ClassPairs:
     """One class beside others, from one that looks nothing like it to the one that looks most like it, by name.
 
     name     of the class that stays
@@ -232,13 +232,13 @@ class Pairs:
     name: str
     class_id: int
     partners: tuple[int, ...]
-    stops: tuple[Stop, ...]
+    stops: tuple[ControlPosition, ...]
     points: tuple[np.ndarray, ...]
     labels: tuple[np.ndarray, ...]
     images: tuple[np.ndarray, ...]
 
 
-def by_looks(dataset: Dataset) -> Pairs:
+def by_looks(dataset: Dataset) -> ClassPairs:
     """The class that has the most alike neighbour of all, beside that one and beside others ever less like it."""
     table = _features(dataset)
     split = draw.default_split(dataset)
@@ -250,7 +250,7 @@ def by_looks(dataset: Dataset) -> Pairs:
     names = dataset.distinct_names(class_ids)
     chosen = order[np.unique(np.linspace(0, len(order) - 1, N_PARTNERS).round().astype(int))]
     chosen = sorted(chosen.tolist(), key=lambda place: names[place])  # the slider's ends are to tell nothing
-    k = min(int(confusion.SETTINGS["k"].default), confusion.most_k(dataset, table.backbone, split))
+    k = min(int(confusion.SETTINGS["k"].default), confusion.max_k(dataset, table.backbone, split))
     spec = {"dataset": dataset.name, "backbone": table.backbone, "split": split, "k": k}
     of_image = np.full(len(dataset.image_class_ids()), -1)
     of_image[table.image_ids] = table.class_ids
@@ -261,16 +261,16 @@ def by_looks(dataset: Dataset) -> Pairs:
         tasks = assign_images(drawn, of_image, SHAPE["n_shot"], SHAPE["n_query"], SEED)
         seen = confusion.pair(spec, int(both[0]), int(both[1]))
         facts = {"confusion": float(seen.bits.mean())}
-        stops.append(Stop(str(int(both[1])), names[place], tasks, _answers(dataset, table, tasks), facts))
+        stops.append(ControlPosition(str(int(both[1])), names[place], tasks, _answers(dataset, table, tasks), facts))
         points.append(_plane(table, seen.image_ids))
         labels.append(seen.labels)
         images.append(seen.image_ids)
     partners = tuple(int(class_ids[place]) for place in chosen)
     known = (tuple(points), tuple(labels), tuple(images))
-    return Pairs(names[stays], int(class_ids[stays]), partners, tuple(stops), *known)
+    return ClassPairs(names[stays], int(class_ids[stays]), partners, tuple(stops), *known)
 
 
-def ask_looks(pairs: Pairs) -> Question:
+def ask_looks(pairs: ClassPairs) -> Question:
     stops = pairs.stops
     worst = min(range(len(stops)), key=lambda i: stops[i].mean[0])
     others = [i for i in range(len(stops)) if i != worst and not _apart(stops[i], stops[worst]).is_known]
@@ -292,7 +292,7 @@ def ask_looks(pairs: Pairs) -> Question:
     )
 
 
-def _bits(stop: Stop) -> float:
+def _bits(stop: ControlPosition) -> float:
     return stop.facts["confusion"]
 
 
@@ -309,7 +309,7 @@ def _plane(table: Features, image_ids: np.ndarray) -> np.ndarray:
 # --- 4: luck with the support --------------------------------------------------------------------------------------
 
 
-def by_support(dataset: Dataset) -> list[Stop]:
+def by_support(dataset: Dataset) -> list[ControlPosition]:
     """The same queries with the hardest and the easiest support that a search finds, and with random ones between."""
     table = _features(dataset)
     asked = {**SHAPE, "split": draw.default_split(dataset), "n_tasks": N_TASKS // 4, "seed": SEED}
@@ -331,11 +331,11 @@ def by_support(dataset: Dataset) -> list[Stop]:
         else:
             row = ranked[round(rank * (N_SUPPORTS - 1))]
             of = Tasks(tasks.class_ids, others[row, np.arange(len(tasks))], tasks.query)
-        stops.append(Stop(name, title, of, _answers(dataset, table, of)))
+        stops.append(ControlPosition(name, title, of, _answers(dataset, table, of)))
     return stops
 
 
-def ask_support(stops: Sequence[Stop]) -> Question:
+def ask_support(stops: Sequence[ControlPosition]) -> Question:
     by_name = {stop.name: stop for stop in stops}
     hard, typical, easy = by_name["hard"], by_name["typical"], by_name["easy"]
     down, up = _paired(typical, hard), _paired(easy, typical)
@@ -370,7 +370,7 @@ def _random_supports(table: Features, tasks: Tasks) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Trained:
+class TransferLesson:
     """Splits of ever more divergence, and what networks got that were trained on their train classes.
 
     found     a split per divergence that was asked for
@@ -379,33 +379,35 @@ class Trained:
     n_runs    networks that were trained, the date when, and the minutes that it took with those of other methods
     """
 
-    found: tuple[class_splits.Found, ...]
+    found: tuple[class_splits.SplitResult, ...]
     points: pd.DataFrame
-    slope: transfer.Slope
+    slope: transfer.AccuracySlope
     n_runs: int
     date: str
     minutes: float
 
 
-def by_divergence(dataset: Dataset) -> Trained:
+def by_divergence(dataset: Dataset) -> TransferLesson:
     """Networks take an hour to train: these were, once, and are told as recorded."""
-    grids = transfer.recorded(dataset.name)
+    grids = transfer.training_grid(dataset.name)
     if not grids:
-        raise Missing(f"No networks were trained on splits of {dataset.title}. The page Splits trains some.")
+        raise Missing(
+            f"No networks were trained on splits of {dataset.title}. The page Train–test distance trains some."
+        )
     grid = grids[0]
     points = transfer.accuracy_points(grid.rows)
     points = points[points["method"] == TRAINED].sort_values("asked", ignore_index=True)
     slope = next(s for s in transfer.slopes(grid.rows) if s.method == TRAINED and s.sides == "both")
     classes = class_splits.class_features(dataset, str(grid.facts["recipe"]["backbone"]))
     asked = [{"divergence": float(divergence)} for divergence in points["asked"]]
-    found = class_splits.over(
+    found = class_splits.splits_over(
         dataset, classes, asked, penalty=transfer.PENALTY
     )  # the weight that the grid was trained with
     when = (str(grid.facts["date"]), float(grid.facts["seconds"]) / 60)
-    return Trained(tuple(found), points, slope, int(points["n_runs"].sum()), *when)
+    return TransferLesson(tuple(found), points, slope, int(points["n_runs"].sum()), *when)
 
 
-def ask_divergence(trained: Trained) -> Question:
+def ask_divergence(trained: TransferLesson) -> Question:
     slope, points = trained.slope, trained.points
     known = slope.ci95 is not None and abs(slope.slope) > slope.ci95
     right = 2 if not known else 0 if slope.slope < 0 else 1
@@ -433,7 +435,7 @@ def ask_divergence(trained: Trained) -> Question:
 
 
 @dataclass(frozen=True)
-class Together:
+class CombinedLesson:
     """Random tasks with every measure that is known before the answers are.
 
     measures      (T,) per measure
@@ -441,7 +443,7 @@ class Together:
     hard, easy    positions of two tasks, in the middle of the hardest and of the easiest tenth
     """
 
-    stop: Stop
+    stop: ControlPosition
     measures: pd.DataFrame
     correlations: Mapping[str, evaluation.Correlation]
     hard: int
@@ -460,21 +462,21 @@ class Together:
         return float(slope * (values[self.easy] - values[self.hard]))
 
 
-def by_causes(dataset: Dataset) -> Together:
+def by_causes(dataset: Dataset) -> CombinedLesson:
     """One set of random tasks, every measure that needs neither the answers nor all pairs of classes compared."""
     table = _features(dataset)
     tasks = draw.draw(dataset, _recipe(dataset, sampler="uniform"), usable=table.image_ids).tasks
-    stop = Stop("random", "random tasks", tasks, _answers(dataset, table, tasks))
+    stop = ControlPosition("random", "random tasks", tasks, _answers(dataset, table, tasks))
     measured = _measured(tasks, dataset, table.backbone)
     found = {
         name: evaluation.correlation(stop.accuracy, measured[name].to_numpy(), tasks.class_ids) for name in measured
     }
     order = np.argsort(stop.accuracy, kind="stable")
     tenth = round(0.05 * (len(order) - 1))
-    return Together(stop, measured, found, int(order[tenth]), int(order[-1 - tenth]))
+    return CombinedLesson(stop, measured, found, int(order[tenth]), int(order[-1 - tenth]))
 
 
-def ask_together(found: Together) -> Question:
+def ask_together(found: CombinedLesson) -> Question:
     names = list(found.measures)
     told = {name: _as_expected(name, found.correlations[name]) for name in names}
     known = [name for name in names if told[name][1] > 0]
@@ -524,7 +526,7 @@ def _as_expected(name: str, how: evaluation.Correlation) -> tuple[float, float, 
 # --- steps ---------------------------------------------------------------------------------------------------------
 
 
-def typical(stops: Sequence[Stop], at: int, paired: bool) -> int:
+def typical(stops: Sequence[ControlPosition], at: int, paired: bool) -> int:
     """The task to show at a position: its accuracy is nearest to the mean there, or where all positions have the same
     queries, nearest to the means of all of them."""
     shown = stops if paired else [stops[at]]
@@ -541,25 +543,25 @@ def _recipe(dataset: Dataset, **sampler: object) -> draw.Recipe:
 
 
 def _answers(dataset: Dataset, table: Features, tasks: Tasks) -> Predictions:
-    return evaluate.look(dataset, table.backbone, METHOD, {}, tasks)
+    return evaluate.predict_tasks(dataset, table.backbone, METHOD, {}, tasks)
 
 
-def _effect(differences: np.ndarray) -> Effect:
+def _effect(differences: np.ndarray) -> Difference:
     mean, half = mean_and_ci95(differences)
-    return Effect(float(mean), float(half))
+    return Difference(float(mean), float(half))
 
 
-def _paired(first: Stop, second: Stop) -> Effect:
+def _paired(first: ControlPosition, second: ControlPosition) -> Difference:
     """What is lost from the first to the second, task by task: they have the same queries."""
     return _effect(first.accuracy - second.accuracy)
 
 
-def _apart(first: Stop, second: Stop) -> Effect:
+def _apart(first: ControlPosition, second: ControlPosition) -> Difference:
     """What is lost from the first to the second, whose tasks are different ones."""
-    return Effect(first.mean[0] - second.mean[0], float(np.hypot(first.mean[1], second.mean[1])))
+    return Difference(first.mean[0] - second.mean[0], float(np.hypot(first.mean[1], second.mean[1])))
 
 
-def _bands(lost: Effect) -> tuple[tuple[str, ...], int]:
+def _bands(lost: Difference) -> tuple[tuple[str, ...], int]:
     """Answers by how many points are lost, and the one that holds the number as it is shown."""
     options = (
         "Nothing",

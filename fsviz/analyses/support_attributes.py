@@ -10,13 +10,13 @@ import pandas as pd
 
 from fsviz import evaluation, features
 from fsviz.difficulty import attribute_effects, attribute_gaps
-from fsviz.difficulty.attribute_effects import AttributeEffects
+from fsviz.difficulty.attribute_effects import AttributeEffect, AttributeEffects
 from fsviz.difficulty.attribute_gaps import AttributeDifference, attribute_names
 from fsviz.records import PAD, Dataset, Progress, Tasks
 from fsviz.studies import evaluate
 from fsviz.studies.support_sets import SupportSets, classify, searched_features
 
-__all__ = ["AttributeDifference", "AttributeEffects", "attribute_names"]
+__all__ = ["AttributeDifference", "AttributeEffect", "AttributeEffects", "attribute_names"]
 
 _COST_SECONDS = 3.0  # that random supports may take to be classified for what gaps cost
 _FEWEST_COSTED = 40  # tasks that costs are measured on even where that takes longer
@@ -57,7 +57,7 @@ def points_of(found: SupportSets, explained: AttributeEffects, which: str) -> np
     return (np.stack(gaps, axis=1) - explained.by_chance) * explained.costs["cost"].to_numpy(dtype=float)
 
 
-def explained_in_words(found: SupportSets, explained: AttributeEffects, task: int) -> str:
+def describe_effects(found: SupportSets, explained: AttributeEffects, task: int) -> str:
     """How much of what the hard support of a task costs its attributes explain, in a sentence."""
     lost = 100 * float(found.accuracy("random")[task] - found.accuracy("hard")[task])
     real = explained.reasons(task)
@@ -77,7 +77,7 @@ def explained_in_words(found: SupportSets, explained: AttributeEffects, task: in
     )
 
 
-def told_values(dataset: Dataset, image_ids: np.ndarray, attribute: str) -> list[tuple[int, str]]:
+def format_values(dataset: Dataset, image_ids: np.ndarray, attribute: str) -> list[tuple[int, str]]:
     """Images in the order of an attribute, each with its value as text."""
     assert dataset.images is not None  # it has attributes
     values = dataset.images[attribute].loc[image_ids].sort_values(kind="stable")

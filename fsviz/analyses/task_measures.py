@@ -72,7 +72,11 @@ def measured(
     if OF_IMAGES & set(measure.needs):
         return of_images(tasks, table, [measure])[measure.name]
     if "predictions" in measure.needs:
-        said = method if isinstance(method, Predictions) else evaluate.look(dataset, table.backbone, method, {}, tasks)
+        said = (
+            method
+            if isinstance(method, Predictions)
+            else evaluate.predict_tasks(dataset, table.backbone, method, {}, tasks)
+        )
         return measure(MeasureInputs(predictions=said))
     (need,) = measure.needs
     return measure(MeasureInputs(**_FOUND[need](tasks, dataset, table)))

@@ -29,11 +29,11 @@ from fsviz.records import PAD, Dataset, Predictions, Progress, TaskId, Tasks
 from fsviz.studies import evaluate, support_sets
 from fsviz.studies.support_sets import SupportSets
 from fsviz.tasks import draw, snapshot
-from fsviz.tasks.task_ids import Found, name_testbed
+from fsviz.tasks.task_ids import ResolvedTestbed, name_testbed
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 
-MOST_MEASURED = 200  # tasks of a testbed that a passport's numbers are held against at once
-MOST_SHOWN = 25  # classes of a task that are held against each other, pair by pair
+MAX_MEASURED = 200  # tasks of a testbed that a passport's numbers are held against at once
+MAX_SHOWN = 25  # classes of a task that are held against each other, pair by pair
 POSITION = "position"
 ACCURACY = "accuracy of "
 _AS_FAST = 3  # a method that is slower than so many times ProtoNet waits for a run
@@ -41,7 +41,7 @@ _STEP = 20  # tasks that are measured between two words on how far it is
 
 
 @dataclass(frozen=True)
-class Answer:
+class MethodResult:
     """What one method said of the task, beside what it is right on in the whole testbed.
 
     source       the run it is from, "" where it was computed here
@@ -72,7 +72,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Value:
+class MeasureValue:
     """One measure of the task, or why it is not known."""
 
     measure: Measure
@@ -81,7 +81,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Passport:
+class TaskProfile:
     """What is known of one task in a moment.
 
     tasks    the task alone
@@ -89,12 +89,12 @@ class Passport:
     values   every measure; of a task of classes only those that need no images
     """
 
-    found: Found
+    found: ResolvedTestbed
     position: int
     backbone: str
     tasks: Tasks
-    answers: tuple[Answer, ...] = ()
-    values: tuple[Value, ...] = ()
+    answers: tuple[MethodResult, ...] = ()
+    values: tuple[MeasureValue, ...] = ()
 
     @property
     def dataset(self) -> Dataset:
@@ -122,7 +122,7 @@ class Passport:
 
 
 @dataclass(frozen=True)
-class Spread:
+class ValuesAmongTasks:
     """What was measured of the other tasks of a testbed.
 
     positions  (n,) which tasks: all, or some that are evenly spread
@@ -142,7 +142,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Standing:
+class Percentile:
     """Where a value of the task stands among the other tasks of its testbed.
 
     lower    share of the others with a lower value, those with the same count half; NaN where there are none
@@ -158,23 +158,25 @@ class Standing:
 # Opening -----------------------------------------------------------------------------------------------------------
 
 
-def open_task(found: Found, position: int, backbone: str = "", of_runs: Sequence[Answer] = ()) -> Passport:
+def open_task(
+    found: ResolvedTestbed, position: int, backbone: str = "", of_runs: Sequence[MethodResult] = ()
+) -> TaskProfile:
     """What can be known of a task in a moment.
 
     of_runs  what methods of recorded runs said of this task (see `answers_of_run`); others are then not computed
     """
-    tasks = at(found, position)
+    tasks = task_at(found, position)
     if not found.dataset.has_features or not tasks.has_images:
-        passport = Passport(found, position, "", tasks)
+        passport = TaskProfile(found, position, "", tasks)
         return replace(passport, values=tuple(_values(passport)))
     backbone = backbone or draw.default_backbone(found.dataset)
     evaluation.check_tasks(features.load(found.dataset, backbone), tasks)
     answers = tuple(of_runs) or tuple(_answers(found.dataset, backbone, tasks))
-    passport = Passport(found, position, backbone, tasks, answers)
+    passport = TaskProfile(found, position, backbone, tasks, answers)
     return replace(passport, values=tuple(_values(passport)))
 
 
-def at(found: Found, position: int) -> Tasks:
+def task_at(found: ResolvedTestbed, position: int) -> Tasks:
     """One task of a testbed, alone."""
     n = len(found.tasks)
     if not 0 <= position < n:
@@ -191,34 +193,34 @@ def fast_methods(dataset: Dataset, backbone: str, tasks: Tasks) -> list[str]:
     return [name for name, seconds in cost.items() if seconds <= _AS_FAST * cost["protonet"]]
 
 
-def _answers(dataset: Dataset, backbone: str, tasks: Tasks) -> list[Answer]:
+def _answers(dataset: Dataset, backbone: str, tasks: Tasks) -> list[MethodResult]:
     found = []
     for name in fast_methods(dataset, backbone, tasks):
-        said = evaluate.look(dataset, backbone, name, METHODS[name].checked(), tasks)
+        said = evaluate.predict_tasks(dataset, backbone, name, METHODS[name].checked(), tasks)
         accuracy = float(evaluation.task_accuracy(said)[0])
-        found.append(Answer(METHODS[name].title, name, backbone, accuracy, said))
+        found.append(MethodResult(METHODS[name].title, name, backbone, accuracy, said))
     return found
 
 
-def digest(found: Found) -> str:
+def digest(found: ResolvedTestbed) -> str:
     """What runs of exactly these tasks are found by."""
     return snapshot.digest(found.tasks)
 
 
-def is_of(spec: Any, wanted: str) -> bool:
+def is_of_testbed(spec: Any, wanted: str) -> bool:
     """Whether a recorded run evaluated exactly the tasks with this digest."""
-    return evaluate.is_whole(spec) and any(part["tasks"]["digest"] == wanted for part in evaluate.run_testbeds(spec))
+    return evaluate.is_complete(spec) and any(part["tasks"]["digest"] == wanted for part in evaluate.run_testbeds(spec))
 
 
-def answers_of_run(
-    run_id: str, spec: evaluate.Settled, chunks: Any, wanted: str, position: int, summary: Any = None
-) -> list[Answer]:
+def results_of_run(
+    run_id: str, spec: evaluate.ResolvedSpec, chunks: Any, wanted: str, position: int, summary: Any = None
+) -> list[MethodResult]:
     """What the methods of a run said of one of its tasks.
 
     chunks  chunks(indices) -> those of the run, None for all
     """
     found = []
-    for line in run_comparison.lines_of(run_id, spec, chunks(None), summary):
+    for line in run_comparison.method_runs(run_id, spec, chunks(None), summary):
         if line.digest != wanted or not np.isfinite(line.accuracy[position]):
             continue
         size = spec["chunk_tasks"][line.entry]
@@ -232,17 +234,19 @@ def answers_of_run(
         positions = np.arange(len(line.accuracy))
         accuracy = np.asarray(line.accuracy, dtype=float)
         found.append(
-            Answer(line.label, line.method, line.backbone, float(accuracy[position]), said, run_id, positions, accuracy)
+            MethodResult(
+                line.label, line.method, line.backbone, float(accuracy[position]), said, run_id, positions, accuracy
+            )
         )
     return found
 
 
-def newest_of_each(answers: Sequence[Answer]) -> list[Answer]:
+def newest_of_each(answers: Sequence[MethodResult]) -> list[MethodResult]:
     """One answer per method and backbone: the first, as runs are listed newest first."""
     return list({one.key: one for one in reversed(answers)}.values())[::-1]
 
 
-def _values(passport: Passport) -> list[Value]:
+def _values(passport: TaskProfile) -> list[MeasureValue]:
     found = []
     for measure in MEASURES.values():
         value, why_not = np.nan, ""
@@ -251,11 +255,11 @@ def _values(passport: Passport) -> list[Value]:
             why_not = "" if np.isfinite(value) else "It is not defined for a task like this."
         except FsvizError as error:
             why_not = str(error)
-        found.append(Value(measure, value, why_not))
+        found.append(MeasureValue(measure, value, why_not))
     return found
 
 
-def _value(passport: Passport, measure: Measure) -> float:
+def _value(passport: TaskProfile, measure: Measure) -> float:
     dataset, tasks = passport.dataset, passport.tasks
     if measure.name in tasks.measures:
         return float(tasks.measures[measure.name][0])
@@ -271,20 +275,22 @@ def _value(passport: Passport, measure: Measure) -> float:
 # Among the others --------------------------------------------------------------------------------------------------
 
 
-def spread(
-    found: Found,
+def values_among_tasks(
+    found: ResolvedTestbed,
     backbone: str = "",
-    most: int = MOST_MEASURED,
+    most: int = MAX_MEASURED,
     methods: Sequence[str] = (),
     progress: Progress | None = None,
-) -> Spread:
+) -> ValuesAmongTasks:
     """Measures tasks of a testbed, and what these methods get right of them."""
     positions = evaluate.spread_evenly(len(found.tasks), most)
     some = found.tasks.take(positions)
     dataset = found.dataset
     if not backbone or not dataset.has_features or not some.has_images:
         known = draw.with_coarsity(some, dataset).measures
-        return Spread(positions, len(found.tasks), pd.DataFrame({k: v for k, v in known.items() if k in MEASURES}))
+        return ValuesAmongTasks(
+            positions, len(found.tasks), pd.DataFrame({k: v for k, v in known.items() if k in MEASURES})
+        )
     steps = [slice(start, start + _STEP) for start in range(0, len(some), _STEP)]
     rows, total = [], len(steps) * _STEP + len(methods) * _STEP
     for step in steps:
@@ -295,16 +301,16 @@ def spread(
     for i, name in enumerate(methods):
         if progress is not None:
             progress((len(steps) + i) * _STEP, total, "tasks of its testbed")
-        said = evaluate.look(dataset, backbone, name, METHODS[name].checked(), some)
+        said = evaluate.predict_tasks(dataset, backbone, name, METHODS[name].checked(), some)
         accuracy[METHODS[name].title] = evaluation.task_accuracy(said)
     table = pd.concat(rows, ignore_index=True)
     for name, values in some.measures.items():  # as the tasks carry them: coarsity by the distance they were drawn with
         if name in MEASURES:
             table[name] = values
-    return Spread(positions, len(found.tasks), table, accuracy)
+    return ValuesAmongTasks(positions, len(found.tasks), table, accuracy)
 
 
-def with_spread(passport: Passport, among: Spread) -> Passport:
+def with_values_among_tasks(passport: TaskProfile, among: ValuesAmongTasks) -> TaskProfile:
     """The passport with what methods that were computed here get right of other tasks."""
     known = [
         replace(one, positions=among.positions, others=among.accuracy[one.label])
@@ -315,35 +321,35 @@ def with_spread(passport: Passport, among: Spread) -> Passport:
     return replace(passport, answers=tuple(known))
 
 
-def standing(value: float, others: np.ndarray, direction: str) -> Standing:
+def percentile(value: float, others: np.ndarray, direction: str) -> Percentile:
     """Where a value stands among those of other tasks."""
     others = np.asarray(others, dtype=float)
     others = others[np.isfinite(others)]
     if not len(others) or not np.isfinite(value):
-        return Standing(value, np.nan, np.nan, len(others))
+        return Percentile(value, np.nan, np.nan, len(others))
     same = np.isclose(others, value, rtol=1e-6, atol=1e-12)
     lower = float(((others < value) & ~same).mean() + same.mean() / 2)
-    return Standing(value, lower, lower if direction == "harder" else 1 - lower, len(others))
+    return Percentile(value, lower, lower if direction == "harder" else 1 - lower, len(others))
 
 
-def standings(passport: Passport, among: Spread) -> dict[str, Standing]:
+def percentiles(passport: TaskProfile, among: ValuesAmongTasks) -> dict[str, Percentile]:
     """Every measure that is known of the task and of others, by name."""
     apart = among.positions != passport.position
     found = {}
     for one in passport.values:
         if one.measure.name in among.table and np.isfinite(one.value):
             others = among.table[one.measure.name].to_numpy()[apart]
-            found[one.measure.name] = standing(one.value, others, one.measure.direction)
+            found[one.measure.name] = percentile(one.value, others, one.measure.direction)
     return found
 
 
-def answer_standing(passport: Passport, answer: Answer) -> Standing:
+def accuracy_percentile(passport: TaskProfile, answer: MethodResult) -> Percentile:
     """Where the accuracy of a method on this task stands among those on the others."""
     apart = answer.positions != passport.position
-    return standing(answer.accuracy, answer.others[apart], "easier")
+    return percentile(answer.accuracy, answer.others[apart], "easier")
 
 
-def orders(passport: Passport, among: Spread | None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def orders(passport: TaskProfile, among: ValuesAmongTasks | None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """What the tasks of a testbed can be gone through by: name -> positions, and their values.
 
     "position", measures by name, and "accuracy of METHOD".
@@ -362,7 +368,7 @@ def orders(passport: Passport, among: Spread | None) -> dict[str, tuple[np.ndarr
 
 
 def neighbours(
-    passport: Passport, positions: np.ndarray, values: np.ndarray, own: float
+    passport: TaskProfile, positions: np.ndarray, values: np.ndarray, own: float
 ) -> tuple[int | None, int | None]:
     """The tasks before and after this one by a value, of equal ones by their position; None at an end."""
     known = np.isfinite(values) & (positions != passport.position)
@@ -380,7 +386,7 @@ def neighbours(
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ClassPairs:
     """A number for every two classes of the task (W, W).
 
     most  the largest number of its kind, for a scale that is the same for every task
@@ -393,7 +399,7 @@ class Pairs:
     most: float
 
 
-def split_of(passport: Passport) -> str:
+def split_of(passport: TaskProfile) -> str:
     """The split that the task is of: its recipe's, else the smallest that holds its classes."""
     dataset, said = passport.dataset, str(passport.found.testbed.recipe.get("split", ""))
     splits = [said] if said in dataset.splits else []
@@ -401,10 +407,10 @@ def split_of(passport: Passport) -> str:
     return next((s for s in splits if np.isin(passport.class_ids, dataset.split_class_ids(s)).all()), "all")
 
 
-def class_pairs(passport: Passport) -> list[Pairs]:
+def class_pairs(passport: TaskProfile) -> list[ClassPairs]:
     """How far apart the classes are and how much they are mixed up, by everything that is known."""
     dataset, backbone, ids = passport.dataset, passport.backbone, passport.class_ids
-    if not 2 <= len(ids) <= MOST_SHOWN:
+    if not 2 <= len(ids) <= MAX_SHOWN:
         return []
     found, split, recipe = [], split_of(passport), passport.found.testbed.recipe
     places = _places(passport, split)
@@ -421,19 +427,21 @@ def class_pairs(passport: Passport) -> list[Pairs]:
         title = DISTANCES[kind].title
         where = "in features" if kind == "features" else "in meaning"
         found.append(
-            Pairs(kind, f"Distance {where}", whole[np.ix_(places, places)], f"Distance {where} ({title}).", whole.max())
+            ClassPairs(
+                kind, f"Distance {where}", whole[np.ix_(places, places)], f"Distance {where} ({title}).", whole.max()
+            )
         )
     if backbone:
         try:
             bits = custom_task.pair_confusions(dataset, backbone, ids)
             told = "How much the backbone mixes up two classes, in bits: 1 is as much as can be. By all their images."
-            found.append(Pairs("confusion", "Confusion", bits, told, 1.0))
+            found.append(ClassPairs("confusion", "Confusion", bits, told, 1.0))
         except FsvizError:
             pass
     return found
 
 
-def answered_pairs(answer: Answer, n_way: int) -> np.ndarray:
+def predicted_pairs(answer: MethodResult, n_way: int) -> np.ndarray:
     """(W, W) how many queries of each class (rows) were named as each class."""
     assert answer.predictions is not None
     said = answer.predictions.predicted[0]
@@ -444,9 +452,9 @@ def answered_pairs(answer: Answer, n_way: int) -> np.ndarray:
     return found
 
 
-def tree(passport: Passport) -> tuple[Dag, list[int]] | None:
+def tree(passport: TaskProfile) -> tuple[Dag, list[int]] | None:
     """The graph of meanings above the split's classes, and the task's places in it; None where there is none."""
-    if passport.dataset.taxonomy is None or len(passport.class_ids) > MOST_SHOWN:
+    if passport.dataset.taxonomy is None or len(passport.class_ids) > MAX_SHOWN:
         return None
     split = split_of(passport)
     try:
@@ -456,13 +464,13 @@ def tree(passport: Passport) -> tuple[Dag, list[int]] | None:
     return graph, _places(passport, split)
 
 
-def _places(passport: Passport, split: str) -> list[int]:
+def _places(passport: TaskProfile, split: str) -> list[int]:
     """Where the task's classes stand among those of a split."""
     ids = passport.dataset.split_class_ids(split).tolist()
     return [ids.index(int(c)) for c in passport.class_ids]
 
 
-def contexts(passport: Passport) -> pd.DataFrame | None:
+def contexts(passport: TaskProfile) -> pd.DataFrame | None:
     """Per class the contexts of its support and of its queries with how often each, and how many queries were taken in
     a context of the support; None where contexts are not known."""
     images = passport.dataset.images
@@ -499,10 +507,10 @@ class AttributeGap:
     name: str
     gap: float
     in_deviations: bool
-    standing: Standing
+    standing: Percentile
 
 
-def gaps(passport: Passport, most: int = MOST_MEASURED) -> list[AttributeGap]:
+def gaps(passport: TaskProfile, most: int = MAX_MEASURED) -> list[AttributeGap]:
     """Every attribute of the images, the largest gap beside that of other tasks first."""
     dataset = passport.dataset
     if not passport.has_images or not attribute_gaps.attribute_names(dataset):
@@ -515,14 +523,14 @@ def gaps(passport: Passport, most: int = MOST_MEASURED) -> list[AttributeGap]:
     for name, gap in mine.items():
         size = float(gap.gap[0])
         beside = theirs[name].gap if name in theirs else np.zeros(0)
-        found.append(AttributeGap(name, size, gap.attribute.is_numeric, standing(size, beside, "harder")))
+        found.append(AttributeGap(name, size, gap.attribute.is_numeric, percentile(size, beside, "harder")))
     return sorted(found, key=lambda g: -np.nan_to_num(g.standing.harder, nan=np.nan_to_num(g.gap)))
 
 
 # Other support sets ------------------------------------------------------------------------------------------------
 
 
-def support_sets_of(passport: Passport, classifier: str = "protonet") -> SupportSets:
+def support_sets_of(passport: TaskProfile, classifier: str = "protonet") -> SupportSets:
     """The hard and the easy support sets for the same queries, as FastDiffSel finds them, beside the task's own."""
     if not passport.backbone:
         raise Missing("Hard and easy support sets need features of the images.")
@@ -547,9 +555,9 @@ def support_sets_of(passport: Passport, classifier: str = "protonet") -> Support
 # In numbers --------------------------------------------------------------------------------------------------------
 
 
-def in_numbers(passport: Passport, among: Spread, sets: SupportSets | None = None) -> dict[str, Any]:
+def profile_dict(passport: TaskProfile, among: ValuesAmongTasks, sets: SupportSets | None = None) -> dict[str, Any]:
     """A passport as a command gives it; what is not known is null."""
-    stands = standings(passport, among)
+    stands = percentiles(passport, among)
     told: dict[str, Any] = {
         "task": str(passport.task_id),
         "testbed": passport.found.title,
@@ -583,7 +591,7 @@ def in_numbers(passport: Passport, among: Spread, sets: SupportSets | None = Non
             "mean": _percent(one.mean[0]),
             "ci95": _percent(one.mean[1]),
             "n_tasks": int(np.isfinite(one.others).sum()),
-            "harder_than": _percent(answer_standing(passport, one).harder),
+            "harder_than": _percent(accuracy_percentile(passport, one).harder),
             "run": one.source or None,
         }
         for one in passport.answers
@@ -602,7 +610,7 @@ def _percent(share: float) -> float | None:
     return 100 * float(share) if np.isfinite(share) else None
 
 
-def command(passport: Passport) -> str:
+def command(passport: TaskProfile) -> str:
     """The command that tells the same."""
     more = ["--backbone", passport.backbone] if passport.backbone else []
     return shlex.join(["python", "-m", "fsviz", "passport", str(passport.task_id), *more])
@@ -613,9 +621,9 @@ def first_task(dataset: Dataset) -> TaskId:
     sampler = draw.default_sampler(dataset)
     if dataset.has_features:
         backbone = draw.default_backbone(dataset)
-        asked = {**evaluate.feasible_sampler(dataset, backbone, n_tasks=MOST_MEASURED), "sampler": sampler}
+        asked = {**evaluate.feasible_sampler(dataset, backbone, n_tasks=MAX_MEASURED), "sampler": sampler}
         bed = evaluate.sample_testbed(dataset, asked, 0, {backbone: features.load(dataset, backbone)})
         return TaskId(name_testbed(dataset, bed.tasks, bed.recipe, (backbone,)), 0)
     n_way = min(5, len(dataset.split_class_ids(draw.default_split(dataset))))
-    bed = draw.sample(dataset, sampler=sampler, n_way=n_way, n_tasks=MOST_MEASURED)
+    bed = draw.sample(dataset, sampler=sampler, n_way=n_way, n_tasks=MAX_MEASURED)
     return TaskId(name_testbed(dataset, bed.tasks, bed.recipe), 0)

@@ -21,7 +21,7 @@ import pandas as pd
 
 from fsviz import evaluation
 from fsviz.analyses import class_splits as splits_study
-from fsviz.analyses.class_splits import ClassFeatures, Found
+from fsviz.analyses.class_splits import ClassFeatures, SplitResult
 from fsviz.datasets import published, saved_splits
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.numerics import finite
@@ -47,7 +47,7 @@ SHARE = 0.5  # of the remaining classes that `matched` trains on
 # --- splits to train on ------------------------------------------------------------------------------------------
 
 
-def mirrored(found: Found) -> ClassSplit:
+def mirrored(found: SplitResult) -> ClassSplit:
     """The same two centroids, the other side called train."""
     split = found.split
     if split.scores is None:
@@ -59,7 +59,7 @@ def mirrored(found: Found) -> ClassSplit:
     return replace(split, sides=sides, scores=-split.scores, centroids=centroids)
 
 
-def matched(classes: ClassFeatures, split: ClassSplit, share: float = SHARE) -> dict[str, ClassSplit]:
+def matched_splits(classes: ClassFeatures, split: ClassSplit, share: float = SHARE) -> dict[str, ClassSplit]:
     """The split with only the nearest, and only the farthest, share of its train classes; val and test stay.
 
     Near is a small distance between the class's point and the mean of the test classes' points.
@@ -105,7 +105,7 @@ def grid(
         raise UnknownName("setting of training", unknown[0], training.SETTINGS)
     own = {m: {n: v for n, v in settings.items() if n in TRAINERS[m].settings} for m in methods}
     changes = [{"divergence": target} for target in dict.fromkeys([*targets, *([matched_at] if matched_at else [])])]
-    sought = splits_study.over(dataset, classes, changes, penalty=PENALTY)
+    sought = splits_study.splits_over(dataset, classes, changes, penalty=PENALTY)
     found = dict(zip([c["divergence"] for c in changes], sought, strict=True))
     cells = [split_to_train(dataset, classes, found[target], side) for target in targets for side in (FIRST, SECOND)]
     if matched_at is not None:
@@ -117,9 +117,9 @@ def grid(
     for name in compared:
         if name == training.OWN:
             parts, _, recipe = training.split_of(dataset, name)
-            cells.append({**saved_splits.as_facts(dataset, parts, recipe), "name": name})
+            cells.append({**saved_splits.split_record(dataset, parts, recipe), "name": name})
         else:
-            cells.append(split_to_train(dataset, classes, splits_study.find(dataset, classes, mode=name)))
+            cells.append(split_to_train(dataset, classes, splits_study.find_split(dataset, classes, mode=name)))
     return [
         {"study": "training", "dataset": dataset.name, "method": m, "split": facts, "seed": seed, **own[m]}
         for seed in seeds
@@ -129,7 +129,7 @@ def grid(
 
 
 def split_to_train(
-    dataset: Dataset, classes: ClassFeatures, found: Found, side: str = FIRST, trained_on: str = ""
+    dataset: Dataset, classes: ClassFeatures, found: SplitResult, side: str = FIRST, trained_on: str = ""
 ) -> dict[str, Any]:
     """A split as the spec of a training run takes it, with a recipe by which the run is compared with others.
 
@@ -140,14 +140,14 @@ def split_to_train(
     recipe: dict[str, Any] = {**splits_study.recipe(found), "comparison": MATCHED if trained_on else DIVERGENCE}
     recipe["side"] = side
     if trained_on:
-        split = matched(classes, split)[trained_on]
+        split = matched_splits(classes, split)[trained_on]
         recipe["trained_on"] = trained_on
     sought = "divergence" in recipe
     first = f"r{recipe['divergence']:g}" if sought else splits_study.fitting_name(found)
     if not sought and not trained_on:
         del recipe["comparison"]  # it has no divergence to stand at
     name = "-".join([first, *([side] if sought else []), *([trained_on] if trained_on else [])])
-    return {**saved_splits.as_facts(dataset, split.parts, recipe), "name": name}
+    return {**saved_splits.split_record(dataset, split.parts, recipe), "name": name}
 
 
 # --- what came out -----------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def run_table(runs: Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any] | N
 
 
 @dataclass(frozen=True)
-class Slope:
+class AccuracySlope:
     """Points of accuracy per unit of divergence, after averaging seeds (and sides): seeds share the split's classes.
 
     ci95    half-width by Student's t over n_points divergences; None below three
@@ -214,7 +214,7 @@ class Slope:
     n_runs: int
 
 
-def slopes(rows: pd.DataFrame, by: str = "reached") -> list[Slope]:
+def slopes(rows: pd.DataFrame, by: str = "reached") -> list[AccuracySlope]:
     """The regression line of accuracy on divergence per method (table 5): of the first side alone, as published, of
     the second, and of both sides' mean. by: the divergence "reached" or "asked"."""
     found = []
@@ -268,7 +268,7 @@ def accuracy_points(rows: pd.DataFrame, sides: str = "both", by: str = "reached"
 ADAPTING = {name for name, trainer in TRAINERS.items() if trainer.adapts == "all"} | {FINETUNE}
 
 
-def family_slope(rows: pd.DataFrame, by: str = "reached") -> Slope | None:
+def family_slope(rows: pd.DataFrame, by: str = "reached") -> AccuracySlope | None:
     """How the lead of methods that adapt their features (MAML, Finetune) over those that keep them changes with the
     divergence: the slope of mean less mean, both sides together. The same splits stand on both sides of the
     difference, so that what is common to a split cancels. None where a family or a second divergence is missing."""
@@ -282,17 +282,17 @@ def family_slope(rows: pd.DataFrame, by: str = "reached") -> Slope | None:
     return _slope("families", "both", x, lead, int(points["n_runs"].sum()))
 
 
-def _slope(method: str, sides: str, x: pd.Series, y: pd.Series, n_runs: int) -> Slope:
+def _slope(method: str, sides: str, x: pd.Series, y: pd.Series, n_runs: int) -> AccuracySlope:
     from scipy import stats
 
     x_, y_ = x.to_numpy(dtype=float), y.to_numpy(dtype=float)
     line = stats.linregress(x_, y_)
     half = float(stats.t.ppf(0.975, len(x_) - 2) * line.stderr) if len(x_) > 2 else None
-    return Slope(method, sides, float(line.slope), half, float(line.intercept), len(x_), n_runs)
+    return AccuracySlope(method, sides, float(line.slope), half, float(line.intercept), len(x_), n_runs)
 
 
 @dataclass(frozen=True)
-class Difference:
+class MatchedDifference:
     """Accuracy after training on the nearest less that after training on the farthest classes, in points.
 
     Seeds are averaged first: runs of one split share their classes, so that more of them make it no more certain what
@@ -309,7 +309,7 @@ class Difference:
     n_splits: int
 
 
-def matched_differences(rows: pd.DataFrame) -> list[Difference]:
+def matched_differences(rows: pd.DataFrame) -> list[MatchedDifference]:
     """Per method, over pairs of runs with the same test classes and seed."""
     from scipy import stats
 
@@ -327,7 +327,7 @@ def matched_differences(rows: pd.DataFrame) -> list[Difference]:
         if n:
             half = stats.t.ppf(0.975, n - 1) * apart.std(ddof=1) / np.sqrt(n) if n > 1 else None
             means = (float(splits[NEAREST].mean()), float(splits[FARTHEST].mean()))
-            found.append(Difference(method, *means, float(apart.mean()), finite(half), len(pairs), n))
+            found.append(MatchedDifference(method, *means, float(apart.mean()), finite(half), len(pairs), n))
     return found
 
 
@@ -418,7 +418,7 @@ def divergence_title(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class TrainingGrid:
     """A grid that the project computed once: its table, and its recipe, date, seconds and `correlations` (how the
     divergence of single tasks goes with their accuracy, as `divergence_correlations` gives it, per run)."""
 
@@ -434,14 +434,14 @@ class Recorded:
         return f"{who}, {recipe['width']} filters, {recipe['epochs']} epochs"
 
 
-def recorded(dataset: str) -> list[Recorded]:
+def training_grid(dataset: str) -> list[TrainingGrid]:
     """The grids that come with fsviz for a dataset, DATASET.json first, then DATASET-NAME.json; [] where none do."""
     found = []
     for path in [RECORDED / f"{dataset}.json", *sorted(RECORDED.glob(f"{dataset}-*.json"))]:
         if path.is_file():
             facts = read_json(path)
             rows = pd.DataFrame(facts["rows"], columns=list(COLUMNS))
-            found.append(Recorded(path.stem, rows, {k: v for k, v in facts.items() if k != "rows"}))
+            found.append(TrainingGrid(path.stem, rows, {k: v for k, v in facts.items() if k != "rows"}))
     return found
 
 

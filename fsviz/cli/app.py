@@ -62,7 +62,7 @@ def rule_of(args: argparse.Namespace) -> sharing.Sharing:
         _check_login()
     rule = sharing.Sharing(
         args.share,
-        sharing.hashed(_password()) if args.password else "",
+        sharing.hash_password(_password()) if args.password else "",
         None if args.login is None else tuple(args.login) or ("*",),
         tuple(_folder(text) for text in args.folder),
     )

@@ -42,17 +42,17 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
     lines = []
     if args.run_id:
         evaluated = jobs.spec(args.run_id)
-        lines = run_comparison.lines_of(
+        lines = run_comparison.method_runs(
             args.run_id, evaluated, jobs.chunks(args.run_id), jobs.status(args.run_id).summary
         )
         spec["backbone"] = args.backbone or lines[0].backbone
     run = jobs.run_here(spec, tell, engine=engine.chosen(args))
     found = jobs.result(run.id)
     own = [line for line in lines if line.backbone == spec["backbone"]]
-    found = study.with_answers(found, {name: line.accuracy for name, line in run_comparison.named(own).items()})
+    found = study.with_predictions(found, {name: line.accuracy for name, line in run_comparison.by_name(own).items()})
     if args.out:
         Path(args.out).write_text(text.csv(study.as_table(found), "task"), encoding="utf-8")
-    told: study.Summary = study.summary(found) if own else jobs.results(run.id)
+    told: study.CausesSummary = study.summary(found) if own else jobs.results(run.id)
     return dict(told) | {"run": run.id} | ({"written": args.out} if args.out else {})
 
 
@@ -60,7 +60,7 @@ def show_causes(result: dict[str, Any]) -> str:
     """Every method's correlations, shares and sentence, for a person."""
     from fsviz.difficulty.measures import CAUSE_TITLES, title
 
-    found = cast(study.Summary, result)
+    found = cast(study.CausesSummary, result)
     methods = found["methods"]
     measures = list(dict.fromkeys(name for one in methods.values() for name in one["correlations"]))
     rows = [

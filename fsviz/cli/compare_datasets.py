@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.analyses.compare_datasets import MOST_SIDES, SETTINGS
+from fsviz.analyses.compare_datasets import MAX_SPLITS, SETTINGS
 from fsviz.cli import add_command, aligned, progress, sampler_flags
-from fsviz.settings import add_flags, given
+from fsviz.settings import add_flags, from_args
+from fsviz.studies import support_sets
 
 VERDICTS = {"noise": "not beyond noise"}
 
@@ -24,7 +25,7 @@ def register(commands: argparse._SubParsersAction) -> None:
         "sides",
         nargs="+",
         metavar="DATASET[:SPLIT]",
-        help=f"2 to {MOST_SIDES} datasets, by their split test or the one that is named; the first is held against "
+        help=f"2 to {MAX_SPLITS} datasets, by their split test or the one that is named; the first is held against "
         "the others",
     )
     add_flags(parser, SETTINGS.values())
@@ -38,13 +39,13 @@ def run_compare_datasets(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.analyses import compare_datasets as study
     from fsviz.studies import support_sets
 
-    asked = given(args, SETTINGS.values())
-    spec = study.checked_spec({"sides": args.sides, **asked})
-    sampler_flags.say_fit(study.fit(study.sides_of(spec["sides"]), asked))
+    asked = from_args(args, SETTINGS.values())
+    spec = study.check({"sides": args.sides, **asked})
+    sampler_flags.say_fit(study.fit(study.dataset_splits(spec["sides"]), asked))
     if args.suite:
         specs, without = study.suite_specs(spec)
         rows = []
-        for side in study.sides_of(list(specs)):
+        for side in study.dataset_splits(list(specs)):
             progress(f"Searching hard and easy supports of {side.title}")
             sets = jobs.compute({"study": "support_sets", **specs[side.name]})
             rows.append(study.suite_row(side, support_sets.summary(sets)))
@@ -57,7 +58,7 @@ def run_compare_datasets(args: argparse.Namespace) -> dict[str, Any]:
             seen.append(side)
             progress(f"Measuring tasks of {side}")
 
-    return study.told_result(study.compare(spec, tell))
+    return study.comparison_dict(study.compare(spec, tell))
 
 
 def show_compare_datasets(result: dict[str, Any]) -> str:
@@ -106,7 +107,7 @@ def show_compare_datasets(result: dict[str, Any]) -> str:
 
 
 def _show_suite(result: dict[str, Any]) -> str:
-    sets = ("hard", "random", "easy")
+    sets = support_sets.SETS
     rows = [
         {"side": row["title"], "tasks": row["n_tasks"]}
         | {name: f"{row[name]:.1f} ± {row[f'{name}_ci95']:.1f}" for name in sets}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fsviz.cli import add_command, aligned, engine, progress, sampler_flags, tell
-from fsviz.settings import add_flags, given
+from fsviz.settings import add_flags, from_args
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -16,7 +16,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     what = "which pairs of classes a backbone confuses, in bits from 0 to 1"
     parser = add_command(commands, "confusion", measure, show, what, study="confusion", result_of=result_of)
     sampler_flags.add_dataset(parser)
-    add_flags(parser, [*study.SETTINGS.values(), study.LIKENESS_SETTING])
+    add_flags(parser, [*study.SETTINGS.values(), study.SIMILARITY])
     parser.add_argument("--versus", metavar="LIKENESS", help="compare edge by edge with this likeness, too")
     parser.add_argument("--versus-backbone", metavar="BACKBONE", help="or with the same likeness of another backbone")
     parser.add_argument("--out", type=Path, help="write every pair to this .graphml or .csv file")
@@ -35,7 +35,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         raise BadInput(f"--out must end in .graphml or .csv. Got {args.out.name!r}.")
     if args.most < 1:
         raise BadInput(f"--most must be at least 1. Got {args.most}.")
-    spec = {"dataset": args.dataset, **given(args, [*study.SETTINGS.values(), study.LIKENESS_SETTING])}
+    spec = {"dataset": args.dataset, **from_args(args, [*study.SETTINGS.values(), study.SIMILARITY])}
     if "k" not in spec and spec.get("likeness", "confusion") == "confusion":
         spec["k"] = study.fitting_k(spec)
         if spec["k"] < study.SETTINGS["k"].default:

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from fsviz.cli import add_command, aligned, engine, sampler_flags, tell
-from fsviz.settings import add_flags, given
+from fsviz.settings import add_flags, from_args
 from fsviz.studies import context_shift as shift
 
 
@@ -24,7 +24,7 @@ def run_contexts(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.analyses import contexts as study
 
     if args.question not in (None, "table"):
-        asked = given(args, {**shift.TASKS, **shift.OWN}.values())
+        asked = from_args(args, {**shift.TASKS, **shift.OWN}.values())
         spec = {"study": "context_shift", "dataset": args.dataset, **asked}
         sampler_flags.say_fit(shift.fit(study.load_with_images(spec), asked))
         run = jobs.run_here(spec, tell, engine=engine.chosen(args))

@@ -39,7 +39,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "n_classes": dataset.n_classes,
         "splits": {name: len(ids) for name, ids in dataset.splits.items()},
         "n_images": dataset.n_images,
-        "offers": list(dataset.offers),
+        "offers": list(dataset.capabilities),
     }
 
 
@@ -134,7 +134,7 @@ def look(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
     from fsviz.analyses import headline
 
-    return headline.summary(headline.look(datasets.load(args.dataset)))
+    return headline.summary(headline.contrast(datasets.load(args.dataset)))
 
 
 def show_look(result: dict[str, Any]) -> str:
@@ -186,13 +186,13 @@ def _senses_of(args: argparse.Namespace) -> dict[str, Any]:
     changed = None
     if args.correct:
         dataset = datasets.load(args.dataset)
-        before = user_images.meanings(dataset)
+        before = user_images.class_senses(dataset)
         given = tables.read_senses(args.correct)
         was = dict(zip(before["class"], before["synset"], strict=True))
         changed = {name: synset for name, synset in given.items() if was.get(name) != synset}
-        user_images.correct(args.dataset, changed)
+        user_images.correct_senses(args.dataset, changed)
     dataset = datasets.load(args.dataset)
-    table = user_images.meanings(dataset)
+    table = user_images.class_senses(dataset)
     known = {synset: wordnet.sense(synset) for synset in set(table["synset"]) if synset}
     rows = [
         {
@@ -203,7 +203,7 @@ def _senses_of(args: argparse.Namespace) -> dict[str, Any]:
             "path": list(known[row["synset"]].path) if row["synset"] else [],
             "gloss": known[row["synset"]].gloss if row["synset"] else "",
         }
-        for row, doubt in zip(table.to_dict("records"), user_images.doubts(table), strict=True)
+        for row, doubt in zip(table.to_dict("records"), user_images.sense_doubts(table), strict=True)
     ]
     if args.out:
         gloss = [row["gloss"] for row in rows]

@@ -10,7 +10,14 @@ from typing import Any, cast
 
 from fsviz.cli import add_command, aligned, engine, names, progress, sampler_flags
 from fsviz.errors import BadInput, BrokenCode, FsvizError, UnknownName
-from fsviz.studies.evaluate import DEFAULTS, TASK_SETTINGS, Chosen, Result, Spec, no_prediction
+from fsviz.studies.evaluate import (
+    DEFAULTS,
+    TASK_SETTINGS,
+    EntryResult,
+    EvaluationSpec,
+    MethodChoice,
+    no_coarsity_effect,
+)
 from fsviz.tasks import draw
 
 _METHODS = (
@@ -85,13 +92,13 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
     return result_of(run)
 
 
-def _spec(args: argparse.Namespace) -> Spec:
+def _spec(args: argparse.Namespace) -> EvaluationSpec:
     from fsviz import datasets, features
     from fsviz.studies import evaluate
 
     dataset = datasets.load(args.dataset)
     backbones = names(args.backbone) or features.required(dataset)
-    spec: Spec = {
+    spec: EvaluationSpec = {
         "study": "evaluate",
         "dataset": dataset.name,
         "backbones": backbones,
@@ -102,7 +109,7 @@ def _spec(args: argparse.Namespace) -> Spec:
     asked = {name: value for name, value in sampler_flags.asked(args, TASK_SETTINGS).items() if name != "seed"}
     if args.testbed is not None:
         if asked or args.side_by_side is not None:
-            first = draw.KNOWN["sampler" if "sampler" in asked else next(iter(asked))].flag if asked else ""
+            first = draw.SETTINGS["sampler" if "sampler" in asked else next(iter(asked))].flag if asked else ""
             flag = first or "--side-by-side"
             raise BadInput(f"--testbed brings its own tasks, so {flag} has no effect. Leave one of them out.")
         return {**spec, "testbed": args.testbed}
@@ -125,7 +132,7 @@ def _shots(text: str) -> list[int]:
     return [int(part) for part in names(text)]
 
 
-def _methods(text: str, settings: list[str]) -> list[Chosen]:
+def _methods(text: str, settings: list[str]) -> list[MethodChoice]:
     """The methods of --methods (NAME or NAME:PRESET), with what --set changes of them."""
     from fsviz.methods import METHODS, Method, get
     from fsviz.user import methods as user_methods
@@ -134,14 +141,14 @@ def _methods(text: str, settings: list[str]) -> list[Chosen]:
     asked = [name for one in names(text) for name in (every if one == "all" else [one])]
     chosen: list[tuple[Method, str]] = []
     own: dict[str, str] = {}  # by name, how it was given
-    broken: list[Chosen] = []
+    broken: list[MethodChoice] = []
     for one in asked:
-        if not user_methods.is_own(one):
+        if not user_methods.is_user_method(one):
             name, _, preset = one.partition(":")
             chosen.append((get(name), preset))
             continue
         try:
-            method = user_methods.declared(user_methods.code_of(one))
+            method = user_methods.load_method(user_methods.code_of(one))
             chosen.append((method, ""))
             own[method.name] = one
         except BrokenCode:  # the run says so, and goes on with the others
@@ -159,7 +166,7 @@ def _methods(text: str, settings: list[str]) -> list[Chosen]:
         if parameter not in known:
             raise UnknownName(f"parameter of {methods[name].title}", parameter, known)
         changed[name][parameter] = known[parameter].parse(value, methods[name].title)
-    fine: list[Chosen] = [
+    fine: list[MethodChoice] = [
         {"name": own.get(m.name, m.name), "parameters": m.checked(changed[m.name], preset)} for m, preset in chosen
     ]
     return [*fine, *broken]
@@ -210,7 +217,7 @@ def _so_far(run: Any) -> dict[str, Any]:
     from fsviz import jobs
     from fsviz.studies import evaluate
 
-    if run.state in ("cancelled", "interrupted", "failed") and run.n_done and evaluate.is_whole(run.spec):
+    if run.state in ("cancelled", "interrupted", "failed") and run.n_done and evaluate.is_complete(run.spec):
         with suppress(FsvizError):
             return dict(evaluate.partial(jobs.spec(run.id), jobs.chunks(run.id)))
     return dict(run.summary or {})
@@ -223,13 +230,15 @@ def _compared(run: Any) -> list[dict[str, Any]]:
     from fsviz.analyses import run_comparison
     from fsviz.studies import evaluate
 
-    if not run.n_done or not evaluate.is_whole(run.spec):
+    if not run.n_done or not evaluate.is_complete(run.spec):
         return []
     try:
         summary = run.summary if run.state == "finished" else None
-        lines = run_comparison.lines_of(run.id, jobs.spec(run.id), jobs.chunks(run.id), summary)
+        lines = run_comparison.method_runs(run.id, jobs.spec(run.id), jobs.chunks(run.id), summary)
         groups = run_comparison.groups(lines)
-        over = run_comparison.widest([line for group in run_comparison.compared(lines)[0].values() for line in group])
+        over = run_comparison.widest(
+            [line for group in run_comparison.group_by_tasks(lines)[0].values() for line in group]
+        )
         return [differences_of(group, None, over) for group in groups.values() if len(group) > 1]
     except FsvizError:  # its results can be read, what they were made from cannot
         return []
@@ -246,10 +255,12 @@ def differences_of(lines: list[Any], reference: str | None, over: str | None) ->
     return {
         "tasks_of": run_comparison.testbed_title(kept[0]),
         "differences": to_records(table),
-        "accuracy": {n: float(100 * line.accuracy[line.done].mean()) for n, line in run_comparison.named(kept).items()},
+        "accuracy": {
+            n: float(100 * line.accuracy[line.done].mean()) for n, line in run_comparison.by_name(kept).items()
+        },
         "over": over,
-        "words": run_comparison.p_in_words(over),
-        "notes": run_comparison.compared(lines)[1],
+        "words": run_comparison.describe_p(over),
+        "notes": run_comparison.group_by_tasks(lines)[1],
     }
 
 
@@ -299,7 +310,7 @@ def show_results(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _correlations(results: list[Result]) -> list[str]:
+def _correlations(results: list[EntryResult]) -> list[str]:
     rows = []
     for result in results:
         for measure, found in (result.get("correlations") or {}).items():
@@ -314,7 +325,7 @@ def _correlations(results: list[Result]) -> list[str]:
     columns = [*_who(results), "measure", "Pearson", "Spearman", "interval over"]
     table = ["", "How a measure of the tasks and accuracy go together, with 95% intervals:", aligned(rows, columns)]
     by_name = {_row(result)["method"]: result for result in results if "coarsity" in (result.get("correlations") or {})}
-    little = no_prediction(
+    little = no_coarsity_effect(
         {name: result["correlations"]["coarsity"]["spearman"] for name, result in by_name.items()},
         {name: result.get("quartiles") or [] for name, result in by_name.items()},
     )
@@ -335,7 +346,7 @@ def _side_by_side(beside: dict[str, list[dict[str, Any]]]) -> list[str]:
     return lines
 
 
-def _row(result: Result) -> dict[str, Any]:
+def _row(result: EntryResult) -> dict[str, Any]:
     quartiles = result.get("quartiles") or []
     return {
         "method": result.get("label", result.get("method")),
@@ -352,7 +363,7 @@ def _row(result: Result) -> dict[str, Any]:
     }
 
 
-def _columns(results: list[Result]) -> list[str]:
+def _columns(results: list[EntryResult]) -> list[str]:
     from fsviz.reports.tables import TOP5_FROM
 
     quartiles = ["Q1", "Q2", "Q3", "Q4"] if any(r.get("quartiles") for r in results) else []
@@ -360,7 +371,7 @@ def _columns(results: list[Result]) -> list[str]:
     return [*_who(results), "tasks", "accuracy", "±", "± images", "± classes", *top5, *quartiles]
 
 
-def _who(results: list[Result]) -> list[str]:
+def _who(results: list[EntryResult]) -> list[str]:
     """The columns that tell results apart: how tasks were drawn only where a run has several kinds."""
     several = len({(r.get("sampler"), r.get("setting")) for r in results}) > 1
     return ["method", "backbone", *(["drawn", "setting"] if several else [])]

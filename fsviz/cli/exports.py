@@ -130,7 +130,7 @@ def _compared(run_ids: Sequence[str], over: str | None, reference: str | None) -
     lines = [line for run_id in dict.fromkeys(run_ids) for line in _lines(run_id)]
     if len(lines) < 2:
         raise BadInput("A comparison needs at least two methods. Name another run of the same tasks.")
-    known = run_comparison.named(lines)
+    known = run_comparison.by_name(lines)
     if reference is not None and reference not in known:
         raise BadInput(f"--reference must be one of: {', '.join(known)}. Got {reference!r}.")
     return evaluation.differences_of(lines, reference, over)
@@ -144,7 +144,7 @@ def _lines(run_id: str) -> list[Any]:
     if run.study != "evaluate":
         raise BadInput(f"Run {run_id} is no evaluation but {run.study}. Leave it out.")
     summary = run.summary if run.state == "finished" else None
-    return run_comparison.lines_of(run_id, jobs.spec(run_id), jobs.chunks(run_id), summary)
+    return run_comparison.method_runs(run_id, jobs.spec(run_id), jobs.chunks(run_id), summary)
 
 
 def show_compare(result: dict[str, Any]) -> str:

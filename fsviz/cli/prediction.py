@@ -6,7 +6,7 @@ import argparse
 from typing import Any, cast
 
 from fsviz.cli import add_command, aligned, engine, sampler_flags, tell
-from fsviz.settings import add_flags, given
+from fsviz.settings import add_flags, from_args
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction.measured import intervals_in_words, outcome_name
 from fsviz.studies.prediction.spread import parts_in_words
@@ -35,7 +35,7 @@ def run_predict(args: argparse.Namespace) -> dict[str, Any]:
         "dataset": args.dataset,
         "backbone": backbone,
         **tasks,
-        **given(args, study.OWN_SETTINGS.values()),
+        **from_args(args, study.OWN_SETTINGS.values()),
     }
     run = jobs.run_here(spec, tell, engine=engine.chosen(args))
     return jobs.results(run.id) | {"run": run.id}

@@ -64,12 +64,12 @@ def _of_runs(run_ids: list[str], over: str | None) -> str:
     lines, recipes = [], []
     for run in found:
         summary = run.summary if run.state == "finished" else None
-        lines += run_comparison.lines_of(run.id, jobs.spec(run.id), jobs.chunks(run.id), summary)
-        words = [*run_comparison.in_words(run.spec), ("Took", f"{run.seconds:.0f} s")]
+        lines += run_comparison.method_runs(run.id, jobs.spec(run.id), jobs.chunks(run.id), summary)
+        words = [*run_comparison.describe(run.spec), ("Took", f"{run.seconds:.0f} s")]
         recipes.append(html.Recipe(run.id, words, run_comparison.command(run.spec)))
     if not lines:
         raise BadInput("No task of these runs is finished yet. Wait for the first ones.")
-    return runs.of_lines(lines, recipes, over)
+    return runs.of_method_runs(lines, recipes, over)
 
 
 def show_report(result: dict[str, Any]) -> str:

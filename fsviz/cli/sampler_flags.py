@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from fsviz.cli import progress
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import Setting, Value, given
+from fsviz.settings import Setting, Value, from_args
 from fsviz.tasks import draw
 from fsviz.tasks.fitting import Fit
 
@@ -20,7 +20,9 @@ def add_dataset(parser: argparse.ArgumentParser, help: str = "a name from 'datas
     either.add_argument("--dataset", metavar="DATASET", default=argparse.SUPPRESS, help="the same, as a flag")
 
 
-def add_flags(parser: argparse.ArgumentParser, settings: Mapping[str, Setting] = draw.KNOWN, **defaults: Value) -> None:
+def add_flags(
+    parser: argparse.ArgumentParser, settings: Mapping[str, Setting] = draw.SETTINGS, **defaults: Value
+) -> None:
     """Adds the flags of these settings; a flag that belongs to some samplers only says so."""
     for name, setting in settings.items():
         of = [s.name for s in SAMPLERS.values() if name in (own.name for own in s.all_settings)]
@@ -29,14 +31,14 @@ def add_flags(parser: argparse.ArgumentParser, settings: Mapping[str, Setting] =
         setting.with_(default=default, help=f"{setting.help.rstrip('.')}{note}").add_flag(parser)
 
 
-def asked(args: argparse.Namespace, settings: Mapping[str, Setting] = draw.KNOWN) -> dict[str, Value]:
+def asked(args: argparse.Namespace, settings: Mapping[str, Setting] = draw.SETTINGS) -> dict[str, Value]:
     """What the command line says about the tasks, by name."""
-    return given(args, settings.values())
+    return from_args(args, settings.values())
 
 
 def say_fit(found: Fit) -> dict[str, int]:
     """The ways, shots and queries that fit; says which defaults were lowered."""
-    if told := found.in_words():
+    if told := found.describe():
         progress(told)
     return dict(found.values)
 
@@ -56,10 +58,14 @@ def name_unused(values: Iterable[str], recipe: draw.Recipe) -> None:
             recipe.settings["n_way"],
         )
         if found is not None and found.alpha != found.usual_alpha:
-            progress(found.in_words())
-    unused = [name for name in values if name in {**draw.OWN, **draw.IMAGES} and name not in recipe.values]
+            progress(found.describe())
+    unused = [
+        name
+        for name in values
+        if name in {**draw.SAMPLER_SETTINGS, **draw.IMAGE_SETTINGS} and name not in recipe.values
+    ]
     if unused:
-        flags = ", ".join(draw.KNOWN[name].flag for name in unused)
+        flags = ", ".join(draw.SETTINGS[name].flag for name in unused)
         progress(f"{flags} {'has' if len(unused) == 1 else 'have'} no effect with the sampler {recipe.sampler}.")
 
 

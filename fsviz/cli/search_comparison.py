@@ -9,7 +9,7 @@ from typing import Any, cast
 from fsviz.analyses import attribute_shifts
 from fsviz.cli import add_command, aligned, engine, sampler_flags, tell
 from fsviz.cli.support_sets import asked
-from fsviz.settings import Setting, add_flags, given
+from fsviz.settings import Setting, add_flags, from_args
 from fsviz.studies import search_comparison, support_sets
 
 _OWN = (support_sets.OBJECTIVE,)  # nothing is kept as a testbed here
@@ -62,7 +62,7 @@ def _spec(args: argparse.Namespace) -> dict[str, Any]:
 def run_searches(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import jobs
 
-    spec = {"study": "search_comparison", **_spec(args), **given(args, [search_comparison.SEARCHES])}
+    spec = {"study": "search_comparison", **_spec(args), **from_args(args, [search_comparison.SEARCHES])}
     return result_of(jobs.run_here(spec, tell, engine=engine.chosen(args)))
 
 
@@ -95,7 +95,7 @@ def show_searches(result: dict[str, Any]) -> str:
 
 
 def run_filtered(args: argparse.Namespace) -> dict[str, Any]:
-    spec = {**_spec(args), **given(args, [search_comparison.N_RANDOM])}
+    spec = {**_spec(args), **from_args(args, [search_comparison.N_RANDOM])}
     found = search_comparison.filtered_tasks(spec, _tell_now_and_then)
     means = found.means.to_dict("records")
     return {"as_hard": vars(found.as_hard), "means": means, "words": search_comparison.filtered_in_words(found)}
@@ -122,7 +122,7 @@ def run_restricted(args: argparse.Namespace) -> dict[str, Any]:
     kept: dict[str, Any] = {
         name: numbers[name] for name in ("accuracy", "ci95", "drop", "drop_ci95", "n_tasks", "failed")
     }
-    kept |= {"n_query": found.spec["n_query"], "shared": shared, "words": attribute_shifts.shared_in_words(shared)}
+    kept |= {"n_query": found.spec["n_query"], "shared": shared, "words": attribute_shifts.describe_shared(shared)}
     return kept | {"shares": attribute_shifts.share_table(found, dataset, args.attribute).to_dict("records")}
 
 

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from fsviz.cli import add_command, sampler_flags
-from fsviz.settings import add_flags, given
+from fsviz.settings import add_flags, from_args
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -24,7 +24,7 @@ def run_similarity(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.analyses import image_text as study
     from fsviz.tasks import draw
 
-    found = study.measure({"dataset": args.dataset, **given(args, study.SETTINGS.values())})
+    found = study.measure({"dataset": args.dataset, **from_args(args, study.SETTINGS.values())})
     dataset = datasets.load(args.dataset)
     names = dataset.classes["class_name"]
     classes = study.by_class(found)

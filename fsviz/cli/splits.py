@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fsviz.cli import add_command, aligned, names, progress, sampler_flags
-from fsviz.settings import add_flags, given
+from fsviz.settings import add_flags, from_args
 from fsviz.text import percent
 
 SWEEPS = ("dims", "divergence")
@@ -46,36 +46,46 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
     kind = args.out.suffix.lower() if args.out else ".json"
     if kind not in (".json", ".csv"):
         raise BadInput(f"--out must end in .json or .csv. Got {args.out.name!r}.")
-    spec = given(args, study.SETTINGS.values())
+    spec = from_args(args, study.SETTINGS.values())
     if args.file is not None or args.published is not None:
         split, recipe = _given(dataset, args)
-        result: dict[str, Any] = {"dataset": dataset.name, **recipe, "asked": split.asked, "reached": None}
+        result: dict[str, Any] = {"dataset": dataset.name, **recipe, "asked": split.requested, "reached": None}
         result["agreement"] = None
     else:
         classes = study.class_features(dataset, str(spec.get("backbone", "")))
         spec["backbone"] = classes.backbone
-        found = study.find(dataset, classes, **spec)
+        found = study.find_split(dataset, classes, **spec)
         split, recipe = found.split, study.recipe(found)
         n_seeds = study.SEEDS.default if args.seeds is None else args.seeds
         progress(f"agreement over {n_seeds} seeds")
         alike = study.agreement(dataset, classes, n_seeds, **spec)
         result = {"dataset": dataset.name, "backbone": classes.backbone, "mode": found.settings["mode"]}
-        result |= {"asked": split.asked, "reached": split.reached, "objective": found.objective, "floor": found.floor}
-        result |= {"agreement": alike.value, "chance": alike.chance, "seeds": alike.n_seeds, "told": study.told(found)}
+        result |= {
+            "asked": split.requested,
+            "reached": split.reached,
+            "objective": found.objective,
+            "floor": found.floor,
+        }
+        result |= {
+            "agreement": alike.value,
+            "chance": alike.chance,
+            "seeds": alike.n_seeds,
+            "told": study.describe_split(found),
+        }
         result |= {"agreement_on_test": alike.on_test, "chance_on_test": alike.chance_on_test}
         result |= {"different_splits": alike.n_splits, "nearest": found.nearest}
         result |= {"nearest_at_random": list(study.nearest_at_random(classes, split))}
         result |= {"without_features": list(classes.without)}
         if args.compare:
-            result["compared"] = study.comparisons(dataset, classes, found).to_dict("records")
+            result["compared"] = study.comparison_table(dataset, classes, found).to_dict("records")
         if args.over == "dims":
             n_swept = study.SWEEP_SEEDS if args.seeds is None else args.seeds
             swept = study.agreement_over_dims(dataset, classes, n_swept, _tell, **spec)
             result["over"] = swept.to_dict("records")
         elif args.over == "divergence":
             swept_splits = study.over_targets(dataset, classes, **spec)
-            result["over"] = [{"asked": f.split.asked, "reached": f.split.reached} for f in swept_splits]
-    result["mix"] = [vars(mix) for mix in study.mixes(dataset, split)]
+            result["over"] = [{"asked": f.split.requested, "reached": f.split.reached} for f in swept_splits]
+    result["mix"] = [vars(mix) for mix in study.superclass_shares(dataset, split)]
     name_of = dict(zip(split.class_ids.tolist(), split.names, strict=True))
     result |= {side: [name_of[int(c)] for c in split.on(side)] for side in SIDES}
     if args.save:

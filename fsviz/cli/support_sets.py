@@ -11,7 +11,7 @@ import numpy as np
 from fsviz.analyses import support_attributes
 from fsviz.cli import add_command, aligned, engine, sampler_flags, tell
 from fsviz.errors import FsvizError
-from fsviz.settings import Setting, Value, add_flags, given
+from fsviz.settings import Setting, Value, add_flags, from_args
 from fsviz.studies import stress_test as stress_study
 from fsviz.studies import support_sets as study
 from fsviz.tasks import draw
@@ -46,7 +46,7 @@ def asked(args: argparse.Namespace, searched: Iterable[Setting]) -> dict[str, Va
     """The settings of tasks and search that were given; those of tasks without effect are named."""
     from fsviz import datasets
 
-    tasks, search = sampler_flags.asked(args, study.TASK_SETTINGS), given(args, searched)
+    tasks, search = sampler_flags.asked(args, study.TASK_SETTINGS), from_args(args, searched)
     dataset = datasets.load(args.dataset)
     named = [getattr(args, name, None) or [] for name in ("sources", "backbones")]
     searched_with = next(filter(None, [getattr(args, "backbone", None), *named[0], *named[1]]), None)
@@ -97,14 +97,14 @@ def _reasons(sets: study.SupportSets, explained: support_attributes.AttributeEff
     costs = explained.costs.assign(explains=explained.real.mean(axis=0))
     columns = ["attribute", "kind", "cost", "ci95", "p_holm", "explains"]
     rows = costs[columns].astype(object).where(costs[columns].notna(), None).to_dict("records")
-    words = " ".join([*told, support_attributes.explained_in_words(sets, explained, hardest)])
+    words = " ".join([*told, support_attributes.describe_effects(sets, explained, hardest)])
     return {"costs": rows, "hardest": f"Task {hardest}: {words}"}
 
 
 def show_hard(result: dict[str, Any]) -> str:
     rows = [
         {"support set": name, "accuracy %": result["accuracy"][name], "95% interval": result["ci95"][name]}
-        for name in ("hard", "random", "easy")
+        for name in study.SETS
     ]
     return (
         aligned(rows, ["support set", "accuracy %", "95% interval"])
@@ -133,7 +133,7 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
 
     own = (stress_study.SOURCES, stress_study.BACKBONES, stress_study.ADAPTED, *stress_study.FINETUNING.values())
     searched = asked(args, stress_study.SEARCH_SETTINGS)
-    spec = {"study": "stress_test", "dataset": args.dataset, **given(args, own), **searched}
+    spec = {"study": "stress_test", "dataset": args.dataset, **from_args(args, own), **searched}
     if args.full_finetuning:
         spec["adaptations"] = [*(args.adaptations or stress_study.ADAPTED.default), stress_study.FULL]
     run = jobs.run_here(spec, tell, engine=engine.chosen(args))

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from fsviz.cli import add_command, aligned, sampler_flags, tell
 
 if TYPE_CHECKING:
-    from fsviz.analyses.task_profile import Passport, Spread
+    from fsviz.analyses.task_profile import TaskProfile, ValuesAmongTasks
     from fsviz.studies.support_sets import SupportSets
 
 
 def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(commands, "passport", run_passport, show_passport, "everything that is known of one task")
     parser.add_argument(
-        "task", metavar="TASK", help="TESTBED:POSITION, as a link to the page Passport has it, or NAME:17 of a testbed"
+        "task", metavar="TASK", help="TESTBED:POSITION, as a link to the page One task has it, or NAME:17 of a testbed"
     )
     sampler_flags.add_backbone(parser, "compared")
 
@@ -26,27 +26,27 @@ def run_passport(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.analyses import task_profile as study
 
     passport, among, sets = opened(args.task, args.backbone or "")
-    return study.in_numbers(study.with_spread(passport, among), among, sets)
+    return study.profile_dict(study.with_values_among_tasks(passport, among), among, sets)
 
 
-def opened(name: str, backbone: str = "") -> tuple[Passport, Spread, SupportSets | None]:
+def opened(name: str, backbone: str = "") -> tuple[TaskProfile, ValuesAmongTasks, SupportSets | None]:
     """The passport of a task that is named, its testbed measured, and its hard and easy supports where there are."""
     from fsviz import jobs
     from fsviz.analyses import task_profile as study
     from fsviz.errors import FsvizError
     from fsviz.tasks import task_ids
 
-    task = task_ids.task_in(name)
+    task = task_ids.parse_task_id(name)
     found = task_ids.find(task.testbed, run_folder=jobs.folder)
     wanted, of_runs = study.digest(found), []
     for run in jobs.list_runs("evaluate"):
-        if study.is_of(run.spec, wanted) and run.n_done:
-            of_runs += study.answers_of_run(
+        if study.is_of_testbed(run.spec, wanted) and run.n_done:
+            of_runs += study.results_of_run(
                 run.id, jobs.spec(run.id), partial(jobs.chunks, run.id), wanted, task.position
             )
     passport = study.open_task(found, task.position, backbone, study.newest_of_each(of_runs))
     here = [one.method for one in passport.answers if not one.source]
-    among = study.spread(found, passport.backbone, methods=here, progress=tell)
+    among = study.values_among_tasks(found, passport.backbone, methods=here, progress=tell)
     sets = None
     with suppress(FsvizError):  # no features, or no image to choose from
         sets = study.support_sets_of(passport)

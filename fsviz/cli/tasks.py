@@ -10,10 +10,10 @@ from fsviz.cli import add_command, aligned, progress, sampler_flags
 from fsviz.settings import Setting
 from fsviz.tasks import draw, fitting
 
-DISTANCE_FLAGS = {name: draw.KNOWN[name] for name in ("split", "distance", "dag", "backbone")}
-CLASS_FLAGS = {name: setting for name, setting in draw.KNOWN.items() if name not in draw.IMAGES}
+DISTANCE_FLAGS = {name: draw.SETTINGS[name] for name in ("split", "distance", "dag", "backbone")}
+CLASS_FLAGS = {name: setting for name, setting in draw.SETTINGS.items() if name not in draw.IMAGE_SETTINGS}
 COARSITY: dict[str, Any] = {"sampler": "uniform", "n_tasks": 5000}
-SAMPLE: dict[str, Any] = {"sampler": "semantic", **draw.PER_CLASS, "n_tasks": 5000}
+SAMPLE: dict[str, Any] = {"sampler": "semantic", **draw.IMAGE_DEFAULTS, "n_tasks": 5000}
 N_SHOWN = 10
 
 
@@ -149,8 +149,8 @@ def _repeats(dataset: Any, testbed: Any, distances: Any = None) -> dict[str, Any
     """What dropping repeated class sets did, in numbers and words; nothing where none were dropped."""
     from dataclasses import asdict
 
-    found = draw.repeats_of(dataset, testbed, distances)
-    return {} if found is None else {"repeats": {**asdict(found), "in_words": draw.in_words(found)}}
+    found = draw.count_repeats(dataset, testbed, distances)
+    return {} if found is None else {"repeats": {**asdict(found), "in_words": draw.describe_repeats(found)}}
 
 
 def list_measures(args: argparse.Namespace) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def sample(args: argparse.Namespace) -> dict[str, Any]:
         raise BadInput("--split-image-ids is for CSV files. Leave it out, or end --out in .csv.")
     dataset = datasets.load(args.dataset)
     if args.name:
-        workspace.checked_name(args.name, "testbed name")
+        workspace.check_name(args.name, "testbed name")
     asked = sampler_flags.asked(args)
     fits = sampler_flags.say_fit(fitting.fit(dataset, asked, SAMPLE, varied=True))
     recipe = draw.recipe_for(dataset, **{**SAMPLE, **fits, **asked})
@@ -223,7 +223,7 @@ def sample(args: argparse.Namespace) -> dict[str, Any]:
     else:
         path = testbeds.save_testbed(testbed, number=not args.name)
     result = {"name": path.stem, "out": str(path), "recipe": dict(testbed.recipe)}
-    result["left_out"] = list(draw.left_out(dataset, recipe).values())
+    result["left_out"] = list(draw.excluded_classes(dataset, recipe).values())
     result |= _repeats(dataset, testbed)
     if "coarsity" in testbed.tasks.measures:
         return result | study.summarise(testbed, dataset)
@@ -315,11 +315,11 @@ def one_task(args: argparse.Namespace) -> dict[str, Any]:
         study.check(dataset, table, tasks)
         found = study.answer(dataset, backbone, tasks, asked["method"])
         changed = study.change(before, found)
-        result |= {"swap": list(swap), "before": study.in_numbers(dataset, before)}
+        result |= {"swap": list(swap), "before": study.result_dict(dataset, before)}
         result |= {
             name: [int(tasks.query[0, w, q]) for w, q in getattr(changed, name)] for name in ("gained", "lost", "moved")
         }
-    result |= study.in_numbers(dataset, found)
+    result |= study.result_dict(dataset, found)
     if args.out:
         content = testbeds.export(study.testbed(dataset, tasks, args.out.stem), dataset, kind)
         with workspace.atomic_file(args.out) as temporary:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from fsviz.cli import add_command, aligned, engine, progress, sampler_flags, tell
-from fsviz.settings import add_flags, given
+from fsviz.settings import add_flags, from_args
 from fsviz.studies import training as study
 
 
@@ -55,7 +55,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
     if Path(args.split).suffix.lower() in (".json", ".csv") or Path(args.split).is_file():
         split = study.read_split(dataset, Path(args.split))
     spec = {"study": "training", "dataset": dataset.name, "method": args.method, "split": split}
-    spec |= {"name": args.name, "device": args.device, **given(args, study.SETTINGS.values())}
+    spec |= {"name": args.name, "device": args.device, **from_args(args, study.SETTINGS.values())}
     sampler_flags.say_fit(study.fit(dataset, spec))
     if args.background:
         run_id = jobs.submit(spec, engine.chosen(args))
@@ -68,7 +68,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
 def show_train(result: dict[str, Any]) -> str:
     if "results" not in result:
         return f"run {result['run']} is {result['state']}"
-    found = cast(study.Summary, result)
+    found = cast(study.TrainingSummary, result)
     rows = [
         {
             "method": row["label"],
@@ -102,7 +102,7 @@ def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
     dataset = datasets.load(args.dataset)
     facts: dict[str, Any] = {}
     if args.recorded is not None:
-        grids = {grid.name: grid for grid in transfer.recorded(dataset.name)}
+        grids = {grid.name: grid for grid in transfer.training_grid(dataset.name)}
         if not grids:
             raise Missing(
                 f"No grid of training runs comes with fsviz for {dataset.title}. Compute one: "

@@ -20,7 +20,7 @@ def run_clean(args: argparse.Namespace) -> dict[str, Any]:
     found = workspace.clean() if args.yes else workspace.leftovers()
     return {
         "workspace": str(workspace.home()),
-        "leftovers": [{"path": str(one.path), "what": one.what, "n_bytes": one.n_bytes} for one in found],
+        "leftovers": [{"path": str(one.path), "what": one.description, "n_bytes": one.n_bytes} for one in found],
         "n_bytes": sum(one.n_bytes for one in found),
         "freed": bool(args.yes),
     }
@@ -29,7 +29,7 @@ def run_clean(args: argparse.Namespace) -> dict[str, Any]:
 def show_clean(result: dict[str, Any]) -> str:
     if not result["leftovers"]:
         return f"Nothing is left over in {result['workspace']}. 'python -m fsviz runs delete ID' deletes a run."
-    rows = [{**one, "size": workspace.in_bytes(one["n_bytes"])} for one in result["leftovers"]]
-    size = workspace.in_bytes(result["n_bytes"])
+    rows = [{**one, "size": workspace.format_bytes(one["n_bytes"])} for one in result["leftovers"]]
+    size = workspace.format_bytes(result["n_bytes"])
     last = f"Freed {size}." if result["freed"] else f"'python -m fsviz clean --yes' frees {size}. Runs and data stay."
     return "\n".join([aligned(rows, ["what", "size", "path"]), last])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 BUILT_IN = {"demo": "EmojiCoCo (demo)", "digits": "Handwritten digits"}
-MOST_LOADED = 8  # records kept; a study asks for its dataset at several of its steps
+MAX_LOADED = 8  # records kept; a study asks for its dataset at several of its steps
 _loaded: dict[str, tuple[object, Dataset]] = {}  # the state of the files, and the record that was read from them
 
 
@@ -48,11 +48,11 @@ def load(name: str) -> Dataset:
     state = _state(name)
     known = _loaded.get(name)
     if known is None or known[0] != (state, _is_rooted(known[1])):
-        dataset = with_saved_splits(pixel_attributes.joined(_load(name)))
+        dataset = with_saved_splits(pixel_attributes.with_pixel_attributes(_load(name)))
         known = (state, _is_rooted(dataset)), dataset
         _loaded.pop(name, None)
         _loaded[name] = known
-        for oldest in list(_loaded)[:-MOST_LOADED]:
+        for oldest in list(_loaded)[:-MAX_LOADED]:
             _loaded.pop(oldest, None)
     return known[1]
 

@@ -43,7 +43,7 @@ _MOST_LETTERS = 200  # bytes of a class name, which becomes a folder
 _UNPACKS = 100  # times its own size that an npz file may hold; photographs do not pack to a half
 
 
-class Packed(NamedTuple):
+class PackedImage(NamedTuple):
     """One image: the split and class it is of, and its bytes as a file or its pixels (h, w, 3) uint8."""
 
     split: str
@@ -107,7 +107,7 @@ def unpack(path: str | os.PathLike[str], progress: Progress | None = None) -> Pa
     return folder
 
 
-def _write(root: Path, packed: Packed, number: int, homes: dict[Path, str]) -> None:
+def _write(root: Path, packed: PackedImage, number: int, homes: dict[Path, str]) -> None:
     """Writes one image; `homes` has the class of every folder so far."""
     safe = re.sub(r"[/\\\0]", " ", packed.class_name).strip(". ")
     try:
@@ -323,7 +323,7 @@ def _plain(value: Any, known: dict[int, Any], depth: int = 0) -> Any:
     return known[id(value)]
 
 
-def _of_pickles(files: Iterable[Path]) -> Iterator[Packed]:
+def _of_pickles(files: Iterable[Path]) -> Iterator[PackedImage]:
     """The images of every split, file after file, so that one split at a time is in memory."""
     files = list(files)
     waiting = [p for p in files if p.suffix.lower() in (*_PICKLES, ".npz")]
@@ -347,7 +347,7 @@ def _of_pickles(files: Iterable[Path]) -> Iterator[Packed]:
             )
 
 
-def _by_class(path: Path, images: Any, rows_of: Any) -> Iterator[Packed]:
+def _by_class(path: Path, images: Any, rows_of: Any) -> Iterator[PackedImage]:
     """miniImageNet: all images in image_data, and in class_dict the rows of every class."""
     images = _rows_of_images(path, images, "image_data")
     if not isinstance(rows_of, dict):
@@ -363,10 +363,10 @@ def _by_class(path: Path, images: Any, rows_of: Any) -> Iterator[Packed]:
             f"{len(rows_of):,} classes for {len(images):,} images. Get the file again."
         )
     for name, numbers in rows.items():
-        yield from (Packed(_split_of(path), name, _pixels(path, images, row)) for row in numbers.tolist())
+        yield from (PackedImage(_split_of(path), name, _pixels(path, images, row)) for row in numbers.tolist())
 
 
-def _by_label(path: Path, images: Any, labels: Any, names: Any) -> Iterator[Packed]:
+def _by_label(path: Path, images: Any, labels: Any, names: Any) -> Iterator[PackedImage]:
     """miniImageNet: images in data, a number for each in labels, and what the numbers mean in catname2label."""
     images = _rows_of_images(path, images, "data")
     labels = _numbers(path, "labels", labels)
@@ -387,10 +387,10 @@ def _by_label(path: Path, images: Any, labels: Any, names: Any) -> Iterator[Pack
             raise BadInput(f"{path.name}: catname2label gives every label one name of its own. Got {what}.")
         named = known
     for row, label in enumerate(labels.tolist()):
-        yield Packed(_split_of(path), named[label], _pixels(path, images, row))
+        yield PackedImage(_split_of(path), named[label], _pixels(path, images, row))
 
 
-def _beside_labels(path: Path, images: Any, labels: Any) -> Iterator[Packed]:
+def _beside_labels(path: Path, images: Any, labels: Any) -> Iterator[PackedImage]:
     """tieredImageNet: images in one file; in the other label_specific, numbers, and label_specific_str, their names."""
     images = _rows_of_images(path, images.get("images") if isinstance(images, dict) else images, "images")
     if not isinstance(labels, dict) or not {"label_specific", "label_specific_str"} <= set(labels):
@@ -413,7 +413,7 @@ def _beside_labels(path: Path, images: Any, labels: Any) -> Iterator[Packed]:
         one = images[row]
         flat = isinstance(one, np.ndarray) and one.ndim == 1
         packed = one if isinstance(one, bytes) else one.tobytes() if flat else None
-        yield Packed(_split_of(path), names[label], packed if packed is not None else _pixels(path, images, row))
+        yield PackedImage(_split_of(path), names[label], packed if packed is not None else _pixels(path, images, row))
 
 
 def _rows_of_images(path: Path, images: Any, key: str) -> Any:
@@ -497,7 +497,7 @@ def _split_of(path: Path) -> str:
 # TFRecords -------------------------------------------------------------------------------------------------------
 
 
-def _of_records(root: Path) -> Iterator[Packed]:
+def _of_records(root: Path) -> Iterator[PackedImage]:
     """The images of Meta-Dataset's files, class after class; its classes count through train, val and test."""
     try:
         spec = json.loads((root / _SPEC).read_text(encoding="utf-8"))
@@ -519,7 +519,7 @@ def _of_records(root: Path) -> Iterator[Packed]:
         path = root / f"{number}{_RECORDS}"
         if path.is_file():
             split = split_of[number] if 0 <= number < len(split_of) else ""
-            yield from (Packed(split, name, image) for image in _images_in(path))
+            yield from (PackedImage(split, name, image) for image in _images_in(path))
 
 
 def _images_in(path: Path) -> Iterator[bytes]:

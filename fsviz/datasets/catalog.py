@@ -21,7 +21,7 @@ COLUMNS = ("class_name", "split", "n_images", "node")
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogEntry:
     """What the catalog says of a benchmark beside its table."""
 
     title: str
@@ -39,8 +39,8 @@ _SENSES = "The taxonomy is made of WordNet senses of the class names; each was r
 _RESEARCH = "images: non-commercial research use; the class table is facts"
 _WORDNET = "taxonomy: WordNet 3.0 licence (Princeton)"
 
-ENTRIES: dict[str, Entry] = {
-    "tiered_imagenet": Entry(
+ENTRIES: dict[str, CatalogEntry] = {
+    "tiered_imagenet": CatalogEntry(
         "tieredImageNet",
         "608 ImageNet classes, split so that train and test classes come from different branches of WordNet.",
         "Ren et al. 2018; image counts of ILSVRC 2012",
@@ -48,7 +48,7 @@ ENTRIES: dict[str, Entry] = {
         "https://github.com/renmengye/few-shot-ssl-public",
         taxonomy="wordnet_imagenet",
     ),
-    "mini_imagenet": Entry(
+    "mini_imagenet": CatalogEntry(
         "miniImageNet",
         "100 ImageNet classes with 600 images each, the most used few-shot benchmark.",
         "Vinyals et al. 2016; split of Ravi & Larochelle 2017",
@@ -56,7 +56,7 @@ ENTRIES: dict[str, Entry] = {
         "https://arxiv.org/abs/1606.04080",
         taxonomy="wordnet_imagenet",
     ),
-    "imagenet1k": Entry(
+    "imagenet1k": CatalogEntry(
         "ImageNet-1k",
         "The 1,000 classes of the ImageNet challenge; the usual source of pretrained backbones.",
         "ILSVRC 2012, Russakovsky et al. 2015",
@@ -65,7 +65,7 @@ ENTRIES: dict[str, Entry] = {
         taxonomy="wordnet_imagenet",
         notes=("Of the challenge's 1,281,167 training images, 61 cannot be told to a class here and are not counted.",),
     ),
-    "df20": Entry(
+    "df20": CatalogEntry(
         "Danish Fungi 2020",
         "1,604 species of fungi with their full biological taxonomy: fine-grained, and wide enough for 100-way tasks.",
         "Picek et al. 2022",
@@ -74,7 +74,7 @@ ENTRIES: dict[str, Entry] = {
         taxonomy="df20",
         notes=("Image counts per species are not public here, so the classes are treated as balanced.",),
     ),
-    "cifar100": Entry(
+    "cifar100": CatalogEntry(
         "CIFAR-100",
         "100 classes of 32 x 32 photographs in 20 superclasses; its few-shot splits are CIFAR-FS and FC100.",
         "Krizhevsky 2009; CIFAR-FS: Bertinetto et al. 2019; FC100: Oreshkin et al. 2018",
@@ -83,7 +83,7 @@ ENTRIES: dict[str, Entry] = {
         taxonomy="cifar100_superclasses",
         notes=("Splits train, val and test are CIFAR-FS; fc100_train, fc100_val and fc100_test are FC100.",),
     ),
-    "omniglot": Entry(
+    "omniglot": CatalogEntry(
         "Omniglot",
         "1,623 handwritten characters from 50 alphabets, 20 drawings each.",
         f"Lake et al. 2015; {_META}",
@@ -91,7 +91,7 @@ ENTRIES: dict[str, Entry] = {
         "https://github.com/brendenlake/omniglot",
         taxonomy="omniglot_alphabets",
     ),
-    "aircraft": Entry(
+    "aircraft": CatalogEntry(
         "FGVC-Aircraft",
         "100 variants of aircraft: fine-grained classes that differ in small parts.",
         f"Maji et al. 2013; {_META}",
@@ -99,7 +99,7 @@ ENTRIES: dict[str, Entry] = {
         "https://www.robots.ox.ac.uk/~vgg/data/fgvc-aircraft/",
         notes=("No taxonomy: classes are models such as A340-300, which no dictionary of meanings tells apart.",),
     ),
-    "cu_birds": Entry(
+    "cu_birds": CatalogEntry(
         "CUB-200-2011 (birds)",
         "200 species of birds: fine-grained photographs.",
         f"Wah et al. 2011; {_META}",
@@ -108,7 +108,7 @@ ENTRIES: dict[str, Entry] = {
         taxonomy="wordnet_cu_birds",
         notes=(_SENSES, "Birds that WordNet does not have stand under their genus or family (warbler, gull)."),
     ),
-    "dtd": Entry(
+    "dtd": CatalogEntry(
         "Describable Textures",
         "47 kinds of texture (chequered, woven, ...): classes that are not objects.",
         f"Cimpoi et al. 2014; {_META}",
@@ -116,7 +116,7 @@ ENTRIES: dict[str, Entry] = {
         "https://www.robots.ox.ac.uk/~vgg/data/dtd/",
         notes=("No taxonomy: classes are adjectives for textures (braided, dotted), and is-a trees are of nouns.",),
     ),
-    "quickdraw": Entry(
+    "quickdraw": CatalogEntry(
         "Quick, Draw!",
         "345 kinds of doodle, 50 million drawings made in a game.",
         f"Jongejan et al. 2016; {_META}",
@@ -128,7 +128,7 @@ ENTRIES: dict[str, Entry] = {
             "Where a word is drawn in several ways, one is taken: star is the figure, diamond the gem, bat the animal.",
         ),
     ),
-    "fungi": Entry(
+    "fungi": CatalogEntry(
         "FGVCx Fungi",
         "1,394 species of wild mushrooms.",
         f"Schroeder & Cui 2018; {_META}; ranks above the genus from Danish Fungi 2020 (Picek et al. 2022)",
@@ -139,7 +139,7 @@ ENTRIES: dict[str, Entry] = {
             "The genus is the first word of the species' name; genera unknown to Danish Fungi hang below the root.",
         ),
     ),
-    "vgg_flower": Entry(
+    "vgg_flower": CatalogEntry(
         "VGG Flowers",
         "102 species of flowers.",
         f"Nilsback & Zisserman 2008; {_META}",
@@ -152,7 +152,7 @@ ENTRIES: dict[str, Entry] = {
             "bromelia and Mexican petunia, under flower.",
         ),
     ),
-    "traffic_sign": Entry(
+    "traffic_sign": CatalogEntry(
         "GTSRB (traffic signs)",
         "43 German traffic signs; in Meta-Dataset all of them are test classes.",
         f"Houben et al. 2013; {_META}",
@@ -160,7 +160,7 @@ ENTRIES: dict[str, Entry] = {
         "https://benchmark.ini.rub.de/",
         notes=("No taxonomy: classes are signs such as a speed limit of 20, which WordNet does not have.",),
     ),
-    "mscoco": Entry(
+    "mscoco": CatalogEntry(
         "MS COCO (cropped objects)",
         "80 kinds of everyday object cut out of photographs, in twelve supercategories; no train classes.",
         f"Lin et al. 2014; {_META}",
@@ -168,7 +168,7 @@ ENTRIES: dict[str, Entry] = {
         "https://cocodataset.org",
         taxonomy="coco_supercategories",
     ),
-    "ilsvrc_2012": Entry(
+    "ilsvrc_2012": CatalogEntry(
         "ImageNet (Meta-Dataset split)",
         "The 1,000 ImageNet classes with Meta-Dataset's train, val and test classes.",
         f"Russakovsky et al. 2015; {_META}",
@@ -176,7 +176,7 @@ ENTRIES: dict[str, Entry] = {
         "https://github.com/google-research/meta-dataset",
         taxonomy="wordnet_imagenet",
     ),
-    "metacoco": Entry(
+    "metacoco": CatalogEntry(
         "MetaCoCo",
         "Concepts photographed in many contexts (dog on grass, dog on snow): how much does the background matter?",
         "Zhang et al. 2024, table 5",

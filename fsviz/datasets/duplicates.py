@@ -42,12 +42,12 @@ def find_copies(glimpses: np.ndarray) -> np.ndarray:
     _, first, same = np.unique(flat.view(f"V{flat.shape[1]}").ravel(), return_index=True, return_inverse=True)
     different = glimpses[shows[first]]
     one, other = _near_pairs(different)
-    keep = alike(different, one, other)
-    group[shows] = joined(same, components(len(first), one[keep], other[keep])[same])
+    keep = are_copies(different, one, other)
+    group[shows] = merge_groups(same, components(len(first), one[keep], other[keep])[same])
     return group
 
 
-def alike(glimpses: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def are_copies(glimpses: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Whether the pairs (p,) of images are the same picture."""
     contrast = _contrast(glimpses)
     result = np.zeros(len(one), dtype=bool)
@@ -60,7 +60,7 @@ def alike(glimpses: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarra
     return result
 
 
-def follow_one_another(glimpses: np.ndarray, folders: np.ndarray) -> bool:
+def look_like_frames(glimpses: np.ndarray, folders: np.ndarray) -> bool:
     """Whether images in their order look like frames of a video: most are much like the one before in their folder."""
     one = np.flatnonzero(folders[1:] == folders[:-1])
     if not len(one):
@@ -74,10 +74,10 @@ def same_bytes(root: Path, paths: list[str]) -> np.ndarray:
     sizes = np.array([_size(root, path) for path in paths])
     _, at, counts = np.unique(sizes, return_inverse=True, return_counts=True)
     digests = [_digest(root, path) if counts[k] > 1 else str(i) for i, (path, k) in enumerate(zip(paths, at))]
-    return joined(np.unique(digests, return_inverse=True)[1])
+    return merge_groups(np.unique(digests, return_inverse=True)[1])
 
 
-def joined(*labels: np.ndarray) -> np.ndarray:
+def merge_groups(*labels: np.ndarray) -> np.ndarray:
     """Groups (n,) of what is together under any of these labels (n,), PAD being none; PAD where an image is alone.
 
     Groups are numbered by their first image.

@@ -16,7 +16,7 @@ BY_CLASS, SHUFFLED = "class", "shuffled"
 
 
 @dataclass(frozen=True)
-class Filter:
+class ImageFilter:
     """What to keep; an empty part keeps everything.
 
     attributes  name -> the values kept (a list), or the range kept (a pair low, high) of a numeric attribute
@@ -28,7 +28,7 @@ class Filter:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def select_images(dataset: Dataset, wanted: Filter, order: str = BY_CLASS, seed: int = 0) -> np.ndarray:
+def select_images(dataset: Dataset, wanted: ImageFilter, order: str = BY_CLASS, seed: int = 0) -> np.ndarray:
     """Image ids that pass the filter: by class, shuffled (the same for the same seed), or by an attribute, low to high.
 
     Images without a value of the attribute come last.

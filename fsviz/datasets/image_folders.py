@@ -19,8 +19,8 @@ import pandas as pd
 
 from fsviz.datasets import tables
 from fsviz.datasets.catalog import splits_of
-from fsviz.datasets.images import inside, is_image
-from fsviz.datasets.preview import Preview, Problem, checked, left_out_by_suffix, many, raw_table
+from fsviz.datasets.images import is_image, path_below
+from fsviz.datasets.preview import Preview, Problem, check_images, excluded_by_suffix, many, raw_table
 from fsviz.datasets.saved import load_workspace_dataset, remove_dataset, save_dataset, workspace_dataset_names
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Dataset, Progress
@@ -321,7 +321,7 @@ def _inspect_folder(
             f"{root} holds no images in class folders.{told} Expected is root/class/image or root/split/class/image."
         )
     source = "folder of splits" if by_split else "folder of classes"
-    return checked(source, root, raw_table(rows), problems, check=check, progress=progress, groups=groups)
+    return check_images(source, root, raw_table(rows), problems, check=check, progress=progress, groups=groups)
 
 
 def _refuse_stores(root: Path, class_names: set[str], firsts: set[str]) -> None:
@@ -391,7 +391,7 @@ def _folder_problems(
     if loose:
         message = f"{many(len(loose), 'image')} outside any class folder left out."
         problems.append(Problem("left_out", message, tuple(loose)))
-    other = left_out_by_suffix(others)
+    other = excluded_by_suffix(others)
     return [*problems, other] if other else problems
 
 
@@ -405,7 +405,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _about_link(path: str, root: Path) -> str:
     try:
-        inside(path, root)
+        path_below(path, root)
         return f"{path} is a link to another folder below {root}."
     except BadInput as error:
         return str(error)

@@ -88,7 +88,7 @@ def open_file(
     root      the file must lie below it, also after following symbolic links
     at_least  the image may be opened smaller, as long as no side falls below this (0: full size)
     """
-    path = inside(path, root)
+    path = path_below(path, root)
     with _opened(path) as image:
         return _pixels(image, path, at_least)[0]
 
@@ -109,7 +109,7 @@ def thumbnail(dataset: Dataset, image_id: int, px: int) -> Image.Image:
     return image
 
 
-def strip(dataset: Dataset, image_ids: Sequence[int], px: int) -> Image.Image:
+def image_strip(dataset: Dataset, image_ids: Sequence[int], px: int) -> Image.Image:
     """Images side by side, their middles px high and as wide; the place of one that cannot be opened stays grey."""
     gap = max(1, px // 16)
     made = Image.new("RGB", (len(image_ids) * (px + gap) - gap, px), "white")
@@ -133,7 +133,7 @@ def data_uri(image: Image.Image, quality: int = 82) -> str:
     return f"data:image/{'png' if tiny else 'jpeg'};base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
-def identity(dataset: Dataset, image_id: int) -> str:
+def image_identity(dataset: Dataset, image_id: int) -> str:
     """A text that changes when the picture behind an image_id does: what a cache of thumbnails is keyed by."""
     where = ""
     if dataset.images is not None and 0 <= image_id < len(dataset.images):
@@ -148,14 +148,14 @@ def identity(dataset: Dataset, image_id: int) -> str:
         return f"{path}:missing"
 
 
-def problem_of(path: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> str:
+def find_problem(path: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> str:
     """Why a file cannot be used, or "" when it looks sound.
 
     Reads the header and looks for the end of the file; decodes the pixels only where the end is not as it should be.
     Damage in the middle of a file shows when its pixels are first needed.
     """
     try:
-        path = inside(path, root)
+        path = path_below(path, root)
         with _opened(path) as image:
             if not _ends_well(path, image.format or ""):
                 _loaded(image, path)
@@ -172,18 +172,18 @@ def glimpse(
     No picture where there is a problem, and none of images so large that looking at all would take long.
     """
     try:
-        path = inside(path, root)
+        path = path_below(path, root)
         with _opened(path) as image:
             easy = image.format in ("JPEG", "MPO") and not image.info.get("progressive")
             if image.width * image.height > _GLIMPSE and not easy:
-                return problem_of(path), None
+                return find_problem(path), None
             small, (width, height) = _pixels(image, path, at_least=2 * side)
     except BadInput as error:
         return str(error), None
     return "", np.asarray(small.resize((side, side), Image.Resampling.BILINEAR, box=(0, 0, width, height)))
 
 
-def inside(path: str | os.PathLike[str], root: str | os.PathLike[str] | None) -> Path:
+def path_below(path: str | os.PathLike[str], root: str | os.PathLike[str] | None) -> Path:
     """The path (taken from root when relative), refused when it leaves root, directly or through a symbolic link."""
     path = Path(path)
     if root is None:

@@ -123,7 +123,7 @@ def save(dataset: Dataset, table: pd.DataFrame) -> None:
         table.astype(np.float32).assign(path=_paths(dataset)).to_parquet(temporary)
 
 
-def joined(dataset: Dataset) -> Dataset:
+def with_pixel_attributes(dataset: Dataset) -> Dataset:
     """The dataset with the attributes kept for it, as long as they are of these images; its own columns win."""
     if dataset.origin not in ORIGINS or dataset.images is None:
         return dataset
@@ -155,4 +155,4 @@ def _paths(dataset: Dataset) -> list[str]:
 
 def path_of(name: str) -> Path:
     """The file that keeps what was computed for a dataset."""
-    return workspace.folder("attributes") / f"{workspace.checked_name(name, 'dataset name')}.parquet"
+    return workspace.folder("attributes") / f"{workspace.check_name(name, 'dataset name')}.parquet"

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz.datasets import duplicates
-from fsviz.datasets.images import READ, glimpse, problem_of
+from fsviz.datasets.images import READ, find_problem, glimpse
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Progress
 
@@ -78,7 +78,7 @@ class Preview:
         }
 
 
-def checked(
+def check_images(
     source: str,
     root: Path,
     images: pd.DataFrame,
@@ -132,7 +132,7 @@ def _check_files(
         for start in range(0, len(paths), _BLOCK):
             block = paths[start : start + _BLOCK]
             seen = pool.map(
-                lambda path: glimpse(path, root, duplicates.SIDE) if look else (problem_of(path, root), None), block
+                lambda path: glimpse(path, root, duplicates.SIDE) if look else (find_problem(path, root), None), block
             )
             for i, (problem, pixels) in enumerate(seen, start):
                 if problem:
@@ -173,7 +173,7 @@ def _grouped(
         if groups == "auto":
             problems += _frames(images, glimpses)
     images = images.drop(columns="group", errors="ignore")
-    group = duplicates.joined(*labels) if labels else np.full(len(images), PAD)
+    group = duplicates.merge_groups(*labels) if labels else np.full(len(images), PAD)
     return (images.assign(group=group) if (group != PAD).any() else images), problems
 
 
@@ -184,7 +184,7 @@ def _copies(root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None])
     if seen.any():
         near[seen] = duplicates.find_copies(np.stack([pixels for pixels in glimpses if pixels is not None]))
     exact = duplicates.same_bytes(root, images["path"].tolist())
-    group = duplicates.joined(near, exact)
+    group = duplicates.merge_groups(near, exact)
     problems = []
     if (group != PAD).any():
         members = images.assign(at=group)[group != PAD].groupby("at")
@@ -226,7 +226,7 @@ def _frames(images: pd.DataFrame, glimpses: list[np.ndarray | None]) -> list[Pro
     if not nested.all() or not seen.any():
         return []
     folders = pd.factorize(images["path"].map(os.path.dirname))[0][seen]
-    if not duplicates.follow_one_another(np.stack([glimpse for glimpse in glimpses if glimpse is not None]), folders):
+    if not duplicates.look_like_frames(np.stack([glimpse for glimpse in glimpses if glimpse is not None]), folders):
         return []
     names = images["class_name"].unique()
     message = (
@@ -276,7 +276,7 @@ def _about_classes(images: pd.DataFrame) -> list[Problem]:
         problems.append(
             Problem(
                 "duplicate_name",
-                f"{many(len(twins), 'group')} of class names {ALIKE}. "
+                f"{many(len(twins), 'group')} of class names {SPELLING_RULE}. "
                 "They are kept apart; rename the folders if they are the same class.",
                 twins,
             )
@@ -299,7 +299,7 @@ def _about_classes(images: pd.DataFrame) -> list[Problem]:
     return problems
 
 
-ALIKE = "differ only in case, blanks, signs or how accents are written"
+SPELLING_RULE = "differ only in case, blanks, signs or how accents are written"
 
 
 def look_alikes(names: Iterable[object]) -> tuple[str, ...]:
@@ -332,7 +332,7 @@ def raw_table(rows: list[dict[str, Any]] | pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def left_out_by_suffix(names: Iterable[str]) -> Problem | None:
+def excluded_by_suffix(names: Iterable[str]) -> Problem | None:
     """One line about files that are no images by their name."""
     kinds = Counter(os.path.splitext(name)[1].lower() or "no ending" for name in names)
     if not kinds:

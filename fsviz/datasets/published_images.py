@@ -23,7 +23,7 @@ _FOLDERS = dict.fromkeys(("tiered_imagenet", "mini_imagenet", "imagenet1k", "ils
 
 
 @dataclass(frozen=True)
-class Match:
+class ClassMatch:
     """Which folders are which classes.
 
     class_ids  folder's class name -> class_id of the benchmark
@@ -43,7 +43,7 @@ def command(benchmark: str) -> str:
     return f"python -m fsviz add {shlex.quote(benchmark)} {_FOLDERS.get(benchmark, f'~/{benchmark}')}"
 
 
-def match(benchmark: Dataset, folders: Iterable[str]) -> Match:
+def match_folders(benchmark: Dataset, folders: Iterable[str]) -> ClassMatch:
     """Which of these class folders is which class of the benchmark."""
     known = _keys(benchmark)
     found: dict[str, int] = {}
@@ -56,15 +56,15 @@ def match(benchmark: Dataset, folders: Iterable[str]) -> Match:
             found[folder] = class_id
     there = set(found.values())
     missing = tuple(i for i in range(benchmark.n_classes) if i not in there)
-    return Match(found, missing, tuple(unknown))
+    return ClassMatch(found, missing, tuple(unknown))
 
 
-def attached(name: str, benchmark: Dataset, preview: Preview, title: str = "") -> tuple[Dataset, Match]:
+def attach_images(name: str, benchmark: Dataset, preview: Preview, title: str = "") -> tuple[Dataset, ClassMatch]:
     """The benchmark with the images of a preview: its ids, splits and taxonomy; only classes with images are drawn.
 
     Classes without images stay in the table, so that ids keep their meaning, but are in no split.
     """
-    found = match(benchmark, preview.classes["class_name"])
+    found = match_folders(benchmark, preview.classes["class_name"])
     if not found.class_ids:
         raise BadInput(
             f"No folder in {preview.root} is a class of {benchmark.title}. Expected are class folders such as "

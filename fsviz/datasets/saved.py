@@ -76,7 +76,7 @@ def save_dataset(
 
 def read_senses(name: str) -> pd.DataFrame | None:
     """The table of senses.csv of a dataset; None where it has none."""
-    path = workspace.folder("datasets") / workspace.checked_name(name, "dataset name") / SENSES
+    path = workspace.folder("datasets") / workspace.check_name(name, "dataset name") / SENSES
     try:
         return pd.read_csv(path, dtype=str, keep_default_na=False)[["class", "synset", "by"]]
     except (OSError, ValueError, KeyError):
@@ -107,9 +107,9 @@ def save_senses(dataset: Dataset, senses: pd.DataFrame) -> Dataset:
 
 def load_workspace_dataset(name: str) -> Dataset:
     """A dataset that the user has added. When its folder has moved, the notes say so and images do not open."""
-    folder = workspace.folder("datasets") / workspace.checked_name(name, "dataset name")
+    folder = workspace.folder("datasets") / workspace.check_name(name, "dataset name")
     if not (folder / "dataset.json").is_file():
-        workspace.put_back(folder.parent)
+        workspace.restore_aside(folder.parent)
     if not (folder / "dataset.json").is_file():
         raise UnknownName(
             "dataset", name, workspace_dataset_names(), "Add your own with 'python -m fsviz add NAME PATH'."
@@ -133,8 +133,8 @@ def load_workspace_dataset(name: str) -> Dataset:
 
 def remove_dataset(name: str) -> None:
     """Takes a dataset, its features and saved splits out of the workspace, never the user's own folder of images."""
-    folder = workspace.folder("datasets") / workspace.checked_name(name, "dataset name")
-    workspace.put_back(folder.parent)
+    folder = workspace.folder("datasets") / workspace.check_name(name, "dataset name")
+    workspace.restore_aside(folder.parent)
     if not folder.is_dir():
         raise UnknownName("dataset", name, workspace_dataset_names())
     made_of_it = (workspace.folder(kind) / name for kind in ("features", "pixels", "splits"))
@@ -168,7 +168,7 @@ def check_new_name(name: str, overwrite: bool = False) -> None:
     from fsviz.datasets import BUILT_IN
     from fsviz.datasets.catalog import ENTRIES
 
-    workspace.checked_name(name, "dataset name")
+    workspace.check_name(name, "dataset name")
     if name in BUILT_IN or name in ENTRIES or name == "all":
         raise BadInput(
             f"The name {name!r} belongs to a dataset that comes with fsviz. Choose another, such as my_{name}."
@@ -208,21 +208,21 @@ def _assembled(name: str, folder: Path, facts: dict[str, Any]) -> Dataset:
         **{key: facts[key] for key in _TEXTS},
     )
     if root is not None and not root.is_dir():
-        return replace(dataset, notes=(moved_sentence(name, root), *dataset.notes))
+        return replace(dataset, notes=(moved_note(name, root), *dataset.notes))
     return dataset
 
 
 def has_features(name: str) -> bool:
     """Whether the workspace holds features of this name; the features room decides whether they still fit."""
     folder = workspace.folder("features") / name
-    workspace.put_back(folder)
+    workspace.restore_aside(folder)
     try:
         return any(not path.name.startswith(".") for path in folder.iterdir())
     except OSError:
         return False
 
 
-def moved_sentence(name: str, root: Path) -> str:
+def moved_note(name: str, root: Path) -> str:
     return (
         f"The images of {name!r} are not at {root} any more: put that folder back, or add them again from their new "
         f"place with 'python -m fsviz add {name} PATH --replace'."

@@ -52,7 +52,7 @@ def save_split(
     dataset: Dataset, name: str, parts: Mapping[str, np.ndarray], recipe: RawSettings, overwrite: bool = False
 ) -> Path:
     """Keeps train, val and test class_ids under a name, with the recipe that made them."""
-    workspace.checked_name(name, "name of a split")
+    workspace.check_name(name, "name of a split")
     taken = [split for split in (f"{name}_{side}" for side in SIDES) if split in dataset.splits]
     is_saved = name in saved_split_names(dataset.name)
     if (taken and not is_saved) or (is_saved and not overwrite):
@@ -61,11 +61,11 @@ def save_split(
             + (", or replace it (--replace on the command line)." if is_saved else ".")
         )
     path = workspace.folder("splits", create=True) / dataset.name / f"{name}.json"
-    workspace.write_json(path, {"version": VERSION, "name": name, **as_facts(dataset, parts, recipe)})
+    workspace.write_json(path, {"version": VERSION, "name": name, **split_record(dataset, parts, recipe)})
     return path
 
 
-def as_facts(dataset: Dataset, parts: Mapping[str, np.ndarray], recipe: RawSettings) -> dict[str, Any]:
+def split_record(dataset: Dataset, parts: Mapping[str, np.ndarray], recipe: RawSettings) -> dict[str, Any]:
     """A split as JSON has it: the names of its classes by side, the dataset, and the recipe."""
     names = np.array(dataset.distinct_names(np.arange(dataset.n_classes)), dtype=object)
     sides = {side: names[np.sort(np.asarray(parts[side], dtype=int))].tolist() for side in SIDES}

@@ -21,12 +21,12 @@ from typing import TextIO
 import numpy as np
 import pandas as pd
 
-from fsviz.datasets.images import inside, is_image
-from fsviz.datasets.preview import Preview, Problem, checked, many, raw_table
+from fsviz.datasets.images import is_image, path_below
+from fsviz.datasets.preview import Preview, Problem, check_images, many, raw_table
 from fsviz.errors import BadInput
 from fsviz.records import Progress
 
-NAMES: dict[str, tuple[str, ...]] = {
+COLUMN_NAMES: dict[str, tuple[str, ...]] = {
     "path": ("path", "filename", "file", "file_name", "filepath", "image_path", "image", "img", "impath"),
     "class": ("class", "label", "class_name", "category", "concept", "classname", "target", "species"),
     "split": ("split", "set", "subset", "partition", "phase"),
@@ -34,7 +34,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "group": ("group", "group_id"),
 }
 METADATA = ("metadata.csv", "metadata.jsonl")  # of Hugging Face's image folders
-MOST_COLUMNS = 1_000
+MAX_COLUMNS = 1_000
 _LONGEST_LINE = 1_000_000  # letters of the first two lines of a CSV
 _OWN = ("path", "class_name", "split", "context", "group", "class_id", "image_id", "image_split", "row", "n_bytes")
 
@@ -163,7 +163,7 @@ def _inspect_rows(
     raw = raw_table(table.drop(columns="row"))
     if groups == "folder" and "group" not in raw:
         raw["group"] = raw["path"].map(os.path.dirname)
-    return checked(source, root, raw, problems, attributes, check, progress, groups)
+    return check_images(source, root, raw, problems, attributes, check, progress, groups)
 
 
 def _rooted(table: pd.DataFrame, root: Path, bound: bool) -> tuple[pd.DataFrame, Path, list[Problem]]:
@@ -214,7 +214,7 @@ def read_senses(path: str | os.PathLike[str]) -> dict[str, str]:
     """A CSV with the columns class and synset (a WordNet 3.0 id such as n02084071, or empty for none)."""
     table = _read_csv(Path(path))
     table.columns = [str(c).strip().lower() for c in table.columns]
-    key = next((c for c in NAMES["class"] if c in table), None)
+    key = next((c for c in COLUMN_NAMES["class"] if c in table), None)
     value = next((c for c in ("synset", "sense", "synset_id", "wordnet", "wnid", "node") if c in table), None)
     if key is None or value is None:
         raise BadInput(
@@ -255,7 +255,7 @@ def _inspect_specs(
         for file in sorted(os.scandir(folder), key=lambda e: e.name):
             if not file.name.startswith(".") and is_image(file.path):
                 try:
-                    inside(file.path, root)
+                    path_below(file.path, root)
                     rows.append({"path": os.path.relpath(file.path, root), "class_name": name, "split": split})
                 except BadInput as error:
                     outside.append(str(error))
@@ -265,7 +265,7 @@ def _inspect_specs(
         )
     if not rows:
         raise BadInput(f"The class folders of {next(iter(files.values())).name} hold no images. Check the class_roots.")
-    return checked(
+    return check_images(
         "set of easyfsl JSON specs", root, raw_table(rows), problems, check=check, progress=progress, groups=groups
     )
 
@@ -391,9 +391,9 @@ def _too_wide(path: Path, n_names: int) -> BadInput:
 
 def _check_header(header: list[str], path: Path) -> None:
     """Two columns of one name: nobody could tell which one is meant."""
-    if len(header) > MOST_COLUMNS:
+    if len(header) > MAX_COLUMNS:
         raise BadInput(
-            f"{path.name} has {len(header):,} columns; at most {MOST_COLUMNS:,} are read. Keep those of paths, classes "
+            f"{path.name} has {len(header):,} columns; at most {MAX_COLUMNS:,} are read. Keep those of paths, classes "
             "and attributes."
         )
     counts = Counter(name.strip().lower() for name in header)
@@ -406,7 +406,7 @@ def _named(table: pd.DataFrame, path: Path, columns: Mapping[str, str]) -> tuple
     """The table with its columns called path, class_name, split, context; rows without path or class are left out."""
     lower = {str(c).strip().lower(): c for c in table.columns}
     rename: dict[str, str] = {}
-    for part, known in NAMES.items():
+    for part, known in COLUMN_NAMES.items():
         asked = columns.get(part)
         if asked:
             if asked not in table.columns:
@@ -420,7 +420,7 @@ def _named(table: pd.DataFrame, path: Path, columns: Mapping[str, str]) -> tuple
         if part not in rename.values():
             raise BadInput(
                 f"{path.name} needs a column of {'image paths' if part == 'path' else 'classes'} (called {part} or "
-                f"{' or '.join(NAMES[part][1:3])}). It has {', '.join(map(str, table.columns))}. "
+                f"{' or '.join(COLUMN_NAMES[part][1:3])}). It has {', '.join(map(str, table.columns))}. "
                 f"Name the right one with --{part}-column."
             )
     clash = [c for c in table.columns if c not in rename and c in _OWN]

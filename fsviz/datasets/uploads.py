@@ -137,7 +137,7 @@ def unpack(archive: BinaryIO, max_bytes: int = MAX_BYTES) -> Path:
 
 
 @contextmanager
-def kept_if_usable(folder: Path) -> Iterator[None]:
+def delete_if_unusable(folder: Path) -> Iterator[None]:
     """Deletes what an archive was unpacked to when its images are refused."""
     try:
         yield

@@ -45,7 +45,7 @@ K = Setting(
     20,
     1,
     1000,
-    usual=50,
+    typical=50,
     brief="k{}",
     advanced=True,
 )
@@ -57,7 +57,7 @@ N_RUNS = Setting(
     5,
     1,
     100,
-    usual=20,
+    typical=20,
     advanced=True,
 )
 BACKEND = Setting(

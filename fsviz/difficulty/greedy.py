@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fsviz.difficulty.fastdiffsel import ClassLayout, check_request, logits_of, normalised, pool_mask, resolve_scale
-from fsviz.errors import BadInput, Cancelled
+from fsviz.difficulty import objectives
+from fsviz.difficulty.class_layout import ClassLayout, layout_of, pool_mask
+from fsviz.difficulty.query_loss import logits_of, normalised, resolve_scale
+from fsviz.difficulty.search_options import SearchOptions
+from fsviz.errors import Cancelled
 from fsviz.records import PAD, Features, Progress, Tasks
 
 
@@ -18,47 +21,40 @@ def greedy_supports(
     features: Features,
     tasks: Tasks,
     objective: str = "hard",
-    loss: str = "euclidean",
-    scale: float | None = None,
-    n_sweeps: int = 1,
-    device: str = "cpu",
+    options: SearchOptions | None = None,
     progress: Progress | None = None,
 ) -> Tasks:
     """The same classes and queries with greedily chosen support images, starting from the tasks' own support."""
     import torch
 
-    check_request(features, tasks, objective, loss, 1.0, 1, "ones")
-    if n_sweeps < 1:
-        raise BadInput(f"Greedy search needs at least one sweep. Got {n_sweeps}.")
-    layout = ClassLayout(features, np.unique(tasks.class_ids[tasks.class_ids != PAD]), device)
-    layout.require_pool(tasks)
+    options = options or SearchOptions()
+    sign = objectives.get(objective).sign
+    layout = layout_of(features, tasks, options.device)
     layout.require_support(tasks)
     support = tasks.support.copy()
     with torch.inference_mode():
         for t in range(len(tasks)):
-            factor = _scale_of(layout, tasks.take(slice(t, t + 1)), loss, scale)
-            support[t] = _greedy_one(layout, tasks, t, 1.0 if objective == "hard" else -1.0, loss, factor, n_sweeps)
+            support[t] = _support_of_task(layout, tasks, t, sign, options)
             if progress is not None and progress(t + 1, len(tasks), f"{objective} support sets, greedy") is False:
                 raise Cancelled("The search for support sets was stopped.")
     return Tasks(tasks.class_ids, support, tasks.query, tasks.measures)
 
 
-def _scale_of(layout: ClassLayout, task: Tasks, loss: str, scale: float | None) -> float:
-    """The loss's factor for one task, the same that FastDiffSel uses."""
+def _scale_of(layout: ClassLayout, task: Tasks, options: SearchOptions) -> float:
+    """The factor of the loss for one task, the same that FastDiffSel uses."""
     import torch
 
     query, query_mask, _ = layout.queries(task)
     way_mask = torch.from_numpy(task.class_ids != PAD).to(layout.device)
     means = layout.pool_means(task, query, query_mask)
-    return float(resolve_scale(scale, loss, means, way_mask, query, query_mask))
+    return float(resolve_scale(options, means, way_mask, query, query_mask))
 
 
-def _greedy_one(
-    layout: ClassLayout, tasks: Tasks, t: int, sign: float, loss: str, scale: float, n_sweeps: int
-) -> np.ndarray:
+def _support_of_task(layout: ClassLayout, tasks: Tasks, t: int, sign: int, options: SearchOptions) -> np.ndarray:
     """Support (W, S) of task t after the sweeps."""
     import torch
 
+    loss, scale = options.loss, _scale_of(layout, tasks.take(slice(t, t + 1)), options)
     class_ids, support = tasks.class_ids[t], tasks.support[t].copy()
     ways = [w for w in range(len(class_ids)) if class_ids[w] != PAD]
     rows = layout.rows(tasks.query[t])
@@ -81,7 +77,7 @@ def _greedy_one(
         if len(chosen[w]):
             dots = with_query[w][chosen[w]].mean(dim=0)
             logits[w] = logits_of(dots, with_chosen[w][chosen[w]].mean(), loss, scale)
-    for _ in range(n_sweeps):
+    for _ in range(options.n_sweeps):
         for w in ways:
             n_shot = len(chosen[w])
             of_class = labels == w

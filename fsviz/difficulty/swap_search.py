@@ -14,23 +14,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fsviz.difficulty.fastdiffsel import (
-    ClassLayout,
-    check_request,
-    class_entries,
-    logits_of,
-    loss_gradient,
-    normalised,
-    pool_mask,
-    resolve_scale,
-)
-from fsviz.errors import BadInput, Cancelled
+from fsviz.difficulty import objectives
+from fsviz.difficulty.class_layout import ClassLayout, class_entries, layout_of, pool_mask
+from fsviz.difficulty.query_loss import logits_of, loss_gradient, normalised, resolve_scale
+from fsviz.difficulty.search_options import SearchOptions
+from fsviz.errors import Cancelled
 from fsviz.records import PAD, Features, Progress, Tasks
 
 if TYPE_CHECKING:
     import torch
 
-N_ROUNDS = 3  # swaps per class; more change little, on clustered and on real features
 SHORT_LIST = 8  # images of the pool, and of the set, that are tried per class and round
 _RAGGED = 8  # tasks of different shapes that are padded to one
 _LEAST_GAIN = 1e-5  # nats, summed over the queries: below it lies rounding
@@ -40,24 +33,19 @@ def refine_supports(
     features: Features,
     tasks: Tasks,
     objective: str = "hard",
-    loss: str = "euclidean",
-    scale: float | None = None,
-    n_rounds: int = N_ROUNDS,
-    device: str = "cpu",
+    options: SearchOptions | None = None,
     chunk: int | None = None,
     progress: Progress | None = None,
 ) -> Tasks:
-    """The same classes and queries with support sets that start from the tasks' own and are swapped for the better.
+    """The same classes and queries with support sets that start from the tasks' own and improve swap by swap.
 
-    loss and scale are those of `select_supports`. The query loss of a task never falls (hard) or rises (easy).
+    The query loss of a task never falls (hard) or rises (easy).
     """
     import torch
 
-    check_request(features, tasks, objective, loss, 1.0, 1, "ones")
-    if n_rounds < 1:
-        raise BadInput(f"Refining needs at least one round of swaps. Got {n_rounds}.")
-    layout = ClassLayout(features, np.unique(tasks.class_ids[tasks.class_ids != PAD]), device)
-    layout.require_pool(tasks)
+    options = options or SearchOptions()
+    sign = objectives.get(objective).sign
+    layout = layout_of(features, tasks, options.device)
     layout.require_support(tasks)
     support = tasks.support.copy()
     done = 0
@@ -65,8 +53,8 @@ def refine_supports(
         squares = (layout.all_values**2).sum(dim=1)
         for batch in _batches(tasks, features.values.shape[1], chunk):
             part, ways, slots = _trimmed(tasks.take(batch))
-            refined = _Refining(layout, squares, part, 1.0 if objective == "hard" else -1.0, loss, scale)
-            for _ in range(n_rounds):
+            refined = _Refining(layout, squares, part, sign, options)
+            for _ in range(options.n_rounds):
                 if not refined.swap_in_every_class():
                     break
             support[np.ix_(batch, ways, slots)] = refined.support()
@@ -113,22 +101,22 @@ class _Refining:
     """
 
     def __init__(
-        self, layout: ClassLayout, squares: torch.Tensor, tasks: Tasks, sign: float, loss: str, scale: float | None
+        self, layout: ClassLayout, squares: torch.Tensor, tasks: Tasks, sign: int, options: SearchOptions
     ) -> None:
         import torch
 
-        self.layout, self.squares, self.tasks, self.sign, self.loss = layout, squares, tasks, sign, loss
+        self.layout, self.squares, self.tasks, self.sign, self.loss = layout, squares, tasks, sign, options.loss
         rows = layout.rows(tasks.support)
         self.slots = torch.from_numpy(rows != PAD).to(layout.device)
         self.rows = torch.from_numpy(np.maximum(rows, 0)).to(layout.device)
         self.query, self.query_mask, self.labels = layout.queries(tasks)
         self.way_mask = torch.from_numpy(tasks.class_ids != PAD).to(layout.device)
         means = layout.pool_means(tasks, self.query, self.query_mask)
-        factor = resolve_scale(scale, loss, means, self.way_mask, self.query, self.query_mask)
+        factor = resolve_scale(options, means, self.way_mask, self.query, self.query_mask)
         self.scale = torch.as_tensor(factor).to(self.query).expand(len(tasks), 1, 1)
         chosen = self._features(self.rows) * self.slots[..., None]
         self.total = chosen.sum(dim=2)
-        if loss == "cosine":
+        if self.loss == "cosine":
             self.query = normalised(self.query)
         self.query_chosen = _products(chosen, self.query)
         self.active = np.ones(len(tasks), dtype=bool)

@@ -24,7 +24,7 @@ from fsviz.difficulty.similarity_graph import NEIGHBOURS
 from fsviz.errors import BadInput
 from fsviz.methods import logistic
 from fsviz.methods.geometry import softmax, unit, with_ways
-from fsviz.numerics import SEEN, needs_double
+from fsviz.numerics import N_PROBED, needs_double
 from fsviz.records import Features, Tasks
 
 _MEMORY = 96 * 2**20  # bytes of features and products of a chunk: more leave the caches of a processor
@@ -238,7 +238,7 @@ class _Table:
 
     def few_per_way(self, tasks: Tasks) -> np.ndarray:
         """The first support images (T, W, K, D) of every way, NaN for none."""
-        first = tasks.support[:, :, : max(1, SEEN // tasks.n_way)]
+        first = tasks.support[:, :, : max(1, N_PROBED // tasks.n_way)]
         return np.where((first >= 0)[..., None], self.take(first, torch.float32).numpy(), np.nan)
 
 

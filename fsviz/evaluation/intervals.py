@@ -65,7 +65,7 @@ class Correlation:
 def estimate(
     accuracy: np.ndarray, over: str = "tasks", values: np.ndarray | None = None, tasks: Tasks | None = None
 ) -> Estimate:
-    """The mean of the tasks' accuracies with its error over tasks, images or classes (see OVER).
+    """The mean of the tasks' accuracies with its error over tasks, images or classes (see CI_UNITS).
 
     accuracy       (T,) of every task, or differences of two methods' accuracies; NaNs are left out
     values, tasks  (t, W, Q) the same for every query (NaN where there is none) and the tasks they are of: the first t

@@ -11,7 +11,7 @@ import numpy as np
 from fsviz import methods
 from fsviz.errors import BadInput, BrokenCode, FsvizError, Missing, NotFinite
 from fsviz.methods.declaration import UNIT_LENGTH, Method
-from fsviz.numerics import LARGE, SEEN, needs_double
+from fsviz.numerics import LARGE, N_PROBED, needs_double
 from fsviz.records import PAD, Features, Predictions, Progress, Tasks
 from fsviz.settings import RawSettings, Settings, images_advice
 from fsviz.user import code as user_code
@@ -300,7 +300,7 @@ class _Gatherer:
 
 def _few_per_way(support: Any, mask: np.ndarray) -> np.ndarray:
     """Support images (T, W, K, D) of every way, the first that are there; NaN where a way has fewer."""
-    first = support[:, :, : max(1, SEEN // support.shape[1])].numpy()
+    first = support[:, :, : max(1, N_PROBED // support.shape[1])].numpy()
     if mask[:, :, : first.shape[2]].all():
         return first
     places = np.argsort(~mask, axis=2, kind="stable")[:, :, : first.shape[2]]
@@ -349,10 +349,10 @@ def _own_scores(
             try:
                 _scores(predict, tuple(tensor[i : i + 1] for tensor in images), double[i : i + 1], on, settings)
             except (Exception, SystemExit) as alone:
-                raise BrokenCode(f"{who} fails on task {first + i}: {user_code.in_words(alone)}.") from alone
+                raise BrokenCode(f"{who} fails on task {first + i}: {user_code.describe_error(alone)}.") from alone
         raise BrokenCode(
             f"{who} fails on tasks {first} to {first + len(double) - 1} together, though on none of them alone: "
-            f"{user_code.in_words(error)}."
+            f"{user_code.describe_error(error)}."
         ) from error
 
 

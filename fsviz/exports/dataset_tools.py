@@ -32,7 +32,7 @@ from fsviz.studies import evaluate, feature_map
 from fsviz.tasks import draw
 
 THUMBNAIL = 96  # pixels of the longer side of a picture inside a Parquet file
-NEIGHBOURS, MOST_COMPARED = 15, 20_000  # nearest images in a Parquet file, and of how many images they are sought
+NEIGHBOURS, MAX_COMPARED = 15, 20_000  # nearest images in a Parquet file, and of how many images they are sought
 _OWN = (
     "x",
     "y",
@@ -46,10 +46,10 @@ _OWN = (
     "metadata",
     "media_type",
 )  # of both tools
-Recorded = tuple[str, evaluate.Settled, Sequence[Mapping[str, np.ndarray]]]  # a run's id, its spec and its chunks
+LoadedRun = tuple[str, evaluate.ResolvedSpec, Sequence[Mapping[str, np.ndarray]]]  # a run's id, its spec and its chunks
 
 
-def images_table(dataset: Dataset, backbone: str = "", runs: Iterable[Recorded] = ()) -> pd.DataFrame:
+def images_table(dataset: Dataset, backbone: str = "", runs: Iterable[LoadedRun] = ()) -> pd.DataFrame:
     """One row per image: image_id, class, split, context, attributes, x, y, and what runs say of it.
 
     Of line n of a run: right_LABEL (share of its queries, 0 to 1), asked_LABEL, taken_for_LABEL, and MEASURE_LABEL.
@@ -80,7 +80,7 @@ def _add_run(
     table: pd.DataFrame,
     dataset: Dataset,
     run_id: str,
-    spec: evaluate.Settled,
+    spec: evaluate.ResolvedSpec,
     chunks: Sequence[Mapping[str, np.ndarray]],
 ) -> None:
     if spec["dataset"] != dataset.name:
@@ -108,7 +108,7 @@ def _add_run(
 
 
 def write_atlas(
-    dataset: Dataset, path: Path, backbone: str = "", runs: Iterable[Recorded] = (), pictures: bool = True
+    dataset: Dataset, path: Path, backbone: str = "", runs: Iterable[LoadedRun] = (), pictures: bool = True
 ) -> dict[str, Any]:
     """A Parquet file that Embedding Atlas opens: 2-D coordinates of the map of features, the nearest images by the
     features themselves (of at most MOST_COMPARED images), and small pictures."""
@@ -116,7 +116,7 @@ def write_atlas(
     table = images_table(dataset, backbone, runs)
     left_out = int(table["x"].isna().sum())
     table = table[table["x"].notna()].reset_index(drop=True)
-    if 1 < len(table) <= MOST_COMPARED:
+    if 1 < len(table) <= MAX_COMPARED:
         table["neighbors"] = _neighbours(dataset, backbone, table["image_id"].to_numpy())
     if pictures and dataset.has_pixels:
         table["image"] = [{"bytes": _thumbnail(dataset, i), "path": f"{i}.jpg"} for i in table["image_id"]]
@@ -142,7 +142,7 @@ def write_fiftyone(
     dataset: Dataset,
     folder: Path,
     backbone: str = "",
-    runs: Iterable[Recorded] = (),
+    runs: Iterable[LoadedRun] = (),
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """A folder that FiftyOne imports. Images that are files stay where they are; others are written beside it."""

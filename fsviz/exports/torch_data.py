@@ -26,7 +26,7 @@ from fsviz.settings import SEED, RawSettings
 from fsviz.tasks import draw
 
 
-class Images(TorchDataset):
+class TorchImages(TorchDataset):
     """Images of a dataset by image_id: (image, class_id). Untransformed, a tensor (3, height, width) from 0 to 1."""
 
     def __init__(self, dataset: Dataset, transform: Callable[[Any], Any] | None = None) -> None:

@@ -148,7 +148,7 @@ def load_backbone(name: str = DEFAULT, checkpoint: str | Path | None = None, on:
     try:
         ready = _ready(network, canonical, preprocessing, warning, True, on)
     except (Exception, SystemExit) as error:
-        told = user_code.in_words(error.__cause__ or error)
+        told = user_code.describe_error(error.__cause__ or error)
         raise BrokenCode(f"{canonical} fails on a first image, images -> features (n, D): {told}.") from error
     return replace(ready, checkpoint=hashlib.sha256(f"{ready.checkpoint} {_version(plain)}".encode()).hexdigest())
 
@@ -273,7 +273,7 @@ def _own(reference: str, checkpoint: str | Path | None) -> _Loaded:
     try:
         network = found if reference.startswith(user_code.HERE) or isinstance(found, nn.Module) else found()
     except (Exception, SystemExit) as error:
-        raise BrokenCode(f"{code.name} cannot be built: {user_code.in_words(error)}.") from error
+        raise BrokenCode(f"{code.name} cannot be built: {user_code.describe_error(error)}.") from error
     if not callable(network):
         raise BrokenCode(f"{code.name} must give a network or a callable, images -> features. Got {network!r:.60}.")
     height, width = getattr(network, "size", 224), getattr(network, "size", 224)

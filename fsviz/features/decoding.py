@@ -33,7 +33,7 @@ FEW = 96  # below this many images, starting processes costs more than it saves
 
 
 @dataclass(frozen=True)
-class Decoded:
+class DecodedBatch:
     """Some images, preprocessed. pixels (n, height, width, 3) uint8 of image_ids (n,); the others with the reason.
 
     attributes (n, A): what else their pixels say, in the order of pixel_attributes.NAMES; (n, 0) where not asked for.
@@ -47,7 +47,7 @@ class Decoded:
 
 def decode(
     dataset: Dataset, image_ids: Sequence[int], preprocessing: Preprocessing, attributes: bool = False
-) -> Decoded:
+) -> DecodedBatch:
     """Opens and preprocesses images; one that cannot be read is left out and named."""
     pixels, kept, skipped, told = [], [], [], []
     for image_id in image_ids:
@@ -63,7 +63,7 @@ def decode(
             why = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             skipped.append((int(image_id), f"The image cannot be decoded ({why}). Replace or remove it."))
     shape = (0, *preprocessing.size, 3)
-    return Decoded(
+    return DecodedBatch(
         np.stack(pixels) if pixels else np.zeros(shape, np.uint8),
         np.array(kept, np.int64),
         tuple(skipped),
@@ -98,11 +98,11 @@ class Decoder:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def batches(self, batches: Sequence[Sequence[int]], preprocessing: Preprocessing) -> Iterator[Decoded]:
+    def batches(self, batches: Sequence[Sequence[int]], preprocessing: Preprocessing) -> Iterator[DecodedBatch]:
         """The decoded batches in order; a few are decoded ahead."""
         done = 0
         if self._pool is not None:
-            ahead: deque[Future[Decoded]] = deque()
+            ahead: deque[Future[DecodedBatch]] = deque()
             following = iter(batches)
             depth = self.workers + max(2, AHEAD // max(1, len(batches[0]) if batches else 1))
             try:
@@ -128,7 +128,7 @@ class Decoder:
         for batch in batches:
             yield decode(self._dataset, batch, preprocessing, True)
 
-    def _result(self, future: Future[Decoded]) -> Decoded:
+    def _result(self, future: Future[DecodedBatch]) -> DecodedBatch:
         """What a process decoded.
 
         One that is killed while it hands over an answer leaves the pool waiting for the rest of it for ever: neither
@@ -178,6 +178,6 @@ def _ready() -> bool:
     return _worker_dataset is not None
 
 
-def _decode_here(image_ids: Sequence[int], preprocessing: Preprocessing) -> Decoded:
+def _decode_here(image_ids: Sequence[int], preprocessing: Preprocessing) -> DecodedBatch:
     assert _worker_dataset is not None
     return decode(_worker_dataset, image_ids, preprocessing, True)

@@ -31,7 +31,7 @@ MAX_BATCH = 4096
 
 
 @dataclass(frozen=True)
-class Extracted:
+class ExtractionResult:
     """What an extraction gave.
 
     n_images counts images with features; skipped holds image_id, path and reason of the others; images_per_second is
@@ -60,7 +60,7 @@ def extract(
     again: bool = False,
     progress: Progress | None = None,
     should_stop: Callable[[], bool] | None = None,
-) -> Extracted:
+) -> ExtractionResult:
     """Features of all images of a dataset, computed where they are not stored yet.
 
     batch     images at once (default 8 on a CPU, 128 on a GPU)
@@ -313,9 +313,9 @@ def _keep_attributes(dataset: Dataset, shards: Iterable[store.Shard]) -> None:
         pixel_attributes.save(dataset, pd.DataFrame(table, columns=list(pixel_attributes.NAMES)))
 
 
-def _result(about: dict[str, Any], backbone: Backbone, rate: float | None, resumed: int) -> Extracted:
-    features = store.open_found(about)
-    return Extracted(
+def _result(about: dict[str, Any], backbone: Backbone, rate: float | None, resumed: int) -> ExtractionResult:
+    features = store.open_stored(about)
+    return ExtractionResult(
         features,
         len(features.image_ids),
         int(features.values.shape[1]),

@@ -25,11 +25,11 @@ import pandas as pd
 
 from fsviz import datasets, workspace
 from fsviz.datasets.images import SUFFIXES
-from fsviz.datasets.preview import ALIKE, look_alikes, many
+from fsviz.datasets.preview import SPELLING_RULE, look_alikes, many
 from fsviz.errors import BadInput, FsvizError
 from fsviz.features import store
 from fsviz.features.precision import LOST, share_lost, share_lost_before
-from fsviz.features.row_matching import Joined, join
+from fsviz.features.row_matching import RowMatches, match_rows
 from fsviz.records import Dataset, FeaturesKey
 
 _FEATURES = ("features", "all_feats", "feats", "embeddings", "embedding", "values", "x", "x_test", "data")
@@ -49,7 +49,7 @@ READABLE = (".npz", ".npy", ".parquet", *_HDF5, ".pt", ".pth")
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """What an import gave: the dataset it belongs to, the label of the features, and where they are.
 
     joined  how the rows found their images; None where they became a dataset of their own
@@ -60,12 +60,12 @@ class Imported:
     backbone: str
     n_images: int
     dims: int
-    joined: Joined | None
+    joined: RowMatches | None
     path: Path
     notes: tuple[str, ...] = ()
 
 
-class Rows(NamedTuple):
+class FeatureRows(NamedTuple):
     """The rows of a file: values (n, D) float16 or float32, and beside them, each (n,) or None where it has none,
 
     labels  whole numbers or names of classes
@@ -84,9 +84,9 @@ class Rows(NamedTuple):
         """Which rows (n,) are all finite numbers."""
         return np.isfinite(self.values).all(axis=1)
 
-    def take(self, rows: np.ndarray) -> Rows:
+    def take(self, rows: np.ndarray) -> FeatureRows:
         labels, images, groups = (None if array is None else array[rows] for array in self[1:])
-        return Rows(self.values[rows], labels, images, groups)
+        return FeatureRows(self.values[rows], labels, images, groups)
 
 
 def import_features(
@@ -98,7 +98,7 @@ def import_features(
     backbone: str = store.IMPORTED,
     title: str = "",
     replace: bool = False,
-) -> Imported:
+) -> ImportResult:
     """Reads a file of features and stores them under a dataset name.
 
     labels    a second file (.npy, .txt or .csv, one label per row) where the features file has none
@@ -110,15 +110,15 @@ def import_features(
     A dataset that exists takes the features of its images: those that the file names by path or image_id, in any
     order and number; without names, row by row, when there are as many rows as images and the classes agree.
     """
-    workspace.checked_name(name, "dataset name")
-    workspace.checked_name(backbone, "backbone name")
+    workspace.check_name(name, "dataset name")
+    workspace.check_name(backbone, "backbone name")
     found = read(path, labels)
     whole = found.whole()
     values, joined, skipped = found.values, None, []
     if name in datasets.names() and not replace:
         dataset = datasets.load(name)
         _refuse_taken(dataset, backbone)
-        joined = join(dataset, len(values), found.images, found.labels, Path(path).name)
+        joined = match_rows(dataset, len(values), found.images, found.labels, Path(path).name)
         kept = whole[joined.rows]
         values, image_ids = values[joined.rows[kept]], joined.image_ids[kept]
         class_ids = dataset.image_class_ids()[image_ids]
@@ -155,7 +155,7 @@ def import_features(
         store.forget([p for p in earlier if p != where])  # features of the dataset that was replaced
     names = [] if joined is not None else dataset.classes["class_name"]
     notes = _notes(whole, values, store.precision(key, backbone), names)
-    return Imported(dataset, backbone, len(values), int(values.shape[1]), joined, where, notes)
+    return ImportResult(dataset, backbone, len(values), int(values.shape[1]), joined, where, notes)
 
 
 def _notes(whole: np.ndarray, values: np.ndarray, precision: str, names: Iterable[object]) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ def _notes(whole: np.ndarray, values: np.ndarray, precision: str, names: Iterabl
     if twins := look_alikes(names):
         more = f" and {len(twins) - 5:,} more" if len(twins) > 5 else ""
         notes.append(
-            f"{many(len(twins), 'group')} of class names {ALIKE}: {', '.join(twins[:5])}{more}. They are kept "
+            f"{many(len(twins), 'group')} of class names {SPELLING_RULE}: {', '.join(twins[:5])}{more}. They are kept "
             "apart; give them one label and import again (--replace) if they are the same class."
         )
     if not whole.all():
@@ -182,7 +182,7 @@ def _notes(whole: np.ndarray, values: np.ndarray, precision: str, names: Iterabl
     return tuple(notes)
 
 
-def read(path: str | Path, labels: str | Path | None = None) -> Rows:
+def read(path: str | Path, labels: str | Path | None = None) -> FeatureRows:
     """Features from a file, and what it says of every row. Labels may be missing only where images are named."""
     path = Path(path).expanduser()
     if not path.is_file():
@@ -211,7 +211,7 @@ def read(path: str | Path, labels: str | Path | None = None) -> Rows:
     named = _beside(arrays, (*_IMAGES, *(name.lower() for name, array in arrays.items() if _are_paths(array))))
     values, found = _features_and_labels(arrays, given, path, named is not None)
     found = None if found is None else _checked_labels(found, len(values), path)
-    return Rows(
+    return FeatureRows(
         _checked(values, path),
         found,
         _checked_names(named, len(values), path),
@@ -573,7 +573,7 @@ def _dataset(
     class_ids: np.ndarray,
     there: np.ndarray | None,
     like: Dataset | None,
-    rows: Rows,
+    rows: FeatureRows,
 ) -> Dataset:
     counts = np.bincount(class_ids, minlength=len(class_names))
     classes = pd.DataFrame({"class_name": class_names, "split": "test", "n_images": counts, "node": ""})
@@ -617,7 +617,7 @@ def _refuse_taken(dataset: Dataset, backbone: str) -> None:
         )
 
 
-def describe(imported: Imported) -> dict[str, Any]:
+def describe(imported: ImportResult) -> dict[str, Any]:
     """An import as plain values; `joined` says how rows found their images, "" where they became a new dataset."""
     joined = imported.joined
     return {

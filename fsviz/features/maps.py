@@ -28,7 +28,7 @@ from fsviz.shipped import DATA
 VERSION = 1
 SHIPPED = DATA / "demo" / "maps"
 FAST, BETTER = "fast", "better"
-FEWEST = 10  # images: of fewer, neighbourhoods mean nothing
+MIN_IMAGES = 10  # images: of fewer, neighbourhoods mean nothing
 NEIGHBOURS = 10  # of an image, by which a map is judged
 _MEASURED = 1000  # images by which it is judged
 _AXES = 50
@@ -97,7 +97,7 @@ def make(
     if found is not None:
         return found
     stored = store.load(dataset, backbone)
-    made = judged(stored, kind, lay_out(stored, kind, progress))
+    made = with_quality(stored, kind, lay_out(stored, kind, progress))
     if keep:
         with suppress(WorkspaceError):
             save(stored, made)
@@ -127,15 +127,15 @@ def check(stored: Features) -> None:
     _rows(stored)
 
 
-def begin(stored: Features, kind: str) -> Layout:
+def begin(stored: Features, kind: str) -> MapLayout:
     """A layout before its first step. Refuses features of which no map can be made."""
     axes = _axes(stored)
     few = kind == FAST and len(axes) > _LANDMARKS
     chosen = np.sort(np.random.default_rng(0).permutation(len(axes))[:_LANDMARKS]) if few else np.arange(len(axes))
-    return Layout(axes, chosen, _STEPS[kind])
+    return MapLayout(axes, chosen, _STEPS[kind])
 
 
-class Layout:
+class MapLayout:
     """A layout that goes on step by step; `arrays` is all of it that changes, so that it can be kept and resumed."""
 
     def __init__(self, axes: np.ndarray, chosen: np.ndarray, steps: tuple[tuple[int, float, float], ...]) -> None:
@@ -190,10 +190,10 @@ class Layout:
         return whole.astype(np.float32)
 
 
-def judged(stored: Features, kind: str, xy: np.ndarray) -> FeatureMap:
+def with_quality(stored: Features, kind: str, xy: np.ndarray) -> FeatureMap:
     """The map with these places (n, 2) of the usable rows, and how many neighbours it keeps."""
     usable = _usable(stored)
-    kept, measured = kept_share(np.asarray(stored.values[usable], np.float32), xy)
+    kept, measured = neighbour_recall(np.asarray(stored.values[usable], np.float32), xy)
     left_out = len(usable) - int(usable.sum())
     key, image_ids = store.key_digest(stored.key), stored.image_ids[usable]
     return FeatureMap(
@@ -224,7 +224,9 @@ def _chance(n: int) -> float:
     return min(1.0, NEIGHBOURS / max(1, n - 1))
 
 
-def kept_share(values: np.ndarray, xy: np.ndarray, k: int = NEIGHBOURS, most: int = _MEASURED) -> tuple[float, int]:
+def neighbour_recall(
+    values: np.ndarray, xy: np.ndarray, k: int = NEIGHBOURS, most: int = _MEASURED
+) -> tuple[float, int]:
     """Mean share of the k nearest rows by cosine that are among the k nearest on the map, and over how many rows.
 
     At most `most` rows, the same every time, are looked at; their neighbours are sought among all.
@@ -248,7 +250,7 @@ def kept_share(values: np.ndarray, xy: np.ndarray, k: int = NEIGHBOURS, most: in
 
 def same_class_share(xy: np.ndarray, class_ids: np.ndarray, k: int = NEIGHBOURS) -> tuple[float, float]:
     """Mean share of the k nearest images on the map that are of an image's class, and what chance gives."""
-    return shared_share(nearest_on_map(xy, k), class_ids)
+    return agreement(nearest_on_map(xy, k), class_ids)
 
 
 def nearest_on_map(xy: np.ndarray, k: int = NEIGHBOURS) -> np.ndarray:
@@ -256,7 +258,7 @@ def nearest_on_map(xy: np.ndarray, k: int = NEIGHBOURS) -> np.ndarray:
     return _nearest(xy.astype(np.float64), min(k, len(xy) - 1))[0]
 
 
-def shared_share(near: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
+def agreement(near: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
     """How often an image and one of its neighbours `near` (n, k) have the same code (n,), and what chance gives.
 
     Images whose code is PAD are left out, as an image and as a neighbour. NaN where nothing is left.
@@ -286,11 +288,11 @@ def _rows(stored: Features) -> np.ndarray:
     """The usable rows (n, D) at unit length, where a map can be made of them."""
     usable = _usable(stored)
     n = int(usable.sum())
-    if n < FEWEST:
+    if n < MIN_IMAGES:
         left = len(usable) - n
         lost = f" ({left:,} more hold values that are not finite numbers)" if left else ""
         raise BadInput(
-            f"A map needs at least {FEWEST} images with features. {stored.dataset} has {n:,} under "
+            f"A map needs at least {MIN_IMAGES} images with features. {stored.dataset} has {n:,} under "
             f"{stored.backbone}{lost}. Add more images and extract their features."
         )
     values = _unit_length(np.asarray(stored.values[usable], np.float32))

@@ -17,7 +17,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Joined:
+class RowMatches:
     """Rows (n,) of a file and the image_ids (n,) they belong to, ascending.
 
     by      "path", "image_id" or "row"
@@ -51,7 +51,9 @@ class Joined:
         return told + (f" {without:,} of the dataset's {self.n_images:,} images have no features." if without else "")
 
 
-def join(dataset: Dataset, n_rows: int, names: np.ndarray | None, labels: np.ndarray | None, file: str) -> Joined:
+def match_rows(
+    dataset: Dataset, n_rows: int, names: np.ndarray | None, labels: np.ndarray | None, file: str
+) -> RowMatches:
     """Finds the image of every row of a file.
 
     names   (n_rows,) paths or image_ids, None where the file has none: then the rows must be all the dataset's images
@@ -61,7 +63,7 @@ def join(dataset: Dataset, n_rows: int, names: np.ndarray | None, labels: np.nda
     class_ids = dataset.image_class_ids()
     if names is None:
         _check_rows(dataset, class_ids, n_rows, labels)
-        return Joined("row", np.arange(n_rows), np.arange(n_rows), n_rows, (), n_rows)
+        return RowMatches("row", np.arange(n_rows), np.arange(n_rows), n_rows, (), n_rows)
     by, found = _found(dataset, names, file)
     rows = np.flatnonzero(found != PAD)
     rows = rows[np.argsort(found[rows], kind="stable")]
@@ -76,7 +78,7 @@ def join(dataset: Dataset, n_rows: int, names: np.ndarray | None, labels: np.nda
     if labels is not None:
         _check_labels(dataset, labels[rows], class_ids[found[rows]], rows, names, file)
     lost = tuple(str(name) for name in names[found == PAD])
-    return Joined(by, rows, found[rows], n_rows, lost, len(class_ids))
+    return RowMatches(by, rows, found[rows], n_rows, lost, len(class_ids))
 
 
 def _found(dataset: Dataset, names: np.ndarray, file: str) -> tuple[str, np.ndarray]:

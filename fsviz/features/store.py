@@ -173,7 +173,7 @@ def folder_of(key: FeaturesKey, label: str) -> Path:
 def find(key: FeaturesKey, label: str) -> dict[str, Any] | None:
     """What is known of the features with exactly this key, or None where they are not stored."""
     folder = folder_of(key, label)
-    workspace.put_back(folder.parent)
+    workspace.restore_aside(folder.parent)
     about = _about(folder / "about.json")
     return None if about is None or about.get("key") != key else {**about, "path": str(folder)}
 
@@ -189,7 +189,7 @@ def precision(key: FeaturesKey, label: str) -> str:
     return str((find(key, label) or {}).get("precision", ""))
 
 
-def open_found(about: Mapping[str, Any]) -> Features:
+def open_stored(about: Mapping[str, Any]) -> Features:
     """The features that `find` found."""
     return _open(about)
 
@@ -201,7 +201,7 @@ def remove(key: FeaturesKey, label: str) -> None:
 
 def remove_features(dataset_name: str, backbone: str) -> int:
     """Removes a dataset's features under one backbone from the workspace; how many sets of them there were."""
-    entries = _entries(workspace.checked_name(dataset_name, "dataset name"))
+    entries = _entries(workspace.check_name(dataset_name, "dataset name"))
     paths = [Path(entry["path"]) for entry in entries if _matches(backbone, entry["label"])]
     if not paths:
         raise UnknownName(
@@ -214,7 +214,7 @@ def remove_features(dataset_name: str, backbone: str) -> int:
 def rename_features(dataset_name: str, backbone: str, new: str) -> str:
     """Gives imported features another name, which it returns. Those that a backbone made are called what it is called:
     by that name they are extracted again."""
-    entries = _entries(workspace.checked_name(dataset_name, "dataset name"))
+    entries = _entries(workspace.check_name(dataset_name, "dataset name"))
     labels = [entry["label"] for entry in entries]
     found = [entry for entry in entries if entry["label"] == backbone]
     if not found:
@@ -224,7 +224,7 @@ def rename_features(dataset_name: str, backbone: str, new: str) -> str:
             f"Features that were extracted are called what their backbone is called. Got {backbone!r}, of which a "
             "backbone made some. Only imported features can be renamed."
         )
-    new = workspace.checked_name(new.strip(), "backbone name")
+    new = workspace.check_name(new.strip(), "backbone name")
     if new == backbone:
         return new
     if new in labels:
@@ -484,7 +484,7 @@ def _entries(dataset_name: str) -> list[dict[str, Any]]:
     """The stored features of one dataset, oldest first; folders that cannot be read are left out."""
     folder = workspace.folder("features") / dataset_name
     entries = []
-    workspace.put_back(folder)
+    workspace.restore_aside(folder)
     try:
         paths = sorted(folder.iterdir())
     except OSError:  # there are none, or they may not be read

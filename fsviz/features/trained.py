@@ -45,7 +45,7 @@ def save(name: str, weights: Mapping[str, np.ndarray], facts: Mapping[str, Any])
     """Keeps the weights of a backbone; one of the same name is replaced."""
     from safetensors.numpy import save as as_bytes
 
-    workspace.checked_name(name, "name of a trained network")
+    workspace.check_name(name, "name of a trained network")
     workspace.folder("trained", create=True)
     with workspace.atomic_file(_path(name, ".safetensors")) as temporary:
         temporary.write_bytes(as_bytes(dict(weights)))
@@ -72,12 +72,12 @@ def load(name: str) -> tuple[nn.Module, Preprocessing]:
 
 
 def _path(name: str, suffix: str) -> Path:
-    return workspace.folder("trained") / f"{workspace.checked_name(name, 'name of a trained network')}{suffix}"
+    return workspace.folder("trained") / f"{workspace.check_name(name, 'name of a trained network')}{suffix}"
 
 
 def check_free(name: str) -> None:
     """Refuses a name that a network has already."""
-    if workspace.checked_name(name, "name of a trained network") in names():
+    if workspace.check_name(name, "name of a trained network") in names():
         raise BadInput(f"There is a trained network {name!r} already. Choose another name.")
 
 

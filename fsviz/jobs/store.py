@@ -30,7 +30,7 @@ import numpy as np
 from fsviz.errors import BadInput, UnknownName, WorkspaceError
 from fsviz.jobs import locks
 from fsviz.settings import RawSettings
-from fsviz.workspace import atomic_file, atomic_folder, checked_name, entries, folder, write_json
+from fsviz.workspace import atomic_file, atomic_folder, check_name, entries, folder, write_json
 
 QUEUED, RUNNING, FINISHED, CANCELLED, FAILED, INTERRUPTED, DAMAGED = (
     "queued",
@@ -141,7 +141,7 @@ class Chunks(Sequence[Chunk]):
 
 
 def run_folder(run_id: str) -> Path:
-    path = folder("runs") / checked_name(run_id, "run id")
+    path = folder("runs") / check_name(run_id, "run id")
     if not path.is_dir():
         raise UnknownName("run", run_id, run_ids(), "'python -m fsviz runs' lists them.")
     return path

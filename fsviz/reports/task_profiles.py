@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz.analyses import task_profile as study
-from fsviz.analyses.task_profile import Answer, Passport, Spread
+from fsviz.analyses.task_profile import MethodResult, TaskProfile, ValuesAmongTasks
 from fsviz.difficulty.measures import MEASURES
 from fsviz.features.backbones import title_of
 from fsviz.figures import task_profile as figures
@@ -21,9 +21,9 @@ from fsviz.studies.support_sets import SETS, SupportSets
 MOST_IMAGES = 20  # of a class that stand in the file
 
 
-def of_passport(passport: Passport, among: Spread, sets: SupportSets | None = None) -> str:
+def of_passport(passport: TaskProfile, among: ValuesAmongTasks, sets: SupportSets | None = None) -> str:
     """Everything that is known of a task, with figures that can be pointed at and the pictures inside."""
-    passport = study.with_spread(passport, among)
+    passport = study.with_values_among_tasks(passport, among)
     title = f"Task {passport.position:,} of {passport.found.title}"
     seen = f", seen by {title_of(passport.backbone)}" if passport.backbone else ""
     said = f"{made()} {passport.dataset.title}{seen}. Name of the task: {passport.task_id}"
@@ -37,7 +37,7 @@ def command(task: str) -> str:
     return shlex.join(["python", "-m", "fsviz", "report", "--task", task])
 
 
-def _images(passport: Passport) -> list[html.Part]:
+def _images(passport: TaskProfile) -> list[html.Part]:
     answer = next((one for one in passport.answers if one.predictions is not None), None)
     shown = []
     for way, name in enumerate(passport.names):
@@ -54,18 +54,18 @@ def _images(passport: Passport) -> list[html.Part]:
     return [html.Part("Its classes and images", shown)]
 
 
-def _told(passport: Passport, answer: Answer | None, way: int, n_query: int) -> str:
+def _told(passport: TaskProfile, answer: MethodResult | None, way: int, n_query: int) -> str:
     """What a method said of the queries of a class."""
     if answer is None or answer.predictions is None:
         return ""
-    counts = study.answered_pairs(answer, len(passport.names))[way]
+    counts = study.predicted_pairs(answer, len(passport.names))[way]
     wrong = [f"{passport.names[i]} {int(n)}" for i, n in enumerate(counts) if n and i != way]
     told = f"{answer.label} names {int(counts[way])} of {n_query} queries rightly"
     return f"{told}; taken for: {', '.join(wrong)}." if wrong else f"{told}."
 
 
-def _measures(passport: Passport, among: Spread) -> list[html.Part]:
-    stands = study.standings(passport, among)
+def _measures(passport: TaskProfile, among: ValuesAmongTasks) -> list[html.Part]:
+    stands = study.percentiles(passport, among)
     table = pd.DataFrame(
         [
             {
@@ -92,11 +92,11 @@ def _measures(passport: Passport, among: Spread) -> list[html.Part]:
         ]
         of = f"all {n:,} tasks" if among.is_whole else f"{n:,} of {among.n_tasks:,} tasks"
         caption = f"Held against {of} of its testbed. To the right is harder, whichever way a measure runs."
-        parts.append(html.Part("Every measure beside the other tasks", figures.plot_standings(rows), caption))
+        parts.append(html.Part("Every measure beside the other tasks", figures.plot_percentiles(rows), caption))
     return [*parts, html.Part("Every measure", table)]
 
 
-def _answers(passport: Passport) -> list[html.Part]:
+def _answers(passport: TaskProfile) -> list[html.Part]:
     if not passport.answers:
         return []
     rows = [
@@ -110,10 +110,10 @@ def _answers(passport: Passport) -> list[html.Part]:
         for one in passport.answers
     ]
     caption = "On this task, beside the mean over tasks of its testbed with the 95% interval over tasks."
-    return [html.Part("What methods get right", figures.plot_answers(rows), caption)]
+    return [html.Part("What methods get right", figures.plot_accuracies(rows), caption)]
 
 
-def _classes(passport: Passport) -> list[html.Part]:
+def _classes(passport: TaskProfile) -> list[html.Part]:
     parts = []
     for pairs in study.class_pairs(passport):
         figure = taxonomy_figures.plot_task_distances(pairs.values, passport.names, pairs.title, float(pairs.most), 360)
@@ -121,7 +121,7 @@ def _classes(passport: Passport) -> list[html.Part]:
     return parts
 
 
-def _surroundings(passport: Passport) -> list[html.Part]:
+def _surroundings(passport: TaskProfile) -> list[html.Part]:
     parts = []
     contexts = study.contexts(passport)
     if contexts is not None:

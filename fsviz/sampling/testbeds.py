@@ -36,7 +36,7 @@ def save_testbed(testbed: Testbed, number: bool = False) -> Path:
     refused, or with `number` the first of name-2, name-3, ... that is free is taken.
     """
     folder = workspace.folder("testbeds", create=True)
-    name = workspace.checked_name(testbed.name, "testbed name")
+    name = workspace.check_name(testbed.name, "testbed name")
     path, n = folder / f"{name}.parquet", 1
     while path.exists():
         if _holds(path, testbed):
@@ -70,7 +70,7 @@ def list_testbeds() -> list[str]:
 
 def delete_testbed(name: str) -> None:
     """Removes a testbed from the workspace."""
-    path = workspace.folder("testbeds") / f"{workspace.checked_name(name, 'testbed name')}.parquet"
+    path = workspace.folder("testbeds") / f"{workspace.check_name(name, 'testbed name')}.parquet"
     if not path.exists():
         raise UnknownName("testbed", name, list_testbeds())
     workspace.remove([path])
@@ -78,10 +78,10 @@ def delete_testbed(name: str) -> None:
 
 def rename_testbed(name: str, new: str) -> str:
     """Gives a testbed of the workspace another name, which it returns; runs hold their own copy of the tasks."""
-    old = workspace.folder("testbeds") / f"{workspace.checked_name(name, 'testbed name')}.parquet"
+    old = workspace.folder("testbeds") / f"{workspace.check_name(name, 'testbed name')}.parquet"
     if not old.exists():
         raise UnknownName("testbed", name, list_testbeds())
-    new = workspace.checked_name(new.strip(), "testbed name")
+    new = workspace.check_name(new.strip(), "testbed name")
     if new == name:
         return name
     if new in list_testbeds():
@@ -128,7 +128,7 @@ def read_recipe(name: str) -> dict[str, Any]:
     """The recipe of a testbed in the workspace, without reading its tasks."""
     import pyarrow.parquet as pq
 
-    path = workspace.folder("testbeds") / f"{workspace.checked_name(name, 'testbed name')}.parquet"
+    path = workspace.folder("testbeds") / f"{workspace.check_name(name, 'testbed name')}.parquet"
     if not path.exists():
         raise UnknownName("testbed", name, list_testbeds())
     try:

@@ -41,7 +41,7 @@ DIVERGENCE = Setting(
     0,
     100,
     step=0.04,
-    usual=6,
+    typical=6,
 )
 DIVERGENCE_BY = Setting(
     "divergence_by",
@@ -62,7 +62,7 @@ PENALTY = Setting(
     0,
     1000,
     step=0.1,
-    usual=30,
+    typical=30,
     advanced=True,
 )
 PUBLISHED_PENALTY = 1.0
@@ -75,7 +75,7 @@ DIMS = Setting(
     8,
     1,
     2048,
-    usual=64,
+    typical=64,
     advanced=True,
 )
 CLASSES_PER_DIM = 4  # of the default; 14 classes on 8 axes are split by the random start, on 3 they choose
@@ -99,7 +99,7 @@ STARTS = Setting(
     32,
     1,
     512,
-    usual=128,
+    typical=128,
     advanced=True,
 )
 SOLVER = Setting(

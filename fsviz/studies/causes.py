@@ -29,16 +29,16 @@ from fsviz.evaluation import Correlation, VarianceExplained, VarianceShare
 from fsviz.methods import METHOD_NAMES, METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
-from fsviz.settings import RawSettings, Schema, Setting, Value, words
+from fsviz.settings import RawSettings, Schema, Setting, Value, to_args
 from fsviz.studies import evaluate
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.tasks import draw, fitting, snapshot
 from fsviz.workspace import home, plain_json
 
-__all__ = ["STAGE_TITLES", "Correlation", "Measured", "VarianceExplained", "VarianceShare"]
+__all__ = ["STAGE_TITLES", "Correlation", "MeasuredTasks", "VarianceExplained", "VarianceShare"]
 
 TASK_SETTINGS: dict[str, Setting] = evaluate.TASK_SETTINGS
-TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.PER_CLASS, "n_tasks": 300}
+TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.IMAGE_DEFAULTS, "n_tasks": 300}
 TESTBED = Setting("testbed", "Testbed", "A saved testbed, or a file of one, instead of tasks drawn here.", "text", "")
 RUN = Setting("run", "Run", "An evaluation whose tasks are measured; its accuracies stand beside.", "text", "")
 STAGE = Setting(
@@ -74,7 +74,7 @@ _SECONDS = 3.5e-4  # per image of a task, on one ordinary core
 _FEWEST = 60  # tasks that a regression can be learned from
 
 
-class Spec(draw.TaskSpec, total=False):
+class CausesSpec(draw.TaskSpec, total=False):
     """A checked spec. What its tasks are like is there once they are drawn; a run adds its version and folder."""
 
     study: str
@@ -91,7 +91,7 @@ class Spec(draw.TaskSpec, total=False):
     recipe: dict[str, Any]
 
 
-class InNumbers(TypedDict):
+class CausesDict(TypedDict):
     """A share of the differences in accuracy with its 95% interval and what that is over; None where not known."""
 
     share: Any
@@ -100,20 +100,20 @@ class InNumbers(TypedDict):
     over: str
 
 
-class OfMethod(TypedDict, total=False):
+class MethodCauses(TypedDict, total=False):
     """What the summary says of one method; the shares and luck are there where a regression could be learned."""
 
     accuracy: Any
     ci95: Any
     correlations: dict[str, dict[str, float | None]]
-    explained: dict[Stage, InNumbers]
-    shares: dict[Cause, InNumbers]
-    alone: dict[Cause, InNumbers]
+    explained: dict[Stage, CausesDict]
+    shares: dict[Cause, CausesDict]
+    alone: dict[Cause, CausesDict]
     luck: Any
     sentence: str
 
 
-class Summary(TypedDict, total=False):
+class CausesSummary(TypedDict, total=False):
     """What came out of a run: while it is under way, how many tasks are measured and how accurate methods were."""
 
     dataset: str
@@ -124,11 +124,11 @@ class Summary(TypedDict, total=False):
     digest: str
     unknown: dict[str, str]
     families: list[list[str]]
-    methods: dict[str, OfMethod]
+    methods: dict[str, MethodCauses]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredTasks:
     """Tasks with everything that is known of them.
 
     measures  by name (T,), NaN where a measure is not defined for a task
@@ -137,7 +137,7 @@ class Measured:
     recipe    as of a Testbed, and its name
     """
 
-    spec: Spec
+    spec: CausesSpec
     tasks: Tasks
     measures: Mapping[str, np.ndarray]
     accuracy: Mapping[str, np.ndarray]
@@ -163,7 +163,7 @@ class Measured:
 # --- measuring ---------------------------------------------------------------------------------------------------
 
 
-def tasks_of(spec: Spec, dataset: Dataset, table: Features) -> Testbed:
+def tasks_of(spec: CausesSpec, dataset: Dataset, table: Features) -> Testbed:
     """The tasks that a spec names: drawn, saved, or those of an evaluation."""
     if spec["run"]:
         folder = home() / "runs" / str(spec["run"])
@@ -179,21 +179,21 @@ def tasks_of(spec: Spec, dataset: Dataset, table: Features) -> Testbed:
     return testbed
 
 
-def _size(spec: Spec) -> tuple[int, int]:
+def _size(spec: CausesSpec) -> tuple[int, int]:
     """How many tasks a checked spec measures, and how many images one of them has at most."""
     if not (spec["run"] or spec["testbed"]):
         n_tasks = int(spec["n_tasks"])
-        return min(n_tasks, spec["most"] or n_tasks), draw.most_images(spec)
+        return min(n_tasks, spec["most"] or n_tasks), draw.max_images(spec)
     tasks = tasks_of(spec, *_source(spec)).tasks
     return len(tasks), _images_per_task(tasks)
 
 
-def work(spec: Spec) -> Work:
+def work(spec: CausesSpec) -> Work:
     n_tasks, images = _size(spec)
     return Work(n_tasks, "tasks", n_tasks * images * _SECONDS)
 
 
-def shorten(spec: Spec, n: int) -> Spec | None:
+def shorten(spec: CausesSpec, n: int) -> CausesSpec | None:
     """The first tasks alone, enough for a regression."""
     n_tasks, _ = _size(spec)
     return {**spec, "most": max(n, _FEWEST)} if n_tasks > _FEWEST else None
@@ -203,7 +203,7 @@ def _images_per_task(tasks: Tasks) -> int:
     return int(np.prod(tasks.support.shape[1:]) + np.prod(tasks.query.shape[1:]))
 
 
-def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: CausesSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """Every measure of a range of tasks, and every method's accuracy."""
     dataset, table = _source(spec)
     tasks = snapshot.tasks(spec["folder"], start=start, stop=stop)
@@ -211,7 +211,7 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
     of_image = task_measures.of_images(tasks, table)
     said = {}
     for method in spec["methods"]:
-        said[method] = evaluate.look(dataset, table.backbone, method, METHODS[method].checked(), tasks)
+        said[method] = evaluate.predict_tasks(dataset, table.backbone, method, METHODS[method].checked(), tasks)
         found[f"accuracy_{method}"] = evaluation.task_accuracy(said[method])
     answers = said[spec["methods"][0]] if said else "protonet"
     for name, measure in MEASURES.items():
@@ -222,7 +222,7 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
     return found
 
 
-def collect(spec: Spec, chunks: Sequence[Arrays]) -> Measured:
+def collect(spec: CausesSpec, chunks: Sequence[Arrays]) -> MeasuredTasks:
     """The measured tasks of the finished chunks."""
     if not chunks:
         raise BadInput("No task of this run has been measured yet. Wait for its first part.")
@@ -232,10 +232,10 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> Measured:
     accuracy = {METHODS[n.removeprefix("accuracy_")].title: v for n, v in rows.items() if n.startswith("accuracy_")}
     ordered = {name: known[name] for name in MEASURES if name in known and name not in lost}
     tasks = snapshot.tasks(spec["folder"]).take(rows["positions"])
-    return Measured(spec, tasks, ordered, accuracy, {**spec["unknown"], **lost}, spec["recipe"])
+    return MeasuredTasks(spec, tasks, ordered, accuracy, {**spec["unknown"], **lost}, spec["recipe"])
 
 
-def with_answers(found: Measured, accuracy: Mapping[str, np.ndarray]) -> Measured:
+def with_predictions(found: MeasuredTasks, accuracy: Mapping[str, np.ndarray]) -> MeasuredTasks:
     """The same tasks with accuracies that were recorded elsewhere: of all tasks, in their order."""
     for label, values in accuracy.items():
         if len(values) != len(found):
@@ -246,7 +246,7 @@ def with_answers(found: Measured, accuracy: Mapping[str, np.ndarray]) -> Measure
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def prepare(spec: Spec, folder: Path) -> Spec:
+def prepare(spec: CausesSpec, folder: Path) -> CausesSpec:
     """Freezes the tasks of a spec into `folder`, and adds what they are like."""
     dataset, table = _source(spec)
     testbed = tasks_of(spec, dataset, table)
@@ -262,12 +262,12 @@ def prepare(spec: Spec, folder: Path) -> Spec:
     }
 
 
-def parts(spec: Spec) -> list[Part]:
+def parts(spec: CausesSpec) -> list[Part]:
     size = int(np.clip(_CHUNK_IMAGES // spec["images_per_task"], 1, 200))
     return [Part("", spec["n_measured"], size)]
 
 
-def partial(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
+def partial(spec: CausesSpec, chunks: Sequence[Arrays]) -> CausesSummary:
     """How many tasks are measured, while a run is under way."""
     if not chunks:
         return {"n_tasks": 0}
@@ -278,11 +278,11 @@ def partial(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
 # --- what came out -----------------------------------------------------------------------------------------------
 
 
-def summary(found: Measured) -> Summary:
+def summary(found: MeasuredTasks) -> CausesSummary:
     """Everything in numbers: per method its mean, correlations, shares and sentence; families of measures; what is not
     known and why."""
     spec = found.spec
-    told: Summary = {
+    told: CausesSummary = {
         "dataset": spec["dataset"],
         "backbone": spec["backbone"],
         "testbed": spec["testbed"],
@@ -304,38 +304,38 @@ def summary(found: Measured) -> Summary:
             "explained": {cast(Stage, stage): _in_numbers(one.whole) for stage, one in by_stage.items()},
             "shares": {cast(Cause, cause): _in_numbers(one) for cause, one in by_stage["labelled"].lost.items()},
             "alone": {cast(Cause, cause): _in_numbers(one) for cause, one in by_stage["labelled"].alone.items()},
-            "luck": finite(luck(found, method)),
-            "sentence": sentence(found, method, by_stage["labelled"]),
+            "luck": finite(sampling_noise(found, method)),
+            "sentence": headline(found, method, by_stage["labelled"]),
         }
     return plain_json(told)
 
 
-def _mean(values: np.ndarray) -> OfMethod:
+def _mean(values: np.ndarray) -> MethodCauses:
     mean, ci95 = mean_and_ci95(values[np.isfinite(values)])
     return {"accuracy": finite(mean), "ci95": finite(ci95)}
 
 
-def _in_numbers(share: VarianceShare) -> InNumbers:
+def _in_numbers(share: VarianceShare) -> CausesDict:
     return {"share": finite(share.value), "low": finite(share.low), "high": finite(share.high), "over": share.over}
 
 
-def _correlations_in_numbers(found: Measured, method: str) -> dict[str, dict[str, float | None]]:
+def _correlations_in_numbers(found: MeasuredTasks, method: str) -> dict[str, dict[str, float | None]]:
     rows = correlations(found, method)
     return {name: {k: finite(getattr(row, k)) for k in ("value", "low", "high")} for name, row in rows.items()}
 
 
-def mean_accuracy(found: Measured, method: str) -> tuple[float, float]:
+def mean_accuracy(found: MeasuredTasks, method: str) -> tuple[float, float]:
     """The mean accuracy and half of its 95% interval over tasks."""
     mean, ci95 = mean_and_ci95(found.accuracy[method][np.isfinite(found.accuracy[method])])
     return float(mean), float(ci95)
 
 
-def luck(found: Measured, method: str) -> float:
+def sampling_noise(found: MeasuredTasks, method: str) -> float:
     """The share of the differences in accuracy that the draw of the queries brings, at most."""
     return evaluation.sampling_noise(found.accuracy[method], found.n_queries)
 
 
-def correlations(found: Measured, method: str) -> dict[str, Correlation]:
+def correlations(found: MeasuredTasks, method: str) -> dict[str, Correlation]:
     """Pearson's correlation of every measure with the accuracy of a method, with its 95% interval over classes."""
     accuracy = found.accuracy[method]
     return {
@@ -343,7 +343,7 @@ def correlations(found: Measured, method: str) -> dict[str, Correlation]:
     }
 
 
-def families(found: Measured) -> tuple[pd.DataFrame, list[list[str]]]:
+def families(found: MeasuredTasks) -> tuple[pd.DataFrame, list[list[str]]]:
     """Rank correlations among the measures, each turned so that higher is harder; rows and columns in an order that
     puts families together, and the families: measures that are alike on the average (see ALIKE)."""
     from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
@@ -368,7 +368,7 @@ def families(found: Measured) -> tuple[pd.DataFrame, list[list[str]]]:
     )
 
 
-def varied(found: Measured) -> list[str]:
+def varied(found: MeasuredTasks) -> list[str]:
     """Measures that are known of most tasks and differ between them."""
     return [
         name
@@ -377,7 +377,7 @@ def varied(found: Measured) -> list[str]:
     ]
 
 
-def causes_at(found: Measured, stage: str) -> dict[Cause, list[str]]:
+def causes_at(found: MeasuredTasks, stage: str) -> dict[Cause, list[str]]:
     """The measures that are known at a stage, by cause."""
     known = list(STAGE_TITLES)[: list(STAGE_TITLES).index(cast(Stage, stage)) + 1]
     names = [name for name in varied(found) if MEASURES[name].stage in known]
@@ -385,13 +385,13 @@ def causes_at(found: Measured, stage: str) -> dict[Cause, list[str]]:
     return {cause: group for cause, group in groups.items() if group}
 
 
-def explained(found: Measured, method: str, stage: str = "labelled") -> VarianceExplained:
+def explained(found: MeasuredTasks, method: str, stage: str = "labelled") -> VarianceExplained:
     """What a regression on the measures that are known at a stage says of tasks it has not learned from."""
     groups = cast(Mapping[str, Sequence[str]], causes_at(found, stage))
     return evaluation.explain(found.measures, found.accuracy[method], groups, found.tasks.class_ids)
 
 
-def sentence(found: Measured, method: str, known: VarianceExplained) -> str:
+def headline(found: MeasuredTasks, method: str, known: VarianceExplained) -> str:
     """Why these tasks are hard, in one sentence with its numbers, or that no cause explains it."""
     share, lost = known.whole, known.lost
     ordered = sorted(lost, key=lambda cause: -lost[cause].value)
@@ -417,7 +417,7 @@ def _interval(share: VarianceShare) -> str:
     return f"95% interval {max(share.low, 0):.0%} to {min(share.high, 1):.0%}"
 
 
-def calibration(found: Measured, method: str, known: VarianceExplained, n_groups: int = 8) -> pd.DataFrame:
+def calibration(found: MeasuredTasks, method: str, known: VarianceExplained, n_groups: int = 8) -> pd.DataFrame:
     """Tasks in groups by what the regression expects: columns expected, accuracy, ci95 (over tasks), n_tasks."""
     there = np.flatnonzero(np.isfinite(known.expected))
     order = there[np.argsort(known.expected[there], kind="stable")]
@@ -443,7 +443,7 @@ def _harder(name: str, values: np.ndarray) -> np.ndarray:
     return values if MEASURES[name].direction == "harder" else -values
 
 
-def ranks(found: Measured) -> dict[str, np.ndarray]:
+def ranks(found: MeasuredTasks) -> dict[str, np.ndarray]:
     """By measure, where every task (T,) stands among these: 0 the easiest, 1 the hardest by this measure."""
     from scipy.stats import rankdata
 
@@ -461,7 +461,7 @@ def brush_text(ranges: Mapping[str, tuple[float, float]]) -> str:
     return ";".join(f"{axis}~{min(ends):.6g}~{max(ends):.6g}" for axis, ends in ranges.items())
 
 
-def chosen(found: Measured, method: str, brush: str = "", known: VarianceExplained | None = None) -> np.ndarray:
+def chosen(found: MeasuredTasks, method: str, brush: str = "", known: VarianceExplained | None = None) -> np.ndarray:
     """Which tasks (T,) a brush chooses; the hardest tenth where it is empty.
 
     An axis is "accuracy", "expected", a measure, or "rank " and a measure: where it stands among these tasks.
@@ -484,7 +484,7 @@ def chosen(found: Measured, method: str, brush: str = "", known: VarianceExplain
     return which
 
 
-def _along(found: Measured, method: str, axis: str, known: VarianceExplained | None) -> np.ndarray:
+def _along(found: MeasuredTasks, method: str, axis: str, known: VarianceExplained | None) -> np.ndarray:
     if axis == ACCURACY:
         return found.accuracy[method]
     if axis == EXPECTED and known is not None:
@@ -497,7 +497,7 @@ def _along(found: Measured, method: str, axis: str, known: VarianceExplained | N
     raise UnknownName("axis of chosen tasks", axis, axes)
 
 
-def extremes(found: Measured, which: np.ndarray) -> pd.DataFrame:
+def extremes(found: MeasuredTasks, which: np.ndarray) -> pd.DataFrame:
     """How the chosen tasks stand in every measure among all: rank (0.5 is the middle, 1 the hardest), its 95% interval
     over classes low and high, and whether that is beyond chance with as many measures looked at."""
     from scipy import stats
@@ -518,7 +518,9 @@ def extremes(found: Measured, which: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["measure", "rank", "low", "high", "beyond"])
 
 
-def why_these(found: Measured, method: str, known: VarianceExplained, which: np.ndarray) -> dict[str, float]:
+def selection_breakdown(
+    found: MeasuredTasks, method: str, known: VarianceExplained, which: np.ndarray
+) -> dict[str, float]:
     """What parts the chosen tasks from all, in accuracy (0 to 1): "below" the mean of all, by cause what the regression
     puts down to it, and "left" unexplained: luck, and causes that nobody measured."""
     accuracy = found.accuracy[method]
@@ -530,9 +532,9 @@ def why_these(found: Measured, method: str, known: VarianceExplained, which: np.
     return {"below": below, **by_cause, "left": below - sum(by_cause.values())}
 
 
-def why_these_in_words(found: Measured, method: str, known: VarianceExplained, which: np.ndarray) -> str:
+def describe_selection(found: MeasuredTasks, method: str, known: VarianceExplained, which: np.ndarray) -> str:
     """The same in a sentence."""
-    parts = why_these(found, method, known, which)
+    parts = selection_breakdown(found, method, known, which)
     below, left = parts.pop("below"), parts.pop("left")
     n = int(which.sum())
     told = f"The {n:,} chosen tasks lie {abs(100 * below):.1f} points {'below' if below >= 0 else 'above'} the mean"
@@ -549,16 +551,16 @@ def why_these_in_words(found: Measured, method: str, known: VarianceExplained, w
     return f"{told}{by}{others}; {left:.1f} are left to luck and to what nobody measured."
 
 
-def answer(dataset: Dataset, found: Measured, method: str, task: int) -> Predictions | None:
+def predictions(dataset: Dataset, found: MeasuredTasks, method: str, task: int) -> Predictions | None:
     """What the built-in method of this title says of one task, the only one of the answer; None for other methods."""
     name = next((name for name, one in METHODS.items() if one.title == method), None)
     if name is None:
         return None
     tasks = found.tasks.take(np.array([task]))
-    return evaluate.look(dataset, found.spec["backbone"], name, METHODS[name].checked(), tasks)
+    return evaluate.predict_tasks(dataset, found.spec["backbone"], name, METHODS[name].checked(), tasks)
 
 
-def as_table(found: Measured) -> pd.DataFrame:
+def as_table(found: MeasuredTasks) -> pd.DataFrame:
     """One row per task: every measure by name, and the accuracy of every method under its title."""
     return pd.DataFrame({**found.measures, **found.accuracy}, index=pd.RangeIndex(len(found), name="task"))
 
@@ -566,19 +568,19 @@ def as_table(found: Measured) -> pd.DataFrame:
 # --- checking ----------------------------------------------------------------------------------------------------
 
 
-def command(spec: Spec) -> str:
+def command(spec: CausesSpec) -> str:
     """The command that measures the same."""
     dataset = datasets.load(spec["dataset"])
     flags: list[str] = []
     if spec["run"]:
-        flags = RUN.words(spec["run"])
+        flags = RUN.to_args(spec["run"])
     elif spec["testbed"]:
-        flags = TESTBED.words(spec["testbed"])
+        flags = TESTBED.to_args(spec["testbed"])
     else:
         said = draw.recipe_for(
             dataset, **{name: cast(RawSettings, spec).get(name) for name in (*TASK_SETTINGS, "backbone")}
-        ).said
-        flags = words({name: value for name, value in said.items() if name != "backbone"}, draw.KNOWN)
+        ).arguments
+        flags = to_args({name: value for name, value in said.items() if name != "backbone"}, draw.SETTINGS)
     methods = ["--methods", ",".join(spec["methods"])] if spec["methods"] != METHODS_EXPLAINED.default else []
     return shlex.join(
         ["python", "-m", "fsviz", "causes", dataset.name, "--backbone", spec["backbone"], *flags, *methods]
@@ -590,7 +592,7 @@ def fit(dataset: Dataset, backbone: str, given: RawSettings) -> fitting.Fit:
     return fitting.fit(dataset, given, TASK_DEFAULTS, [backbone], varied=True)
 
 
-def check(spec: RawSettings) -> Spec:
+def check(spec: RawSettings) -> CausesSpec:
     """The spec with every setting; shots and queries fit the dataset, and alpha the sampler."""
     given = {name: value for name, value in spec.items() if value not in (None, "")}
     SETTINGS.check(given)
@@ -602,10 +604,10 @@ def check(spec: RawSettings) -> Spec:
         raise BadInput("Tasks come from a testbed or from a run, not from both. Name one of them.")
     if not values["methods"] and not values["run"]:
         raise BadInput("At least one method must answer the tasks. Name one, such as protonet.")
-    return cast(Spec, {**values, "dataset": dataset.name})
+    return cast(CausesSpec, {**values, "dataset": dataset.name})
 
 
-def _source(spec: Spec) -> tuple[Dataset, Features]:
+def _source(spec: CausesSpec) -> tuple[Dataset, Features]:
     dataset = datasets.load(spec["dataset"])
     return dataset, features.load(dataset, spec["backbone"])
 

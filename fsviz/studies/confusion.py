@@ -26,7 +26,7 @@ from fsviz.errors import BadInput, Missing
 from fsviz.evaluation.intervals import Correlation, Estimate
 from fsviz.features.backbones import title_of
 from fsviz.records import ClassGraph, Dataset, Features, Progress, Tasks
-from fsviz.settings import RawSettings, Schema, Setting, Settings, words
+from fsviz.settings import RawSettings, Schema, Setting, Settings, to_args
 from fsviz.studies import chunk_data
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.study import Arrays, Part, Study, Work
@@ -39,7 +39,7 @@ _MOST_LAID_OUT = 400  # classes: the springs of more take fewer steps
 
 
 @dataclass(frozen=True)
-class Likeness:
+class ClassSimilarity:
     """A way in which two classes are alike.
 
     needs                what it is made of
@@ -55,8 +55,8 @@ class Likeness:
     never: str
 
 
-LIKENESS: dict[str, Likeness] = {
-    "confusion": Likeness(
+SIMILARITIES: dict[str, ClassSimilarity] = {
+    "confusion": ClassSimilarity(
         "Confusion",
         "entropy of the labels in communities of the two classes' images, in bits: 0 where every community is of one "
         "class, 1 where communities know nothing of the classes.",
@@ -66,7 +66,7 @@ LIKENESS: dict[str, Likeness] = {
         "rarely confused",
         "never confused",
     ),
-    "cosine": Likeness(
+    "cosine": ClassSimilarity(
         "Cosine of mean features",
         "the cosine of the two classes' mean features: alike on average, however wide the classes are.",
         "",
@@ -75,7 +75,7 @@ LIKENESS: dict[str, Likeness] = {
         "unlike on average",
         "unlike on average",
     ),
-    "error": Likeness(
+    "error": ClassSimilarity(
         "Errors on the pair",
         f"the share of wrong answers of ProtoNet in tasks of these two classes alone, up to {N_TASKS} of them with "
         f"{N_SHOT} support images per class.",
@@ -85,7 +85,7 @@ LIKENESS: dict[str, Likeness] = {
         "rarely mistaken for each other",
         "never mistaken for each other",
     ),
-    "run": Likeness(
+    "run": ClassSimilarity(
         "Mistakes in a run",
         "the share of queries of the two classes that a recorded run took for the other, in tasks that hold both.",
         "% taken for the other",
@@ -95,7 +95,7 @@ LIKENESS: dict[str, Likeness] = {
         "never taken for each other",
     ),
     **{
-        name: Likeness(
+        name: ClassSimilarity(
             f"Closeness ({distance.title})",
             f"1 less the distance as a share of the largest in the split; the distance is {distance.description}",
             "",
@@ -107,13 +107,13 @@ LIKENESS: dict[str, Likeness] = {
         for name, distance in DISTANCES.items()
     },
 }
-LIKENESS_SETTING = Setting(
+SIMILARITY = Setting(
     "likeness",
     "Classes are alike by",
     "What the edges of the graph say of two classes.",
     "choice",
     "confusion",
-    choices={name: likeness.title for name, likeness in LIKENESS.items() if likeness.needs != "run"},
+    choices={name: likeness.title for name, likeness in SIMILARITIES.items() if likeness.needs != "run"},
 )
 BACKBONE = draw.BACKBONE.with_(help="Whose features are looked at: the first that the dataset has.")
 SPLIT = draw.SPLIT.with_(help="The classes to compare: test where the dataset has it, else all.")
@@ -137,7 +137,7 @@ N_EDGES = Setting(
 )
 
 
-class Spec(TypedDict, total=False):
+class ConfusionSpec(TypedDict, total=False):
     """A checked spec; a settled one has the class_ids of its pairs too, a run adds its version and folder."""
 
     study: str
@@ -157,13 +157,13 @@ class Spec(TypedDict, total=False):
     chunk_pairs: int
 
 
-class Asked(Spec, total=False):
+class ConfusionRequest(ConfusionSpec, total=False):
     """What a page asks for: a spec, not checked yet, and by what two classes are alike."""
 
     likeness: str
 
 
-class Summary(TypedDict, total=False):
+class ConfusionSummary(TypedDict, total=False):
     """What `summary` says of a graph; that of a run names its features too."""
 
     pairs: int
@@ -180,10 +180,10 @@ class Summary(TypedDict, total=False):
 def class_graph(spec: RawSettings, progress: Progress | None = None) -> ClassGraph:
     """The graph of a spec's classes by its "likeness" (confusion where it names none), computed here and now."""
     spec = dict(spec)
-    kind = str(LIKENESS_SETTING.check(spec.pop("likeness", "confusion")))
-    spec = cast(Spec, SCHEMA.check(spec))
+    kind = str(SIMILARITY.check(spec.pop("likeness", "confusion")))
+    spec = cast(ConfusionSpec, SCHEMA.check(spec))
     dataset = datasets.load(spec["dataset"])
-    if LIKENESS[kind].needs == "features":
+    if SIMILARITIES[kind].needs == "features":
         table = _features(dataset, spec["backbone"])
         spec["backbone"] = table.backbone
     rows, columns = _classes(dataset, spec)
@@ -199,17 +199,19 @@ def class_graph(spec: RawSettings, progress: Progress | None = None) -> ClassGra
         matrix = _mean_cosines(table, both) if cosine else _closeness(dataset, both, kind, spec["backbone"])
         position = np.searchsorted(both, pairs)
         values = matrix[position[:, 0], position[:, 1]]
-    return _graph(dataset, kind, spec["backbone"] if LIKENESS[kind].needs == "features" else "", rows, columns, values)
+    return _graph(
+        dataset, kind, spec["backbone"] if SIMILARITIES[kind].needs == "features" else "", rows, columns, values
+    )
 
 
-def possible(dataset: Dataset) -> list[str]:
+def possible_similarities(dataset: Dataset) -> list[str]:
     """The likenesses that need no run and that this dataset can give."""
     there = {"features": bool(features.available(dataset)), "taxonomy": dataset.taxonomy is not None}
-    return [name for name in LIKENESS_SETTING.choices if there[LIKENESS[name].needs]]
+    return [name for name in SIMILARITY.choices if there[SIMILARITIES[name].needs]]
 
 
-def seen_in_run(
-    spec: evaluation_study.Settled, chunks: Sequence[Mapping[str, np.ndarray]], which: int, split: str
+def graph_of_predictions(
+    spec: evaluation_study.ResolvedSpec, chunks: Sequence[Mapping[str, np.ndarray]], which: int, split: str
 ) -> ClassGraph:
     """The graph of a split's classes by how often entry number `which` of an evaluation took one for the other.
 
@@ -254,7 +256,7 @@ def _graph(
     weights[row, column] = values
     if np.array_equal(rows, columns):
         weights[column, row] = values
-    likeness = LIKENESS[kind]
+    likeness = SIMILARITIES[kind]
     names = (tuple(dataset.distinct_names(rows)), tuple(dataset.distinct_names(columns)))
     return ClassGraph(kind, likeness.title, likeness.unit, source, rows, columns, *names, weights)
 
@@ -277,12 +279,12 @@ def _names(dataset: Dataset) -> dict[int, str]:
     return dict(enumerate(dataset.classes["class_name"].astype(str)))
 
 
-def _classes(dataset: Dataset, spec: Spec) -> tuple[np.ndarray, np.ndarray]:
+def _classes(dataset: Dataset, spec: ConfusionSpec) -> tuple[np.ndarray, np.ndarray]:
     """class_ids of the rows (base classes, where there are any) and columns of a spec's graph."""
     columns = dataset.split_class_ids(spec["split"] or draw.default_split(dataset))
     rows = dataset.split_class_ids(spec["base"]) if spec["base"] else columns
     if not spec["base"]:
-        draw.at_least_two_classes(dataset, spec["split"] or draw.default_split(dataset), "A graph of classes")
+        draw.check_n_classes(dataset, spec["split"] or draw.default_split(dataset), "A graph of classes")
     return rows, columns
 
 
@@ -324,15 +326,15 @@ def _tasks_per_pair(n_pairs: int) -> int:
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def check(spec: RawSettings) -> Spec:
+def check(spec: RawSettings) -> ConfusionSpec:
     """The spec with every setting; backbone and split are those of the dataset if none is named."""
     values = SCHEMA.check(spec)
     dataset = datasets.load(values["dataset"])
     values["backbone"] = _features(dataset, values["backbone"]).backbone
-    return cast(Spec, values | {"split": values["split"] or draw.default_split(dataset)})
+    return cast(ConfusionSpec, values | {"split": values["split"] or draw.default_split(dataset)})
 
 
-def prepare(spec: Spec, folder: Path) -> Spec:
+def prepare(spec: ConfusionSpec, folder: Path) -> ConfusionSpec:
     """Settles the classes of a spec."""
     dataset = datasets.load(spec["dataset"])
     table = _features(dataset, spec["backbone"])
@@ -354,7 +356,7 @@ def seconds(spec: RawSettings, table: Features | None = None) -> float:
     kind = spec.pop("likeness", "confusion")
     if kind not in ("confusion", "error"):
         return 0.5
-    spec = cast(Spec, SCHEMA.check(spec))
+    spec = cast(ConfusionSpec, SCHEMA.check(spec))
     dataset = datasets.load(spec["dataset"])
     rows, columns = _classes(dataset, spec)
     n_pairs = len(pairs_of(rows, columns))
@@ -368,7 +370,7 @@ def seconds(spec: RawSettings, table: Features | None = None) -> float:
     return float(n_pairs * (5e-4 + cosines + spec["n_runs"] * images * spec["k"] * 8e-8 * slow))
 
 
-def most_k(dataset: Dataset, backbone: str, *splits: str) -> int:
+def max_k(dataset: Dataset, backbone: str, *splits: str) -> int:
     """The largest k that the classes of these splits allow, 0 where none does."""
     table = _features(dataset, backbone)
     used = np.unique(np.concatenate([dataset.split_class_ids(split) for split in splits]))
@@ -380,37 +382,37 @@ def fitting_k(spec: RawSettings) -> int:
     asked = SCHEMA.check({name: value for name, value in spec.items() if name != "likeness"})
     dataset = datasets.load(asked["dataset"])
     splits = [asked["split"] or draw.default_split(dataset), *([asked["base"]] if asked["base"] else [])]
-    return max(1, min(int(SETTINGS["k"].default), most_k(dataset, asked["backbone"], *splits)))
+    return max(1, min(int(SETTINGS["k"].default), max_k(dataset, asked["backbone"], *splits)))
 
 
-def most_k_of(dataset: Dataset, backbone: str, *class_ids: int) -> int:
+def max_k_of(dataset: Dataset, backbone: str, *class_ids: int) -> int:
     """The same for single classes, 1 at least."""
     sizes = np.bincount(_features(dataset, backbone).class_ids, minlength=dataset.n_classes)
     return max(1, class_confusion.max_k(sizes[list(class_ids)]))
 
 
-def work(spec: Spec) -> Work:
+def work(spec: ConfusionSpec) -> Work:
     dataset = datasets.load(spec["dataset"])
     return Work(len(pairs_of(*_classes(dataset, spec))), "pairs of classes", seconds(spec))
 
 
-def parts(spec: Spec) -> list[Part]:
+def parts(spec: ConfusionSpec) -> list[Part]:
     return [Part("", len(_pairs(spec)), spec["chunk_pairs"], "pairs of classes")]
 
 
-def n_bytes(spec: Spec) -> float:
+def n_bytes(spec: ConfusionSpec) -> float:
     n_pairs = len(_pairs(spec))
     return 16.0 * n_pairs + 400.0 * math.ceil(n_pairs / spec["chunk_pairs"])
 
 
-def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: ConfusionSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """The confusion of one range of pairs."""
     table = chunk_data.features_of(spec["dataset"], spec["backbone"])
     how = {name: cast(RawSettings, spec)[name] for name in class_confusion.SETTINGS}
     return {"bits": class_confusion.class_confusion(table, _pairs(spec)[start:stop], **how)}
 
 
-def collect(spec: Spec, chunks: Sequence[Arrays]) -> ClassGraph:
+def collect(spec: ConfusionSpec, chunks: Sequence[Arrays]) -> ClassGraph:
     """The graph of the finished chunks of a run; pairs that are not done yet have no weight."""
     rows, columns = np.array(spec["rows"]), np.array(spec["columns"])
     values = np.full(len(_pairs(spec)), np.nan)
@@ -420,25 +422,25 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> ClassGraph:
     return _graph(datasets.load(spec["dataset"]), "confusion", spec["backbone"], rows, columns, values)
 
 
-def finish(spec: Spec, graph: ClassGraph) -> Summary:
+def finish(spec: ConfusionSpec, graph: ClassGraph) -> ConfusionSummary:
     """Saves nothing; says whose classes and features the graph is of."""
     return {"dataset": spec["dataset"], "backbone": spec["backbone"]}
 
 
-def _pairs(spec: Spec) -> np.ndarray:
+def _pairs(spec: ConfusionSpec) -> np.ndarray:
     return pairs_of(np.array(spec["rows"]), np.array(spec["columns"]))
 
 
 def command(spec: Settings, more: Sequence[str] = ()) -> str:
     """The command that gives the same graph, with more words such as `versus_words`."""
-    known = {**SETTINGS, "likeness": LIKENESS_SETTING}
+    known = {**SETTINGS, "likeness": SIMILARITY}
     said = {n: spec[n] for n, s in known.items() if spec.get(n, s.default) != s.default}
-    return shlex.join(["python", "-m", "fsviz", "confusion", spec["dataset"], *words(said, known), *more])
+    return shlex.join(["python", "-m", "fsviz", "confusion", spec["dataset"], *to_args(said, known), *more])
 
 
-def versus_words(first: ClassGraph, second: ClassGraph) -> list[str]:
+def describe_versus(first: ClassGraph, second: ClassGraph) -> list[str]:
     """What a command adds to compare the first graph with the second; a recorded run has no such words."""
-    if LIKENESS[second.kind].needs == "run":
+    if SIMILARITIES[second.kind].needs == "run":
         return []
     kind = ["--versus", second.kind] if second.kind != first.kind else []
     return kind + (["--versus-backbone", second.source] if second.source not in ("", first.source) else [])
@@ -447,7 +449,7 @@ def versus_words(first: ClassGraph, second: ClassGraph) -> list[str]:
 # --- what came out -----------------------------------------------------------------------------------------------
 
 
-def summary(graph: ClassGraph, n: int = 10) -> Summary:
+def summary(graph: ClassGraph, n: int = 10) -> ConfusionSummary:
     """{"pairs", "mean", "ci95" (over classes, None where unknown), "most_confused": [[a, b, weight], ...]}"""
     i, j, weights = graph.edges()
     found = mean(graph)
@@ -466,7 +468,7 @@ def summary(graph: ClassGraph, n: int = 10) -> Summary:
 STUDY = Study(
     name="confusion",
     title="confusion of classes",
-    question="Which classes does the backbone mix up?",
+    question="Which classes does the backbone confuse?",
     settings=SCHEMA,
     check=check,
     prepare=prepare,
@@ -556,7 +558,7 @@ def _even(ranks: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Roles:
+class TrainTestMatches:
     """What base classes give to novel ones, by the edges that are kept (section IV-B4); positions in rows and columns.
 
     matches      (base, novel) joined to each other alone: what a novel class looks like, one base class has taught
@@ -571,12 +573,12 @@ class Roles:
     alone: list[int]
 
 
-def roles(graph: ClassGraph, n_edges: int) -> Roles:
+def train_test_matches(graph: ClassGraph, n_edges: int) -> TrainTestMatches:
     """Perfect matches, split base classes and split novel classes among the heaviest edges of a bipartite graph."""
     i, j, weights = graph.edges(n_edges)
     i, j = i[weights > 0], j[weights > 0]
     base, novel = np.bincount(i, minlength=len(graph.rows)), np.bincount(j, minlength=len(graph.columns))
-    return Roles(
+    return TrainTestMatches(
         [(int(a), int(b)) for a, b in zip(i, j, strict=True) if base[a] == novel[b] == 1],
         {int(a): j[i == a].tolist() for a in np.lexsort((np.arange(len(base)), -base)) if base[a] > 1},
         {int(b): i[j == b].tolist() for b in np.lexsort((np.arange(len(novel)), -novel)) if novel[b] > 1},
@@ -597,7 +599,7 @@ def pair(spec: RawSettings, a: int, b: int) -> PairCommunities:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SimilarityComparison:
     """Two graphs of the same classes, edge by edge.
 
     table  columns a, b (names), first, second (weights), gap: the share of pairs below it in the first graph less that
@@ -614,7 +616,7 @@ class Comparison:
     spearman: Correlation
 
 
-def compare(first: ClassGraph, second: ClassGraph) -> Comparison:
+def compare(first: ClassGraph, second: ClassGraph) -> SimilarityComparison:
     """The edges that both graphs know, and how their weights go together; intervals are over classes."""
     from scipy import stats
 
@@ -635,10 +637,10 @@ def compare(first: ClassGraph, second: ClassGraph) -> Comparison:
     )
     pairs = np.stack([first.rows[i], first.columns[j]], 1)
     found = [evaluation.correlation(y, x, pairs, rank=rank) for rank in (False, True)]
-    return Comparison(first, second, table, i, j, *found)
+    return SimilarityComparison(first, second, table, i, j, *found)
 
 
-def outliers(compared: Comparison, n: int = 5, least: float = 0.5) -> tuple[list[int], list[int]]:
+def outliers(compared: SimilarityComparison, n: int = 5, least: float = 0.5) -> tuple[list[int], list[int]]:
     """Edges (rows of the table) far larger in the first graph than in the second, and the other way round.
 
     least  share of all pairs by which their places differ at least
@@ -651,12 +653,12 @@ def outliers(compared: Comparison, n: int = 5, least: float = 0.5) -> tuple[list
     )
 
 
-def in_words(compared: Comparison, edge: int) -> tuple[str, str]:
+def describe_edge(compared: SimilarityComparison, edge: int) -> tuple[str, str]:
     """How a pair is spoken of in both graphs: ("often confused", "far in meaning")."""
     row = compared.table.iloc[edge]
     said = []
     for graph, value, above in ((compared.first, row["first"], 1), (compared.second, row["second"], -1)):
-        likeness = LIKENESS[graph.kind]
+        likeness = SIMILARITIES[graph.kind]
         large = above * row["gap"] > 0
         told = likeness.much if large else likeness.never if value <= 0 else likeness.little
         same = compared.first.kind == compared.second.kind

@@ -24,7 +24,7 @@ from fsviz.errors import BadInput
 from fsviz.methods import METHOD_NAMES, METHODS
 from fsviz.numerics import clustered_mean
 from fsviz.records import PAD, Dataset, Predictions, Tasks, Testbed
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, RawSettings, Schema, Setting, Settings, words
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, RawSettings, Schema, Setting, Settings, to_args
 from fsviz.studies import evaluate
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.tasks import draw, fitting, snapshot
@@ -159,7 +159,7 @@ def cells(spec: Spec) -> list[Cell]:
 
 def left_out(dataset: Dataset, spec: Settings) -> dict[int, str]:
     """Classes of the split that no such task can hold, with a sentence for each."""
-    return draw.left_out(dataset, _recipe(dataset, {**spec, "n_way": 2}, "iid"))  # ways play no part
+    return draw.excluded_classes(dataset, _recipe(dataset, {**spec, "n_way": 2}, "iid"))  # ways play no part
 
 
 def fit(dataset: Dataset, given: RawSettings) -> fitting.Fit:
@@ -210,7 +210,9 @@ def guess_seconds(spec: Spec) -> float:
 def _right(spec: Spec, method: str, tasks: Mapping[str, Tasks]) -> dict[str, np.ndarray]:
     """Which queries (T, W, Q) a method names rightly with every support, by its name."""
     dataset = datasets.load(spec["dataset"])
-    return {name: evaluate.look(dataset, spec["backbone"], method, {}, of).rank == 0 for name, of in tasks.items()}
+    return {
+        name: evaluate.predict_tasks(dataset, spec["backbone"], method, {}, of).rank == 0 for name, of in tasks.items()
+    }
 
 
 def accuracy(said: Predictions) -> np.ndarray:
@@ -297,7 +299,7 @@ def command(spec: Settings) -> str:
     known = SETTINGS.settings
     said = {name: spec[name] for name in known if spec[name] != known[name].default}
     said = {"question": spec["question"], **said}
-    return shlex.join(["python", "-m", "fsviz", "contexts", spec["dataset"], *words(said, known)])
+    return shlex.join(["python", "-m", "fsviz", "contexts", spec["dataset"], *to_args(said, known)])
 
 
 # --- what the loss is made of ------------------------------------------------------------------------------------
@@ -332,7 +334,7 @@ def answered(spec: Spec, method: str, shift: float) -> tuple[Tasks, Predictions]
     dataset = datasets.load(spec["dataset"])
     usable = features.load(dataset, spec["backbone"]).image_ids
     tasks = draw.draw(dataset, _recipe(dataset, spec, "context", shift=shift), usable=usable).tasks
-    return tasks, evaluate.look(dataset, spec["backbone"], method, {}, tasks)
+    return tasks, evaluate.predict_tasks(dataset, spec["backbone"], method, {}, tasks)
 
 
 def losses(dataset: Dataset, found: Answers, by: str) -> pd.DataFrame:

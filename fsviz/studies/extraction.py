@@ -48,7 +48,7 @@ SETTINGS = Schema(
 )
 
 
-class Spec(TypedDict, total=False):
+class ExtractionSpec(TypedDict, total=False):
     """A checked spec; `prepare` adds what the backbone makes of which images, and who executes the run its folder."""
 
     study: str
@@ -66,14 +66,14 @@ class Spec(TypedDict, total=False):
     folder: str
 
 
-class Skipped(TypedDict):
+class SkippedImage(TypedDict):
     """An image that could not be read, and why."""
 
     image_id: int
     reason: str
 
 
-class Summary(TypedDict, total=False):
+class ExtractionSummary(TypedDict, total=False):
     """What came out of a run so far; how exact the stored features are is known at its end."""
 
     dataset: str
@@ -81,21 +81,21 @@ class Summary(TypedDict, total=False):
     n_images: int
     n_total: int | None
     dims: int | None
-    skipped: list[Skipped]
+    skipped: list[SkippedImage]
     device: str | None
     warning: str
     precision: str
 
 
 @dataclass(frozen=True)
-class Shards:
+class ExtractedChunks:
     """Finished chunks of an extraction."""
 
-    spec: Spec
+    spec: ExtractionSpec
     chunks: Sequence[Arrays]
 
 
-class Choice(TypedDict):
+class BackboneChoice(TypedDict):
     """A backbone that a page offers."""
 
     backbone: str
@@ -103,7 +103,7 @@ class Choice(TypedDict):
     warning: str
 
 
-def prepare(spec: Spec, folder: Path) -> Spec:
+def prepare(spec: ExtractionSpec, folder: Path) -> ExtractionSpec:
     """Loads the backbone while whoever asks still looks; refuses what cannot be extracted."""
     from fsviz.features.extraction import check_pixels, key_of
 
@@ -126,18 +126,18 @@ def prepare(spec: Spec, folder: Path) -> Spec:
     }
 
 
-def parts(spec: Spec) -> list[Part]:
+def parts(spec: ExtractionSpec) -> list[Part]:
     return [Part("", spec["n_images"], store.SHARD, "images")]
 
 
-def n_bytes(spec: Spec) -> float:
+def n_bytes(spec: ExtractionSpec) -> float:
     """The features twice: in chunks and, for a moment, stored beside them."""
     from fsviz.features.extraction import n_bytes
 
     return n_bytes(2 * spec["n_images"], spec["dims"])
 
 
-def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: ExtractionSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """Features (n, D) of the images of one shard, and the images that could not be read with the reasons."""
     from fsviz.features.extraction import compute_shard, default_workers
 
@@ -156,10 +156,10 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
     }
 
 
-def summarise(result: Shards) -> Summary:
+def summarise(result: ExtractedChunks) -> ExtractionSummary:
     """Images done and skipped."""
     spec = result.spec
-    skipped: list[Skipped]
+    skipped: list[SkippedImage]
     done, skipped = 0, []
     for chunk in result.chunks:
         done += len(chunk["image_ids"])
@@ -176,7 +176,7 @@ def summarise(result: Shards) -> Summary:
     }
 
 
-def finish(spec: Spec, result: Shards) -> Summary:
+def finish(spec: ExtractionSpec, result: ExtractedChunks) -> ExtractionSummary:
     """Stores the features of all chunks; returns how exact the stored values are."""
     from fsviz.features.device import describe as in_words
     from fsviz.features.extraction import key_of, store_shards
@@ -214,26 +214,26 @@ def extract_now(dataset: Dataset, backbone: str = DEFAULT, progress: Any = None,
     }
 
 
-def choices(dataset: Dataset) -> list[Choice]:
+def choices(dataset: Dataset) -> list[BackboneChoice]:
     """What a page offers: the backbones that work offline, whether their features exist, and a warning where due."""
     from fsviz.features import backbones, trained
 
     there = set(features.available(dataset))
-    rows: list[Choice] = []
+    rows: list[BackboneChoice] = []
     for name in [*backbones.names(), *(f"{trained.PREFIX}{name}" for name in trained.names())]:
         warning = backbones.RANDOM if name in backbones.FEWSHOT else ""
         rows.append({"backbone": name, "extracted": name in there, "warning": warning})
     return rows
 
 
-def device_in_words(device: str = "auto") -> str:
+def describe_device(device: str = "auto") -> str:
     """Where an extraction would run, for a person."""
     from fsviz.features.device import describe as in_words
 
     return in_words(device)
 
 
-def _backbone_choice(spec: Spec) -> tuple[str, str | None, str]:
+def _backbone_choice(spec: ExtractionSpec) -> tuple[str, str | None, str]:
     return spec["backbone"], spec["checkpoint"] or None, spec["device"]
 
 
@@ -244,7 +244,7 @@ def _backbone(name: str, checkpoint: str | None, device: str) -> Any:
     return load_backbone(name, checkpoint, device)
 
 
-def _dataset(spec: Spec) -> Dataset:
+def _dataset(spec: ExtractionSpec) -> Dataset:
     """The dataset that the run was made for. Other images since would give features of neither."""
     dataset = _dataset_of_run(spec["dataset"], spec["folder"])
     if spec["fingerprint"] != store.fingerprint(dataset):
@@ -283,7 +283,7 @@ STUDY = Study(
     prepare=prepare,
     parts=parts,
     run_chunk=run_chunk,
-    collect=Shards,
+    collect=ExtractedChunks,
     summarise=summarise,
     finish=finish,
     n_bytes=n_bytes,

@@ -21,7 +21,7 @@ from fsviz import datasets, features, text, workspace
 from fsviz.analyses.class_splits import superclasses
 from fsviz.errors import BadInput, Missing
 from fsviz.features import maps, store
-from fsviz.records import PAD, Colouring, Dataset, Features, Progress, Shared, TaskId, Tasks
+from fsviz.records import PAD, Colouring, Dataset, Features, NeighbourAgreement, Progress, TaskId, Tasks
 from fsviz.sampling import testbeds
 from fsviz.settings import RawSettings, Schema
 from fsviz.studies import evaluate
@@ -29,14 +29,14 @@ from fsviz.studies.study import Arrays, Part, Study
 from fsviz.tasks import draw
 
 SETTINGS = Schema({"backbone": draw.BACKBONE}, required=("dataset",), of="a map")
-MOST_NAMES = 10  # categories with a colour of their own
+MAX_NAMES = 10  # categories with a colour of their own
 BY_CLASS, BY_SUPERCLASS, BY_SPLIT, BY_CONTEXT, BY_RUN = "class", "superclass", "split", "context", "run"
 ATTRIBUTE = "attribute:"
 _ONE_SPOT = 0.12  # of the width of the map
 LITTLE = 0.05  # beyond chance: below it islands follow nothing that is known
 
 
-class Spec(TypedDict, total=False):
+class MapSpec(TypedDict, total=False):
     """What is asked for; `prepare` adds which features they were, and who executes the run its folder."""
 
     study: str
@@ -46,7 +46,7 @@ class Spec(TypedDict, total=False):
     folder: str
 
 
-class Summary(TypedDict, total=False):
+class MapSummary(TypedDict, total=False):
     """How far a run is; how good the map is, is known at its end."""
 
     dataset: str
@@ -67,7 +67,7 @@ def fast_map(spec: RawSettings, progress: Progress | None = None) -> maps.Featur
 # --- the better map as a run ----------------------------------------------------------------------------------------
 
 
-def prepare(spec: Spec, folder: Path) -> Spec:
+def prepare(spec: MapSpec, folder: Path) -> MapSpec:
     """Checks that there are features of which a map can be made, and that it is not there already."""
     dataset = datasets.load(spec["dataset"])
     stored = features.load(dataset, spec["backbone"] or features.required(dataset)[0])
@@ -77,13 +77,13 @@ def prepare(spec: Spec, folder: Path) -> Spec:
     return {"dataset": dataset.name, "backbone": stored.backbone, "digest": store.key_digest(stored.key)}
 
 
-def parts(spec: Spec) -> list[Part]:
+def parts(spec: MapSpec) -> list[Part]:
     """One part to find every image's neighbours, then one per stage of the layout."""
     stages = [Part(f"stage {n}", 1, 1, "layouts", sequential=True) for n in range(1, 1 + maps.n_steps(maps.BETTER))]
     return [Part("neighbours", 1, 1, "tables"), *stages]
 
 
-def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: MapSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """The layout after `part` stages: where the images are."""
     layout = _layout(spec["dataset"], spec["backbone"], spec["digest"], spec["folder"])
     if layout.step > part:  # an earlier chunk is asked for again
@@ -97,34 +97,34 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
     return {"xy": layout.places()}
 
 
-def message(spec: Spec, part: int, start: int, stop: int) -> str:
+def message(spec: MapSpec, part: int, start: int, stop: int) -> str:
     return "neighbours found" if part == 0 else f"laid out, stage {part} of {maps.n_steps(maps.BETTER)}"
 
 
 @dataclass(frozen=True)
-class Layout:
+class MapLayout:
     """The places (n, 2) of the images of a run so far."""
 
-    spec: Spec
+    spec: MapSpec
     xy: np.ndarray
 
 
-def collect(spec: Spec, chunks: Sequence[Arrays]) -> Layout:
-    return Layout(spec, chunks[-1]["xy"])
+def collect(spec: MapSpec, chunks: Sequence[Arrays]) -> MapLayout:
+    return MapLayout(spec, chunks[-1]["xy"])
 
 
-def summarise(result: Layout) -> Summary:
+def summarise(result: MapLayout) -> MapSummary:
     return {"dataset": result.spec["dataset"], "backbone": result.spec["backbone"], "kind": maps.BETTER}
 
 
-def finish(spec: Spec, result: Layout) -> Summary:
+def finish(spec: MapSpec, result: MapLayout) -> MapSummary:
     """Stores the map; returns how good it is."""
-    made = maps.judged(_stored(spec), maps.BETTER, result.xy)
+    made = maps.with_quality(_stored(spec), maps.BETTER, result.xy)
     maps.save(_stored(spec), made)
     return facts(made)
 
 
-def facts(made: maps.FeatureMap) -> Summary:
+def facts(made: maps.FeatureMap) -> MapSummary:
     """What there is to say of a map."""
     return {
         "dataset": made.dataset,
@@ -145,7 +145,7 @@ def write_csv(dataset: Dataset, made: maps.FeatureMap, path: str | Path) -> None
         temporary.write_text(text.csv(table), encoding="utf-8")
 
 
-def _stored(spec: Spec) -> Features:
+def _stored(spec: MapSpec) -> Features:
     stored = features.load(datasets.load(spec["dataset"]), spec["backbone"])
     if store.key_digest(stored.key) != spec["digest"]:
         raise BadInput(f"The features of {spec['dataset']} under {spec['backbone']} changed. Start a new run.")
@@ -153,16 +153,16 @@ def _stored(spec: Spec) -> Features:
 
 
 @lru_cache(maxsize=1)
-def _layout(dataset: str, backbone: str, digest: str, folder: str) -> maps.Layout:
+def _layout(dataset: str, backbone: str, digest: str, folder: str) -> maps.MapLayout:
     """The layout of a run lives from chunk to chunk."""
     return maps.begin(_stored({"dataset": dataset, "backbone": backbone, "digest": digest}), maps.BETTER)
 
 
-def _state_file(spec: Spec) -> Path:
+def _state_file(spec: MapSpec) -> Path:
     return Path(spec["folder"]) / "layout.npz"
 
 
-def _kept(spec: Spec) -> dict[str, np.ndarray] | None:
+def _kept(spec: MapSpec) -> dict[str, np.ndarray] | None:
     try:
         with np.load(_state_file(spec), allow_pickle=False) as kept:
             return {name: kept[name] for name in ("step", "xy", "gains", "update")}
@@ -212,7 +212,7 @@ def colours(dataset: Dataset) -> dict[str, str]:
 
 def default_colour(dataset: Dataset) -> str:
     """Classes where they are few enough to tell apart, else groups of them."""
-    few = dataset.n_classes <= MOST_NAMES
+    few = dataset.n_classes <= MAX_NAMES
     return BY_CLASS if few or dataset.taxonomy is None else BY_SUPERCLASS
 
 
@@ -245,8 +245,8 @@ def _by_class(dataset: Dataset, of_image: np.ndarray, class_ids: Sequence[int]) 
     shown = list(dict.fromkeys(int(c) for c in class_ids))
     if not shown:
         sizes = np.bincount(of_image, minlength=dataset.n_classes)
-        shown = np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMES]).tolist()
-    shown = shown[:MOST_NAMES]
+        shown = np.sort(np.argsort(-sizes, kind="stable")[:MAX_NAMES]).tolist()
+    shown = shown[:MAX_NAMES]
     code = np.full(dataset.n_classes, PAD, dtype=np.int64)
     code[shown] = np.arange(len(shown))
     return Colouring("class", codes=code[of_image], names=tuple(dataset.distinct_names(np.array(shown, dtype=int))))
@@ -257,13 +257,13 @@ def _superclasses(dataset: Dataset) -> dict[int, str]:
     placed = np.flatnonzero(dataset.classes["node"].astype(str).to_numpy() != "")
     if not len(placed):
         raise Missing(f"No class of {dataset.title} has a place in a taxonomy. Colour by class instead.")
-    return dict(zip(placed.tolist(), superclasses(dataset, placed, n_groups=MOST_NAMES)))
+    return dict(zip(placed.tolist(), superclasses(dataset, placed, n_groups=MAX_NAMES)))
 
 
 def _named(title: str, values: np.ndarray) -> Colouring:
     """The most usual values by name, the others together."""
     counts = pd.Series(values, dtype=object).dropna().value_counts(sort=False)
-    order = sorted(counts.index, key=lambda value: (-counts[value], str(value)))[:MOST_NAMES]
+    order = sorted(counts.index, key=lambda value: (-counts[value], str(value)))[:MAX_NAMES]
     codes = pd.Index(order, dtype=object).get_indexer(pd.Index(values, dtype=object))
     return Colouring(title, codes=np.where(codes < 0, PAD, codes), names=tuple(str(v) for v in order))
 
@@ -275,7 +275,7 @@ def _is_number(column: pd.Series) -> bool:
 
 
 def accuracy_of_images(
-    spec: evaluate.Settled, chunks: Sequence[Mapping[str, np.ndarray]], which: int, n_images: int
+    spec: evaluate.ResolvedSpec, chunks: Sequence[Mapping[str, np.ndarray]], which: int, n_images: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """How often every image (N,) was named rightly as a query by entry number `which`, from 0 to 1, NaN where it never
     was one; and how often it was one."""
@@ -291,7 +291,7 @@ def accuracy_of_images(
 # --- what neighbours share ------------------------------------------------------------------------------------------
 
 
-def shared(dataset: Dataset, made: maps.FeatureMap) -> list[Shared]:
+def shared(dataset: Dataset, made: maps.FeatureMap) -> list[NeighbourAgreement]:
     """How often an image's nearest on the map share what is known of it, the most beyond chance first.
 
     What all images have in common is left out: nothing can be said of it.
@@ -300,11 +300,11 @@ def shared(dataset: Dataset, made: maps.FeatureMap) -> list[Shared]:
     found = []
     for by, title in colours(dataset).items():
         try:
-            share, chance = maps.shared_share(near, _codes(dataset, made.image_ids, by))
+            share, chance = maps.agreement(near, _codes(dataset, made.image_ids, by))
         except Missing:  # a taxonomy in which no class has a place
             continue
         if chance < 1:
-            found.append(Shared(by, title[:1].lower() + title[1:], share, chance, _in_thirds(dataset, by)))
+            found.append(NeighbourAgreement(by, title[:1].lower() + title[1:], share, chance, _in_thirds(dataset, by)))
     return sorted(found, key=lambda one: -one.beyond)
 
 
@@ -332,7 +332,7 @@ def _in_thirds(dataset: Dataset, by: str) -> bool:
     return by != name and dataset.images is not None and _is_number(dataset.images[name])
 
 
-def what_islands_follow(found: Sequence[Shared]) -> str:
+def cluster_headline(found: Sequence[NeighbourAgreement]) -> str:
     """One sentence: what neighbours on the map share most, beside their class."""
     if not found or found[0].beyond < LITTLE:
         return "Neighbours on this map share hardly more than chance of anything that is known of the images."
@@ -351,7 +351,7 @@ def what_islands_follow(found: Sequence[Shared]) -> str:
 _NEAREST = f"the {maps.NEIGHBOURS} images nearest to an image on the map"
 
 
-def _told(one: Shared) -> str:
+def _told(one: NeighbourAgreement) -> str:
     what = f"are in its third of {one.title}" if one.thirds else f"share its {one.title}"
     return f"{one.share:.0%} {what} (by chance {percent(one.chance)})"
 
@@ -368,10 +368,10 @@ def task_at(dataset: Dataset, name: str) -> Tasks:
     """One task of a saved testbed, named TESTBED:POSITION."""
     task = TaskId.parse(name)
     tasks = testbeds.load_testbed(task.testbed, dataset).tasks
-    return one_task(tasks, task.position)
+    return single_task(tasks, task.position)
 
 
-def one_task(tasks: Tasks, position: int) -> Tasks:
+def single_task(tasks: Tasks, position: int) -> Tasks:
     """The task at a position, alone."""
     if not 0 <= position < len(tasks):
         raise BadInput(f"There are tasks 0 to {len(tasks) - 1:,}. Got {position:,}.")
@@ -405,7 +405,7 @@ def roles(tasks: Tasks, image_ids: np.ndarray) -> Colouring:
 
 # --- a part of the map that was drawn around ----------------------------------------------------------------------
 
-MOST_CORNERS = 40  # of an outline in a link
+MAX_CORNERS = 40  # of an outline in a link
 
 
 def outline_text(x: Sequence[float], y: Sequence[float]) -> str:
@@ -413,7 +413,7 @@ def outline_text(x: Sequence[float], y: Sequence[float]) -> str:
     them, spread evenly; "" for none."""
     if len(x) < 2 or len(x) != len(y):
         return ""
-    kept = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_CORNERS)).round().astype(int))
+    kept = np.unique(np.linspace(0, len(x) - 1, min(len(x), MAX_CORNERS)).round().astype(int))
     return "_".join(f"{x[i]:.4g},{y[i]:.4g}" for i in kept)
 
 
@@ -423,7 +423,7 @@ def outline_in(text: str) -> np.ndarray | None:
         corners = np.array([[float(part) for part in corner.split(",")] for corner in text.split("_")])
     except ValueError:
         return None
-    if corners.ndim != 2 or corners.shape[1] != 2 or not 2 <= len(corners) <= MOST_CORNERS:
+    if corners.ndim != 2 or corners.shape[1] != 2 or not 2 <= len(corners) <= MAX_CORNERS:
         return None
     if not np.isfinite(corners).all():
         return None

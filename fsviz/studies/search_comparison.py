@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
@@ -20,16 +20,17 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets, evaluation
+from fsviz.difficulty.objectives import OBJECTIVES, SUPPORT_SETS
 from fsviz.difficulty.rarity import PAPER_SHARE, Rarity, draws_needed, hardest, rarity
 from fsviz.numerics import holm, mean_and_ci95
 from fsviz.records import PAD, Progress, Tasks, Testbed
 from fsviz.settings import N_TASKS, RawSettings, Schema, Setting, Settings
 from fsviz.studies import chunk_data, support_sets
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
-from fsviz.studies.support_sets import LOSSES, SEARCH, STEP_SIZES
+from fsviz.studies.support_sets import SEARCH, STEP_SIZES
 from fsviz.tasks import snapshot
 
-RANDOM = "random"
+RANDOM = SUPPORT_SETS["random"].name
 N_RANDOM = Setting(
     "n_random",
     "Random tasks to filter",
@@ -95,7 +96,7 @@ class Summary(TypedDict):
 
 @dataclass(frozen=True)
 class Cell:
-    """One search at one end, "hard" or "easy"; the random supports are a cell of their own."""
+    """One search with one objective; the random supports are a cell of their own."""
 
     search: str
     objective: str
@@ -121,7 +122,7 @@ def prepare(spec: Spec, folder: Path) -> Spec:
 
 def cells(spec: Spec) -> list[Cell]:
     """All cells in the order they are computed: random supports, then the quick searches, greedy last."""
-    return [Cell(RANDOM, RANDOM), *(Cell(s, o) for s in spec["searches"] for o in ("hard", "easy"))]
+    return [Cell(RANDOM, RANDOM), *(Cell(s, o) for s in spec["searches"] for o in OBJECTIVES)]
 
 
 def parts(spec: Spec) -> list[Part]:
@@ -178,7 +179,7 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
         }
         greedy = next((i for i, c in enumerate(every) if (c.search, c.objective) == ("greedy", cell.objective)), which)
         if greedy != which and (done & np.isfinite(accuracy[greedy])).sum() > 1:
-            sign = 1.0 if cell.objective == "hard" else -1.0
+            sign = OBJECTIVES[cell.objective].sign
             behind, behind_half = mean_and_ci95(sign * (accuracy[which] - accuracy[greedy]))
             row["behind"], row["behind_ci95"] = float(behind), float(behind_half)
         rows.append(row)
@@ -206,7 +207,7 @@ def _seconds_per_task(spec: Spec) -> float:
     for name in spec["searches"]:
         once = support_sets.seconds_to_search({**spec, "search": name}, dataset)
         timed = min(3 * once, once + _SHORT / min(spec["n_tasks"], _CHUNK.get(name, MOST)))
-        total += 2 * (timed + classified)
+        total += len(OBJECTIVES) * (timed + classified)
     return total
 
 
@@ -235,37 +236,35 @@ STUDY = Study(
 
 def compared_in_words(rows: Sequence[Row]) -> str:
     """What the comparison shows: how near to greedy search FastDiffSel comes, and how much sooner."""
-    known = {(row["search"], row["objective"]): row for row in rows}
-    random = known[RANDOM, RANDOM]["accuracy"]
-    told = []
-    for objective, far in (("hard", "less hard"), ("easy", "less easy")):
-        mine = known.get(("fastdiffsel", objective))
+    rows_of = {(row["search"], row["objective"]): row for row in rows}
+    random = rows_of[RANDOM, RANDOM]["accuracy"]
+    sentences = []
+    for name, objective in OBJECTIVES.items():
+        mine = rows_of.get(("fastdiffsel", name))
         if mine is None:
             continue
-        if (mine["accuracy"] > random) == (objective == "hard"):
-            told.append(
-                f"FastDiffSel's {objective} sets are no {objective}er than random ones here.".replace("yer", "ier")
-            )
+        if (mine["accuracy"] > random) == (objective.sign > 0):
+            sentences.append(f"FastDiffSel's {name} sets are no {objective.comparative} than random ones here.")
         if mine["behind"] is None:
             continue
         behind, half = mine["behind"], mine["behind_ci95"]
         if abs(behind) <= half:
-            told.append(
-                f"FastDiffSel's {objective} sets cannot be told from greedy's ({behind:+.1f} ± {half:.1f} points)."
+            sentences.append(
+                f"FastDiffSel's {name} sets cannot be told from greedy's ({behind:+.1f} ± {half:.1f} points)."
             )
         else:
-            more = far if behind > 0 else f"{objective}er".replace("yer", "ier")
-            told.append(
-                f"FastDiffSel's {objective} sets are {abs(behind):.1f} ± {half:.1f} points {more} than greedy's."
+            more = f"less {name}" if behind > 0 else objective.comparative
+            sentences.append(
+                f"FastDiffSel's {name} sets are {abs(behind):.1f} ± {half:.1f} points {more} than greedy's."
             )
     times = {
-        name: np.mean([row["seconds"] for (search, _), row in known.items() if search == name])
-        for name in dict.fromkeys(search for search, _ in known if search != RANDOM)
+        name: np.mean([row["seconds"] for (search, _), row in rows_of.items() if search == name])
+        for name in dict.fromkeys(search for search, _ in rows_of if search != RANDOM)
     }
     if "greedy" in times and times.get("fastdiffsel"):
         ratio = times["greedy"] / times["fastdiffsel"]
-        told.append(f"Greedy search takes {ratio:,.{0 if ratio >= 10 else 1}f} times as long.")
-    return " ".join(told)
+        sentences.append(f"Greedy search takes {ratio:,.{0 if ratio >= 10 else 1}f} times as long.")
+    return " ".join(sentences)
 
 
 # --- the size and the number of gradient steps -------------------------------------------------------------------
@@ -274,27 +273,21 @@ def compared_in_words(rows: Sequence[Row]) -> str:
 def by_step_size(
     spec: RawSettings,
     steps: Sequence[float] = STEP_SIZES,
-    objectives: Sequence[str] = ("hard", "easy"),
     progress: Progress | None = None,
 ) -> pd.DataFrame:
     """Accuracy against the size of the gradient step, from random weights as in the paper.
 
     Columns objective, step, accuracy, ci95. A tiny step keeps the random order of the weights.
     """
-    from fsviz.difficulty.fastdiffsel import select_by_step
-
     spec = support_sets.check({**spec, "start": "random", "search": "fastdiffsel", "n_steps": 1})
     dataset = datasets.load(spec["dataset"])
     tasks, table = support_sets.sample_tasks(spec)
-    loss, scale = LOSSES[spec["loss"]]
-    searched = support_sets.searched_features(spec, table)
-    how: dict[str, Any] = {"start": spec["start"], "seed": spec["seed"], "device": spec["device"]}
-    found = select_by_step(searched, tasks, steps, objectives, loss, scale, progress=progress, **how)
-    rows = []
-    for (objective, step), chosen in found.items():
-        rows.append((objective, float(step), *support_sets.accuracy_of(spec, table, chosen, dataset)))
+    rows: list[tuple[str, float, float, float]] = []
+    for objective, step in ((objective, step) for objective in OBJECTIVES for step in steps):
+        selected = support_sets.search({**spec, "step": step}, tasks, table, objective, spec["seed"])
+        rows.append((objective, float(step), *support_sets.accuracy_of(spec, table, selected, dataset)))
         if progress is not None:
-            progress(len(rows), len(found), f"{objective} support sets, step {step:g}")
+            progress(len(rows), len(OBJECTIVES) * len(steps), f"{objective} support sets, step {step:g}")
     return pd.DataFrame(rows, columns=["objective", "step", "accuracy", "ci95"])
 
 
@@ -312,18 +305,17 @@ def by_number_of_steps(spec: RawSettings, most: int = 6, progress: Progress | No
     spec = support_sets.check({**spec, "search": "fastdiffsel"})
     tasks, table = support_sets.sample_tasks(spec)
     table = support_sets.searched_features(spec, table)
-    loss, scale = LOSSES[spec["loss"]]
-    how: dict[str, Any] = {"step": spec["step"], "start": spec["start"], "seed": spec["seed"], "device": spec["device"]}
-    say = progress or (lambda *now: None)
-    say(0, most, "following the weights")
-    found, weighted = trace_steps(table, tasks, "hard", loss, scale, n_steps=most, **how)
-    accuracies = [100 * evaluation.task_accuracy(support_sets.classify(spec, table, part)) for part in found]
+    options = replace(support_sets.search_options(spec, spec["seed"]), n_steps=most)
+    report_progress = progress or (lambda *now: None)
+    report_progress(0, most, "following the weights")
+    sets, weighted = trace_steps(table, tasks, "hard", options)
+    accuracies = [100 * evaluation.task_accuracy(support_sets.classify(spec, table, part)) for part in sets]
     rows = [{"n_steps": 0, **_mean("weighted", weighted[0])}]
-    for n, (part, accuracy) in enumerate(zip(found, accuracies, strict=True), start=1):
-        selected = support_loss(table, part, loss, scale, spec["device"])
+    for n, (part, accuracy) in enumerate(zip(sets, accuracies, strict=True), start=1):
+        selected = support_loss(table, part, options)
         row = _mean("weighted", weighted[n]) | _mean("selected", selected) | _mean("accuracy", accuracy)
         rows.append({"n_steps": n, **row, **_mean("change", accuracy - accuracies[0])})
-        say(n, most, "gradient steps")
+        report_progress(n, most, "gradient steps")
     return pd.DataFrame(rows)
 
 

@@ -20,18 +20,20 @@ import pandas as pd
 
 from fsviz import datasets, evaluation, features
 from fsviz.difficulty import attribute_effects
+from fsviz.difficulty.objectives import OBJECTIVES, RANDOM, SUPPORT_SETS
+from fsviz.difficulty.search_options import SearchOptions
 from fsviz.errors import BadInput
 from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import RawSettings, Schema, Setting, Settings, Value, brief, words
+from fsviz.settings import RawSettings, Schema, Setting, Settings, Value, name_parts, to_args
 from fsviz.studies import chunk_data
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.tasks import draw, fitting, snapshot
 
-SETS = ("hard", "random", "easy")
+SETS = tuple(SUPPORT_SETS)
 LOSSES: dict[str, tuple[str, float | None]] = {  # name -> the search's loss and its scale
     "euclidean": ("euclidean", None),  # squared distances, scaled task by task: features of any size give the same
     "plain": ("euclidean", 1.0),  # squared distances as they are, the formula of Basu et al. 2023
@@ -55,10 +57,11 @@ SEARCH = Setting(
     },
     advanced=True,
 )
+_VERBS = " or ".join(f"{objective.verb} ({objective.name})" for objective in OBJECTIVES.values())
 LOSS = Setting(
     "loss",
     "Loss",
-    "The search raises (hard) or lowers (easy) the cross-entropy of the queries. Plain: from their squared Euclidean "
+    f"The search {_VERBS} the cross-entropy of the queries. Plain: from their squared Euclidean "
     "distances to the prototypes, the paper's formula. Euclidean: the same after scaling the distances of every task "
     "to a mean of 3, because with large ones a single query decides. Cosine: from cosines times ten, as in the paper's "
     "published code.",
@@ -111,7 +114,7 @@ OBJECTIVE = Setting(
     "Which support sets become a testbed.",
     "choice",
     "hard",
-    choices={name: name.capitalize() for name in SETS},
+    choices={name: kind.title for name, kind in SUPPORT_SETS.items()},
 )
 DEVICE = Setting(
     "device", "Device", "Where the search runs: cpu, cuda, cuda:0, ... or auto.", "text", "cpu", advanced=True
@@ -126,7 +129,7 @@ SKIP_SMALL = Setting(
 SEARCH_SETTINGS: dict[str, Setting] = {
     s.name: s for s in (SEARCH, LOSS, START, STEP, N_STEPS, N_SWEEPS, CLASSIFIER, OBJECTIVE, DEVICE, SKIP_SMALL)
 }
-TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.PER_CLASS, "n_tasks": 200}
+TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.IMAGE_DEFAULTS, "n_tasks": 200}
 TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
 SETTINGS = Schema(
     {name: s.with_(default=TASK_DEFAULTS.get(name, s.default)) for name, s in TASK_SETTINGS.items()} | SEARCH_SETTINGS,
@@ -185,7 +188,7 @@ class Summary(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class SupportSets:
-    """For "hard", "random" and "easy" the tasks (same classes and queries) and the predictions."""
+    """For each of SETS the tasks (same classes and queries) and the predictions."""
 
     spec: Spec
     tasks: Mapping[str, Tasks]
@@ -256,34 +259,37 @@ def fit(dataset: Dataset, backbone: str, given: RawSettings) -> fitting.Fit:
 def search(
     spec: Spec, tasks: Tasks, table: Features, objective: str, seed: int, progress: Progress | None = None
 ) -> Tasks:
-    """The same queries with the hard or the easy support sets that the spec's search finds."""
-    loss, scale = LOSSES[spec["loss"]]
+    """The same queries with the support sets that the spec's search finds for an objective."""
+    options = search_options(spec, seed)
     table = searched_features(spec, table)
     if spec["search"] == "greedy":
         from fsviz.difficulty.greedy import greedy_supports
 
-        return greedy_supports(table, tasks, objective, loss, scale, spec["n_sweeps"], progress=progress)
+        return greedy_supports(table, tasks, objective, options, progress=progress)
     from fsviz.difficulty.fastdiffsel import select_supports
 
-    found = select_supports(
-        table,
-        tasks,
-        objective,
-        loss,
-        scale,
+    selected = select_supports(table, tasks, objective, options, progress=progress)
+    if spec["search"] == "refined":
+        from fsviz.difficulty.swap_search import refine_supports
+
+        selected = refine_supports(table, selected, objective, options, progress=progress)
+    return selected
+
+
+def search_options(spec: Settings, seed: int) -> SearchOptions:
+    """The options of the spec's search; greedy search computes on the processor."""
+    loss, scale = LOSSES[spec["loss"]]
+    return SearchOptions(
+        loss=loss,
+        scale=scale,
+        device="cpu" if spec["search"] == "greedy" else spec["device"],
         step=spec["step"],
         n_steps=spec["n_steps"],
         start=spec["start"],
         seed=seed,
         literal=spec["search"] == "literal",
-        device=spec["device"],
-        progress=progress,
+        n_sweeps=spec["n_sweeps"],
     )
-    if spec["search"] == "refined":
-        from fsviz.difficulty.swap_search import refine_supports
-
-        found = refine_supports(table, found, objective, loss, scale, device=spec["device"], progress=progress)
-    return found
 
 
 def searched_features(spec: Spec, table: Features) -> Features:
@@ -294,17 +300,14 @@ def searched_features(spec: Spec, table: Features) -> Features:
 def search_and_classify(
     spec: Spec, tasks: Tasks, table: Features, seed: int, progress: Progress | None = None
 ) -> SupportSets:
-    found = {
-        "hard": search(spec, tasks, table, "hard", seed, progress),
-        "random": tasks,
-        "easy": search(spec, tasks, table, "easy", seed, progress),
-    }
-    said = {}
-    for done, (name, part) in enumerate(found.items(), start=1):
-        said[name] = classify(spec, table, part)
+    """The tasks with random supports, and with those that a search finds for every objective, classified."""
+    sets = {name: search(spec, tasks, table, name, seed, progress) if name in OBJECTIVES else tasks for name in SETS}
+    predictions = {}
+    for done, (name, part) in enumerate(sets.items(), start=1):
+        predictions[name] = classify(spec, table, part)
         if progress is not None:
-            progress(done, len(found), "classifying the queries")
-    return SupportSets(spec, found, said)
+            progress(done, len(sets), "classifying the queries")
+    return SupportSets(spec, sets, predictions)
 
 
 def classify(spec: Spec, table: Features, tasks: Tasks, dataset: Dataset | None = None) -> Predictions:
@@ -324,7 +327,8 @@ def prepare(spec: Spec, folder: Path) -> Spec:
 
 
 def parts(spec: Spec) -> list[Part]:
-    return [Part("hard, random and easy support sets", spec["n_tasks"], tasks_per_chunk(spec))]
+    names = f"{', '.join(SETS[:-1])} and {SETS[-1]}"
+    return [Part(f"{names} support sets", spec["n_tasks"], tasks_per_chunk(spec))]
 
 
 def n_bytes(spec: Spec) -> float:
@@ -378,12 +382,12 @@ def shorten(spec: Spec, n: int) -> Spec | None:
 
 def tasks_per_chunk(spec: Settings) -> int:
     """How many tasks are searched together, by the spec alone."""
-    return int(np.clip(_CHUNK_IMAGES[spec["search"]] // (draw.most_images(spec) * spec["n_steps"]), 1, _LARGEST_CHUNK))
+    return int(np.clip(_CHUNK_IMAGES[spec["search"]] // (draw.max_images(spec) * spec["n_steps"]), 1, _LARGEST_CHUNK))
 
 
 def seconds_to_search(spec: Settings, dataset: Dataset) -> float:
     """About how long the search takes for one end of one task on one ordinary core."""
-    images = draw.most_images(spec)
+    images = draw.max_images(spec)
     if spec["search"] != "greedy":
         rounds = 8e-5 if spec["search"] == "refined" else 0.0
         return float(images * (1.2e-5 + 1.5e-5 * spec["n_steps"] + rounds))
@@ -399,9 +403,9 @@ def seconds_to_classify(spec: Settings, dataset: Dataset) -> float:
 
 
 def _seconds_per_task(spec: Spec) -> float:
-    """For the searches at both ends, and for the queries that are classified with all three supports."""
+    """For the search of every objective, and for the queries that are classified with all supports."""
     dataset = datasets.load(spec["dataset"])
-    return 2 * seconds_to_search(spec, dataset) + len(SETS) * seconds_to_classify(spec, dataset)
+    return len(OBJECTIVES) * seconds_to_search(spec, dataset) + len(SETS) * seconds_to_classify(spec, dataset)
 
 
 def _largest_task(spec: Settings) -> Tasks:
@@ -444,20 +448,22 @@ def summary(found: SupportSets) -> Summary:
 
 
 def failed_search(spec: RawSettings, accuracy: Mapping[str, float]) -> str:
-    """A sentence if easy sets are harder than random ones or hard sets easier, with what to do; "" otherwise.
+    """A sentence if sets are on the wrong side of random ones, with what to do; "" otherwise.
 
-    accuracy  mean accuracy in percent of hard, random and easy sets
+    accuracy  mean accuracy in percent by set
     """
-    hard, random, easy = (accuracy[name] for name in SETS)
-    wrong = [("easy", "harder", easy)] if easy < random else []
-    wrong += [("hard", "easier", hard)] if hard > random else []
-    if not wrong:
+    random = accuracy[RANDOM.name]
+    failed = [o for o in reversed(OBJECTIVES.values()) if o.sign * (accuracy[o.name] - random) > 0]
+    if not failed:
         return ""
-    told = " and ".join(f"{which} sets are {how} than random ones ({mean:.1f}%)" for which, how, mean in wrong)
+    sets = " and ".join(
+        f"{o.name} sets are {'easier' if o.sign > 0 else 'harder'} than random ones ({accuracy[o.name]:.1f}%)"
+        for o in failed
+    )
     others = [SEARCH.choices["refined"]] if spec["search"] not in ("refined", "greedy") else []
     others += [f"the loss {LOSS.choices['euclidean']}"] if spec["loss"] != "euclidean" else []
     advice = f"Take {' or '.join(others)}" if others else "Draw more tasks, or take more images per class"
-    return f"The search fails with these settings: its {told}, against {random:.1f}% with random supports. {advice}."
+    return f"The search fails with these settings: its {sets}, against {random:.1f}% with random supports. {advice}."
 
 
 def accuracy_histogram(found: SupportSets, n_bins: int = 20) -> dict[str, list[float]]:
@@ -554,20 +560,20 @@ def to_testbed(found: SupportSets, which: str = "hard", name: str | None = None)
         searched = {name: value for name, value in recipe.items() if name in SEARCH_SETTINGS}
         classes = [] if spec["sampler"] == "uniform" else [str(spec["sampler"])]
         parts = [spec["dataset"], spec["split"], which, spec["backbone"], *classes, *drawn.parts]
-        name = draw.safe_name([*parts, *brief(searched, SEARCH_SETTINGS)], recipe, "-")
+        name = draw.safe_name([*parts, *name_parts(searched, SEARCH_SETTINGS)], recipe, "-")
     return Testbed(name, found.tasks[which].with_measure("query_loss", found.loss(which)), recipe)
 
 
 def recipe_of(spec: Spec, which: str) -> dict[str, Any]:
     """What made one of the sets, as a testbed keeps it; random sets owe nothing to the search."""
-    searched = {} if which == "random" else {k: v for k, v in _search_of(spec).items() if k != "device"}
+    searched = {} if which not in OBJECTIVES else {k: v for k, v in _search_of(spec).items() if k != "device"}
     recipe = {"dataset": spec["dataset"], **_recipe(spec).values, "backbone": spec["backbone"], **searched}
-    return recipe | {"sampler": f"{which}_sets" if which != "random" else spec["sampler"], "classes": spec["sampler"]}
+    return recipe | {"sampler": f"{which}_sets" if which in OBJECTIVES else spec["sampler"], "classes": spec["sampler"]}
 
 
 def save_sets(found: SupportSets, which: str = "hard", name: str | None = None) -> tuple[str, str]:
     """Saves one of the sets as a testbed of the workspace: its name, and a sentence. Nothing is replaced."""
-    return draw.keep(to_testbed(found, which, name), number=name is None)
+    return draw.save(to_testbed(found, which, name), number=name is None)
 
 
 def command(spec: Settings, name: str = "hard", more: Sequence[str] = ()) -> str:
@@ -576,8 +582,8 @@ def command(spec: Settings, name: str = "hard", more: Sequence[str] = ()) -> str
     more  words of that command alone. A spec without "search" is one of all searches.
     """
     searched = {name: value for name, value in _search_of(spec).items() if value != SEARCH_SETTINGS[name].default}
-    tasks = _recipe(spec).said | {"backbone": spec["backbone"]}
-    flags = words(tasks, draw.KNOWN) + words(searched, SEARCH_SETTINGS)
+    tasks = _recipe(spec).arguments | {"backbone": spec["backbone"]}
+    flags = to_args(tasks, draw.SETTINGS) + to_args(searched, SEARCH_SETTINGS)
     return shlex.join(["python", "-m", "fsviz", name, spec["dataset"], *flags, *more])
 
 
@@ -622,7 +628,7 @@ def check(spec: RawSettings) -> Spec:
 STUDY = Study(
     name="support_sets",
     title="hard tasks",
-    question="Which support images make a classifier fail?",
+    question="Which support images hurt accuracy most?",
     settings=SETTINGS,
     check=check,
     prepare=prepare,

@@ -28,7 +28,7 @@ from fsviz.errors import BadInput, NotFinite
 from fsviz.features import trained
 from fsviz.numerics import chunk_seed, finite, mean_and_ci95, threads
 from fsviz.records import PAD, SIDES, Dataset, Predictions, Tasks
-from fsviz.settings import SHAPE, RawSettings, Schema, Setting, Settings, images_advice, words
+from fsviz.settings import SHAPE, RawSettings, Schema, Setting, Settings, images_advice, to_args
 from fsviz.studies.study import Arrays, Part, Study
 from fsviz.studies.thread_limits import half
 from fsviz.tasks import fitting
@@ -52,10 +52,10 @@ RATE_TASKS = 20  # validation tasks that the rate of Finetune is chosen on
 _KEPT = 2  # epochs whose state is kept: a kill may fall between the state of an epoch and its chunk
 _DRAWS = {"val": 1_000_001, "test": 1_000_002}  # their tasks come from streams that no epoch has
 
-Spec = dict[str, Any]
+TrainingSpec = dict[str, Any]
 
 
-class Epoch(TypedDict):
+class TrainingEpoch(TypedDict):
     """A point of the learning curve, accuracies in percent."""
 
     epoch: int
@@ -65,14 +65,14 @@ class Epoch(TypedDict):
     val_ci95: float | None
 
 
-class Skipped(TypedDict):
+class SkippedBatch(TypedDict):
     """An image that could not be read."""
 
     image_id: int
     reason: str
 
 
-class Result(TypedDict, total=False):
+class TestResult(TypedDict, total=False):
     """What the test tasks say of what was trained, or of Finetune at a rate; intervals over images and classes are
     there once the run is finished."""
 
@@ -86,7 +86,7 @@ class Result(TypedDict, total=False):
     ci95_classes: float | None
 
 
-class Summary(TypedDict, total=False):
+class TrainingSummary(TypedDict, total=False):
     """What came out of a run so far; the backbone and its file are there once it is finished."""
 
     dataset: str
@@ -97,14 +97,14 @@ class Summary(TypedDict, total=False):
     n_classes: dict[str, int]
     settings: dict[str, Any]
     n_images: int
-    skipped: list[Skipped]
-    curve: list[Epoch]
+    skipped: list[SkippedBatch]
+    curve: list[TrainingEpoch]
     n_epochs: int
     best_epoch: int | None
     val_accuracy: float | None
     rates: dict[str, float]
     chance: float
-    results: list[Result]
+    results: list[TestResult]
     backbone: str
     checkpoint: str
 
@@ -112,7 +112,7 @@ class Summary(TypedDict, total=False):
 # --- what is asked for -------------------------------------------------------------------------------------------
 
 
-def check(spec: RawSettings) -> Spec:
+def check(spec: RawSettings) -> TrainingSpec:
     """The spec with the settings of its method; its split is resolved when the run is prepared."""
     from fsviz.features.extraction import check_pixels
 
@@ -125,7 +125,7 @@ def check(spec: RawSettings) -> Spec:
     return {**schema.check(given, **fit(dataset, spec).values), "split": spec.get("split") or OWN}
 
 
-def prepare(spec: Spec, folder: Path) -> Spec:
+def prepare(spec: TrainingSpec, folder: Path) -> TrainingSpec:
     """The spec with its split by class names, and how much there is to do."""
     from fsviz.features import device, pixels
 
@@ -138,7 +138,7 @@ def prepare(spec: Spec, folder: Path) -> Spec:
     used = _images_of(dataset, np.concatenate([parts[side] for side in SIDES]))
     return {
         **spec,
-        "split": {**saved_splits.as_facts(dataset, parts, recipe), "name": split},
+        "split": {**saved_splits.split_record(dataset, parts, recipe), "name": split},
         "device": device.choose(spec["device"]),
         "threads": half(),
         "fingerprint": features.fingerprint(dataset),
@@ -196,7 +196,7 @@ def read_split(dataset: Dataset, path: Path) -> dict[str, Any]:
     if content.lstrip()[:1] == b"{":
         found = json.loads(content.decode("utf-8-sig")).get("recipe")
         recipe = found if isinstance(found, dict) and found else recipe
-    return {**saved_splits.as_facts(dataset, parts, recipe), "name": path.stem}
+    return {**saved_splits.split_record(dataset, parts, recipe), "name": path.stem}
 
 
 def _check(dataset: Dataset, trainer: Trainer, settings: Settings, parts: Mapping[str, np.ndarray], split: str) -> None:
@@ -238,7 +238,7 @@ def command(spec: Settings, split: str = "") -> str:
     said = {n: spec[n] for n, s in trainer.settings.items() if n in spec and spec[n] != s.default}
     name = split or (spec["split"]["name"] if isinstance(spec["split"], Mapping) else str(spec["split"]))
     words_ = ["python", "-m", "fsviz", "train", spec["dataset"], "--method", trainer.name]
-    return shlex.join([*words_, *(["--split", name] if name != OWN else []), *words(said, trainer.settings)])
+    return shlex.join([*words_, *(["--split", name] if name != OWN else []), *to_args(said, trainer.settings)])
 
 
 # --- the run -----------------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def entries(spec: Settings) -> list[str]:
     return [spec["method"], *([FINETUNE] if spec.get("finetune_steps") else [])]
 
 
-def parts(spec: Spec) -> list[Part]:
+def parts(spec: TrainingSpec) -> list[Part]:
     """Images in any order, epochs one after another, the rate of Finetune, then the tests of everything measured."""
     epochs = [Part("epoch", 1, 1, "epochs", sequential=True)] * spec["epochs"]
     rate = [Part("rate", 1, 1, "rates", sequential=True)] if _seeks_rate(spec) else []
@@ -259,11 +259,11 @@ def parts(spec: Spec) -> list[Part]:
     return [Part("images read", spec["n_parts"], 1, "parts"), *epochs, *rate, *tests]
 
 
-def _seeks_rate(spec: Spec) -> bool:
+def _seeks_rate(spec: TrainingSpec) -> bool:
     return FINETUNE in entries(spec) and not spec["finetune_lr"]
 
 
-def _stage(spec: Spec, part: int) -> tuple[str, int]:
+def _stage(spec: TrainingSpec, part: int) -> tuple[str, int]:
     """The stage of a part ("read", "epoch", "rate" or "test") and its place there."""
     for stage, n in (("read", 1), ("epoch", spec["epochs"]), ("rate", int(_seeks_rate(spec)))):
         if part < n:
@@ -272,7 +272,7 @@ def _stage(spec: Spec, part: int) -> tuple[str, int]:
     return "test", part
 
 
-def n_bytes(spec: Spec) -> float:
+def n_bytes(spec: TrainingSpec) -> float:
     """Small images, and the weights with what Adam keeps of them for the last epochs."""
     weights = 4e6 * (spec["width"] / 64) ** 2 * (12.5 if spec["network"] == "resnet12" else 0.5)
     return 3.0 * spec["n_images"] * spec["side"] ** 2 + (_KEPT + 1) * 4 * weights
@@ -296,7 +296,7 @@ def seconds(spec: Settings, n_train: int) -> float:
     return image * (spec["epochs"] * per_epoch * learning + tests * task * answering + finetuned)
 
 
-def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: TrainingSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """Images that were read, or the losses of an epoch and the accuracy of validation tasks, or answers to tasks."""
     stage, place = _stage(spec, part)
     if stage == "read":
@@ -309,7 +309,7 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
         return _test_chunk(spec, place, start, stop)
 
 
-def message(spec: Spec, part: int, start: int, stop: int) -> str:
+def message(spec: TrainingSpec, part: int, start: int, stop: int) -> str:
     """How an epoch went; "" for chunks that are not epochs."""
     stage, place = _stage(spec, part)
     if stage != "epoch":
@@ -326,7 +326,7 @@ def message(spec: Spec, part: int, start: int, stop: int) -> str:
     )
 
 
-def _read(spec: Spec, place: int) -> dict[str, np.ndarray]:
+def _read(spec: TrainingSpec, place: int) -> dict[str, np.ndarray]:
     from fsviz.features import pixels
 
     dataset = _dataset(spec)
@@ -339,7 +339,7 @@ def _read(spec: Spec, place: int) -> dict[str, np.ndarray]:
     }
 
 
-def _epoch_chunk(spec: Spec, place: int) -> dict[str, np.ndarray]:
+def _epoch_chunk(spec: TrainingSpec, place: int) -> dict[str, np.ndarray]:
     before = _state(spec, place)
     state = _advanced(spec, before)
     trained_now = int(state["epoch"]) > int(before["epoch"])
@@ -350,20 +350,20 @@ def _epoch_chunk(spec: Spec, place: int) -> dict[str, np.ndarray]:
     return {**told, "epoch": state["epoch"], "best_epoch": state["best_epoch"], "best_val": state["best_val"]}
 
 
-def _rate_chunk(spec: Spec) -> dict[str, np.ndarray]:
+def _rate_chunk(spec: TrainingSpec) -> dict[str, np.ndarray]:
     from fsviz.training import finetuning
 
     return {"rates": np.array(finetuning.RATES), "val": np.array(_rates(spec))}
 
 
-def _test_chunk(spec: Spec, entry: int, start: int, stop: int) -> dict[str, np.ndarray]:
+def _test_chunk(spec: TrainingSpec, entry: int, start: int, stop: int) -> dict[str, np.ndarray]:
     tasks = _tasks(spec, "test").take(slice(start, stop))
     which = entries(spec)[entry]
     rate = _finetune_rate(spec) if which == FINETUNE else 0.0
     return {"entry": np.array(entry), "rate": np.array(rate)} | _answers(spec, which, tasks, rate).arrays()
 
 
-def _rates(spec: Spec) -> tuple[float, ...]:
+def _rates(spec: TrainingSpec) -> tuple[float, ...]:
     return _rates_at(spec["folder"], _stamp(spec), json.dumps(spec, sort_keys=True))
 
 
@@ -383,7 +383,7 @@ def _rates_at(folder: str, stamp: int, key: str) -> tuple[float, ...]:
     return tuple(found)
 
 
-def _finetune_rate(spec: Spec) -> float:
+def _finetune_rate(spec: TrainingSpec) -> float:
     """The rate that was asked for, or the best on validation tasks (the smaller one of equals)."""
     from fsviz.training import finetuning
 
@@ -397,7 +397,7 @@ def _finetune_rate(spec: Spec) -> float:
 State = dict[str, np.ndarray]  # of a learner (see training.networks), "best." weights, and numbers of the last epoch
 
 
-def _state(spec: Spec, epoch: int) -> State:
+def _state(spec: TrainingSpec, epoch: int) -> State:
     """What there is after so many epochs: from the folder, the missing epochs trained again. Training may have ended
     before."""
     kept = _newest_state(spec, epoch)
@@ -407,17 +407,17 @@ def _state(spec: Spec, epoch: int) -> State:
     return state
 
 
-def _first_state(spec: Spec) -> State:
+def _first_state(spec: TrainingSpec) -> State:
     learner = _learner(spec)
     numbers = {"epoch": np.array(0), "best_epoch": np.array(0), "best_val": np.array(-1.0)}
     return {**learner.arrays(), **_best(learner.weights()), **numbers}
 
 
-def _is_over(spec: Spec, state: State) -> bool:
+def _is_over(spec: TrainingSpec, state: State) -> bool:
     return int(state["epoch"]) - int(state["best_epoch"]) >= spec["patience"] and int(state["epoch"]) > 0
 
 
-def _advanced(spec: Spec, state: State) -> State:
+def _advanced(spec: TrainingSpec, state: State) -> State:
     """One epoch further, measured on the validation tasks; the same state where training is over."""
     if _is_over(spec, state):
         return state
@@ -445,7 +445,7 @@ def _advanced(spec: Spec, state: State) -> State:
     return {**learner.arrays(), **best, **{name: np.array(value) for name, value in numbers.items()}}
 
 
-def _batches(spec: Spec, epoch: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _batches(spec: TrainingSpec, epoch: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Rows and labels of images, or support and query rows of tasks, in the order of this epoch."""
     seed = chunk_seed(spec["seed"], epoch)
     draw = np.random.default_rng(seed)
@@ -473,12 +473,12 @@ def _best(weights: Mapping[str, np.ndarray]) -> State:
     return {f"best.{name}": value for name, value in weights.items()}
 
 
-def _learner(spec: Spec) -> Any:
+def _learner(spec: TrainingSpec) -> Any:
     module = training.get(spec["method"]).load()
     return module.build(spec, len(spec["split"]["train"]), spec["device"])
 
 
-def _best_learner(spec: Spec) -> Any:
+def _best_learner(spec: TrainingSpec) -> Any:
     """The network of the best epoch, with running statistics of the train images where it has none of its own."""
     return _best_learner_at(spec["folder"], _stamp(spec), json.dumps(spec, sort_keys=True))
 
@@ -498,11 +498,11 @@ def _best_learner_at(folder: str, stamp: int, key: str) -> Any:
     return learner
 
 
-def _state_file(spec: Spec, epoch: int) -> Path:
+def _state_file(spec: TrainingSpec, epoch: int) -> Path:
     return Path(spec["folder"]) / "training" / f"{epoch:06d}.npz"
 
 
-def _keep_state(spec: Spec, state: State) -> None:
+def _keep_state(spec: TrainingSpec, state: State) -> None:
     epoch = int(state["epoch"])
     with atomic_file(_state_file(spec, epoch)) as temporary:
         np.savez(temporary, allow_pickle=False, **state)
@@ -511,7 +511,7 @@ def _keep_state(spec: Spec, state: State) -> None:
             path.unlink(missing_ok=True)
 
 
-def _newest_state(spec: Spec, epoch: int) -> State | None:
+def _newest_state(spec: TrainingSpec, epoch: int) -> State | None:
     """The last state in the run's folder that is no later than this epoch; None where none can be read."""
     for path in sorted(_state_file(spec, 0).parent.glob("*.npz"), reverse=True):
         if path.stem.isdigit() and int(path.stem) <= epoch:
@@ -538,7 +538,7 @@ class _Read:
         return np.searchsorted(self.image_ids, image_ids)
 
 
-def _images(spec: Spec) -> _Read:
+def _images(spec: TrainingSpec) -> _Read:
     return _images_at(
         spec["dataset"], spec["side"], spec["device"], tuple(class_ids_of(spec, *SIDES).tolist()), _stamp(spec)
     )
@@ -557,7 +557,7 @@ def _images_at(name: str, side: int, device: str, class_ids: tuple[int, ...], st
     return _Read(Images(small.values, want.mean, want.std, device), small.image_ids, of)
 
 
-def _tasks(spec: Spec, side: str) -> Tasks:
+def _tasks(spec: TrainingSpec, side: str) -> Tasks:
     """The validation or test tasks of a run."""
     return _tasks_at(spec["folder"], side, _stamp(spec), json.dumps(spec, sort_keys=True))
 
@@ -569,7 +569,7 @@ def _tasks_at(folder: str, side: str, stamp: int, key: str) -> Tasks:
     return _drawn(spec, class_ids_of(spec, side), n_tasks, _DRAWS[side])
 
 
-def _drawn(spec: Spec, class_ids: np.ndarray, n_tasks: int, stream: int) -> Tasks:
+def _drawn(spec: TrainingSpec, class_ids: np.ndarray, n_tasks: int, stream: int) -> Tasks:
     """Tasks of these classes from the images that could be read."""
     dataset, images = _dataset(spec), _images(spec)
     of_image = np.full(len(dataset.image_class_ids()), PAD, dtype=np.int64)
@@ -582,7 +582,7 @@ def _drawn(spec: Spec, class_ids: np.ndarray, n_tasks: int, stream: int) -> Task
     return sampling.assign_images(tasks, of_image, spec["n_shot"], spec["n_query"], seed, groups, names)
 
 
-def _answers(spec: Spec, which: str, tasks: Tasks, rate: float = 0.0) -> Predictions:
+def _answers(spec: TrainingSpec, which: str, tasks: Tasks, rate: float = 0.0) -> Predictions:
     """What the best network says of the queries, by the method itself or by Finetune."""
     from fsviz.training import finetuning
 
@@ -595,7 +595,7 @@ def _answers(spec: Spec, which: str, tasks: Tasks, rate: float = 0.0) -> Predict
     return _of_scores(said, tasks, which)
 
 
-def _predicted(spec: Spec, learner: Any, tasks: Tasks) -> Predictions:
+def _predicted(spec: TrainingSpec, learner: Any, tasks: Tasks) -> Predictions:
     images = _images(spec)
     rows = [images.rows_of(ids) for ids in (tasks.support, tasks.query)]
     module = training.get(spec["method"]).load()
@@ -615,7 +615,7 @@ def _accuracies(said: Predictions) -> np.ndarray:
     return evaluation.task_accuracy(said)
 
 
-def class_ids_of(spec: Spec, *sides: str) -> np.ndarray:
+def class_ids_of(spec: TrainingSpec, *sides: str) -> np.ndarray:
     """class_ids of these sides, ascending."""
     wanted = tuple(name for side in sides for name in spec["split"][side])
     return _ids_at(spec["dataset"], wanted, _stamp(spec))
@@ -628,7 +628,7 @@ def _ids_at(dataset: str, names: tuple[str, ...], stamp: int) -> np.ndarray:
     return np.sort(np.array([at[name] for name in names], dtype=np.int64))
 
 
-def _dataset(spec: Spec) -> Dataset:
+def _dataset(spec: TrainingSpec) -> Dataset:
     """The dataset that the run was made for; training on other images halfway would be neither."""
     dataset = _dataset_at(spec["dataset"], str(spec.get("folder")))
     if spec["fingerprint"] != features.fingerprint(dataset):
@@ -645,7 +645,7 @@ def _images_of(dataset: Dataset, class_ids: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.isin(dataset.image_class_ids(), class_ids))
 
 
-def _stamp(spec: Spec) -> int:
+def _stamp(spec: TrainingSpec) -> int:
     """Of what is remembered between chunks: other images make it another number."""
     return hash(spec["fingerprint"])
 
@@ -654,24 +654,24 @@ def _stamp(spec: Spec) -> int:
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingResult:
     """Finished chunks of a training run."""
 
-    spec: Spec
+    spec: TrainingSpec
     chunks: Sequence[Arrays]
 
 
-def partial(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
+def partial(spec: TrainingSpec, chunks: Sequence[Arrays]) -> TrainingSummary:
     """The learning curve so far, and the accuracy on the test tasks that were answered."""
     return _summary(spec, list(chunks))
 
 
-def summarise(result: Trained) -> Summary:
+def summarise(result: TrainingResult) -> TrainingSummary:
     """The learning curve, and the accuracy on the test tasks with all intervals."""
     return _summary(result.spec, list(result.chunks), whole=True)
 
 
-def finish(spec: Spec, result: Trained) -> Summary:
+def finish(spec: TrainingSpec, result: TrainingResult) -> TrainingSummary:
     """Saves the network of the best epoch as a backbone; returns its name and file."""
     learner = _best_learner(spec)
     weights = {n.removeprefix("backbone."): v for n, v in learner.weights().items() if n.startswith("backbone.")}
@@ -689,7 +689,7 @@ def finish(spec: Spec, result: Trained) -> Summary:
     return {"backbone": f"{trained.PREFIX}{name}", "checkpoint": str(path)}
 
 
-def test_accuracy(spec: Spec, chunks: Iterable[Arrays]) -> dict[str, np.ndarray]:
+def test_accuracy(spec: TrainingSpec, chunks: Iterable[Arrays]) -> dict[str, np.ndarray]:
     """The accuracy of every test task of a finished run (T,), by what was measured; `test_tasks` are the tasks."""
     parts: dict[int, list[tuple[int, np.ndarray]]] = {}
     for chunk in chunks:
@@ -701,24 +701,24 @@ def test_accuracy(spec: Spec, chunks: Iterable[Arrays]) -> dict[str, np.ndarray]
     return {names[entry]: np.concatenate([values for _, values in found]) for entry, found in ordered.items()}
 
 
-def test_tasks(spec: Spec) -> Tasks:
+def test_tasks(spec: TrainingSpec) -> Tasks:
     """The test tasks of a run, as they were drawn for it."""
     _dataset(spec)
     return _tasks(spec, "test")
 
 
-def fitting_name(spec: Spec) -> str:
+def fitting_name(spec: TrainingSpec) -> str:
     """A name for the trained network: demo-maml-hard-seed0."""
     parts = (spec["dataset"], spec["method"], spec["split"]["name"], f"seed{spec['seed']}")
     return "-".join("".join(c if c.isalnum() or c in "._+=" else "-" for c in part).strip("-.") for part in parts)[:90]
 
 
-def _summary(spec: Spec, chunks: list[Arrays], whole: bool = False) -> Summary:
-    curve: list[Epoch] = []
-    skipped: list[Skipped] = []
+def _summary(spec: TrainingSpec, chunks: list[Arrays], whole: bool = False) -> TrainingSummary:
+    curve: list[TrainingEpoch] = []
+    skipped: list[SkippedBatch] = []
     rates: dict[str, float] = {}
     answers: dict[int, list[tuple[int, Arrays]]] = {}
-    best: Summary = {"best_epoch": None, "val_accuracy": None}
+    best: TrainingSummary = {"best_epoch": None, "val_accuracy": None}
     for chunk in chunks:
         if "reasons" in chunk:
             lost = zip(chunk["skipped"].tolist(), chunk["reasons"].tolist(), strict=True)
@@ -759,14 +759,14 @@ def _summary(spec: Spec, chunks: list[Arrays], whole: bool = False) -> Summary:
     }
 
 
-def _result(spec: Spec, entry: int, parts: list[tuple[int, Arrays]], whole: bool) -> Result:
+def _result(spec: TrainingSpec, entry: int, parts: list[tuple[int, Arrays]], whole: bool) -> TestResult:
     """Accuracy in percent with its 95% interval over test tasks; of all tasks also over images and over classes."""
     chunks = [chunk for _, chunk in sorted(parts, key=lambda pair: pair[0])]
     said = Predictions.join([Predictions.from_arrays(chunk) for chunk in chunks])
     accuracy = _accuracies(said)
     mean, half = mean_and_ci95(accuracy)
     which = entries(spec)[entry]
-    row: Result = {"method": which, "label": TITLES[which], "n_tasks": len(said)}
+    row: TestResult = {"method": which, "label": TITLES[which], "n_tasks": len(said)}
     row |= {"accuracy": 100 * float(mean), "ci95": finite(100 * half)}
     if which == FINETUNE:
         row["rate"] = float(chunks[0]["rate"])
@@ -787,7 +787,7 @@ STUDY = Study(
     prepare=prepare,
     parts=parts,
     run_chunk=run_chunk,
-    collect=Trained,
+    collect=TrainingResult,
     summarise=summarise,
     partial=partial,
     finish=finish,

@@ -34,9 +34,9 @@ from fsviz.settings import (
     Setting,
     Settings,
     Value,
-    brief,
     images_advice,
-    words,
+    name_parts,
+    to_args,
 )
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 
@@ -53,15 +53,15 @@ KEEP_GROUPS = Setting(
     advanced=True,
 )
 # What every sampler together can be asked for, each setting once.
-OWN: dict[str, Setting] = {s.name: s for sampler in SAMPLERS.values() for s in sampler.settings}
-IMAGES: dict[str, Setting] = {s.name: s for s in (SHOTS, N_QUERY)}
-KNOWN: dict[str, Setting] = {
+SAMPLER_SETTINGS: dict[str, Setting] = {s.name: s for sampler in SAMPLERS.values() for s in sampler.settings}
+IMAGE_SETTINGS: dict[str, Setting] = {s.name: s for s in (SHOTS, N_QUERY)}
+SETTINGS: dict[str, Setting] = {
     **{s.name: s for s in (SPLIT, SAMPLER)},
-    **OWN,
-    **IMAGES,
+    **SAMPLER_SETTINGS,
+    **IMAGE_SETTINGS,
     **{s.name: s for s in (KEEP_GROUPS, N_TASKS, SEED, DISTANCE, DAG, BACKBONE)},
 }
-PER_CLASS: dict[str, Value] = {s.name: s.default for s in (N_SHOT, N_QUERY)}  # images, where nothing else is said
+IMAGE_DEFAULTS: dict[str, Value] = {s.name: s.default for s in (N_SHOT, N_QUERY)}  # images, where nothing else is said
 _LONGEST_NAME = 100
 
 
@@ -127,36 +127,36 @@ class Recipe:
     def parts(self) -> list[str]:
         """The parts of the name that settings give, after dataset, split and sampler."""
         always = {name: value for name, value in self.values.items() if name not in ("split", "sampler")}
-        return brief({n: v for n, v in always.items() if n != "n_shot" or v}, KNOWN)
+        return name_parts({n: v for n, v in always.items() if n != "n_shot" or v}, SETTINGS)
 
     @property
-    def said(self) -> dict[str, Value]:
+    def arguments(self) -> dict[str, Value]:
         """The settings that a command has to say: all but a distance at its default."""
-        return {n: v for n, v in self.values.items() if n not in ("distance", "dag") or v != KNOWN[n].default}
+        return {n: v for n, v in self.values.items() if n not in ("distance", "dag") or v != SETTINGS[n].default}
 
     def command(self, out: str = "") -> str:
         """The command that draws the same testbed again."""
         to = ["--out", out] if out else []
-        return shlex.join(["python", "-m", "fsviz", "sample", self.dataset, *words(self.said, KNOWN), *to])
+        return shlex.join(["python", "-m", "fsviz", "sample", self.dataset, *to_args(self.arguments, SETTINGS), *to])
 
     @property
     def link(self) -> dict[str, str]:
-        """The query of a link to the page Tasks that shows these tasks."""
-        return {"dataset": self.dataset} | {name: KNOWN[name].text(value) for name, value in self.values.items()}
+        """The query of a link to the page Sample tasks that shows these tasks."""
+        return {"dataset": self.dataset} | {name: SETTINGS[name].text(value) for name, value in self.values.items()}
 
 
-def checked(given: Mapping[str, object], **defaults: Value) -> dict[str, Value]:
+def check_settings(given: Mapping[str, object], **defaults: Value) -> dict[str, Value]:
     """Every setting of tasks by name: the given ones (None is not given), else these defaults, else its own.
 
     alpha follows the distance; split and backbone are "" where the dataset decides.
     """
     given = {name: value for name, value in given.items() if value is not None}
-    unknown = [name for name in given if name not in KNOWN]
+    unknown = [name for name in given if name not in SETTINGS]
     if unknown:
-        raise UnknownName("setting of the sampler", unknown[0], KNOWN)
+        raise UnknownName("setting of the sampler", unknown[0], SETTINGS)
     distance = str(DISTANCE.check(given.get("distance", DISTANCE.default)))
     defaults = {"alpha": DISTANCES[distance].alpha, **defaults}
-    return {name: s.check(given.get(name, defaults.get(name, s.default))) for name, s in KNOWN.items()}
+    return {name: s.check(given.get(name, defaults.get(name, s.default))) for name, s in SETTINGS.items()}
 
 
 def recipe_for(dataset: Dataset, **given: object) -> Recipe:
@@ -165,16 +165,16 @@ def recipe_for(dataset: Dataset, **given: object) -> Recipe:
     Settings of other samplers may be among them and have no effect. Without n_shot, tasks are of classes only.
     """
     given = {name: value for name, value in given.items() if value is not None}
-    values = checked(given, **alpha_for(dataset, given))
+    values = check_settings(given, **alpha_for(dataset, given))
     sampler = SAMPLERS[str(values["sampler"])]
     split = str(values["split"] or default_split(dataset))
-    n_classes = at_least_two_classes(dataset, split)
-    dealt = {s.name: s.default for s in sampler.settings if s.name in IMAGES and s.name not in given}
+    n_classes = check_n_classes(dataset, split)
+    dealt = {s.name: s.default for s in sampler.settings if s.name in IMAGE_SETTINGS and s.name not in given}
     settings = {s.name: s.check(dealt.get(s.name, values[s.name])) for s in sampler.settings}
     off = [s.name for s in sampler.settings if s.kind == "flag" and settings[s.name] == s.default]
     settings = {name: value for name, value in settings.items() if name not in off}  # as published: names stay short
     if values["n_shot"] and not sampler.deals:
-        settings |= {name: values[name] for name in IMAGES}
+        settings |= {name: values[name] for name in IMAGE_SETTINGS}
     if (sampler.deals or values["n_shot"]) and dataset.image_groups() is not None:
         settings["keep_groups"] = values["keep_groups"]
     if settings.get("n_way", 0) > n_classes:
@@ -202,32 +202,33 @@ def recipe_of(testbed: Testbed, dataset: Dataset) -> Recipe:
     """The recipe that a testbed carries; refused for testbeds that no sampler drew (imported, searched)."""
     if testbed.recipe.get("sampler") not in SAMPLERS:
         raise Missing(f"The testbed {testbed.name!r} was not drawn by a sampler, so its settings cannot draw it again.")
-    return recipe_for(dataset, **{name: value for name, value in testbed.recipe.items() if name in KNOWN})
+    return recipe_for(dataset, **{name: value for name, value in testbed.recipe.items() if name in SETTINGS})
 
 
 # How near classes should be --------------------------------------------------------------------------------------
 
 FALL = 1 / 3  # by this much the median coarsity of tieredImageNet's test tasks falls at the paper's alpha
-SMALL = 100  # classes; from so many on the paper's alpha serves
+FEW_CLASSES = 100  # classes; from so many on the paper's alpha serves
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedAlpha:
     """An alpha that was chosen for a split of few classes.
 
-    fall   share by which the median coarsity is below that of uniform tasks, and `usual` the same at the usual alpha
+    fall        share by which the median coarsity is below that of uniform tasks
+    usual_fall  the same at the usual alpha
     """
 
     alpha: float
     fall: float
     usual_alpha: float
-    usual: float
+    usual_fall: float
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         return (
             f"α {self.alpha:g} was chosen for so few classes: the median coarsity falls by {self.fall:.0%} against "
             f"uniform tasks (by {FALL:.0%} on tieredImageNet in the paper); {self.usual_alpha:g} would give "
-            f"{self.usual:.0%}."
+            f"{self.usual_fall:.0%}."
         )
 
 
@@ -247,8 +248,8 @@ def fitted_alpha(
     distance: object = DISTANCE.default,
     dag: object = DAG.default,
     backbone: object = "",
-    n_way: object = OWN["n_way"].default,
-) -> Fitted | None:
+    n_way: object = SAMPLER_SETTINGS["n_way"].default,
+) -> FittedAlpha | None:
     """The alpha at which the median coarsity falls by FALL against uniform tasks, or as far as it can.
 
     For splits of fewer than SMALL classes of datasets that the user added; None elsewhere: what ships is drawn with the
@@ -257,8 +258,8 @@ def fitted_alpha(
     from fsviz.datasets import shipped_names, stamp
 
     split, distance = str(split or default_split(dataset)), str(DISTANCE.check(distance))
-    n_way = int(OWN["n_way"].check(n_way))
-    few = n_way < len(dataset.split_class_ids(split)) < SMALL
+    n_way = int(SAMPLER_SETTINGS["n_way"].check(n_way))
+    few = n_way < len(dataset.split_class_ids(split)) < FEW_CLASSES
     if dataset.name in shipped_names() or not few:
         return None
     key = (dataset.name, stamp(dataset.name), split, distance, str(dag), str(backbone), n_way)
@@ -274,10 +275,10 @@ def fitted_alpha(
     return _FITTED[key]
 
 
-_FITTED: dict[tuple[Any, ...], Fitted | None] = {}
+_FITTED: dict[tuple[Any, ...], FittedAlpha | None] = {}
 
 
-def fit_alpha(distances: np.ndarray, n_way: int, usual: float, n_tasks: int = 1000) -> Fitted:
+def fit_alpha(distances: np.ndarray, n_way: int, usual: float, n_tasks: int = 1000) -> FittedAlpha:
     """The alpha for these distances between classes: the usual one where it is enough, else one found by halving, of
     two digits. Where no alpha lowers the median coarsity by FALL, the smallest that lowers it as far as any."""
     class_ids = np.arange(len(distances))
@@ -288,12 +289,14 @@ def fit_alpha(distances: np.ndarray, n_way: int, usual: float, n_tasks: int = 10
     uniform = median(sampling.sample_uniform(class_ids, n_way, n_tasks, 0))
 
     def fall(alpha: float) -> float:
-        drawn = sampling.sample_semantic(distances, class_ids, n_way, n_tasks, alpha, float(OWN["beta"].default), 0)
+        drawn = sampling.sample_semantic(
+            distances, class_ids, n_way, n_tasks, alpha, float(SAMPLER_SETTINGS["beta"].default), 0
+        )
         return 1 - median(drawn) / uniform if uniform else 0.0
 
     at_usual = fall(usual)
     if at_usual >= FALL or uniform == 0:
-        return Fitted(usual, at_usual, usual, at_usual)
+        return FittedAlpha(usual, at_usual, usual, at_usual)
     tried = {usual: at_usual}
     alpha = usual
     while alpha < 32 * usual and tried[alpha] < FALL:
@@ -309,7 +312,7 @@ def fit_alpha(distances: np.ndarray, n_way: int, usual: float, n_tasks: int = 10
     else:
         most = max(tried.values())
         alpha = float(f"{min(a for a, found in tried.items() if found >= most - 0.01):.3g}")
-    return Fitted(alpha, fall(alpha), usual, at_usual)
+    return FittedAlpha(alpha, fall(alpha), usual, at_usual)
 
 
 # Drawing ---------------------------------------------------------------------------------------------------------
@@ -360,7 +363,7 @@ def draw(
 
 
 @dataclass(frozen=True)
-class Repeats:
+class RepeatCounts:
     """What dropping repeated class sets did to a draw.
 
     n_drawn     tasks that were drawn to choose from
@@ -379,7 +382,7 @@ class Repeats:
     stray: float
 
 
-def repeats_of(dataset: Dataset, testbed: Testbed, distances: np.ndarray | None = None) -> Repeats | None:
+def count_repeats(dataset: Dataset, testbed: Testbed, distances: np.ndarray | None = None) -> RepeatCounts | None:
     """How many of the draws behind a testbed were repeats; None where none were dropped (another sampler, or kept).
 
     The draws are made again: those that `repeats` keeps are the first of the same sequence.
@@ -390,7 +393,9 @@ def repeats_of(dataset: Dataset, testbed: Testbed, distances: np.ndarray | None 
     drops = any(s.name == REPEATS.name for s in SAMPLERS[recipe.sampler].settings)
     if not drops or recipe.settings.get(REPEATS.name):
         return None
-    classes = {name: value for name, value in recipe.settings.items() if name not in {*IMAGES, KEEP_GROUPS.name}}
+    classes = {
+        name: value for name, value in recipe.settings.items() if name not in {*IMAGE_SETTINGS, KEEP_GROUPS.name}
+    }
     every = replace(recipe, settings={**classes, REPEATS.name: True}, n_tasks=2 * recipe.n_tasks)
     drawn = draw(dataset, every, distances=distances)
     coarsity, kept = (float(np.median(t.tasks.measures.get("coarsity", np.nan))) for t in (drawn, testbed))
@@ -398,10 +403,10 @@ def repeats_of(dataset: Dataset, testbed: Testbed, distances: np.ndarray | None 
     spread = float(np.std(testbed.tasks.measures.get("coarsity", np.nan)))
     stray = 1.96 * 1.2533 * spread / len(testbed.tasks) ** 0.5  # the standard error of a median, about
     n_drawn, n_kept = len(drawn.tasks), int(testbed.recipe["n_distinct"])
-    return Repeats(n_drawn, n_drawn - n_distinct, n_kept, coarsity, kept, stray)
+    return RepeatCounts(n_drawn, n_drawn - n_distinct, n_kept, coarsity, kept, stray)
 
 
-def in_words(found: Repeats) -> str:
+def describe_repeats(found: RepeatCounts) -> str:
     """The same in sentences for a caption."""
     if not found.n_repeated:
         return f"{found.n_drawn:,} tasks were drawn to choose from, no two of the same classes."
@@ -424,7 +429,7 @@ def pool(dataset: Dataset, recipe: Recipe, usable: np.ndarray | None = None) -> 
     return _pool(dataset, recipe, None, usable)
 
 
-def left_out(dataset: Dataset, recipe: Recipe) -> dict[int, str]:
+def excluded_classes(dataset: Dataset, recipe: Recipe) -> dict[int, str]:
     """Classes of the split that no task of the recipe can hold, with a sentence for each."""
     sampler = SAMPLERS[recipe.sampler]
     own = {s.name: recipe.settings[s.name] for s in sampler.settings if s.name in recipe.settings}
@@ -471,7 +476,7 @@ def _concepts(dataset: Dataset, recipe: Recipe) -> tuple[np.ndarray | None, bool
     if dataset.taxonomy is None:
         raise Missing(
             f"{asked[0]} needs a taxonomy, and {dataset.title} has none. Draw without it "
-            f"({' '.join(OWN[asked[0]].words(False))}), or give the dataset a taxonomy."
+            f"({' '.join(SAMPLER_SETTINGS[asked[0]].to_args(False))}), or give the dataset a taxonomy."
         )
     return taxonomy.class_concepts(dataset, recipe.split)
 
@@ -505,7 +510,7 @@ def _deal(dataset: Dataset, tasks: Tasks, recipe: Recipe, usable: np.ndarray | N
     return sampling.assign_images(tasks, of_image, n_shot, n_query, recipe.seed, _groups(dataset, recipe), names)
 
 
-def most_images(settings: Settings) -> int:
+def max_images(settings: Settings) -> int:
     """Images of one task at most, support and queries together, by the settings of its sampler."""
     has = {s.name: settings.get(s.name, s.default) for s in SAMPLERS[settings["sampler"]].all_settings}
     ways = has.get("n_way", has.get("max_way", 1))
@@ -519,7 +524,7 @@ def default_split(dataset: Dataset) -> str:
     return "test" if "test" in dataset.splits else "all"
 
 
-def at_least_two_classes(dataset: Dataset, split: str, what: str = "A task") -> int:
+def check_n_classes(dataset: Dataset, split: str, what: str = "A task") -> int:
     """The number of classes of a split; refused if that is too few for a task, or whatever else needs two."""
     n_classes = len(dataset.split_class_ids(split))
     if n_classes < 2:
@@ -554,7 +559,7 @@ def possible_samplers(dataset: Dataset, distance: str = str(DISTANCE.default)) -
     return [name for name, sampler in SAMPLERS.items() if set(sampler.needs) <= there]
 
 
-def can_have(dataset: Dataset, sampler: str, setting: str) -> bool:
+def supports_setting(dataset: Dataset, sampler: str, setting: str) -> bool:
     """Whether the dataset meets what a setting of the sampler needs when it is on."""
     need = SAMPLERS[sampler].needs_if.get(setting)
     return need is None or need in _offers(dataset, str(DISTANCE.default))
@@ -649,7 +654,7 @@ def title_of(name: str, recipe: RawSettings) -> str:
     return ", ".join(told)
 
 
-def keep(testbed: Testbed, number: bool = False) -> tuple[str, str]:
+def save(testbed: Testbed, number: bool = False) -> tuple[str, str]:
     """Saves a testbed in the workspace, replacing nothing (see testbeds.save_testbed): its name, and a sentence."""
     name = testbeds.save_testbed(testbed, number).stem
     because = "" if name == testbed.name else f" {testbed.name} is the name of other tasks already."

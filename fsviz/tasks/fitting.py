@@ -1,7 +1,7 @@
 """Fit ways, shots and queries to a dataset: the one rule of all commands, pages and functions.
 
 A value that was given stays; whoever draws the tasks refuses it if the dataset cannot give it. A default is lowered to
-what the dataset can give, and `Fit.in_words` says so. Ways are lowered to the number of classes; images until the
+what the dataset can give, and `Fit.describe` says so. Ways are lowered to the number of classes; images until the
 smallest class of the split has enough, in the order of `fsviz.settings.largest_images`.
 """
 
@@ -36,7 +36,7 @@ class Fit:
     lowered: Mapping[str, int]
     why: str = ""
 
-    def in_words(self, used: RawSettings | None = None) -> str:
+    def describe(self, used: RawSettings | None = None) -> str:
         """A sentence that says which defaults were lowered and why; "" if none was.
 
         used  the settings in use: one that somebody changed since is left out
@@ -69,14 +69,14 @@ def fit(
     """
     given = {name: value for name, value in given.items() if value is not None}
     split = str(given.get("split") or draw.default_split(dataset))
-    n_classes = draw.at_least_two_classes(dataset, split)
+    n_classes = draw.check_n_classes(dataset, split)
     sampler = SAMPLERS.get(str(given.get("sampler") or usual.get("sampler") or "uniform"))
     if sampler is None:  # whoever draws refuses it
         return Fit({}, {})
     defaults = {N_WAY.name: N_WAY.default, **usual}
     has = {setting.name for setting in sampler.all_settings}
     wanted = {
-        name: int(draw.KNOWN[name].check(given.get(name, defaults.get(name))))
+        name: int(draw.SETTINGS[name].check(given.get(name, defaults.get(name))))
         for name in SHAPE
         if name in has and (name in given or name in defaults)
     }
@@ -102,7 +102,7 @@ def fit(
         else:
             sizes = _Sizes.of(dataset, split, usable, bool(given.get("keep_groups", True)))
             count, needed = sizes.able, n_classes
-            reason = sizes.in_words(dataset, f" of {dataset.title}" if not reasons else "")
+            reason = sizes.describe(dataset, f" of {dataset.title}" if not reasons else "")
         shots, queries = values[N_SHOT.name], values[N_QUERY.name]
         found = largest_images(shots, queries, lambda s, q: count((1 + choice) * s, q) >= needed, images)
         if found is None:  # without a choice, then
@@ -173,7 +173,7 @@ class _Sizes:
             return int((self.images >= n_support + n_query).sum())
         return sum(max_per_side(sizes, n_support) >= n_query for sizes in self.groups)
 
-    def in_words(self, dataset: Dataset, whose: str) -> str:
+    def describe(self, dataset: Dataset, whose: str) -> str:
         """What the smallest class has, as a part of a sentence; `whose` follows the name of the class."""
         at = int((self.images if self.groups is None else np.array([len(g) for g in self.groups])).argmin())
         groups = "" if self.groups is None else f" in {len(self.groups[at])} groups that stay together"
@@ -191,7 +191,9 @@ def _usable(dataset: Dataset, backbones: Sequence[str]) -> np.ndarray | None:
 
 def _in_contexts(dataset: Dataset, given: RawSettings, usable: np.ndarray | None) -> Callable[[int, int], int]:
     """How many classes can give so many images for support and query, by a sampler that looks at contexts."""
-    known = {name: value for name, value in given.items() if name in draw.KNOWN}  # studies have settings of their own
+    known = {
+        name: value for name, value in given.items() if name in draw.SETTINGS
+    }  # studies have settings of their own
     recipe = draw.recipe_for(dataset, **{**known, N_WAY.name: 2})  # ways play no part
     unable = SAMPLERS[recipe.sampler].unable
     assert unable is not None
@@ -214,6 +216,6 @@ def smallest(fits: Sequence[Fit]) -> Fit:
     return Fit(values, lowered, "; ".join(dict.fromkeys(binding)))
 
 
-def fitted(settings: Mapping[str, Setting], found: Fit) -> dict[str, Setting]:
+def with_defaults(settings: Mapping[str, Setting], found: Fit) -> dict[str, Setting]:
     """These settings with what fits as their defaults."""
     return {name: s.with_(default=found.values.get(name, s.default)) for name, s in settings.items()}

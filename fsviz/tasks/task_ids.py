@@ -37,14 +37,14 @@ TASK_NAME = Setting(
     "task_name", "Task", "A task by name, TESTBED:POSITION, as links have it; positions count from 0.", "text", ""
 )
 KINDS = {"drawn": 2, "saved": 3, "run": 4, "hand": 4}  # how many parts a name has at least, without its check
-MOST_REDRAWN = 100_000  # tasks; a recipe of more is not drawn again only to give a name
+MAX_REDRAWN = 100_000  # tasks; a recipe of more is not drawn again only to give a name
 _CHECK = 12  # letters of the check: half for the images of the dataset, half for the tasks
 _FROM = "from"  # names the backbones whose images were drawn from, where they are not all
 _named: OrderedDict[tuple[str, ...], str] = OrderedDict()
 
 
 @dataclass(frozen=True)
-class Found:
+class ResolvedTestbed:
     """A testbed that a name stands for.
 
     name   what names it in links
@@ -83,7 +83,7 @@ def name_task(
     found = name_testbed(dataset, tasks, recipe, backbones, saved, run)
     if found:
         return TaskId(found, at)
-    return TaskId(by_hand(dataset, tasks, at), 0) if tasks.has_images else None
+    return TaskId(images_name(dataset, tasks, at), 0) if tasks.has_images else None
 
 
 def name_testbed(
@@ -120,14 +120,14 @@ def _drawn_again(dataset: Dataset, settings: RawSettings, backbones: Sequence[st
     """The name of the recipe with these settings where it draws tasks with this check, else ""."""
     if settings.get("sampler") not in SAMPLERS:
         return ""
-    asked = {name: value for name, value in settings.items() if name in draw.KNOWN}
+    asked = {name: value for name, value in settings.items() if name in draw.SETTINGS}
     try:
         recipe = draw.recipe_for(dataset, **asked)
-        if recipe.n_tasks > MOST_REDRAWN:
+        if recipe.n_tasks > MAX_REDRAWN:
             return ""
         for some in ((), tuple(dict.fromkeys(backbones))):
             if check_of(dataset, draw.draw(dataset, recipe, usable=_usable(dataset, some)).tasks) == check:
-                said = [f"{name}-{draw.KNOWN[name].text(value)}" for name, value in recipe.said.items()]
+                said = [f"{name}-{draw.SETTINGS[name].text(value)}" for name, value in recipe.arguments.items()]
                 return _joined("drawn", dataset.name, *said, *(f"{_FROM}-{name}" for name in some), check)
     except FsvizError:  # classes left out, halves of a split: settings that say less than what was done
         pass
@@ -150,7 +150,7 @@ def _holds(name: str, dataset: Dataset, check: str) -> bool:
         return False
 
 
-def by_hand(dataset: Dataset, tasks: Tasks, at: int) -> str:
+def images_name(dataset: Dataset, tasks: Tasks, at: int) -> str:
     """The name of one task as a testbed of its own: its images."""
     there = tasks.class_ids[at] != PAD
     one = Tasks(tasks.class_ids[at][there][None], tasks.support[at][there][None], tasks.query[at][there][None])
@@ -179,7 +179,7 @@ def _rows_text(rows: np.ndarray) -> str:
 # From names to tasks -----------------------------------------------------------------------------------------------
 
 
-def task_in(text: str) -> TaskId:
+def parse_task_id(text: str) -> TaskId:
     """The name of a task as text, refused in one sentence where it is none.
 
     NAME:POSITION is read too, for a testbed of the workspace.
@@ -194,7 +194,7 @@ def task_in(text: str) -> TaskId:
     except BadInput:
         raise BadInput(
             f"A task is named TESTBED:POSITION, as a link to its passport has it. Got {text[:60]!r}. Copy the whole "
-            "link again, or choose a task on the page Tasks."
+            "link again, or choose a task on the page Sample tasks."
         ) from None
     return task
 
@@ -214,10 +214,10 @@ def n_images_of(name: str) -> int:
     """How many images these tasks would have."""
     parts = _parts(name)
     settings = {"sampler": str(draw.SAMPLER.default), **_settings(parts)} if parts[0] == "drawn" else {}
-    return n_tasks_of(name) * draw.most_images(settings) if settings else 1
+    return n_tasks_of(name) * draw.max_images(settings) if settings else 1
 
 
-def find(name: str, dataset: Dataset | None = None, run_folder: Callable[[str], Path] | None = None) -> Found:
+def find(name: str, dataset: Dataset | None = None, run_folder: Callable[[str], Path] | None = None) -> ResolvedTestbed:
     """The testbed of this name, refused with a sentence where it is not the one that was named.
 
     dataset     the one it is of, where it is loaded already
@@ -241,7 +241,7 @@ def find(name: str, dataset: Dataset | None = None, run_folder: Callable[[str], 
     else:
         testbed = _of_images(parts, dataset)
     _compare(parts, dataset, testbed)
-    return Found(name, _title(parts, testbed), dataset, testbed)
+    return ResolvedTestbed(name, _title(parts, testbed), dataset, testbed)
 
 
 def _draw(parts: list[str], dataset: Dataset) -> Testbed:
@@ -289,7 +289,7 @@ def _of_images(parts: list[str], dataset: Dataset) -> Testbed:
     if beyond:
         raise BadInput(
             f"{dataset.title} has {len(of_image):,} images here, numbered from 0, and this task has image "
-            f"{beyond[0]:,}: it was made of other images. Add those, or build a task on the page Build a task."
+            f"{beyond[0]:,}: it was made of other images. Add those, or build a task on the page Edit a task."
         )
     padded = []
     for side in sides:
@@ -314,8 +314,8 @@ def _compare(parts: list[str], dataset: Dataset, testbed: Testbed) -> None:
         )
     how = {"drawn": "this version of fsviz draws", "saved": "the testbed of that name has"}.get(parts[0], "here are")
     raise BadInput(
-        f"This link names other tasks than {how}, so its task cannot be shown. Choose one on the page Tasks, or open "
-        "the link with the copy of fsviz it was made with."
+        f"This link names other tasks than {how}, so its task cannot be shown. Choose one on the page Sample tasks, or "
+        "open the link with the copy of fsviz it was made with."
     )
 
 
@@ -332,7 +332,7 @@ def _parts(name: str) -> list[str]:
     if not fine or (parts[0] != "drawn" and len(parts) != KINDS[parts[0]] + 1):
         raise BadInput(
             f"This is no name of a testbed: {name[:60]!r}. A part of the link seems to be missing. Copy the whole link "
-            "again, or choose a task on the page Tasks."
+            "again, or choose a task on the page Sample tasks."
         )
     return parts
 
@@ -344,7 +344,7 @@ def _settings(parts: list[str]) -> dict[str, Value]:
         name, _, value = part.partition("-")
         if name == _FROM:
             continue
-        if name not in draw.KNOWN:
-            raise UnknownName("setting of the sampler", name, draw.KNOWN)
-        found[name] = draw.KNOWN[name].parse(value)
+        if name not in draw.SETTINGS:
+            raise UnknownName("setting of the sampler", name, draw.SETTINGS)
+        found[name] = draw.SETTINGS[name].parse(value)
     return found

@@ -106,7 +106,7 @@ def load(code: Code) -> Any:
     try:
         module = importlib.import_module(code.reference.rpartition(":")[0]) if path is None else _run(path, code.sha256)
     except (Exception, SystemExit) as error:
-        raise BrokenCode(f"{code.name} cannot be loaded: {in_words(error)}.") from error
+        raise BrokenCode(f"{code.name} cannot be loaded: {describe_error(error)}.") from error
     if not code.attribute:
         return module
     if not hasattr(module, code.attribute):
@@ -119,7 +119,7 @@ def packaged(group: str) -> dict[str, str]:
     return {found.name: found.value for found in entry_points(group=group)}
 
 
-def in_words(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """What went wrong in code of the user, in one line, with the line of the file where there is one."""
     if isinstance(error, SyntaxError):
         return f"{error.msg} in line {error.lineno}"

@@ -16,7 +16,7 @@ import pandas as pd
 from fsviz import datasets
 from fsviz.datasets import archives, image_folders
 from fsviz.datasets.preview import Preview
-from fsviz.datasets.published_images import attached
+from fsviz.datasets.published_images import attach_images
 from fsviz.datasets.saved import (
     check_new_name,
     load_workspace_dataset,
@@ -26,7 +26,7 @@ from fsviz.datasets.saved import (
     workspace_dataset_names,
 )
 from fsviz.datasets.sizes import split_by_size
-from fsviz.datasets.uploads import kept_if_usable
+from fsviz.datasets.uploads import delete_if_unusable
 from fsviz.errors import BadInput
 from fsviz.records import Dataset, Progress
 from fsviz.taxonomy import wordnet
@@ -74,7 +74,7 @@ def save(
     else:
         senses = senses or {}
         if senses or corrected:
-            kept = corrections(name, class_names) if overwrite else {}
+            kept = chosen_senses(name, class_names) if overwrite else {}
             senses = {**senses, **{c: s for c, s in kept.items() if c not in corrected}}
             table = _table(class_names, senses, {*kept, *corrected})
         taxonomy = taxonomy_from_senses({c: senses.get(c, "") for c in class_names})
@@ -117,7 +117,7 @@ def add(
     from fsviz.datasets import tables
 
     check_new_name(name, overwrite)  # before minutes are spent on looking
-    preview, upload = look_into(path, progress=progress, **options)
+    preview, upload = preview_path(path, progress=progress, **options)
     if by_size:
         preview = with_splits_by_size(preview)
     class_names = preview.classes["class_name"].tolist()
@@ -126,7 +126,7 @@ def add(
     if taken not in (WORDNET, NONE):
         edges = FOLDERS if taken == FOLDERS else tables.read_edges(taken)
     guesses = guess_senses(class_names, progress) if taken == WORDNET else []
-    kept = corrections(name, class_names) if overwrite and guesses else {}
+    kept = chosen_senses(name, class_names) if overwrite and guesses else {}
     given = _checked_senses(tables.read_senses(senses_file), class_names) if senses_file and taken == WORDNET else {}
     chosen = {guess.class_name: guess.synset_id for guess in guesses} | kept | given
     dataset = save(name, preview, chosen, edges, title, overwrite=overwrite, upload=upload, corrected=given)
@@ -170,7 +170,7 @@ def is_nested(preview: Preview) -> bool:
 # What the classes of a dataset mean, later -----------------------------------------------------------------------
 
 
-def meanings(dataset: Dataset) -> pd.DataFrame:
+def class_senses(dataset: Dataset) -> pd.DataFrame:
     """What every class of a dataset means, by class_id: class (as in its folder), synset, by ("you", "guess" or "")."""
     table = read_senses(dataset.name) if dataset.name in workspace_dataset_names() else None
     if table is not None and len(table) == dataset.n_classes:
@@ -184,7 +184,7 @@ def meanings(dataset: Dataset) -> pd.DataFrame:
     return pd.DataFrame({"class": folder, "synset": synsets, "by": ""})
 
 
-def doubts(table: pd.DataFrame) -> list[str]:
+def sense_doubts(table: pd.DataFrame) -> list[str]:
     """Why a person should look at each row of `meanings`, "" where nothing is in doubt or a person chose the sense."""
     if not (table["by"] == "guess").any():
         return [""] * len(table)
@@ -192,13 +192,13 @@ def doubts(table: pd.DataFrame) -> list[str]:
     return [guess.doubt if by == "guess" and guess.synset_id == synset else "" for guess, synset, by in rows]
 
 
-def correct(name: str, given: Mapping[str, str]) -> Dataset:
+def correct_senses(name: str, given: Mapping[str, str]) -> Dataset:
     """Gives classes of a dataset in the workspace another sense (class -> WordNet id, "" for none).
 
     A dataset that has no senses yet gets a guess for all other classes; a taxonomy of folders or from a file makes way.
     """
     dataset = load_workspace_dataset(name)
-    table = meanings(dataset)
+    table = class_senses(dataset)
     titles = dict(zip(dataset.classes["class_name"].astype(str), table["class"], strict=True))
     given = {c if c in set(table["class"]) else titles.get(c, c): s for c, s in given.items()}
     given = _checked_senses(given, table["class"].tolist())
@@ -210,7 +210,7 @@ def correct(name: str, given: Mapping[str, str]) -> Dataset:
     return _with_senses(dataset, chosen, by_you)
 
 
-def corrections(name: str, class_names: Collection[str] | None = None) -> dict[str, str]:
+def chosen_senses(name: str, class_names: Collection[str] | None = None) -> dict[str, str]:
     """The senses that a person chose for classes of a dataset in the workspace, of all or those that are named."""
     table = read_senses(name) if name in workspace_dataset_names() else None
     if table is None:
@@ -254,11 +254,11 @@ def attach(
 ) -> dict[str, Any]:
     """Images on disk for a benchmark of the catalog; `options` are those of datasets.folders.inspect."""
     check_new_name(name, overwrite)
-    preview, upload = look_into(path, progress=progress, **options)
-    return attach_found(name, benchmark, preview, overwrite, title, upload)
+    preview, upload = preview_path(path, progress=progress, **options)
+    return attach_preview(name, benchmark, preview, overwrite, title, upload)
 
 
-def attach_found(
+def attach_preview(
     name: str,
     benchmark: str,
     preview: Preview,
@@ -271,7 +271,7 @@ def attach_found(
     upload  the workspace folder that images were written to; they move into the dataset
     """
     parent = datasets.load(benchmark)
-    dataset, matched = attached(name, parent, preview, title)
+    dataset, matched = attach_images(name, parent, preview, title)
     saved = save_dataset(dataset, overwrite, preview.root if upload is not None else None)
     if upload is not None:
         shutil.rmtree(upload, ignore_errors=True)
@@ -315,12 +315,12 @@ def _groups(dataset: Dataset) -> dict[str, int]:
     return {"n_groups": len(sizes), "n_images": int(sizes.sum()), "largest": int(sizes.max(initial=0))}
 
 
-def look_into(path: str, progress: Progress | None = None, **options: Any) -> tuple[Preview, Path | None]:
+def preview_path(path: str, progress: Progress | None = None, **options: Any) -> tuple[Preview, Path | None]:
     """A preview of a path and, where images lie in pickles or TFRecords, the workspace folder they were written to."""
     if not archives.is_packed(path):
         return find(path, progress, **options), None
     folder = archives.unpack(path, progress)
-    with kept_if_usable(folder):
+    with delete_if_unusable(folder):
         return image_folders.inspect(folder, progress=progress, **options), folder
 
 
@@ -356,7 +356,7 @@ def import_features(name: str, path: str, **options: Any) -> dict[str, Any]:
     from fsviz import features
     from fsviz.features import importing
 
-    before = corrections(name)
+    before = chosen_senses(name)
     imported = features.import_features(name, path, **options)
     result = importing.describe(imported)
     guesses = []

@@ -27,7 +27,7 @@ _ORDER = 1000  # after every built-in one
 _UNITS = "nothing is known of what this method does to them"
 
 
-def is_own(name: str) -> bool:
+def is_user_method(name: str) -> bool:
     """Whether a name means a method of the user; built-in names win."""
     return name not in METHODS and (user_code.is_reference(name) or name in user_code.packaged(GROUP))
 
@@ -49,7 +49,7 @@ def code_of(name: str) -> user_code.Code:
     return replace(user_code.locate(offered[name]), name=name)
 
 
-def declared(code: user_code.Code) -> Method:
+def load_method(code: user_code.Code) -> Method:
     """The method that this code is; runs it, the first time. Raises BrokenCode where it is none."""
     torchvision_guard.install()  # easyfsl imports torchvision
     found = user_code.load(code)
@@ -72,7 +72,7 @@ def declared(code: user_code.Code) -> Method:
     return replace(method, function=_guarded(function, code.name))
 
 
-def recorded(code: user_code.Code, method: Method) -> dict[str, Any]:
+def method_record(code: user_code.Code, method: Method) -> dict[str, Any]:
     """What the spec of a run keeps of it."""
     return {
         "code": code.reference,
@@ -83,9 +83,9 @@ def recorded(code: user_code.Code, method: Method) -> dict[str, Any]:
     }
 
 
-def again(name: str, own: RawSettings) -> Method:
+def load_recorded(name: str, own: RawSettings) -> Method:
     """The method that a run recorded, if its code is still the same."""
-    return declared(replace(user_code.locate(str(own["code"]), str(own["sha256"])), name=name))
+    return load_method(replace(user_code.locate(str(own["code"]), str(own["sha256"])), name=name))
 
 
 # --- what a user may bring ---------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def read(path: Path, testbed: Testbed, dataset: Dataset) -> Predictions:
     return answer
 
 
-def known(numbers: np.ndarray, answer: Predictions) -> np.ndarray:
+def only_available(numbers: np.ndarray, answer: Predictions) -> np.ndarray:
     """Of accuracy, top-5, loss and confidence (4, T) what a file of predictions tells: no loss, and top-5 only where a
     task has no more classes than that."""
     found = numbers.copy()
@@ -69,12 +69,12 @@ def known(numbers: np.ndarray, answer: Predictions) -> np.ndarray:
     return found
 
 
-def freeze(folder: Path, answer: Predictions) -> None:
+def save_snapshot(folder: Path, answer: Predictions) -> None:
     """Keeps predictions in the folder of a run."""
     np.savez(folder / "inputs" / _FILE, **answer.arrays())  # type: ignore[arg-type]
 
 
-def frozen(folder: str, start: int, stop: int) -> Predictions:
+def load_snapshot(folder: str, start: int, stop: int) -> Predictions:
     """Those of some tasks."""
     with np.load(Path(folder) / "inputs" / _FILE, allow_pickle=False) as arrays:
         return Predictions.from_arrays(arrays).take(slice(start, stop))

@@ -15,8 +15,8 @@ import pandas as pd
 
 from fsviz import workspace
 from fsviz.datasets import catalog, image_folders
-from fsviz.datasets.duplicates import joined
-from fsviz.datasets.preview import Preview, checked, raw_table
+from fsviz.datasets.duplicates import merge_groups
+from fsviz.datasets.preview import Preview, check_images, raw_table
 from fsviz.errors import Missing, UnknownName
 from fsviz.records import Progress
 
@@ -120,7 +120,7 @@ def read_flowers102(folder: Path, made: list[Any], progress: Progress | None = N
     labels = loadmat(root / "imagelabels.mat", squeeze_me=True)["labels"]
     titles = list(made[0].classes)
     rows = [{"path": f"jpg/image_{i + 1:05d}.jpg", "class_name": titles[k - 1]} for i, k in enumerate(labels)]
-    return checked("torchvision download", root, raw_table(rows), progress=progress)
+    return check_images("torchvision download", root, raw_table(rows), progress=progress)
 
 
 def read_dtd(folder: Path, made: list[Any] | None = None, progress: Progress | None = None) -> Preview:
@@ -136,7 +136,7 @@ def read_aircraft(folder: Path, made: list[Any] | None = None, progress: Progres
             number, _, variant = line.strip().partition(" ")
             if variant:
                 rows.append({"path": f"images/{number}.jpg", "class_name": variant})
-    return checked("torchvision download", root, raw_table(rows), progress=progress)
+    return check_images("torchvision download", root, raw_table(rows), progress=progress)
 
 
 def read_gtsrb(folder: Path, made: list[Any] | None = None, progress: Progress | None = None) -> Preview:
@@ -149,7 +149,9 @@ def read_gtsrb(folder: Path, made: list[Any] | None = None, progress: Progress |
     by_number = {int(text.split(".")[0]): text for text in known if text.split(".")[0].isdecimal()}
     titles = {c: by_number.get(int(c), c) for c in preview.images["class_name"].unique() if c.isdecimal()}
     tracks = preview.images["path"].str.extract(r"(.*/\d+)_\d+\.")[0]  # 00001/00003_00012.ppm: a frame of track 3
-    return replace(preview, images=preview.images.assign(group=joined(pd.factorize(tracks)[0])), class_titles=titles)
+    return replace(
+        preview, images=preview.images.assign(group=merge_groups(pd.factorize(tracks)[0])), class_titles=titles
+    )
 
 
 def _read_folder(root: Path, progress: Progress | None) -> Preview:

@@ -24,7 +24,7 @@ def ship(backbone: str) -> None:
     def progress(done: int, total: int, message: str) -> None:
         print(f"\r{backbone}: {message}, {done} of {total}", end="", flush=True)
 
-    made = maps.judged(stored, maps.BETTER, maps.lay_out(stored, maps.BETTER, progress))
+    made = maps.with_quality(stored, maps.BETTER, maps.lay_out(stored, maps.BETTER, progress))
     path = maps.save(stored, made, maps.SHIPPED / f"{backbone}.npz")
     print(f"\n{backbone}: {made.kept:.1%} of neighbours kept, {path.stat().st_size / 1e3:.0f} KB")
 

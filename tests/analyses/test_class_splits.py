@@ -40,37 +40,37 @@ def demo():
 
 def test_the_demos_stable_split_is_the_same_for_ten_seeds_and_says_what_it_reached(demo) -> None:
     dataset, classes = demo
-    published = study.find(dataset, classes, divergence=2.0, penalty=1.0)
+    published = study.find_split(dataset, classes, divergence=2.0, penalty=1.0)
     assert published.split.reached == pytest.approx(1.49, abs=0.01) and not published.is_reached
-    assert "divergence of 2 is not reached in 8 dimensions: the nearest" in study.told(published)
-    found = study.find(dataset, classes, divergence=2.0)
+    assert "divergence of 2 is not reached in 8 dimensions: the nearest" in study.describe_split(published)
+    found = study.find_split(dataset, classes, divergence=2.0)
     assert found.split.reached == pytest.approx(1.93, abs=0.01) and found.is_reached and not found.is_at_floor
     assert {side: len(ids) for side, ids in found.split.parts.items()} == {"train": 65, "val": 21, "test": 21}
     alike = study.agreement(dataset, classes, divergence=2.0)
     assert (alike.value, alike.on_test, alike.n_splits, alike.n_seeds) == (1.0, 1.0, 1, 10)
     assert alike.chance == pytest.approx((65**2 + 2 * 21**2) / 107**2)
     assert alike.chance_on_test == pytest.approx(21 / 107)
-    animals = study.mixes(dataset, found.split)[1]
+    animals = study.superclass_shares(dataset, found.split)[1]
     assert (animals.side, animals.concept, animals.n, animals.of) == ("test", "animal", 21, 21)
-    assert study.mix_table(dataset, found.split).loc["artifact"].tolist() == [30, 0, 0]
+    assert study.superclass_table(dataset, found.split).loc["artifact"].tolist() == [30, 0, 0]
     tiered = datasets.load("tiered_imagenet")
     published = study.published_split(tiered, 0.96)
-    first, bars = study.mixes(tiered, published)[0], study.mix_table(tiered, published)
+    first, bars = study.superclass_shares(tiered, published)[0], study.superclass_table(tiered, published)
     assert first.concept == "instrumentality" and first.n == bars.loc["instrumentality", "train"]
 
 
 def test_the_default_divergence_is_reached_and_every_seed_finds_the_same_test_classes(demo, toy) -> None:
     for dataset, classes in (demo, (toy, study.class_features(toy))):
-        found = study.find(dataset, classes)
-        assert found.is_reached and study.told(found) == "" and found.settings["penalty"] == 10
-        seeds = study.over(dataset, classes, [{"seed": seed} for seed in range(4)])
+        found = study.find_split(dataset, classes)
+        assert found.is_reached and study.describe_split(found) == "" and found.settings["penalty"] == 10
+        seeds = study.splits_over(dataset, classes, [{"seed": seed} for seed in range(4)])
         assert len({tuple(one.split.on("test")) for one in seeds}) == 1
-    assert study.find(*demo, mode="paper").settings["penalty"] == 1
+    assert study.find_split(*demo, mode="paper").settings["penalty"] == 1
 
 
 def test_agreement_is_whole_only_if_test_classes_agree(toy, monkeypatch: pytest.MonkeyPatch) -> None:
     classes = study.class_features(toy, "alpha_net")
-    found = study.find(toy, classes, starts=4)
+    found = study.find_split(toy, classes, starts=4)
     swapped = found.split.sides.copy()
     test, val = np.flatnonzero(swapped == 2)[0], np.flatnonzero(swapped == 1)[0]
     swapped[[test, val]] = swapped[[val, test]]
@@ -82,28 +82,28 @@ def test_agreement_is_whole_only_if_test_classes_agree(toy, monkeypatch: pytest.
 
 def test_random_splits_say_how_near_training_classes_are_by_chance(demo) -> None:
     dataset, classes = demo
-    low, high = study.nearest_at_random(classes, study.find(dataset, classes).split)
-    drawn = [study.find(dataset, classes, mode="random", seed=seed).nearest for seed in range(40)]
+    low, high = study.nearest_at_random(classes, study.find_split(dataset, classes).split)
+    drawn = [study.find_split(dataset, classes, mode="random", seed=seed).nearest for seed in range(40)]
     assert low < np.mean(drawn) < high and np.mean([low <= value <= high for value in drawn]) >= 0.8
-    whole = study.find(dataset, classes, mode="superclasses")
+    whole = study.find_split(dataset, classes, mode="superclasses")
     assert whole.nearest > study.nearest_at_random(classes, whole.split)[1]  # relatives are kept together
 
 
 def test_few_classes_get_few_dimensions_so_that_seeds_still_agree(toy) -> None:
     classes = study.class_features(toy, "alpha_net")
-    assert len(classes) == 16 and study.find(toy, classes, starts=2).settings["dims"] == 4
+    assert len(classes) == 16 and study.find_split(toy, classes, starts=2).settings["dims"] == 4
     assert study.agreement(toy, classes, 4).value == 1.0
     assert study.agreement(toy, classes, 4, dims=12).value < 0.8
-    assert [study.find(toy, classes, dims=dims).is_at_floor for dims in (4, 12)] == [False, True]
-    assert "--dims" not in study.command(toy, study.find(toy, classes, starts=2).settings)
-    assert "--dims 8" in study.command(toy, study.find(toy, classes, starts=2, dims=8).settings)
+    assert [study.find_split(toy, classes, dims=dims).is_at_floor for dims in (4, 12)] == [False, True]
+    assert "--dims" not in study.command(toy, study.find_split(toy, classes, starts=2).settings)
+    assert "--dims 8" in study.command(toy, study.find_split(toy, classes, starts=2, dims=8).settings)
     assert [default_dims(n) for n in (10, 14, 31, 32, 1604)] == [2, 3, 7, 8, 8]
 
 
 def test_the_published_way_reaches_the_floor_and_agrees_by_chance(demo) -> None:
     dataset, classes = demo
-    found = study.find(dataset, classes, mode="paper")
-    assert found.is_at_floor and found.is_reached and study.told(found) == ""
+    found = study.find_split(dataset, classes, mode="paper")
+    assert found.is_at_floor and found.is_reached and study.describe_split(found) == ""
     alike = study.agreement(dataset, classes, 6, mode="paper")
     assert abs(alike.value - alike.chance) < 0.1 and alike.n_splits == 6
 
@@ -116,23 +116,23 @@ def test_a_sweep_over_dimensions_and_over_divergences(toy) -> None:
     assert table["chance"].iloc[0] == pytest.approx((10**2 + 2 * 3**2) / 16**2)
     assert table["chance_on_test"].iloc[0] == pytest.approx(3 / 16)
     many = study.over_targets(toy, classes, [0.1, 1.0], starts=4)
-    assert [one.split.asked for one in many] == [0.1, 1.0] and many[0].split.title.startswith("asked 0.1, reached ")
+    assert [one.split.requested for one in many] == [0.1, 1.0] and many[0].split.title.startswith("asked 0.1, reached ")
     assert study.centroid_distance(many[1].split) > study.centroid_distance(many[0].split)
-    alone = study.find(toy, classes, divergence=1.0, starts=4)
+    alone = study.find_split(toy, classes, divergence=1.0, starts=4)
     assert np.array_equal(alone.split.sides, many[1].split.sides)  # whatever else was found beside it
 
 
 def test_splits_to_compare_with(toy) -> None:
     classes = study.class_features(toy, "alpha_net")
-    whole = study.find(toy, classes, mode="superclasses")
+    whole = study.find_split(toy, classes, mode="superclasses")
     groups = np.array(study.superclasses(toy, classes.class_ids, most=4))
     assert len(set(groups)) == 4 and all(len(set(whole.split.sides[groups == g])) == 1 for g in set(groups))
-    assert whole.split.asked is None and whole.objective is None
+    assert whole.split.requested is None and whole.objective is None
     own = save_dataset(
         replace(toy, splits={"train": np.arange(8), "val": np.arange(8, 12), "test": np.arange(12, 16)}), overwrite=True
     )
     study.save(own, whole.split, "groups", study.recipe(whole))
-    table = study.comparisons(datasets.load("toy"), classes, study.find(own, classes))
+    table = study.comparison_table(datasets.load("toy"), classes, study.find_split(own, classes))
     rows = ["this split", "at random", "whole superclasses", "the dataset's own", "saved: groups"]
     assert table["split"].tolist() == rows and (table[["train", "val", "test"]].sum(axis=1) == 16).all()
     kept, rule = table.set_index("split").loc[["saved: groups", "whole superclasses"], "nearest"]
@@ -143,7 +143,7 @@ def test_splits_to_compare_with(toy) -> None:
 
 
 def test_a_saved_split_is_a_split_of_the_dataset_everywhere(toy, home: Path) -> None:
-    found = study.find(toy, study.class_features(toy, "alpha_net"))
+    found = study.find_split(toy, study.class_features(toy, "alpha_net"))
     before = datasets.stamp("toy")
     assert study.save(toy, found.split, "hard", study.recipe(found)) == ["hard_train", "hard_val", "hard_test"]
     assert datasets.stamp("toy") != before
@@ -154,7 +154,7 @@ def test_a_saved_split_is_a_split_of_the_dataset_everywhere(toy, home: Path) -> 
     tasks = draw.draw(again, recipe).tasks
     assert set(tasks.class_ids.ravel()) <= set(found.split.on("test"))
     assert saved_splits.split_recipe("toy", "hard")["divergence"] == 0.96
-    assert "Stable" in study.in_words(saved_splits.split_recipe("toy", "hard"))
+    assert "Stable" in study.describe_recipe(saved_splits.split_recipe("toy", "hard"))
     with pytest.raises(BadInput, match="has a split named 'hard' already"):
         study.save(again, found.split, "hard", {})
     study.save(again, found.split, "hard", {}, replace=True)
@@ -177,7 +177,7 @@ def test_a_name_that_the_dataset_has_is_refused() -> None:
 
 
 def test_a_split_of_other_classes_is_left_out_and_told(toy, home: Path) -> None:
-    found = study.find(toy, study.class_features(toy, "alpha_net"))
+    found = study.find_split(toy, study.class_features(toy, "alpha_net"))
     study.save(toy, found.split, "hard", {})
     path = home / "splits" / "toy" / "hard.json"
     facts = json.loads(path.read_text())
@@ -193,7 +193,7 @@ def test_a_split_of_other_classes_is_left_out_and_told(toy, home: Path) -> None:
 
 
 def test_files_come_back_as_they_were_written(toy) -> None:
-    found = study.find(toy, study.class_features(toy, "alpha_net"))
+    found = study.find_split(toy, study.class_features(toy, "alpha_net"))
     for content in (study.as_json(toy, found.split, {}), study.as_csv(found.split)):
         parts = saved_splits.read_split(toy, content.encode(), "file")
         assert all(np.array_equal(parts[side], found.split.on(side)) for side in SIDES)
@@ -240,9 +240,9 @@ def test_a_dataset_without_taxonomy_or_own_splits_works(toy) -> None:
     bare = save_dataset(replace(toy, name="bare", taxonomy=None, splits={"all": np.arange(16)}))
     save_toy_features(bare, "alpha_net")
     classes = study.class_features(bare)
-    found = study.find(bare, classes)
-    assert study.mixes(bare, found.split) == [] and "superclasses" not in study.possible_modes(bare)
-    assert study.comparisons(bare, classes, found)["split"].tolist() == ["this split", "at random"]
+    found = study.find_split(bare, classes)
+    assert study.superclass_shares(bare, found.split) == [] and "superclasses" not in study.possible_modes(bare)
+    assert study.comparison_table(bare, classes, found)["split"].tolist() == ["this split", "at random"]
     with pytest.raises(Missing, match="Two trees are compared"):
         study.hop_table(bare, study.known_trees(bare), classes.class_ids)
 
@@ -283,7 +283,7 @@ def test_published_splits_are_whole_and_named() -> None:
             parts = study.published_parts(name, target)
             assert np.array_equal(np.sort(np.concatenate(list(parts.values()))), np.arange(len(names)))
     mini = datasets.load("mini_imagenet")
-    hard = study.mixes(mini, study.published_split(mini, 0.96))[0]
+    hard = study.superclass_shares(mini, study.published_split(mini, 0.96))[0]
     assert (hard.concept, hard.n, hard.of, hard.n_rest) == ("artifact", 50, 60, 5)
     with pytest.raises(UnknownName, match=r"Did you mean 'mini_imagenet 0\.96'"):
         study.published_split(mini, 0.95)
@@ -291,7 +291,7 @@ def test_published_splits_are_whole_and_named() -> None:
 
 def test_names_and_commands_follow_from_the_settings(demo) -> None:
     dataset, classes = demo
-    found = study.find(dataset, classes, mode="random", seed=3)
+    found = study.find_split(dataset, classes, mode="random", seed=3)
     assert study.fitting_name(found) == "random-seed3"
     assert study.command(dataset, found.settings).endswith("split demo --mode random --seed 3")
     said_of = (("stable", 10.0, ""), ("stable", 1.0, " --penalty 1"), ("paper", 1.0, " --mode paper"))

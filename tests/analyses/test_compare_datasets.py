@@ -10,7 +10,7 @@ import pytest
 
 from fsviz import jobs
 from fsviz.analyses import compare_datasets as study
-from fsviz.analyses.compare_datasets import Number, Side
+from fsviz.analyses.compare_datasets import DatasetSplit, MeasureEstimate
 from fsviz.difficulty.measures import MEASURES
 from fsviz.errors import BadInput, UnknownName
 from fsviz.evaluation import Estimate
@@ -27,13 +27,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-def of_nodes(name: str, nodes: list[str], edges: list[tuple[str, str]], root: str = ROOT) -> Side:
+def of_nodes(name: str, nodes: list[str], edges: list[tuple[str, str]], root: str = ROOT) -> DatasetSplit:
     """A class table whose classes are these nodes of a taxonomy below `root`."""
     table = pd.DataFrame([(c, root if p == "root" else p) for c, p in edges], columns=["child", "parent"])
     classes = pd.DataFrame({"class_name": nodes, "split": "test", "n_images": 7, "node": nodes})
     classes["n_images"] = classes["n_images"].astype("Int64")
     ids = np.arange(len(nodes))
-    return Side(f"{name}:test", Dataset(name, name.title(), classes, {"test": ids}, taxonomy=table), "test")
+    return DatasetSplit(f"{name}:test", Dataset(name, name.title(), classes, {"test": ids}, taxonomy=table), "test")
 
 
 EDGES = [("a1", "g"), ("a2", "g"), ("b1", "h"), ("b2", "h"), ("g", "root"), ("h", "root")]
@@ -57,15 +57,17 @@ def test_taxonomies_without_a_common_root_are_not_joined_even_where_names_are_al
     one, two = of_nodes("one", ["a1", "a2"], EDGES, "life"), of_nodes("two", ["a1", "b1"], EDGES, "life")
     blocks, apart = study.joint_distances([one, two], "jiang_conrath")
     assert list(blocks) == ["one:test"] and "shares no root with that of One, test" in apart["two:test"]
-    again = Side("one:again", one.dataset, "test")  # splits of one dataset share its taxonomy, whatever its root
+    again = DatasetSplit(
+        "one:again", one.dataset, "test"
+    )  # splits of one dataset share its taxonomy, whatever its root
     assert list(study.joint_distances([one, again], "jiang_conrath")[0]) == ["one:test", "one:again"]
-    without = Side("c:all", Dataset("c", "C", one.dataset.classes, {}), "all")
+    without = DatasetSplit("c:all", Dataset("c", "C", one.dataset.classes, {}), "all")
     assert study.joint_distances([without, one], "lin")[1] == {"c:all": "C has no taxonomy."}
 
 
-def number(mean: float, error: float, wider: float = 0.0, n: int = 50) -> Number:
+def number(mean: float, error: float, wider: float = 0.0, n: int = 50) -> MeasureEstimate:
     values = mean + np.tile([-1.0, 1.0], n)
-    return Number(values, Estimate(mean, error, np.inf), Estimate(mean, max(wider, error), np.inf), "classes")
+    return MeasureEstimate(values, Estimate(mean, error, np.inf), Estimate(mean, max(wider, error), np.inf), "classes")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,9 @@ def number(mean: float, error: float, wider: float = 0.0, n: int = 50) -> Number
         (number(4, 0.0), number(4, 0.0), "noise", "noise"),
     ],
 )
-def test_a_difference_is_held_against_its_noise(one: Number, two: Number, verdict: str, here: str) -> None:
+def test_a_difference_is_held_against_its_noise(
+    one: MeasureEstimate, two: MeasureEstimate, verdict: str, here: str
+) -> None:
     found = study._held_against("query_loss", "a", "b", one, two)
     assert (found.verdict, found.here) == (verdict, here)
     assert found.estimate is not None and found.estimate.mean == pytest.approx(one.estimate.mean - two.estimate.mean)
@@ -103,7 +107,7 @@ def test_harder_images_are_told_with_their_numbers_and_the_rest_is_noise_or_unkn
     for measure in ("accuracy", "query_loss", "davies_bouldin"):
         assert by[measure].verdict == "harder", measure
     assert by["coarsity"].verdict == "unknown" and "shares no root" in by["coarsity"].why
-    words = study.in_words(found, "clear:test")
+    words = study.headline(found, "clear:test")
     one, two = (found.numbers["accuracy"][side].estimate.mean for side in ("blurred:test", "clear:test"))
     assert words.startswith(f"Blurred, test is harder than Clear, test for ProtoNet ({one:.1f}% against {two:.1f}%)")
     assert "Unknown: " in words and "coarsity" in words
@@ -111,7 +115,7 @@ def test_harder_images_are_told_with_their_numbers_and_the_rest_is_noise_or_unkn
     table = study.measure_table(found).set_index(["measure", "side"])
     row = table.loc[("accuracy", "blurred:test")]
     assert row["q1"] <= row["median"] <= row["q3"] and row["n_tasks"] == 60 and row["mean"] == pytest.approx(one)
-    assert study.in_words(found, "blurred:test", "clear:test").startswith("Clear, test is easier than Blurred, test")
+    assert study.headline(found, "blurred:test", "clear:test").startswith("Clear, test is easier than Blurred, test")
 
 
 def test_the_same_data_differ_in_nothing_beyond_noise(home: Path) -> None:
@@ -120,7 +124,7 @@ def test_the_same_data_differ_in_nothing_beyond_noise(home: Path) -> None:
     found = study.compare({"sides": ["one", "two"], "n_tasks": 40, "n_shot": 2})
     known = [d for d in study.differences(found) if d.verdict != "unknown"]
     assert len(known) > 5 and {d.verdict for d in known} == {d.here for d in known} == {"noise"}
-    words = study.in_words(found, "two:test")
+    words = study.headline(found, "two:test")
     assert words.startswith("Nothing that is known of both parts One, test from Two, test beyond noise.")
 
 
@@ -137,8 +141,8 @@ def test_features_of_different_backbones_are_not_compared(home: Path) -> None:
 
 def test_what_belongs_to_one_dataset_is_compared_between_its_splits_only(home: Path) -> None:
     number_of = {"a:x": number(1, 0.1), "a:y": number(2, 0.1), "b:x": number(3, 0.1)}
-    sides = tuple(Side(name, of_nodes(name[0], ["a1", "a2"], EDGES).dataset, name[2]) for name in number_of)
-    found = study.Compared({}, sides, "", {"attribute_gap": number_of}, {}, {}, {})
+    sides = tuple(DatasetSplit(name, of_nodes(name[0], ["a1", "a2"], EDGES).dataset, name[2]) for name in number_of)
+    found = study.DatasetComparison({}, sides, "", {"attribute_gap": number_of}, {}, {}, {})
     verdicts = {d.other: d for d in study.differences(found)}
     assert verdicts["a:y"].verdict == "easier" and MEASURES["attribute_gap"].direction == "harder"
     assert verdicts["b:x"].verdict == "unknown" and "different ones" in verdicts["b:x"].why
@@ -159,25 +163,25 @@ def test_benchmarks_without_images_are_compared_by_meaning_and_size() -> None:
 
 def test_more_is_asked_of_sides_than_one_name(home: Path) -> None:
     with pytest.raises(BadInput, match="needs 2 to 8 different datasets or splits"):
-        study.checked_spec({"sides": ["demo", "demo:test"]})
+        study.check({"sides": ["demo", "demo:test"]})
     with pytest.raises(UnknownName, match="split"):
-        study.checked_spec({"sides": ["demo", "demo:nowhere"]})
+        study.check({"sides": ["demo", "demo:nowhere"]})
     with pytest.raises(UnknownName):
-        study.checked_spec({"sides": ["demo", "nothing"]})
+        study.check({"sides": ["demo", "nothing"]})
     with pytest.raises(BadInput, match="n_way must be at most 3"):
         study.compare({"sides": ["metacoco:val", "demo"], "n_way": 5})
-    spec = study.checked_spec({"sides": ["demo", "demo:train"], "n_way": 7})
+    spec = study.check({"sides": ["demo", "demo:train"], "n_way": 7})
     assert study.command(spec) == "python -m fsviz compare-datasets demo:test demo:train --n-way 7"
 
 
 def test_the_suite_is_that_of_support_sets_beside_published_numbers(home: Path) -> None:
     make_toy("toy", n_images=24)
     make_toy("other", backbones=("beta_net",))
-    spec = study.checked_spec({"sides": ["toy", "other"], "n_tasks": 20, "n_shot": 2, "n_query": 4})
+    spec = study.check({"sides": ["toy", "other"], "n_tasks": 20, "n_shot": 2, "n_query": 4})
     specs, without = study.suite_specs(spec)
     assert list(specs) == ["toy:test"] and "no features under alpha_net" in without["other:test"]
     found = jobs.compute({"study": "support_sets", **specs["toy:test"]})
-    row = study.suite_row(study.sides_of(["toy"])[0], support_sets.summary(found))
+    row = study.suite_row(study.dataset_splits(["toy"])[0], support_sets.summary(found))
     assert row["hard"] < row["random"] <= row["easy"] and row["n_tasks"] == 20 and not row["published"]
 
 

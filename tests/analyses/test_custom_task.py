@@ -86,7 +86,7 @@ def test_images_are_written_and_read_back() -> None:
 
 
 def test_a_task_of_too_many_images_is_refused_with_the_number() -> None:
-    images = np.zeros((1, 2, study.MOST_IMAGES // 4), dtype=np.int64)
+    images = np.zeros((1, 2, study.MAX_IMAGES // 4), dtype=np.int64)
     study.check_size(Tasks(np.array([[0, 1]]), images, images))
     more = np.concatenate([images, images], axis=2)
     with pytest.raises(BadInput, match=r"at most 4,000 images\. Got 6,000\. Lower n_shot"):
@@ -146,7 +146,7 @@ def test_a_measure_of_a_built_task_is_that_of_the_same_task_in_a_testbed() -> No
     toy = make_toy()
     tasks = study.build(toy, table_of(toy), [2, 7, 9], 2, 4, seed=3)
     found = study.answer(toy, "alpha_net", tasks, "ridge")
-    other = evaluate.look(toy, "alpha_net", "ridge", {}, tasks)
+    other = evaluate.predict_tasks(toy, "alpha_net", "ridge", {}, tasks)
     assert np.array_equal(found.predictions.predicted, other.predicted)
     assert {c.name: c.value for c in found.causes}["query_loss"] == pytest.approx(float(other.loss()[0]))
 

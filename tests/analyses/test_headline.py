@@ -15,11 +15,11 @@ from fsviz.records import Tasks
 
 
 @pytest.fixture(scope="module")
-def found() -> study.Look:
-    return study.look(datasets.load("demo"))
+def found() -> study.TaskContrast:
+    return study.contrast(datasets.load("demo"))
 
 
-def test_the_two_tasks_are_where_the_rule_says(found: study.Look) -> None:
+def test_the_two_tasks_are_where_the_rule_says(found: study.TaskContrast) -> None:
     n = len(found.tasks)
     below, above = ((found.accuracy < found.accuracy[t]).mean() for t in (found.hard, found.easy))
     assert below <= 0.05 <= (found.accuracy <= found.accuracy[found.hard]).mean()
@@ -28,7 +28,7 @@ def test_the_two_tasks_are_where_the_rule_says(found: study.Look) -> None:
     assert "EfficientNet-Lite0" in study.rule(found)
 
 
-def test_the_accuracies_are_protonets_and_the_mean_is_theirs(found: study.Look) -> None:
+def test_the_accuracies_are_protonets_and_the_mean_is_theirs(found: study.TaskContrast) -> None:
     two = np.array([found.hard, found.easy])
     table = features.load(found.dataset, found.backbone)
     again = evaluation.task_accuracy(evaluation.evaluate(table, found.tasks.take(two), "protonet"))
@@ -38,12 +38,12 @@ def test_the_accuracies_are_protonets_and_the_mean_is_theirs(found: study.Look) 
     assert half == pytest.approx(1.96 * found.accuracy.std(ddof=1) / np.sqrt(len(found.tasks)), rel=0.01)
 
 
-def test_looking_twice_gives_the_same(found: study.Look) -> None:
-    again = study.look(datasets.load("demo"))
+def test_looking_twice_gives_the_same(found: study.TaskContrast) -> None:
+    again = study.contrast(datasets.load("demo"))
     assert study.summary(again) == study.summary(found)
 
 
-def test_points_are_those_of_a_straight_line_through_all_tasks(found: study.Look) -> None:
+def test_points_are_those_of_a_straight_line_through_all_tasks(found: study.TaskContrast) -> None:
     for cause in found.causes:
         if np.isfinite(cause.values).all() and cause.values.std():
             slope, _ = np.polyfit(cause.values, found.accuracy, 1)
@@ -52,7 +52,7 @@ def test_points_are_those_of_a_straight_line_through_all_tasks(found: study.Look
             )
 
 
-def test_causes_that_explain_are_known_and_ordered(found: study.Look) -> None:
+def test_causes_that_explain_are_known_and_ordered(found: study.TaskContrast) -> None:
     causes = found.explaining()
     points = [found.points(cause) for cause in causes]
     assert points == sorted(points, reverse=True) and min(points) >= 1
@@ -61,7 +61,7 @@ def test_causes_that_explain_are_known_and_ordered(found: study.Look) -> None:
     assert all(found.dataset.classes["class_name"].isin([name]).any() for name in found.closest_of(found.hard))
 
 
-def test_what_chance_gives_is_no_cause(found: study.Look) -> None:
+def test_what_chance_gives_is_no_cause(found: study.TaskContrast) -> None:
     noise = np.random.default_rng(3)
     measured = {("gap", f"noise {i}", True): noise.random(len(found.tasks)) for i in range(12)}
     assert not any(cause.known for cause in study._causes(measured, found.accuracy, found.tasks))
@@ -81,7 +81,7 @@ def test_support_at_the_middle_of_its_class_is_typical() -> None:
     assert np.allclose(study._untypical(table, tasks), [0, (1 / usual[0] + 2 / usual[1]) / 2])
 
 
-def test_four_answers_with_about_as_many_tasks_each(found: study.Look) -> None:
+def test_four_answers_with_about_as_many_tasks_each(found: study.TaskContrast) -> None:
     bands = [found.band_of(task) for task in range(len(found.tasks))]
     assert np.bincount(bands, minlength=4).min() > len(bands) / 8
     ends = found.bands()
@@ -94,7 +94,7 @@ def test_four_answers_with_about_as_many_tasks_each(found: study.Look) -> None:
 
 
 def test_without_features_the_finest_and_the_coarsest() -> None:
-    found = study.look(datasets.load("cifar100"))
+    found = study.contrast(datasets.load("cifar100"))
     coarsity = found.tasks.measures["coarsity"]
     assert found.accuracy is None
     assert (found.hard, found.easy) == (coarsity.argmin(), coarsity.argmax())
@@ -104,7 +104,7 @@ def test_without_features_the_finest_and_the_coarsest() -> None:
 
 
 def test_without_features_and_taxonomy_bare_pixels_are_compared() -> None:
-    found = study.look(datasets.load("digits"))
+    found = study.contrast(datasets.load("digits"))
     assert not found.backbone and "on bare pixels" in study.rule(found)
     table = pixel_features.of_images(
         found.dataset, np.unique(np.concatenate([found.tasks.support, found.tasks.query], axis=2))
@@ -112,7 +112,7 @@ def test_without_features_and_taxonomy_bare_pixels_are_compared() -> None:
     two = found.tasks.take(np.array([found.hard, found.easy]))
     again = evaluation.task_accuracy(evaluation.evaluate(table, two, "protonet"))
     assert np.allclose(again, found.accuracy[[found.hard, found.easy]]) and again[0] < again[1]
-    assert any("in their pixels" in study.in_words(found, cause) for cause in found.explaining())
+    assert any("in their pixels" in study.describe(found, cause) for cause in found.explaining())
 
 
 def test_pixels_are_colours_on_a_grid() -> None:
@@ -125,10 +125,10 @@ def test_pixels_are_colours_on_a_grid() -> None:
 
 def test_without_features_taxonomy_and_pixels_it_says_what_is_missing() -> None:
     with pytest.raises(Missing, match="neither features nor a taxonomy"):
-        study.look(datasets.load("dtd"))
+        study.contrast(datasets.load("dtd"))
 
 
-def test_queries_that_are_shown_are_as_mixed_as_all(found: study.Look) -> None:
+def test_queries_that_are_shown_are_as_mixed_as_all(found: study.TaskContrast) -> None:
     for task in (found.hard, found.easy):
         for way in range(found.tasks.n_way):
             right = found.predictions.predicted[task, way] == way

@@ -14,11 +14,11 @@ SPEC = {"dataset": "demo", "split": "test"}
 
 
 @pytest.fixture(scope="module")
-def found() -> study.Similarity:
+def found() -> study.ImageTextSimilarity:
     return study.measure(SPEC)
 
 
-def test_similarities_are_those_of_open_clip(found: study.Similarity) -> None:
+def test_similarities_are_those_of_open_clip(found: study.ImageTextSimilarity) -> None:
     demo, model = datasets.load("demo"), load_image_text("demo_clip", on="cpu")
     at = np.array([0, 333, 1200])
     seen = model.encode_images([datasets.open_image(demo, int(i)) for i in found.image_ids[at]])
@@ -30,7 +30,7 @@ def test_similarities_are_those_of_open_clip(found: study.Similarity) -> None:
         assert found.context[i] == pytest.approx(float(seen[k] @ both / np.linalg.norm(both)), abs=0.01)
 
 
-def test_swapping_the_prompts_swaps_the_axes(found: study.Similarity) -> None:
+def test_swapping_the_prompts_swaps_the_axes(found: study.ImageTextSimilarity) -> None:
     spec = found.spec
     swapped = study.measure(
         {**SPEC, "concept_prompt": spec["context_prompt"], "context_prompt": spec["concept_prompt"]}
@@ -40,7 +40,7 @@ def test_swapping_the_prompts_swaps_the_axes(found: study.Similarity) -> None:
     assert swapped.right["concept"] is None and study.summary(swapped)["zero_shot_concept"] is None
 
 
-def test_the_summary_follows_from_the_images(found: study.Similarity) -> None:
+def test_the_summary_follows_from_the_images(found: study.ImageTextSimilarity) -> None:
     told = study.summary(found)
     assert told["n_images"] == 1440
     assert told["m_context"]["mean"] == pytest.approx(found.context.mean(), abs=1e-6)
@@ -58,7 +58,7 @@ def test_the_summary_follows_from_the_images(found: study.Similarity) -> None:
     assert len(study.benchmarks()) == 18
 
 
-def test_task_accuracy_against_closeness_has_its_interval(found: study.Similarity) -> None:
+def test_task_accuracy_against_closeness_has_its_interval(found: study.ImageTextSimilarity) -> None:
     against = study.against_accuracy(found, "efficientnet_lite0", n_tasks=100)
     told = against.summary
     assert -1 <= told["low"] <= told["pearson"] <= told["high"] <= 1 and told["n_tasks"] == 100
@@ -69,14 +69,14 @@ def test_task_accuracy_against_closeness_has_its_interval(found: study.Similarit
 @pytest.mark.parametrize("prompt", ["", " | ", "a photo", "a photo of {concept}|nothing"])
 def test_a_prompt_without_a_place_for_the_name_is_refused(prompt: str) -> None:
     with pytest.raises(BadInput, match="must hold"):
-        study.checked_spec({**SPEC, "concept_prompt": prompt})
+        study.check({**SPEC, "concept_prompt": prompt})
 
 
 def test_a_model_without_features_and_a_dataset_without_contexts_are_refused() -> None:
     with pytest.raises(FsvizError, match="extract"):
         study.measure({**SPEC, "model": "open_clip:ViT-B-32/openai"})
     with pytest.raises(Missing, match="contexts"):
-        study.checked_spec({"dataset": "digits"})
+        study.check({"dataset": "digits"})
 
 
 def test_weights_of_a_file_read_the_words_too() -> None:

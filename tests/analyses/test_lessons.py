@@ -10,7 +10,7 @@ import pytest
 
 from fsviz import cli, datasets, evaluation
 from fsviz.analyses import lessons, transfer
-from fsviz.analyses.lessons import Effect, Stop
+from fsviz.analyses.lessons import ControlPosition, Difference
 from fsviz.records import Features, Predictions, Tasks
 from tests.cli.calling import run_json
 
@@ -18,13 +18,13 @@ N = 40  # tasks
 EVEN = np.tile([-10.0, 10.0], N // 2)  # percent, around a mean: standard deviation 10.13, half-width 3.14
 
 
-def stop(name: str, percent: np.ndarray | float, **facts: float) -> Stop:
+def stop(name: str, percent: np.ndarray | float, **facts: float) -> ControlPosition:
     """A position whose tasks have these accuracies (in percent, multiples of 5: 20 queries each)."""
     right = np.broadcast_to(np.asarray(percent, dtype=float), (N,)) / 5
     rank = (np.arange(20)[None, :] >= right[:, None]).astype(np.int16)[:, None, :]
     tasks = Tasks(np.zeros((N, 1), int), np.zeros((N, 1, 1), int), np.zeros((N, 1, 20), int))
     shares = np.ones(rank.shape, np.float32)
-    return Stop(name, name, tasks, Predictions(rank, rank, shares, shares), facts)
+    return ControlPosition(name, name, tasks, Predictions(rank, rank, shares, shares), facts)
 
 
 def test_a_stop_knows_its_mean_and_interval() -> None:
@@ -48,7 +48,7 @@ def test_a_stop_knows_its_mean_and_interval() -> None:
     ],
 )
 def test_one_answer_in_points_holds_the_number_that_is_shown(points: float, half: float, right: str) -> None:
-    options, found = lessons._bands(Effect(points, half))
+    options, found = lessons._bands(Difference(points, half))
     assert options[found] == right and len(set(options)) == 5
 
 
@@ -87,7 +87,7 @@ def test_the_worst_partner_and_those_that_cannot_be_told_from_it() -> None:
     a_point_below = 55 + EVEN - 5 * (np.arange(N) < N // 5)
     values = {"lemon": (90, 0.0), "van": (55 + EVEN, 0.8), "engine": (a_point_below, 0.9), "fox": (80, 0.1)}
     stops = tuple(stop(name, percent, confusion=bits) for name, (percent, bits) in values.items())
-    asked = lessons.ask_looks(lessons.Pairs("ambulance", 0, (1, 2, 3, 4), stops, (), (), ()))
+    asked = lessons.ask_looks(lessons.ClassPairs("ambulance", 0, (1, 2, 3, 4), stops, (), (), ()))
     assert asked.options == tuple(values) and asked.options[asked.right] == "engine"
     assert "van cannot be told from it" in asked.why and "one cloud" in asked.why
 
@@ -95,20 +95,20 @@ def test_the_worst_partner_and_those_that_cannot_be_told_from_it() -> None:
 @pytest.mark.parametrize(("slope", "ci95", "best"), [(-5.0, 2.0, 0), (5.0, 2.0, 1), (-1.0, 5.0, 2), (-1.0, None, 2)])
 def test_a_slope_is_told_only_beyond_its_interval(slope: float, ci95: float | None, best: int) -> None:
     points = pd.DataFrame({"x": [0.1, 3.0], "accuracy": [60.0, 50.0], "ci95": [4.0, 4.0]})
-    line = transfer.Slope("multiclass", "both", slope, ci95, 60.0, 2, 4)
+    line = transfer.AccuracySlope("multiclass", "both", slope, ci95, 60.0, 2, 4)
     found = tuple(SimpleNamespace(nearest=near) for near in (0.5, 0.6))
-    asked = lessons.ask_divergence(lessons.Trained(found, points, line, 4, "2026-11-17", 60.0))
+    asked = lessons.ask_divergence(lessons.TransferLesson(found, points, line, 4, "2026-11-17", 60.0))
     assert asked.right == best
     assert ("holds 0" in asked.why) == (best == 2)
 
 
-def together(**measures: np.ndarray) -> lessons.Together:
+def together(**measures: np.ndarray) -> lessons.CombinedLesson:
     accuracy = 5 * np.random.default_rng(0).integers(4, 20, N)
     one = stop("random", accuracy)
     table = pd.DataFrame({name: make(accuracy) for name, make in measures.items()})
     found = {name: evaluation.correlation(one.accuracy, table[name].to_numpy()) for name in table}
     order = np.argsort(accuracy, kind="stable")
-    return lessons.Together(one, table, found, int(order[0]), int(order[-1]))
+    return lessons.CombinedLesson(one, table, found, int(order[0]), int(order[-1]))
 
 
 def test_the_planted_cause_is_named_and_noise_is_not() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from fsviz import jobs
 from fsviz.analyses import run_comparison
-from fsviz.analyses.run_comparison import Line
+from fsviz.analyses.run_comparison import MethodRun, by_measure, intervals
 from fsviz.errors import BadInput, Missing
 from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.reports import tables
@@ -21,7 +21,7 @@ from fsviz.tasks import snapshot
 from tests.studies.toy_dataset import make_toy
 
 
-def line(label: str, accuracy, digest: str = "same", coarsity=None, **more) -> Line:
+def line(label: str, accuracy, digest: str = "same", coarsity=None, **more) -> MethodRun:
     accuracy = np.asarray(accuracy, dtype=float)
     measures = {} if coarsity is None else {"coarsity": np.asarray(coarsity, dtype=float)}
     values = {
@@ -33,7 +33,7 @@ def line(label: str, accuracy, digest: str = "same", coarsity=None, **more) -> L
         "testbed": "bed",
     }
     values |= {"setting": "4-way 1-shot"} | more
-    return Line(
+    return MethodRun(
         label=label,
         digest=digest,
         accuracy=accuracy,
@@ -72,10 +72,10 @@ def test_the_best_is_sought_among_the_same_tasks_only() -> None:
 
 def test_lines_get_names_that_tell_them_apart() -> None:
     same = [line("A", [1]), line("B", [1])]
-    assert list(run_comparison.named(same)) == ["A", "B"]
-    assert list(run_comparison.named([line("A", [1]), line("A", [1], backbone="big")])) == ["A · net", "A · big"]
+    assert list(run_comparison.by_name(same)) == ["A", "B"]
+    assert list(run_comparison.by_name([line("A", [1]), line("A", [1], backbone="big")])) == ["A · net", "A · big"]
     twice = [line("A", [1]), line("A", [1], run_id="r2")]
-    assert list(run_comparison.named(twice)) == ["A · run r1", "A · run r2"]
+    assert list(run_comparison.by_name(twice)) == ["A · run r1", "A · run r2"]
 
 
 def test_paired_differences_by_hand() -> None:
@@ -148,11 +148,11 @@ def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     }
     run = jobs.run_here(spec)
     settled = jobs.spec(run.id)
-    lines = run_comparison.lines_of(run.id, settled, jobs.chunks(run.id))
+    lines = run_comparison.method_runs(run.id, settled, jobs.chunks(run.id))
     table = run_comparison.result_table(lines)
     assert table["accuracy"].tolist() == pytest.approx([r["accuracy"] for r in run.summary["results"]])
     assert table["Q1"].tolist() == pytest.approx([r["quartiles"][0] for r in run.summary["results"]])
-    kept = run_comparison.lines_of(run.id, settled, jobs.chunks(run.id), run.summary)
+    kept = run_comparison.method_runs(run.id, settled, jobs.chunks(run.id), run.summary)
     assert all(line.result for line in kept) and not any(line.result for line in lines)
     pd.testing.assert_frame_equal(
         run_comparison.result_table(kept), table, check_like=True, rtol=1e-4
@@ -170,7 +170,7 @@ def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         evaluate.predictions(settled, [], 0)
 
 
-def two_samplers() -> list[Line]:
+def two_samplers() -> list[MethodRun]:
     both = {"semantic": ([0.2, 0.4, 0.6, 0.8], "s"), "uniform": ([0.9, 0.9, 0.8, 0.8], "u")}
     found = []
     for sampler, (accuracy, digest) in both.items():
@@ -234,7 +234,7 @@ def test_correlations_of_very_many_tasks_take_every_nth(monkeypatch: pytest.Monk
     rng = np.random.default_rng(0)
     accuracy, noise = rng.random(1000), rng.random(1000)
     whole = run_comparison.correlations([line("A", accuracy, coarsity=accuracy + noise)])
-    monkeypatch.setattr(run_comparison, "MOST_CORRELATED", 300)
+    monkeypatch.setattr(by_measure, "MAX_CORRELATED", 300)
     part = run_comparison.correlations([line("A", accuracy, coarsity=accuracy + noise)])
     assert whole["n_tasks"].tolist() == [1000] and part["n_tasks"].tolist() == [250]
     assert part["pearson"][0] == pytest.approx(whole["pearson"][0], abs=0.1)
@@ -250,7 +250,7 @@ def test_a_run_in_words_and_as_a_command_that_runs_the_same(tmp_path: Path, monk
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "sampler": sampler, "device": "cpu"}
     spec |= {"methods": [{"name": "protonet"}, {"name": "tim", "parameters": {"steps": 5}}], "seed": 3}
     run = jobs.run_here(spec)
-    told = dict(run_comparison.in_words(run.spec))
+    told = dict(run_comparison.describe(run.spec))
     assert told["Dataset"] == "Toy" and told["Backbone"] == "alpha_net" and "TIM (steps 5)" in told["Methods"]
     assert told["Tasks"].startswith("20 of 4-way 2-shot, 5 query images per class, drawn by the sampler ")
     assert "jiang_conrath" not in told["Tasks"] and "seed 3" in told["Tasks"]
@@ -267,7 +267,7 @@ def test_extremes_and_tasks_around_a_value() -> None:
     one = replace(line("A", [0.5, 0.1, 0.9, 0.3, 0.7, 0.2, 0.8, np.nan], coarsity=EIGHT), tasks=tasks)
     hard, easy = run_comparison.extremes(one, 2)
     assert hard.tolist() == [1, 5] and easy.tolist() == [2, 6]
-    near = run_comparison.around(one, "coarsity", EIGHT[2], 3)
+    near = run_comparison.nearest_tasks(one, "coarsity", EIGHT[2], 3)
     assert set(near.tolist()) == {1, 2, 3} and near.tolist() == [1, 3, 2]  # the hardest first
     assert [len(part) for part in run_comparison.extremes(replace(one, tasks=None))] == [0, 0]
 
@@ -277,7 +277,7 @@ def test_lines_are_named_by_titles_and_stay_apart() -> None:
     lines = [replace(first, backbone="efficientnet_lite0", sampler="uniform"), replace(first, backbone="conv64f")]
     lines.append(replace(lines[0], testbed="another", digest="other", sampler="semantic"))
     lines.append(replace(lines[2], testbed="a third"))
-    names = list(run_comparison.named(lines))
+    names = list(run_comparison.by_name(lines))
     assert len(names) == 4 and not any("efficientnet_lite0" in name for name in names)
     assert run_comparison.testbed_title(lines[0]).endswith(lines[0].setting)
     assert run_comparison.testbed_title(replace(first, sampler="imported")) == first.testbed
@@ -314,7 +314,7 @@ def queries(n_tasks: int = 400, n_classes: int = 12, seed: int = 0, easier: floa
     return right, Tasks(ids, images[:, :, :1], images[:, :, 1:])
 
 
-def with_queries(label: str, n_done: int = 400, **more) -> Line:
+def with_queries(label: str, n_done: int = 400, **more) -> MethodRun:
     right, tasks = queries(**more)
     accuracy = right.mean(axis=(1, 2))
     accuracy[n_done:] = np.nan
@@ -325,7 +325,7 @@ def with_queries(label: str, n_done: int = 400, **more) -> Line:
 
 def test_partial_lines_are_compared_on_the_tasks_that_all_have_finished() -> None:
     whole, half = line("Whole", [0.2] * 50 + [1.0] * 50), line("Half", [0.4] * 50 + [np.nan] * 50, entry=1)
-    groups, notes = run_comparison.compared([whole, half])
+    groups, notes = run_comparison.group_by_tasks([whole, half])
     (group,) = groups.values()
     assert [one.label for one in group] == ["Half", "Whole"]  # on the common tasks: over its own, Whole has 60%
     assert notes == [
@@ -334,12 +334,12 @@ def test_partial_lines_are_compared_on_the_tasks_that_all_have_finished() -> Non
     table = run_comparison.result_table(group).set_index("name")
     assert table["n_tasks"].tolist() == [50, 50] and table.loc["Whole", "accuracy"] == pytest.approx(20)
     assert run_comparison.differences([whole, half], over="tasks")["reference"].tolist() == ["Half"]
-    assert run_comparison.compared([whole])[1] == []
+    assert run_comparison.group_by_tasks([whole])[1] == []
 
 
 def test_a_line_that_has_hardly_begun_is_left_out_and_named() -> None:
     whole, begun = line("Whole", [0.5] * 100), line("Begun", [1.0] * 5 + [np.nan] * 95, entry=1)
-    groups, notes = run_comparison.compared([whole, begun])
+    groups, notes = run_comparison.group_by_tasks([whole, begun])
     assert [one.label for one in groups["same"]] == ["Whole"] and np.isfinite(groups["same"][0].accuracy).all()
     assert notes == ["Of 100 tasks Begun has finished 5. Too few to compare, so left out: Begun."]
     assert run_comparison.differences([whole, begun]).empty
@@ -347,7 +347,7 @@ def test_a_line_that_has_hardly_begun_is_left_out_and_named() -> None:
 
 def test_a_partial_line_has_the_intervals_of_its_common_tasks() -> None:
     both = [with_queries("A"), with_queries("B", 200, easier=0.1)]
-    (group,) = run_comparison.compared(both)[0].values()
+    (group,) = run_comparison.group_by_tasks(both)[0].values()
     first = [
         replace(
             one, accuracy=one.accuracy[:200], right=one.right[:200], tasks=one.tasks.take(slice(0, 200)), measures={}
@@ -388,7 +388,7 @@ def test_every_interval_follows_the_choice() -> None:
     whole = run_comparison.curves([one], window=400, over="classes")[
         "A"
     ]  # one window of all tasks: the whole's interval
-    assert whole["ci95"].tolist() == pytest.approx([100 * run_comparison._difference(one, None, "classes").ci95])
+    assert whole["ci95"].tolist() == pytest.approx([100 * intervals.difference(one, None, "classes").ci95])
     over_tasks, over_classes = (run_comparison.correlations([one], over=over).iloc[0] for over in ("tasks", "classes"))
     assert over_tasks["over"] == "tasks" and over_tasks["pearson_low"] != over_classes["pearson_low"]
     assert np.isnan(run_comparison.correlations([one], over="images").iloc[0]["pearson_low"])
@@ -419,16 +419,16 @@ def test_a_measure_that_is_the_same_in_all_tasks_gives_no_curve_no_quarters_and_
     )
     assert run_comparison.result_table(lines)[["Q1", "Q4"]].isna().all(axis=None)
     assert (
-        run_comparison.why_no_curve(lines)
+        run_comparison.no_curve_reason(lines)
         == "Coarsity is 8.25 in every task: there is nothing to draw accuracy against."
     )
     ids = np.array([np.random.default_rng(t).permutation(3) for t in range(40)])
     all_classes = [replace(one, tasks=Tasks(ids, one.tasks.support, one.tasks.query)) for one in lines]
-    assert run_comparison.why_no_curve(all_classes).startswith(
+    assert run_comparison.no_curve_reason(all_classes).startswith(
         "Every task holds the same 3 classes, so coarsity is 8.25"
     )
-    assert "no taxonomy" in run_comparison.why_no_curve([replace(lines[0], measures={})])
-    assert run_comparison.why_no_curve([with_queries("A")]) == ""
+    assert "no taxonomy" in run_comparison.no_curve_reason([replace(lines[0], measures={})])
+    assert run_comparison.no_curve_reason([with_queries("A")]) == ""
 
 
 def test_top5_is_printed_from_six_ways_up() -> None:
@@ -436,3 +436,16 @@ def test_top5_is_printed_from_six_ways_up() -> None:
     assert "Top-5 (%)" not in tables.printed(run_comparison.result_table([five]))
     both = tables.printed(run_comparison.result_table([five, replace(six, digest="other")]))
     assert both["Top-5 (%)"].tolist() == ["–", "100.00"]
+
+
+def test_a_comparison_is_of_the_largest_group_and_its_tables_agree() -> None:
+    same = [line("A", [0, 0.2, 0.4, 0.6, 0.8, 1, 1, 1], coarsity=EIGHT), line("B", [0.5] * 8, coarsity=EIGHT)]
+    several = [*same, line("A", [0.1] * 8, "other", EIGHT, testbed="other")]
+    comparison = run_comparison.compare(run_comparison.groups(several), over="tasks")
+    assert len(comparison.runs) == len(comparison.table) == len(several)
+    assert {run.digest for run in comparison.main} == {"same"}
+    own = run_comparison.with_interval(run_comparison.result_table(comparison.main), "tasks")
+    pd.testing.assert_frame_equal(comparison.main_table, own)
+    pd.testing.assert_frame_equal(comparison.differences, run_comparison.differences(comparison.main, over="tasks"))
+    other = run_comparison.compare(run_comparison.groups(several), "other", "tasks")
+    assert len(other.main) == 1 and other.differences.empty and other.main_table["testbed"].tolist() == ["other"]

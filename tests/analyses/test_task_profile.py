@@ -74,7 +74,7 @@ def test_odd_names_of_splits_and_backbones_come_back(toy: Dataset) -> None:
     other = save_dataset(replace(datasets.load("named"), splits={odd: np.arange(9)}), overwrite=True)
     bed = draw.sample(other, **SHAPE, split=odd)
     name = task_ids.name_testbed(other, bed.tasks, bed.recipe)
-    assert same(task_ids.find(name).tasks, bed.tasks) and task_ids.task_in(f"{name}:4") == TaskId(name, 4)
+    assert same(task_ids.find(name).tasks, bed.tasks) and task_ids.parse_task_id(f"{name}:4") == TaskId(name, 4)
 
 
 def test_tasks_of_images_with_features_say_whose(toy: Dataset) -> None:
@@ -99,7 +99,7 @@ def test_the_same_link_gives_the_same_task_in_another_workspace(
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "elsewhere"))
     make_toy("named", noise=2.0)
     for text, one in names.items():
-        task = task_ids.task_in(text)
+        task = task_ids.parse_task_id(text)
         assert same(task_ids.find(task.testbed).tasks.take([task.position]), one)
 
 
@@ -107,7 +107,7 @@ def test_a_task_made_by_hand_is_named_by_its_images(toy: Dataset) -> None:
     tasks = custom_task.build(toy, features.load(toy, "alpha_net"), [3, 1, 9], 2, 3)
     uneven = replace(tasks, support=np.where(tasks.support == tasks.support[0, 1, 1], PAD, tasks.support))
     for made in (tasks, uneven):
-        found = task_ids.find(task_ids.by_hand(toy, made, 0))
+        found = task_ids.find(task_ids.images_name(toy, made, 0))
         assert same(found.tasks, made) and found.title == "a task made by hand"
     assert np.isfinite(found.tasks.measures["coarsity"][0])
 
@@ -120,7 +120,7 @@ def test_saved_testbeds_that_no_sampler_draws_are_named_by_their_content(toy: Da
     task = task_ids.name_task(toy, shuffled, 2, saved.recipe, saved="mine.1")
     assert str(task).startswith("saved~named~mine.1~") and str(task).endswith(":2")
     assert same(task_ids.find(task.testbed).tasks, shuffled)
-    assert task_ids.task_in("mine.1:2") == task  # as a person writes it
+    assert task_ids.parse_task_id("mine.1:2") == task  # as a person writes it
     testbeds.delete_testbed("mine.1")
     with pytest.raises(Missing, match=r"testbed 'mine.1' of Named is not in this workspace. Copy the file"):
         task_ids.find(task.testbed)
@@ -154,7 +154,7 @@ def test_a_run_names_its_tasks_by_their_recipe_where_that_draws_them(toy: Datase
 
 def test_other_images_under_the_same_numbers_are_refused(toy: Dataset) -> None:
     bed = draw.sample(toy, **SHAPE)
-    drawn, hand = task_ids.name_testbed(toy, bed.tasks, bed.recipe), task_ids.by_hand(toy, bed.tasks, 0)
+    drawn, hand = task_ids.name_testbed(toy, bed.tasks, bed.recipe), task_ids.images_name(toy, bed.tasks, 0)
     assert toy.images is not None
     paths = [f"{i}.png" for i in range(len(toy.images))]
     save_dataset(replace(toy, images=toy.images.assign(path=paths)), overwrite=True)
@@ -193,7 +193,7 @@ def test_a_name_that_another_version_drew_otherwise_is_refused(toy: Dataset) -> 
 )
 def test_what_names_no_task_is_one_sentence(text: str, error: type[FsvizError], words: str) -> None:
     with pytest.raises(error, match=words):
-        task_ids.find(task_ids.task_in(text).testbed, run_folder=jobs.folder)
+        task_ids.find(task_ids.parse_task_id(text).testbed, run_folder=jobs.folder)
 
 
 # Passports ---------------------------------------------------------------------------------------------------------
@@ -217,9 +217,9 @@ def test_a_passport_has_the_numbers_of_the_engine(toy: Dataset) -> None:
     assert {a.method for a in passport.answers} >= {"protonet", "simpleshot"}
     table = features.load(toy, "alpha_net")
     for answer in passport.answers:
-        said = evaluate.look(toy, "alpha_net", answer.method, {}, one)
+        said = evaluate.predict_tasks(toy, "alpha_net", answer.method, {}, one)
         assert answer.accuracy == evaluation.task_accuracy(said)[0]
-        counts = study.answered_pairs(answer, 4)
+        counts = study.predicted_pairs(answer, 4)
         assert counts.sum(axis=1).tolist() == [5] * 4 and np.trace(counts) == round(20 * answer.accuracy)
     pairs = {p.name: p.values for p in study.class_pairs(passport)}
     whole = draw.class_distances(toy, "test")
@@ -233,24 +233,24 @@ def test_a_passport_has_the_numbers_of_the_engine(toy: Dataset) -> None:
 
 def test_percentiles_are_counted_among_the_other_tasks() -> None:
     others = np.array([1.0, 2.0, 2.0, 3.0, np.nan])
-    harder = study.standing(2.0, others, "harder")
+    harder = study.percentile(2.0, others, "harder")
     assert (harder.lower, harder.harder, harder.n) == (0.5, 0.5, 4)  # one below, two the same
-    assert study.standing(3.5, others, "harder").harder == 1 and study.standing(3.5, others, "easier").harder == 0
-    assert study.standing(2.5, others, "easier").harder == 0.25
-    assert np.isnan(study.standing(2.0, np.zeros(0), "harder").lower)
-    assert np.isnan(study.standing(np.nan, others, "harder").lower)
+    assert study.percentile(3.5, others, "harder").harder == 1 and study.percentile(3.5, others, "easier").harder == 0
+    assert study.percentile(2.5, others, "easier").harder == 0.25
+    assert np.isnan(study.percentile(2.0, np.zeros(0), "harder").lower)
+    assert np.isnan(study.percentile(np.nan, others, "harder").lower)
 
 
 def test_standings_and_means_are_those_of_the_whole_testbed(toy: Dataset) -> None:
     found = found_in(toy)
     told: list[tuple[int, int]] = []
     passport = study.open_task(found, 4)
-    among = study.spread(
+    among = study.values_among_tasks(
         found, "alpha_net", methods=["protonet"], progress=lambda done, total, words: told.append((done, total))
     )
     assert among.is_whole and told[0][0] == 0 and all(done <= total for done, total in told)
     table = task_measures.measure_tasks(found.tasks, toy, "alpha_net")
-    for name, stand in study.standings(passport, among).items():
+    for name, stand in study.percentiles(passport, among).items():
         others = np.delete(table[name].to_numpy(), 4)
         others = others[np.isfinite(others)]
         value = passport.value(name)
@@ -258,24 +258,24 @@ def test_standings_and_means_are_those_of_the_whole_testbed(toy: Dataset) -> Non
         assert lower[0] <= stand.lower <= lower[1] and stand.n == len(others)
         up = MEASURES[name].direction == "harder"
         assert stand.harder == (stand.lower if up else 1 - stand.lower)
-    passport = study.with_spread(passport, among)
-    accuracy = evaluation.task_accuracy(evaluate.look(toy, "alpha_net", "protonet", {}, found.tasks))
+    passport = study.with_values_among_tasks(passport, among)
+    accuracy = evaluation.task_accuracy(evaluate.predict_tasks(toy, "alpha_net", "protonet", {}, found.tasks))
     first = passport.answers[0]
     assert first.mean == pytest.approx((accuracy.mean(), 1.96 * accuracy.std(ddof=1) / 30**0.5), rel=1e-3)
     others = np.delete(accuracy, 4)
     expected = np.mean(others > accuracy[4]) + np.mean(others == accuracy[4]) / 2
-    assert study.answer_standing(passport, first).harder == pytest.approx(expected)
+    assert study.accuracy_percentile(passport, first).harder == pytest.approx(expected)
 
 
 def test_a_large_testbed_is_measured_in_part(toy: Dataset) -> None:
-    among = study.spread(found_in(toy, n_tasks=50), "alpha_net", most=10)
+    among = study.values_among_tasks(found_in(toy, n_tasks=50), "alpha_net", most=10)
     assert len(among.positions) == len(among.table) == 10 and not among.is_whole
     assert among.positions[[0, -1]].tolist() == [0, 49]
 
 
 def test_coarsity_is_held_against_coarsity_by_the_same_distance(toy: Dataset) -> None:
     found = found_in(toy, distance="wu_palmer")
-    passport, among = study.open_task(found, 2), study.spread(found, "alpha_net")
+    passport, among = study.open_task(found, 2), study.values_among_tasks(found, "alpha_net")
     assert passport.value("coarsity") == found.tasks.measures["coarsity"][2]
     assert np.array_equal(among.table["coarsity"], found.tasks.measures["coarsity"])
     assert study.class_pairs(passport)[0].name == "wu_palmer"
@@ -283,8 +283,8 @@ def test_coarsity_is_held_against_coarsity_by_the_same_distance(toy: Dataset) ->
 
 def test_tasks_are_gone_through_by_any_value(toy: Dataset) -> None:
     found = found_in(toy)
-    passport, among = study.open_task(found, 4), study.spread(found, "alpha_net", methods=["protonet"])
-    passport = study.with_spread(passport, among)
+    passport, among = study.open_task(found, 4), study.values_among_tasks(found, "alpha_net", methods=["protonet"])
+    passport = study.with_values_among_tasks(passport, among)
     ways = study.orders(passport, among)
     assert {"position", "coarsity", "query_loss", "accuracy of ProtoNet · alpha_net"} <= set(ways)
     assert study.neighbours(passport, *ways["position"], 4.0) == (3, 5)
@@ -304,12 +304,12 @@ def test_runs_of_the_testbed_answer_with_all_their_methods(toy: Dataset) -> None
     spec = {"study": "evaluate", "dataset": "named", "backbones": ["alpha_net"], "methods": ["pt_map", "logistic"]}
     run = jobs.run_here({**spec, "sampler": UNSEEDED, "seed": 7, "chunk": 8})
     wanted = study.digest(found)
-    assert study.is_of(run.spec, wanted) and not study.is_of(run.spec, "other")
-    assert not study.is_of({"dataset": "named"}, wanted)
-    answers = study.answers_of_run(run.id, jobs.spec(run.id), partial(jobs.chunks, run.id), wanted, 17)
+    assert study.is_of_testbed(run.spec, wanted) and not study.is_of_testbed(run.spec, "other")
+    assert not study.is_of_testbed({"dataset": "named"}, wanted)
+    answers = study.results_of_run(run.id, jobs.spec(run.id), partial(jobs.chunks, run.id), wanted, 17)
     assert [a.method for a in answers] == ["pt_map", "logistic"]
     for answer, result in zip(answers, run.summary["results"], strict=True):
-        said = evaluate.look(toy, "alpha_net", answer.method, {}, found.tasks.take([17]))
+        said = evaluate.predict_tasks(toy, "alpha_net", answer.method, {}, found.tasks.take([17]))
         assert answer.accuracy == evaluation.task_accuracy(said)[0] and answer.source == run.id
         assert answer.predictions is not None
         assert np.array_equal(answer.predictions.predicted, said.predicted)
@@ -332,7 +332,7 @@ def test_hard_and_easy_support_sets_keep_the_queries(toy: Dataset) -> None:
 def test_contexts_and_gaps_of_the_demo_by_hand() -> None:
     demo = datasets.load("demo")
     found = found_in(demo, n_tasks=5)
-    passport = study.Passport(found, 1, "efficientnet_lite0", found.tasks.take([1]))
+    passport = study.TaskProfile(found, 1, "efficientnet_lite0", found.tasks.take([1]))
     seen = study.contexts(passport)
     assert seen is not None
     of_image = demo.image_contexts()
@@ -358,10 +358,10 @@ def test_benchmarks_without_images_have_a_passport_of_their_classes() -> None:
     cifar = datasets.load("cifar100")
     task = study.first_task(cifar)
     found = task_ids.find(task.testbed)
-    passport, among = study.open_task(found, 3), study.spread(found)
+    passport, among = study.open_task(found, 3), study.values_among_tasks(found)
     assert not passport.has_images and not passport.answers and not study.gaps(passport)
-    assert set(study.standings(passport, among)) == {"coarsity"}
-    told = study.in_numbers(passport, among)
+    assert set(study.percentiles(passport, among)) == {"coarsity"}
+    told = study.profile_dict(passport, among)
     assert told["support"] is None and told["methods"] == [] and list(told["pairs"]) == ["jiang_conrath"]
     with pytest.raises(Missing):
         study.support_sets_of(passport)

@@ -163,18 +163,18 @@ def demo() -> tuple:
 
 def test_the_mirror_image_holds_out_the_other_side(demo) -> None:
     dataset, classes = demo
-    found = class_splits.find(dataset, classes, divergence=2.0)
+    found = class_splits.find_split(dataset, classes, divergence=2.0)
     other = transfer.mirrored(found)
     assert {s: len(ids) for s, ids in other.parts.items()} == {s: len(ids) for s, ids in found.split.parts.items()}
     assert not set(other.on("val", "test")) & set(found.split.on("val", "test"))
     with pytest.raises(BadInput, match="two sides to swap"):
-        transfer.mirrored(class_splits.find(dataset, classes, mode="random"))
+        transfer.mirrored(class_splits.find_split(dataset, classes, mode="random"))
 
 
 def test_matched_splits_share_the_test_classes_and_no_train_class(demo) -> None:
     dataset, classes = demo
-    split = class_splits.find(dataset, classes, divergence=2.0).split
-    parts = transfer.matched(classes, split)
+    split = class_splits.find_split(dataset, classes, divergence=2.0).split
+    parts = transfer.matched_splits(classes, split)
     near, far = parts["nearest"], parts["farthest"]
     for side in ("val", "test"):
         assert np.array_equal(near.on(side), split.on(side)) and np.array_equal(far.on(side), split.on(side))
@@ -183,7 +183,7 @@ def test_matched_splits_share_the_test_classes_and_no_train_class(demo) -> None:
     apart = [class_splits.of_parts(classes, part.parts).nearest for part in (near, far)]
     assert apart[0] < apart[1]
     with pytest.raises(BadInput, match="share no class"):
-        transfer.matched(classes, split, 0.6)
+        transfer.matched_splits(classes, split, 0.6)
 
 
 def test_a_grid_has_a_run_for_every_cell(demo) -> None:
@@ -195,7 +195,7 @@ def test_a_grid_has_a_run_for_every_cell(demo) -> None:
     assert {"r0-first", "r2-second", "r2-first-nearest", "r2-second-farthest"} <= names and len(names) == 8
     table = transfer.run_table((f"run{i}", spec, {"results": []}) for i, spec in enumerate(specs))
     assert table.empty
-    assert transfer.recorded("nothing") == []
+    assert transfer.training_grid("nothing") == []
     own = transfer.grid(dataset, classes, ["multiclass", "maml"], (0.0,), order="first", batch=32)
     assert {s["method"]: ("order" in s, "batch" in s) for s in own} == {
         "multiclass": (False, True),
@@ -212,7 +212,7 @@ def test_a_grid_has_a_run_for_every_cell(demo) -> None:
 
 def test_a_split_without_divergence_can_be_trained_on_and_stands_in_no_curve(demo) -> None:
     dataset, classes = demo
-    found = class_splits.find(dataset, classes, mode="random", seed=3)
+    found = class_splits.find_split(dataset, classes, mode="random", seed=3)
     facts = transfer.split_to_train(dataset, classes, found)
     assert facts["name"] == "random-seed3" and "comparison" not in facts["recipe"]
     half = transfer.split_to_train(dataset, classes, found, trained_on="nearest")
@@ -222,7 +222,7 @@ def test_a_split_without_divergence_can_be_trained_on_and_stands_in_no_curve(dem
 
 def test_the_recorded_grid_is_whole() -> None:
     """Every method at every divergence on both sides, matched pairs, and correlations of every run."""
-    (first, *others) = transfer.recorded("demo")
+    (first, *others) = transfer.training_grid("demo")
     rows, facts = first.rows, first.facts
     recipe = facts["recipe"]
     cells = rows[rows["comparison"] == "divergence"].groupby(["method", "asked", "side", "seed"]).size()
@@ -260,7 +260,7 @@ def test_recorded_grids_of_other_seeds_are_joined() -> None:
 
 
 def test_the_script_joins_a_grid_that_is_finished(tmp_path: Path) -> None:
-    recorded = transfer.recorded("demo")[0]
+    recorded = transfer.training_grid("demo")[0]
     facts = {**recorded.facts, "rows": recorded.rows.to_dict("records")}
     recipe = {**facts["recipe"], "seeds": [9]}
     rows = [{**row, "seed": 9, "accuracy": row["accuracy"] + 2} for row in facts["rows"]]

@@ -19,7 +19,7 @@ HOSTILE = "<img src=x onerror=document.title='owned'>"
 
 
 def open_page(page, app: str, link: str = "") -> None:
-    page.goto(f"{app}/Add_images{link}")
+    page.goto(f"{app}/add_images{link}")
     settle(page)
 
 
@@ -68,8 +68,8 @@ def test_a_folder_becomes_a_dataset_with_taxonomy_and_features(page, app: str, p
     page.get_by_role("button", name="Extract features").last.click()
     page.get_by_text("Last extraction: 12 images").wait_for()
     page.get_by_text("Features are there under EfficientNet-Lite0").wait_for()
-    page.locator('[data-testid="stMainBlockContainer"]').get_by_role("link", name="Gallery").click()
-    page.wait_for_url("**/Gallery**")
+    page.locator('[data-testid="stMainBlockContainer"]').get_by_role("link", name="Images").click()
+    page.wait_for_url("**/images**")
     settle(page)
     page.locator(".wall").first.locator(".caption", has_text="onerror").first.wait_for()
     page.get_by_text("neighbours are of the same class").first.wait_for()
@@ -116,14 +116,14 @@ def test_a_meaning_can_be_corrected_in_the_table_and_later(page, app: str, tmp_p
     table = page.locator('[data-testid="stDataFrame"]').last
     expect(table.locator("td", has_text="lifts and moves heavy objects")).to_have_count(1)  # no longer the bird's gloss
     save_as(page, "browser_cranes")
-    page.goto(f"{app}/Add_images?dataset=browser_cranes&do=Meanings")
+    page.goto(f"{app}/add_images?dataset=browser_cranes&do=Meanings")
     page.get_by_role("button", name="Save meanings").wait_for()
     settle(page)
     expect(table.locator("td", has_text="lifts and moves heavy objects")).to_have_count(1)  # as it was saved
     correct_first(page, "wading bird")
     page.get_by_role("button", name="Save meanings").click()
     page.get_by_text("1 meaning changed").first.wait_for()
-    page.goto(f"{app}/Gallery?dataset=browser_cranes&order=class")
+    page.goto(f"{app}/images?dataset=browser_cranes&order=class")
     settle(page)
     page.get_by_text("wading bird").first.wait_for()
 
@@ -135,7 +135,7 @@ def test_copies_are_shown_frames_become_groups_and_of_two_archives_the_evil_one_
     copies_are_shown_and_folders_of_frames_become_groups(page, tmp_path)
     settle(page)
     an_archive_that_leads_outside_is_refused_and_another_is_saved(page, tmp_path)
-    page.goto(f"{app}/Gallery?dataset=browser_birds")
+    page.goto(f"{app}/images?dataset=browser_birds")
     settle(page)
     page.locator(".tile").nth(5).wait_for()
 

@@ -41,7 +41,7 @@ RED, BLUE = ([160, 0, 0], [205, 85, 70]), ([0x3D, 0x6F, 0xE0], [0x3D, 0x6F, 0xE0
 
 
 def open_page(page, app: str, query: str = "", chart: str = GRAPH) -> None:
-    page.goto(f"{app}/Confusion{query}")
+    page.goto(f"{app}/confusion{query}")
     page.locator(chart).first.wait_for()
     settle(page)
     still(page.locator(chart).first)

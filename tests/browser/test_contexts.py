@@ -14,7 +14,7 @@ def click_a_cell(page, nth: int) -> None:
 
 
 def test_cells_show_their_images_and_are_in_the_link_and_sums_lead_to_profiles(page, app: str) -> None:
-    page.goto(f"{app}/Contexts?find=owl")
+    page.goto(f"{app}/contexts?find=owl")
     settle(page)
     page.wait_for_selector("h3:has-text('shrimp · underwater')")  # the strongest, until one is chosen
     click_a_cell(page, 8)  # the contexts by size: the ninth is night
@@ -28,7 +28,7 @@ def test_cells_show_their_images_and_are_in_the_link_and_sums_lead_to_profiles(p
 
 
 def test_the_dial_answers_the_same_queries_with_another_support(page, app: str) -> None:
-    page.goto(f"{app}/Contexts?show=What+another+context+costs&n_tasks=50&methods=protonet&shift=0.5")
+    page.goto(f"{app}/contexts?show=What+another+context+costs&n_tasks=50&methods=protonet&shift=0.5")
     settle(page)
     page.wait_for_selector(".row.query .tile img")
     told = page.locator("text=/Over 50 tasks ProtoNet falls from .* at this shift/")
@@ -43,7 +43,7 @@ def test_the_dial_answers_the_same_queries_with_another_support(page, app: str) 
 
 
 def test_points_show_their_pictures(page, app: str) -> None:
-    page.goto(f"{app}/Contexts?show=Images+and+words")
+    page.goto(f"{app}/contexts?show=Images+and+words")
     settle(page)
     point = page.locator(".st-key-similarity .scatterlayer .trace").nth(1).locator(".point").first
     point.wait_for()

@@ -49,9 +49,9 @@ def test_live_progress_cancel_and_a_second_session(page, browser, app: str, work
     from fsviz import jobs
 
     other = browser.new_page()  # somebody else, on another page, sees the same run
-    other.goto(f"{app}/Runs?dataset=digits")
+    other.goto(f"{app}/runs?dataset=digits")
     settle(other)
-    page.goto(f"{app}/Evaluate?{SMALL.replace('100', '100000')}&methods=TIM&tim_steps=100")
+    page.goto(f"{app}/evaluate?{SMALL.replace('100', '100000')}&methods=TIM&tim_steps=100")
     settle(page)
     start(page)
     expect(page.get_by_text("Accuracy so far")).to_be_visible()
@@ -79,7 +79,7 @@ def test_one_click_makes_the_first_run_whose_exports_are_whole_and_ask_no_networ
     for run in jobs.list_runs():  # of the test above, or of a first try of this one
         jobs.cancel(run.id)
         jobs.delete(run.id)
-    page.goto(f"{app}/Runs?dataset=digits")
+    page.goto(f"{app}/runs?dataset=digits")
     settle(page)
     expect(page.get_by_text("No evaluation of Handwritten digits has results yet.")).to_be_visible()
     expect(page.get_by_text(re.compile("Published numbers, not computed here"))).to_be_visible()
@@ -122,7 +122,7 @@ def test_one_click_makes_the_first_run_whose_exports_are_whole_and_ask_no_networ
 def test_a_run_from_start_to_finish(page, app: str, workspace: Path) -> None:
     from fsviz import jobs
 
-    page.goto(f"{app}/Evaluate?{SMALL}&methods=ProtoNet&methods=SimpleShot")
+    page.goto(f"{app}/evaluate?{SMALL}&methods=ProtoNet&methods=SimpleShot")
     settle(page)
     expect(page.get_by_text("from a quick trial")).to_be_visible()
     before = {run.id for run in jobs.list_runs()}
@@ -135,4 +135,4 @@ def test_a_run_from_start_to_finish(page, app: str, workspace: Path) -> None:
     half = best["ci95_classes"] if best["ci95_classes"] is not None else best["ci95_images"]
     expect(page.get_by_text(f"{best['accuracy']:.1f} ± {half:.1f}%").first).to_be_visible()
     page.get_by_role("link", name=re.compile("whole comparison")).click()
-    expect(page.get_by_role("heading", name="What came out, and is the difference real?")).to_be_visible()
+    expect(page.get_by_role("heading", name="Is one method significantly better?")).to_be_visible()

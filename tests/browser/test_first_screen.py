@@ -22,16 +22,16 @@ def test_picking_a_dataset_changes_page_and_link_and_a_card_is_a_link_as_a_whole
     settle(page)
     page.get_by_text("1,623").first.wait_for()
     page.get_by_text("50 alphabets").first.wait_for()
-    card = page.locator(".st-key-card_Confusion")
+    card = page.locator(".st-key-card_confusion")
     card.scroll_into_view_if_needed()
     box = card.bounding_box()
     page.mouse.click(box["x"] + box["width"] - 12, box["y"] + box["height"] - 12)  # far from the words
-    page.wait_for_url("**/Confusion?**")
+    page.wait_for_url("**/confusion?**")
     expect(page).to_have_url(re.compile("classroom=true"))
 
 
 def test_the_link_is_copied_or_shown_to_copy(page, app: str) -> None:
-    page.goto(f"{app}/Taxonomy?dataset=cifar100&split=train")
+    page.goto(f"{app}/classes?dataset=cifar100&split=train")
     settle(page)
     page.evaluate("() => Object.defineProperty(navigator, 'clipboard', { value: undefined })")  # as on plain http
     page.evaluate("() => { document.execCommand = () => false; }")
@@ -46,7 +46,7 @@ def test_the_link_is_copied_or_shown_to_copy(page, app: str) -> None:
 
 
 def test_a_cell_of_the_heat_map_leads_to_its_two_classes_and_a_task_of_them(page, app: str) -> None:
-    page.goto(f"{app}/Confusion?split=val&likeness=cosine&show=Heat+map")
+    page.goto(f"{app}/confusion?split=val&likeness=cosine&show=Heat+map")
     settle(page)
     chart = page.locator(".st-key-likeness_map .nsewdrag").first
     chart.scroll_into_view_if_needed()
@@ -55,7 +55,7 @@ def test_a_cell_of_the_heat_map_leads_to_its_two_classes_and_a_task_of_them(page
     page.wait_for_url(re.compile("classes="))
     page.get_by_text(re.compile("runs of Louvain's algorithm on")).first.wait_for()
     page.get_by_role("link", name=re.compile("^Build a task of")).or_(page.get_by_text("Build a task of")).first.click()
-    page.wait_for_url(re.compile(r"Build_a_task\?.*task_of=[^&]+%2C"))
+    page.wait_for_url(re.compile(r"edit_task\?.*task_of=[^&]+%2C"))
     settle(page)
     expect(page.get_by_text("queries are named rightly")).to_be_visible()
     expect(page).to_have_url(re.compile(r"task_of=[^&]+%2C"))  # pages that keep classes in their link take nothing away

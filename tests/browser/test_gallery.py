@@ -16,7 +16,7 @@ LOADED = """() => {
 
 
 def open_gallery(page, app: str, link: str = "") -> None:
-    page.goto(f"{app}/Gallery{link}")
+    page.goto(f"{app}/images{link}")
     settle(page)
     page.locator(".tile").first.wait_for()
 

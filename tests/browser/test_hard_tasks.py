@@ -20,7 +20,7 @@ SECTIONS = {
 
 
 def open_page(page, app: str, query: str = "") -> None:
-    page.goto(f"{app}/Hard_tasks{query}")
+    page.goto(f"{app}/hard_supports{query}")
     settle(page)
     page.wait_for_selector("text=Hard supports cost")
 

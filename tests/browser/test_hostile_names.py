@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from fsviz.ui.parts import shell
+from fsviz.ui.parts.page import HOME, PAGES
 from tests.browser.conftest import ROOT, eventually, insist, serving, settle
 from tests.browser.test_pages import COLD
 from tests.hostile import LINK, NAMES, PICTURE, make_hostile, make_hostile_run
@@ -74,8 +74,8 @@ def test_names_are_letters_on_every_page(page, app: str) -> None:
     said: list[str] = []
     page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
     page.add_init_script(WATCH)
-    for entry in shell.PAGES:
-        path = f"/{Path(entry.file).stem.partition('_')[2]}"
+    for entry in PAGES.values():
+        path = "/" if entry.slug == HOME else f"/{entry.slug}"
         if path in {"/", *COLD}:
             page.goto(f"{app}{path}?dataset=hostile")
         else:
@@ -145,7 +145,7 @@ def test_streamlit_shows_a_plain_value_letter_by_letter(browser, tmp_path: Path)
 def test_the_report_of_hostile_runs_asks_nobody_and_no_table_writes_a_csv_around_our_own(
     page, browser, app: str, tmp_path: Path
 ) -> None:
-    page.goto(f"{app}/Runs?dataset=hostile")
+    page.goto(f"{app}/runs?dataset=hostile")
     settle(page)
     with page.expect_download() as download:
         page.get_by_role("button", name="HTML report", exact=True).click()

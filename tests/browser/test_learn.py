@@ -14,7 +14,7 @@ LINKS = '[data-testid="stMain"] [data-testid="stPageLink"] a'
 
 @pytest.mark.parametrize("place", [1, 2, 6])
 def test_one_press_leads_back_from_where_a_lesson_leads(page, app: str, place: int) -> None:
-    page.goto(f"{app}/Learn?lesson={place}")
+    page.goto(f"{app}/learn?lesson={place}")
     settle(page)
     here, n_links = page.url, page.locator(LINKS).count()
     assert n_links
@@ -30,7 +30,7 @@ def test_one_press_leads_back_from_where_a_lesson_leads(page, app: str, place: i
 
 
 def test_every_step_of_a_lesson_is_one_step_back_and_a_reload_keeps_all(page, app: str) -> None:
-    page.goto(f"{app}/Learn")
+    page.goto(f"{app}/learn")
     settle(page)
     steps = page.evaluate("history.length")
     answer = page.locator(".st-key-answer_1_0 button")

@@ -102,7 +102,7 @@ def url(tmp_path_factory, provider: Provider) -> Iterator[str]:
 
 def log_in(tab, url: str) -> None:
     tab.context.clear_cookies()
-    tab.goto(f"{url}/Add_images")  # a page that draws nothing
+    tab.goto(f"{url}/add_images")  # a page that draws nothing
     settle(tab)
     tab.get_by_role("button", name="Unlock full use").click()
     tab.get_by_role("button", name="Log in").click()

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import QUESTION, ROOT, eventually, settle, still
 
 HERE = Path(__file__)
-PAGES = ["/", *(f"/{re.sub(r'^[0-9]+_', '', Path(p).stem)}" for p in sorted((ROOT / "pages").glob("*.py")))]
+PAGES = ["/", *(f"/{path.stem}" for path in sorted((ROOT / "pages").glob("*.py")) if path.stem != "overview")]
 # Pages with a module of their own here are opened by cold links there, and every tab is looked at when it is closed.
 # The walk over all pages (test_hostile_names.py) opens the others so.
 OTHERS = "".join(path.read_text(encoding="utf-8") for path in HERE.parent.glob("test_*.py") if path != HERE)
@@ -21,7 +21,7 @@ COLD = {path for path in PAGES if path not in ELSEWHERE}
 def test_nonsense_in_the_link_is_text_fetches_nothing_and_the_page_stays_up(page, app: str) -> None:
     """On one page; tests/ui/test_shell.py opens every page with nonsense, without a browser."""
     nonsense = "n_way=many&%3Cb%3E=1&![y](http://127.0.0.2/y.png)=1"
-    page.goto(f"{app}/Tasks?dataset=![x](http://127.0.0.2/x.png)&{nonsense}")
+    page.goto(f"{app}/sample_tasks?dataset=![x](http://127.0.0.2/x.png)&{nonsense}")
     settle(page)
     page.get_by_text("There is no dataset named '![x](http://127.0.0.2/x.png)'").wait_for()
     expect(page.locator("h1").first).to_have_text(QUESTION, use_inner_text=True)
@@ -38,8 +38,8 @@ def test_the_tree_map_opens_a_group_and_the_dataset_stays_on_the_way_through_the
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_function(f"() => document.querySelectorAll('.treemaplayer .slice').length < {n_before}")
     page.wait_for_url("**box=**")
-    page.locator('[data-testid="stSidebar"]').get_by_role("link", name="Taxonomy").click()
-    page.wait_for_url("**/Taxonomy**")
+    page.locator('[data-testid="stSidebar"]').get_by_role("link", name="Classes").click()
+    page.wait_for_url("**/classes**")
     expect(page).to_have_url(re.compile("dataset=mini_imagenet"))
     settle(page)
     page.get_by_text("miniImageNet").first.wait_for()
@@ -48,7 +48,7 @@ def test_the_tree_map_opens_a_group_and_the_dataset_stays_on_the_way_through_the
 def test_the_overview_leads_to_every_page_and_a_sample_image_to_itself_in_the_gallery(
     page, app: str, app_home: Path
 ) -> None:
-    page.goto(f"{app}/Gallery")  # been there before
+    page.goto(f"{app}/images")  # been there before
     settle(page)
     page.goto(app)
     settle(page)
@@ -58,22 +58,22 @@ def test_the_overview_leads_to_every_page_and_a_sample_image_to_itself_in_the_ga
     for path in PAGES[1:]:
         expect(main.locator(f'a[href*="{path.strip("/")}"]').first).to_be_attached()
     page.get_by_role("button", name="tiger").first.click()
-    page.get_by_role("link", name="All about this tiger").click()
-    page.wait_for_url("**/Gallery?**image=**")
+    page.get_by_role("link", name="Open in Images").click()
+    page.wait_for_url("**/images?**image=**")
     page.locator("h3", has_text="tiger").first.wait_for()
     told = (app_home.parent / "log.txt").read_text()
     assert app in told and "ScriptRunContext" not in told, told
 
 
 def test_a_page_that_lacks_features_leads_to_them_or_to_the_demo_with_a_real_result(page, app: str) -> None:
-    page.goto(f"{app}/Hard_tasks?dataset=digits")
+    page.goto(f"{app}/hard_supports?dataset=digits")
     settle(page)
     page.get_by_text("python -m fsviz extract digits --backbone efficientnet_lite0").wait_for()
     settle(page)
     page.locator('[data-testid="stMainBlockContainer"]').get_by_role("link", name="Extract features").click()
-    page.wait_for_url("**/Add_images?**dataset=digits**")
+    page.wait_for_url("**/add_images?**dataset=digits**")
     page.get_by_text("Handwritten digits").first.wait_for()
-    page.goto(f"{app}/Evaluate?dataset=dtd")
+    page.goto(f"{app}/evaluate?dataset=dtd")
     page.get_by_role("button", name="Show the demo instead").click()
     page.get_by_text("Most accurate").first.wait_for()
     settle(page)

@@ -18,14 +18,14 @@ def pictures_on(tab) -> list[str]:
 
 
 def test_a_task_leads_to_its_passport_and_back_and_its_link_opens_anywhere(page, browser, app: str) -> None:
-    page.goto(f"{app}/Tasks?n_tasks=50&n_way=4&n_shot=2&seed=3")
+    page.goto(f"{app}/sample_tasks?n_tasks=50&n_way=4&n_shot=2&seed=3")
     settle(page)
     lead = page.get_by_role("link", name="All that is known of it")
     lead.scroll_into_view_if_needed()
     tasks, place = page.url, page.evaluate(SCROLLED)
     assert place > 0
     lead.click()
-    page.wait_for_url(re.compile(r"/Passport\?.*task_name=drawn~demo~"))
+    page.wait_for_url(re.compile(r"/task\?.*task_name=drawn~demo~"))
     expect(page.get_by_text(re.compile(r"Task \d+ of Semantic 4-way 2-shot, 50 tasks"))).to_be_visible()
     settle(page)
     shared, pictures = page.url, pictures_on(page)

@@ -123,10 +123,10 @@ def open_server(tmp_path_factory, outside) -> Iterator[str]:
 
 
 def test_an_open_server_without_a_rule_shows_one_sentence(open_server: str, browser) -> None:
-    for path in ("Add_images", "Runs"):  # all that is sent
+    for path in ("add_images", "runs"):  # all that is sent
         with visiting(open_server, path) as (_, said):
             assert "without a rule" in said and "Path of a folder" not in said and not forbidden(said), path
-    for path in ("", "Add_images?do=Import+features"):  # all that is shown
+    for path in ("", "add_images?do=Import+features"):  # all that is shown
         tab = browser.new_page()
         tab.goto(f"{open_server}/{path}")
         tab.get_by_text("started without a rule for visitors").wait_for()
@@ -166,15 +166,15 @@ def test_other_web_pages_cannot_connect_and_nobody_is_asked(open_server: str, ou
     ],
 )
 def test_a_server_of_ones_own_is_for_this_computer_alone(app: str, headers: dict[str, str]) -> None:
-    with visiting(app, "Add_images", **headers) as (session, said):
+    with visiting(app, "add_images", **headers) as (session, said):
         assert "without a rule for visitors" in said and "Path of a folder" not in said
         assert upload(app, session) == 403
 
 
 def test_on_this_computer_everything_is_there(app: str) -> None:
-    with visiting(app, "Tasks") as (_, said):
-        assert forbidden(said) and "file_uploader {" in said and "Add_images" in said
-    with visiting(app, "Add_images") as (session, said):
+    with visiting(app, "sample_tasks") as (_, said):
+        assert forbidden(said) and "file_uploader {" in said and "add_images" in said
+    with visiting(app, "add_images") as (session, said):
         assert "Path of a folder" in said
         assert upload(app, session) == 204
     answer = urllib.request.urlopen(app, timeout=PATIENCE / 1000)
@@ -215,7 +215,7 @@ def tell(url: str, message: str, **headers: str) -> list[str]:
 def n_computed(url: str) -> int:
     """How much of the page Learn was computed, and not kept from before: each has a spinner while it lasts."""
     with dial(url) as line:
-        drawn = converse(line, "Learn")
+        drawn = converse(line, "learn")
     assert "Question:" in str(drawn)
     return sum(delta.WhichOneof("type") == "new_transient" for delta in drawn)
 
@@ -243,12 +243,12 @@ def shared(tmp_path_factory) -> Iterator[tuple[str, Path]]:
 
 def test_visitors_may_look_and_change_nothing(shared) -> None:
     """Read from what the server sends, all that a browser could show; tests/ui/test_access.py walks every page."""
-    for path in ("", "Tasks", "Runs", "Add_images"):
+    for path in ("", "sample_tasks", "runs", "add_images"):
         with visiting(shared[0], path) as (_, said):
             assert "Shared for looking" in said, path
             assert "exception {" not in said, path
             assert not forbidden(said), path
-            assert "file_uploader {" not in said and "Add_images" not in said, path
+            assert "file_uploader {" not in said and "add_images" not in said, path
 
 
 def test_a_visitor_does_not_empty_the_caches_of_all(shared) -> None:
@@ -263,10 +263,10 @@ def test_a_visitor_does_not_empty_the_caches_of_all(shared) -> None:
 def guess(url: str, word: str, **headers: str) -> str:
     """What the page says to a password, given by a client that is no browser."""
     with dial(url, **headers) as line:
-        elements = [delta.new_element for delta in converse(line, "Add_images")]  # a page that draws nothing
+        elements = [delta.new_element for delta in converse(line, "add_images")]  # a page that draws nothing
         field = next(e.text_input.id for e in elements if e.text_input.label == "Password")
         button = next(e.button.id for e in elements if e.button.label == "Unlock")
-        return str(converse(line, "Add_images", **{field: word, button: True}))
+        return str(converse(line, "add_images", **{field: word, button: True}))
 
 
 def test_wrong_passwords_count_whatever_address_is_claimed(shared) -> None:
@@ -279,7 +279,7 @@ def test_wrong_passwords_count_whatever_address_is_claimed(shared) -> None:
 def test_a_visitor_sees_no_way_to_change_a_page_and_files_are_taken_from_the_unlocked_alone(shared, browser) -> None:
     url, _ = shared
     tab = browser.new_page()
-    tab.goto(f"{url}/Tasks")
+    tab.goto(f"{url}/sample_tasks")
     tab.get_by_text("Shared for looking").wait_for()
     settle(tab)
     expect(tab.locator("h1")).to_have_count(1)
@@ -287,7 +287,7 @@ def test_a_visitor_sees_no_way_to_change_a_page_and_files_are_taken_from_the_unl
     assert labels and not [label for label in labels if label.startswith(FORBIDDEN)]
     assert tab.locator("input[type=file]").count() == 0
     assert tab.get_by_role("link", name="Add images").count() == 0
-    with visiting(url, "Add_images") as (session, said):
+    with visiting(url, "add_images") as (session, said):
         assert "may not save datasets" in said
         assert upload(url, session) == 403
     tab.get_by_role("button", name="Unlock full use").click()
@@ -306,7 +306,7 @@ def test_the_password_opens_one_session_and_no_other(shared, browser) -> None:
     url, folder = shared
     tab, other = browser.new_page(), browser.new_page()
     for page in (tab, other):
-        page.goto(f"{url}/Add_images")  # a page that draws nothing
+        page.goto(f"{url}/add_images")  # a page that draws nothing
         settle(page)
         page.get_by_role("button", name="Unlock full use").click()
     tab.get_by_label("Password", exact=True).fill("a wrong word")

@@ -23,7 +23,7 @@ PLACE = """([where, name]) => {
 
 
 def test_a_slider_moves_the_split_a_class_is_clicked_and_seen_and_two_trees_are_drawn(page, app: str) -> None:
-    page.goto(f"{app}/Splits")
+    page.goto(f"{app}/train_test_distance")
     expect(page.get_by_text("asked for 0.96")).to_be_visible()
     expect(page.get_by_text("by chance 45%")).to_be_visible()
     page.get_by_role("slider", name="Divergence asked for (R)").focus()

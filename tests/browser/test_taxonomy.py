@@ -1,4 +1,4 @@
-"""The Taxonomy page in a real browser: rings and graphs answer clicks, and so do cells; DF20 stays usable."""
+"""The page Classes in a real browser: rings and graphs answer clicks, and so do cells; DF20 stays usable."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLASSES, ROOT = ([int(meaning(what)[i : i + 2], 16) for i in (1, 3, 5)] for what
 
 
 def open_page(page, app: str, query: str = "") -> None:
-    page.goto(f"{app}/Taxonomy{query}")
+    page.goto(f"{app}/classes{query}")
     page.locator(GRAPH).first.wait_for()
     settle(page)
     still(page.locator(GRAPH).first)  # the graph grows into place
@@ -100,13 +100,13 @@ def test_clicks_make_a_task_and_take_classes_out_again(page, app: str) -> None:
     page.get_by_text("Your task of 2 classes").wait_for(state="detached")
 
 
-def test_the_box_beside_the_pointer_says_how_many_classes_a_concept_holds(page, app: str) -> None:
+def test_the_tooltip_shows_the_number_of_classes_of_a_concept(page, app: str) -> None:
     open_page(page, app, "?dataset=demo&split=all&layout=radial")
     spots = eventually(page, lambda: page.evaluate(COLOURED, ROOT) or False)
     x, y = spots[len(spots) // 2]
     page.mouse.move(x - 3, y)
     page.mouse.move(x, y)
-    page.get_by_text("holds 107 classes of the split").wait_for()
+    page.get_by_text(": 107 classes").wait_for()
 
 
 def test_rings_lead_down_and_back_and_a_cell_leads_to_its_two_classes(page, app: str) -> None:
@@ -146,9 +146,9 @@ def test_df20_is_fluent(page, app: str) -> None:
 
 
 def test_the_class_of_a_card_arrives_in_the_gallery(page, app: str) -> None:
-    page.goto(f"{app}/Taxonomy?classes=fox")
+    page.goto(f"{app}/classes?classes=fox")
     settle(page)
     page.get_by_text("Its images").first.click()
-    page.wait_for_url("**/Gallery?**")
+    page.wait_for_url("**/images?**")
     settle(page)
     expect(page.locator('[data-testid="stMultiSelect"]').filter(has_text="Class").first).to_contain_text("fox")

@@ -58,7 +58,7 @@ def ancestors(dataset: Dataset) -> dict[str, set[str]]:
 
 def test_the_record_keeps_its_contract(dataset: Dataset) -> None:
     assert dataset.name == "demo" and dataset.origin == "demo"
-    assert set(dataset.offers) >= {"taxonomy", "contexts", "attributes", "images"}
+    assert set(dataset.capabilities) >= {"taxonomy", "contexts", "attributes", "images"}
     assert "not photographs" in dataset.summary
     assert 95 <= dataset.n_classes <= 115
     assert dataset.images.index.tolist() == list(range(len(dataset.images)))

@@ -129,9 +129,9 @@ def test_a_crowd_of_copies_is_one_group() -> None:
 
 
 def test_labels_join_into_groups_numbered_by_their_first_image() -> None:
-    together = duplicates.joined(np.array([7, PAD, 7, 3, 3, PAD, 9]), np.array([PAD, 1, PAD, 2, PAD, 1, PAD]))
+    together = duplicates.merge_groups(np.array([7, PAD, 7, 3, 3, PAD, 9]), np.array([PAD, 1, PAD, 2, PAD, 1, PAD]))
     assert together.tolist() == [0, 1, 0, 2, 2, 1, PAD]
-    chained = duplicates.joined(np.array([0, 0, 1, 1, PAD]), np.array([PAD, 5, 5, PAD, PAD]))
+    chained = duplicates.merge_groups(np.array([0, 0, 1, 1, PAD]), np.array([PAD, 5, 5, PAD, PAD]))
     assert chained.tolist() == [0, 0, 0, 0, PAD]
 
 

@@ -1,4 +1,4 @@
-"""Filters and orders of the Gallery, against a table small enough to check by eye."""
+"""Filters and orders of the page Images, against a table small enough to check by eye."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from fsviz import datasets
 from fsviz.datasets import filtering
-from fsviz.datasets.filtering import BY_CLASS, SHUFFLED, Filter, select_images
+from fsviz.datasets.filtering import BY_CLASS, SHUFFLED, ImageFilter, select_images
 from fsviz.errors import Missing, UnknownName
 from fsviz.records import Dataset
 
@@ -33,7 +33,7 @@ def toy() -> Dataset:
 
 
 def ids(dataset: Dataset, order: str = BY_CLASS, **wanted: object) -> list[int]:
-    return select_images(dataset, Filter(**wanted), order).tolist()  # type: ignore[arg-type]
+    return select_images(dataset, ImageFilter(**wanted), order).tolist()  # type: ignore[arg-type]
 
 
 def test_each_filter_alone_and_together(toy: Dataset) -> None:
@@ -74,7 +74,7 @@ def test_attribute_values_and_rows(toy: Dataset) -> None:
 
 def test_a_class_table_has_no_images_to_select() -> None:
     with pytest.raises(Missing, match="python -m fsviz add"):
-        select_images(datasets.load("dtd"), Filter())
+        select_images(datasets.load("dtd"), ImageFilter())
 
 
 def test_the_demo_can_be_filtered_by_everything_it_offers() -> None:
@@ -82,6 +82,6 @@ def test_the_demo_can_be_filtered_by_everything_it_offers() -> None:
     assert demo.images is not None
     for name in demo.attributes:
         values = filtering.attribute_values(demo, name)
-        kept = select_images(demo, Filter(attributes={name: values if isinstance(values, tuple) else values[:1]}))
+        kept = select_images(demo, ImageFilter(attributes={name: values if isinstance(values, tuple) else values[:1]}))
         assert 0 < len(kept) <= len(demo.images)
-        assert len(select_images(demo, Filter(), name)) == len(demo.images)
+        assert len(select_images(demo, ImageFilter(), name)) == len(demo.images)

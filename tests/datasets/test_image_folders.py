@@ -289,7 +289,7 @@ def test_a_csv_with_context_and_attributes(tmp_path: Path) -> None:
     assert again.images["blur"].dropna().tolist() == [0.5, 1.0, 2.0]
     assert again.images["night"].sum() == 2
     assert again.images["style"].isna().sum() == 1
-    assert again.splits.keys() == {"test"} and dataset.offers == ("contexts", "attributes", "images")
+    assert again.splits.keys() == {"test"} and dataset.capabilities == ("contexts", "attributes", "images")
 
 
 def test_missing_files_are_named_by_row(tmp_path: Path) -> None:
@@ -839,11 +839,11 @@ def test_links_bombs_and_other_archives(png: bytes, home: Path) -> None:
 def test_an_archive_whose_images_are_refused_leaves_nothing_behind(png: bytes, home: Path) -> None:
     place = uploads.unpack(archive_of({"1.png": png, "2.png": png}))
     assert place.is_dir()
-    with pytest.raises(BadInput, match="no images in class folders"), uploads.kept_if_usable(place):
+    with pytest.raises(BadInput, match="no images in class folders"), uploads.delete_if_unusable(place):
         image_folders.inspect(place)
     assert not list((home / "datasets").iterdir())
     usable = uploads.unpack(archive_of({"dog/1.png": png, "cat/2.png": png}))
-    with uploads.kept_if_usable(usable):
+    with uploads.delete_if_unusable(usable):
         image_folders.inspect(usable)
     assert usable.is_dir()
 

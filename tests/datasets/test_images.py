@@ -41,7 +41,7 @@ def solid_png(path: Path, width: int, height: int, rgba: bool = False) -> None:
 def test_a_sound_photo_opens_as_rgb(photo: Path) -> None:
     image = images.open_file(photo)
     assert image.mode == "RGB" and image.size == (128, 96)
-    assert images.problem_of(photo) == ""
+    assert images.find_problem(photo) == ""
 
 
 def test_a_jpeg_can_be_decoded_smaller_but_not_below_the_size_asked_for(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_zero_byte_file(tmp_path: Path) -> None:
     (tmp_path / "none.jpg").touch()
     with pytest.raises(BadInput, match="empty"):
         images.open_file(tmp_path / "none.jpg")
-    assert "empty" in images.problem_of(tmp_path / "none.jpg")
+    assert "empty" in images.find_problem(tmp_path / "none.jpg")
 
 
 @pytest.mark.parametrize("form", ["jpg", "png", "webp", "bmp", "gif", "tiff", "ppm"])
@@ -85,17 +85,17 @@ def test_a_file_cut_off_in_the_middle(form: str, tmp_path: Path) -> None:
     noise = np.random.default_rng(1).integers(0, 255, (64, 64, 3), dtype=np.uint8)
     whole = tmp_path / f"whole.{form}"
     Image.fromarray(noise).save(whole)
-    assert images.problem_of(whole) == ""
+    assert images.find_problem(whole) == ""
     cut = tmp_path / f"cut.{form}"
     cut.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
     with pytest.raises(BadInput, match=r"damaged|not an image"):
         images.open_file(cut)
-    assert images.problem_of(cut)
+    assert images.find_problem(cut)
 
 
 def test_a_jpeg_with_bytes_after_its_end_is_sound(photo: Path) -> None:
     photo.write_bytes(photo.read_bytes() + b"appended by a camera")
-    assert images.problem_of(photo) == ""
+    assert images.find_problem(photo) == ""
 
 
 def test_text_named_jpg(tmp_path: Path) -> None:
@@ -110,27 +110,27 @@ def test_a_20000_by_20000_png_is_refused_before_it_is_decoded(tmp_path: Path) ->
     assert bomb.stat().st_size < 200_000
     with pytest.raises(BadInput, match="too many pixels"):
         images.open_file(bomb)
-    assert "too many pixels" in images.problem_of(bomb)
+    assert "too many pixels" in images.find_problem(bomb)
 
 
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")  # pytest undoes the error filter
 def test_the_limit_itself_lies_between_what_opens_and_what_does_not(tmp_path: Path) -> None:
     solid_png(tmp_path / "at.png", 8_000, 8_000)
     solid_png(tmp_path / "over.png", 8_001, 8_000)
-    assert images.problem_of(tmp_path / "at.png") == ""
-    assert "too many pixels" in images.problem_of(tmp_path / "over.png")
+    assert images.find_problem(tmp_path / "at.png") == ""
+    assert "too many pixels" in images.find_problem(tmp_path / "over.png")
 
 
 def test_strips_are_refused_by_their_shape(tmp_path: Path) -> None:
     for width, height in ((20_000, 1), (1, 20_000), (101, 1), (1_000, 9)):
         solid_png(tmp_path / "strip.png", width, height)
-        told = images.problem_of(tmp_path / "strip.png")
+        told = images.find_problem(tmp_path / "strip.png")
         assert f"a strip of {width:,} x {height:,} pixels" in told and "at most 100 times the shorter" in told
         with pytest.raises(BadInput, match="a strip of"):
             images.open_file(tmp_path / "strip.png", at_least=8)
     for width, height in ((100, 1), (1, 100), (1, 1), (1_000, 10)):
         solid_png(tmp_path / "long.png", width, height)
-        assert images.problem_of(tmp_path / "long.png") == ""
+        assert images.find_problem(tmp_path / "long.png") == ""
         assert images.open_file(tmp_path / "long.png").size == (width, height)
 
 
@@ -163,7 +163,7 @@ def test_missing_files_folders_and_pipes(tmp_path: Path) -> None:
 
 def test_every_message_is_one_short_line(tmp_path: Path) -> None:
     (tmp_path / "a\nb.jpg").write_text("text")
-    message = images.problem_of(tmp_path / "a\nb.jpg")
+    message = images.find_problem(tmp_path / "a\nb.jpg")
     assert "\n" not in message and len(message) < 400
 
 
@@ -219,9 +219,9 @@ def test_strips_give_the_pixels_of_the_whole(tmp_path: Path, monkeypatch: pytest
 def test_a_cut_off_webp_is_seen_without_decoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Image.new("RGBA", (64, 64), (1, 2, 3, 4)).save(tmp_path / "x.webp", lossless=True)
     monkeypatch.setattr(images, "_loaded", lambda *_: pytest.fail("the pixels were decoded"))
-    assert images.problem_of(tmp_path / "x.webp") == ""
+    assert images.find_problem(tmp_path / "x.webp") == ""
     (tmp_path / "x.webp").write_bytes((tmp_path / "x.webp").read_bytes()[:-3])
-    assert images.problem_of(tmp_path / "x.webp")
+    assert images.find_problem(tmp_path / "x.webp")
 
 
 @pytest.mark.parametrize(
@@ -233,12 +233,12 @@ def test_formats_of_phones_cameras_and_archives_are_read(tmp_path: Path, form: s
     pillow_heif.register_heif_opener()
     path = tmp_path / ".".join(filter(None, ("photo", ending)))
     Image.new("RGB", (64, 48), (0, 128, 128)).save(path, form)
-    assert images.is_image(path) and images.problem_of(path) == ""
+    assert images.is_image(path) and images.find_problem(path) == ""
     opened = images.open_file(path, at_least=16)
     assert np.abs(np.asarray(opened).astype(int) - (0, 128, 128)).max() < 12
     assert images.glimpse(path, None, 8)[1] is not None
     path.write_bytes(path.read_bytes()[:-40])
-    assert images.problem_of(path), "cut off"
+    assert images.find_problem(path), "cut off"
 
 
 def test_files_without_ending_are_known_by_how_they_begin(tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_colours_of_48_bits_are_stretched_to_their_depth(tmp_path: Path, most: i
 @pytest.mark.parametrize("form", ["ICO", "TGA"])
 def test_formats_that_are_not_read_are_one_sentence(tmp_path: Path, form: str) -> None:
     Image.new("RGB", (32, 32), "teal").save(tmp_path / "photo.jpg", form)
-    for message in (images.problem_of(tmp_path / "photo.jpg"), decoded_message(tmp_path / "photo.jpg")):
+    for message in (images.find_problem(tmp_path / "photo.jpg"), decoded_message(tmp_path / "photo.jpg")):
         assert "is not an image that can be read (JPEG, PNG" in message and "\n" not in message
         assert message.endswith("Replace or remove it.")
 

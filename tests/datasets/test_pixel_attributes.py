@@ -77,19 +77,19 @@ def test_a_strip_among_the_images_is_left_without_attributes_and_features(tmp_pa
 def test_a_plain_folder_gains_attributes_by_a_command(tmp_path: Path, capsys) -> None:
     root = folder_of(tmp_path / "pets", {"dog": 3, "cat": 3})
     image_folders.register("pets", image_folders.inspect(root))
-    assert "attributes" not in datasets.load("pets").offers
+    assert "attributes" not in datasets.load("pets").capabilities
     before = datasets.stamp("pets")
     told = run_json(capsys, "attributes", "pets")
     assert told["n_images"] == 6 and set(told["attributes"]) == set(pixel_attributes.NAMES)
     dataset = datasets.load("pets")
-    assert "attributes" in dataset.offers and datasets.stamp("pets") != before
+    assert "attributes" in dataset.capabilities and datasets.stamp("pets") != before
     assert dataset.images["aspect ratio"].notna().all()
     assert "demo has attributes of its own" in fails(capsys, "attributes", "demo")
     assert "no images here" in fails(capsys, "attributes", "tiered_imagenet")
     remove_dataset("pets")
     shutil.rmtree(root)
     image_folders.register("pets", image_folders.inspect(folder_of(tmp_path / "others", {"dog": 2, "cat": 2})))
-    assert "attributes" not in datasets.load("pets").offers
+    assert "attributes" not in datasets.load("pets").capabilities
 
 
 def test_columns_that_the_user_gave_win(tmp_path: Path) -> None:

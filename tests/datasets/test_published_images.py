@@ -64,7 +64,7 @@ def test_names_numbers_and_like(tmp_path: Path, home: Path, capsys) -> None:  # 
 )
 def test_spellings_of_folders(benchmark: str, folder: str, class_name: str) -> None:
     parent = datasets.load(benchmark)
-    found = published_images.match(parent, [folder])
+    found = published_images.match_folders(parent, [folder])
     assert parent.classes["class_name"].iat[found.class_ids[folder]] == class_name
 
 
@@ -74,7 +74,7 @@ def test_every_class_of_every_benchmark_is_found_by_its_own_name() -> None:
         if parent.has_pixels:
             continue
         names = parent.classes["class_name"].astype(str)
-        found = published_images.match(parent, names)
+        found = published_images.match_folders(parent, names)
         wrong = [n for i, n in enumerate(names) if found.class_ids.get(n) != i]
         assert len(wrong) <= 0.01 * len(names), (name, wrong[:5])
 

@@ -1,20 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from fsviz.difficulty import fastdiffsel
-from fsviz.difficulty.fastdiffsel import (
-    ClassLayout,
-    loss_gradient,
-    project_l1,
-    select_by_step,
-    select_supports,
-    support_loss,
-    trace_steps,
-)
-from fsviz.errors import BadInput, Cancelled
+from fsviz.difficulty import fastdiffsel, objectives
+from fsviz.difficulty.class_layout import ClassLayout
+from fsviz.difficulty.fastdiffsel import project_l1, select_supports, support_loss, trace_steps
+from fsviz.difficulty.query_loss import loss_gradient
+from fsviz.difficulty.search_options import SearchOptions
+from fsviz.errors import BadInput, Cancelled, UnknownName
 from fsviz.records import PAD, Features, Tasks
 from tests.difficulty.clusters import accuracy, clustered_features, query_loss, random_tasks
 
@@ -39,8 +36,8 @@ def test_known_worst_images_are_found_exactly(loss: str) -> None:
     features, tasks, worst = pool_with_known_worst()
     if loss == "cosine":  # away from the origin, where angles mean something
         features = Features("l", "n", features.values + np.float32([1, 5]), features.image_ids, features.class_ids)
-    hard = select_supports(features, tasks, "hard", loss)
-    easy = select_supports(features, tasks, "easy", loss)
+    hard = select_supports(features, tasks, "hard", SearchOptions(loss=loss))
+    easy = select_supports(features, tasks, "easy", SearchOptions(loss=loss))
     assert set(hard.support[0, 0]) == set(worst)
     assert not set(easy.support[0, 0]) & set(worst)
 
@@ -50,7 +47,7 @@ def test_known_worst_images_are_found_exactly(loss: str) -> None:
 def test_supports_come_from_the_pool(loss: str, options: dict) -> None:
     features = clustered_features()
     tasks = random_tasks(features, 20, 4, 3, 6)
-    hard = select_supports(features, tasks, "hard", loss, **options)
+    hard = select_supports(features, tasks, "hard", SearchOptions(loss=loss, **options))
     classes = features.class_ids[features.rows_of(hard.support)]
     assert (classes == hard.class_ids[:, :, None]).all()
     for support, query in zip(hard.support, hard.query, strict=True):
@@ -97,30 +94,32 @@ def test_gradient_is_that_of_autograd(loss: str) -> None:
 def test_closed_form_is_one_step_from_ones(loss: str, objective: str, step: float) -> None:
     features = clustered_features()
     tasks = random_tasks(features, 10, 4, 3, 6)
-    quick = select_supports(features, tasks, objective, loss)
+    quick = select_supports(features, tasks, objective, SearchOptions(loss=loss))
     layout = ClassLayout(features, np.unique(features.class_ids))
-    sign = 1.0 if objective == "hard" else -1.0
-    slow = fastdiffsel._ascend(layout, tasks, sign, loss, None, step, 1, "ones", 0)
+    sign = objectives.get(objective).sign
+    slow = fastdiffsel._ascend(layout, tasks, sign, SearchOptions(loss=loss, step=step))
     assert (np.sort(quick.support) == np.sort(slow)).all()
 
 
 @pytest.mark.parametrize("options", [{}, {"start": "random", "step": 1.0, "seed": 3}])
 def test_a_batch_is_its_tasks_one_by_one_and_order_does_not_matter(options) -> None:
+    options = SearchOptions(**options)
     features = clustered_features()
     tasks = random_tasks(features, 12, 4, 3, 6)
-    together = select_supports(features, tasks, **options).support
-    alone = np.concatenate([select_supports(features, tasks.take([t]), **options).support for t in range(12)])
+    together = select_supports(features, tasks, options=options).support
+    alone = np.concatenate([select_supports(features, tasks.take([t]), options=options).support for t in range(12)])
     order = np.random.default_rng(0).permutation(12)
     assert (together == alone).all()
-    assert (select_supports(features, tasks.take(order), **options).support == together[order]).all()
-    assert (select_supports(features, tasks, chunk=5, **options).support == together).all()
+    assert (select_supports(features, tasks.take(order), options=options).support == together[order]).all()
+    assert (select_supports(features, tasks, options=options, chunk=5).support == together).all()
 
 
 def test_random_weights_follow_the_seed() -> None:
     features = clustered_features()
     tasks = random_tasks(features, 12, 4, 3, 6)
     one, again, other = (
-        select_supports(features, tasks, start="random", step=1e-6, seed=seed).support for seed in (1, 1, 2)
+        select_supports(features, tasks, options=SearchOptions(start="random", step=1e-6, seed=seed)).support
+        for seed in (1, 1, 2)
     )
     assert (one == again).all()
     assert (one != other).mean() > 0.5
@@ -136,7 +135,7 @@ def test_the_size_of_features_does_not_matter() -> None:
 def test_a_saturated_softmax_still_orders_the_pool() -> None:
     features, tasks, worst = pool_with_known_worst()
     larger = Features("x", "y", features.values * 1000, features.image_ids, features.class_ids)
-    assert set(select_supports(larger, tasks, scale=1.0).support[0, 0]) == set(worst)
+    assert set(select_supports(larger, tasks, options=SearchOptions(scale=1.0)).support[0, 0]) == set(worst)
 
 
 def test_ragged_tasks_keep_their_ways_shots_and_queries() -> None:
@@ -148,7 +147,7 @@ def test_ragged_tasks_keep_their_ways_shots_and_queries() -> None:
     query[2, 1, 3:] = PAD
     ragged = Tasks(class_ids, support, query)
     for options in ({}, {"n_steps": 2}):
-        hard = select_supports(features, ragged, **options)
+        hard = select_supports(features, ragged, options=SearchOptions(**options))
         assert ((hard.support == PAD) == (support == PAD)).all()
         assert (features.class_ids[features.rows_of(hard.support[1, 2, :1])] == class_ids[1, 2]).all()
     # the missing way must not matter: the same task without it gives the same images
@@ -159,12 +158,14 @@ def test_ragged_tasks_keep_their_ways_shots_and_queries() -> None:
 def test_a_small_step_from_random_weights_is_a_random_draw_and_a_large_one_is_hard() -> None:
     features = clustered_features(spread=2.0, n_images=80)
     tasks = random_tasks(features, 60, 5, 3, 10)
-    found = [accuracy(features, select_supports(features, tasks, start="random", step=s)) for s in (1e-4, 20, 1e5)]
+    random = [SearchOptions(start="random", step=step) for step in (1e-4, 20, 1e5)]
+    found = [accuracy(features, select_supports(features, tasks, options=options)) for options in random]
     assert abs(found[0] - accuracy(features, tasks)) < 0.05
     assert found[0] > found[1] > found[2]
-    again = select_supports(features, tasks, start="random", step=20)
-    assert (again.support == select_supports(features, tasks, start="random", step=20).support).all()
-    assert (again.support != select_supports(features, tasks, start="random", step=20, seed=1).support).any()
+    again = select_supports(features, tasks, options=random[1])
+    assert (again.support == select_supports(features, tasks, options=random[1]).support).all()
+    another = select_supports(features, tasks, options=replace(random[1], seed=1))
+    assert (again.support != another.support).any()
 
 
 def algorithm_1(features: Features, task: Tasks, sign: float, step: float, n_steps: int) -> list[list[int]]:
@@ -207,29 +208,19 @@ def nearest_in_ball(w: np.ndarray, radius: float) -> np.ndarray:
     return np.sign(w) * np.maximum(np.abs(w) - threshold, 0)
 
 
-@pytest.mark.parametrize("loss", ["euclidean", "cosine"])
-def test_every_size_of_a_step_at_once_is_each_by_itself(loss: str) -> None:
-    features = clustered_features()
-    tasks = random_tasks(features, 12, 4, 3, 6)
-    found = select_by_step(features, tasks, (0.1, 5.0, 1000.0), loss=loss, seed=3)
-    assert len({part.support.tobytes() for part in found.values()}) == 6
-    for (objective, step), part in found.items():
-        alone = select_supports(features, tasks, objective, loss, step=step, start="random", seed=3)
-        assert (part.support == alone.support).all() and (part.query == tasks.query).all()
-    with pytest.raises(Cancelled):
-        select_by_step(features, tasks, (1.0,), progress=lambda *now: False)
-
-
 @pytest.mark.parametrize("objective", ["hard", "easy"])
 @pytest.mark.parametrize("step, n_steps", [(0.01, 1), (200.0, 1), (0.01, 3)])
 def test_literal_is_the_algorithm_as_printed(objective: str, step: float, n_steps: int) -> None:
     features = clustered_features(spread=2.0)
     tasks = random_tasks(features, 6, 4, 3, 6)
     found = select_supports(
-        features, tasks, objective, scale=1.0, step=step, n_steps=n_steps, start="random", literal=True
+        features,
+        tasks,
+        objective,
+        SearchOptions(scale=1.0, step=step, n_steps=n_steps, start="random", literal=True),
     )
     for t in range(len(tasks)):
-        printed = algorithm_1(features, tasks.take([t]), 1.0 if objective == "hard" else -1.0, step, n_steps)
+        printed = algorithm_1(features, tasks.take([t]), objectives.get(objective).sign, step, n_steps)
         assert found.support[t].tolist() == printed
 
 
@@ -240,10 +231,7 @@ def test_literal_weights_that_cancel_are_refused() -> None:
         select_supports(
             Features("x", "y", values, features.image_ids, features.class_ids),
             random_tasks(features, 2, 3, 2, 3),
-            scale=1.0,
-            start="random",
-            literal=True,
-            n_steps=2,
+            options=SearchOptions(scale=1.0, start="random", literal=True, n_steps=2),
         )
 
 
@@ -251,9 +239,9 @@ def test_literal_weights_that_cancel_are_refused() -> None:
 def test_a_trace_has_every_number_of_steps_and_the_weighted_loss(options: dict) -> None:
     features = clustered_features(spread=2.0)
     tasks = random_tasks(features, 6, 4, 3, 6)
-    found, losses = trace_steps(features, tasks, scale=0.1, n_steps=3, **options)
+    found, losses = trace_steps(features, tasks, options=SearchOptions(scale=0.1, n_steps=3, **options))
     for n_steps, after in enumerate(found, start=1):
-        alone = select_supports(features, tasks, scale=0.1, n_steps=n_steps, **options)
+        alone = select_supports(features, tasks, options=SearchOptions(scale=0.1, n_steps=n_steps, **options))
         assert (np.sort(after.support) == np.sort(alone.support)).all()
     assert losses.shape == (4, 6)
     if options.get("start") != "random":  # equal weights: the prototypes are the means of the pools
@@ -269,7 +257,7 @@ def test_a_trace_has_every_number_of_steps_and_the_weighted_loss(options: dict) 
 def test_the_loss_of_a_support_set_is_that_of_its_prototypes(loss: str) -> None:
     features = clustered_features(spread=2.0)
     tasks = random_tasks(features, 6, 4, 3, 6)
-    found = support_loss(features, tasks, loss, 0.1)
+    found = support_loss(features, tasks, SearchOptions(loss=loss, scale=0.1))
     by_hand = [query_loss(features, s, q, loss, 0.1) for s, q in zip(tasks.support, tasks.query, strict=True)]
     assert found == pytest.approx(by_hand, rel=1e-4)
 
@@ -309,14 +297,14 @@ def test_bad_input_is_named() -> None:
         tasks = random_tasks(features, 3, 4, 4, 6)
         select_supports(features, Tasks(tasks.class_ids, np.repeat(tasks.support, 2, axis=2)[:, :, :5], tasks.query))
     tasks = random_tasks(features, 3, 4, 2, 6)
-    with pytest.raises(BadInput, match="objective"):
+    with pytest.raises(UnknownName, match="objective"):
         select_supports(features, tasks, "nasty")
     with pytest.raises(BadInput, match="loss"):
-        select_supports(features, tasks, loss="hinge")
+        SearchOptions(loss="hinge")
     with pytest.raises(BadInput, match="positive number"):
-        select_supports(features, tasks, step=-1)
+        SearchOptions(step=-1)
     with pytest.raises(BadInput, match="at least one gradient step"):
-        select_supports(features, tasks, n_steps=0)
+        SearchOptions(n_steps=0)
     with pytest.raises(BadInput, match="classes only"):
         select_supports(features, Tasks(tasks.class_ids))
     with pytest.raises(BadInput, match="no features"):

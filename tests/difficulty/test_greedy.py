@@ -7,6 +7,7 @@ import pytest
 
 from fsviz.difficulty.fastdiffsel import select_supports
 from fsviz.difficulty.greedy import greedy_supports
+from fsviz.difficulty.search_options import SearchOptions
 from fsviz.difficulty.swap_search import refine_supports
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Tasks
@@ -37,7 +38,7 @@ def naive_greedy(features, class_ids, support, query, objective: str, loss: str,
 def test_vectorised_greedy_is_the_naive_one(loss: str, scale: float, objective: str, n_sweeps: int) -> None:
     features = clustered_features(n_classes=4, n_images=12, spread=2.0)
     tasks = random_tasks(features, 3, 3, 2, 3)
-    quick = greedy_supports(features, tasks, objective, loss, scale, n_sweeps)
+    quick = greedy_supports(features, tasks, objective, SearchOptions(loss=loss, scale=scale, n_sweeps=n_sweeps))
     for t in range(len(tasks)):
         slow = naive_greedy(
             features, tasks.class_ids[t], tasks.support[t], tasks.query[t], objective, loss, scale, n_sweeps
@@ -63,7 +64,7 @@ def test_search_in_features_of_any_scale_and_origin_is_that_of_double_precision(
     single = replace(whole, values=whole.values * np.float32(scale) + np.float32(shift))
     double = replace(single, values=single.values.astype(np.float64))
     for search in (select_supports, refine_supports, greedy_supports):
-        for settings in ({}, {"objective": "easy"}, {"loss": "cosine"}):
+        for settings in ({}, {"objective": "easy"}, {"options": SearchOptions(loss="cosine")}):
             found = search(single, tasks, **settings).support
             assert np.array_equal(found, search(double, tasks, **settings).support), (search, settings)
         if shift < 1000:  # more rounds the features themselves
@@ -82,6 +83,5 @@ def test_ragged_supports_keep_their_shape() -> None:
 
 
 def test_sweeps_must_be_positive() -> None:
-    features = clustered_features()
     with pytest.raises(BadInput, match="at least one sweep"):
-        greedy_supports(features, random_tasks(features, 1, 3, 2, 3), n_sweeps=0)
+        SearchOptions(n_sweeps=0)

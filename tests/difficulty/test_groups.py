@@ -9,8 +9,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from fsviz.difficulty.fastdiffsel import ClassLayout, pool_mask, select_supports, trace_steps
+from fsviz.difficulty.class_layout import ClassLayout, pool_mask
+from fsviz.difficulty.fastdiffsel import select_supports, trace_steps
 from fsviz.difficulty.greedy import greedy_supports
+from fsviz.difficulty.search_options import SearchOptions
 from fsviz.difficulty.swap_search import refine_supports
 from fsviz.errors import BadInput
 from fsviz.records import Features, Tasks
@@ -36,7 +38,7 @@ def draw(features: Features, n_tasks: int = 40, n_shot: int = 5, n_query: int = 
 
 
 def stepped(features: Features, tasks: Tasks, objective: str) -> Tasks:
-    return trace_steps(features, tasks, objective, n_steps=2, start="random", step=2.0)[0][-1]
+    return trace_steps(features, tasks, objective, SearchOptions(n_steps=2, start="random", step=2.0))[0][-1]
 
 
 def refined(features: Features, tasks: Tasks, objective: str) -> Tasks:
@@ -45,8 +47,8 @@ def refined(features: Features, tasks: Tasks, objective: str) -> Tasks:
 
 SEARCHES: dict[str, Callable[[Features, Tasks, str], Tasks]] = {
     "one step": select_supports,
-    "random start": partial(select_supports, start="random", step=5.0),
-    "literal": partial(select_supports, start="random", literal=True),
+    "random start": partial(select_supports, options=SearchOptions(start="random", step=5.0)),
+    "literal": partial(select_supports, options=SearchOptions(start="random", literal=True)),
     "two steps": stepped,
     "refined": refined,
     "refined from random": refine_supports,

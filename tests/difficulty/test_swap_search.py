@@ -6,6 +6,7 @@ import pytest
 from fsviz.difficulty import swap_search
 from fsviz.difficulty.fastdiffsel import select_supports
 from fsviz.difficulty.greedy import greedy_supports
+from fsviz.difficulty.search_options import SearchOptions
 from fsviz.difficulty.swap_search import refine_supports
 from fsviz.errors import BadInput, Cancelled
 from fsviz.records import PAD, Tasks
@@ -38,7 +39,7 @@ def test_with_the_whole_pool_on_the_list_it_is_the_naive_search(
     monkeypatch.setattr(swap_search, "SHORT_LIST", 100)
     features = clustered_features(n_classes=4, n_images=12, spread=2.0)
     tasks = random_tasks(features, 4, 3, 2, 3)
-    quick = refine_supports(features, tasks, objective, loss, scale, n_rounds)
+    quick = refine_supports(features, tasks, objective, SearchOptions(loss=loss, scale=scale, n_rounds=n_rounds))
     for t in range(len(tasks)):
         one = tasks.class_ids[t], tasks.support[t], tasks.query[t]
         slow = naive_rounds(features, *one, 1 if objective == "hard" else -1, loss, scale, n_rounds)
@@ -50,8 +51,9 @@ def test_with_the_whole_pool_on_the_list_it_is_the_naive_search(
 def test_the_loss_of_a_task_never_moves_the_wrong_way(objective: str, loss: str, scale: float) -> None:
     features = clustered_features(spread=2.0)
     tasks = random_tasks(features, 20, 4, 3, 6)
-    before = select_supports(features, tasks, objective, loss, scale)
-    after = refine_supports(features, before, objective, loss, scale)
+    options = SearchOptions(loss=loss, scale=scale)
+    before = select_supports(features, tasks, objective, options)
+    after = refine_supports(features, before, objective, options)
     change = np.array(
         [
             query_loss(features, a, q, loss, scale) - query_loss(features, b, q, loss, scale)
@@ -110,7 +112,7 @@ def test_bad_input_is_named_and_progress_can_stop() -> None:
     features = clustered_features()
     tasks = random_tasks(features, 4, 3, 2, 3)
     with pytest.raises(BadInput, match="at least one round"):
-        refine_supports(features, tasks, n_rounds=0)
+        SearchOptions(n_rounds=0)
     with pytest.raises(BadInput, match="support images have no features"):
         refine_supports(features, Tasks(tasks.class_ids, tasks.support + 5000, tasks.query))
     with pytest.raises(Cancelled):

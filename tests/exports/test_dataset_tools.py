@@ -101,7 +101,7 @@ def test_imported_predictions_stand_beside_the_others_on_the_page(toy, capsys, m
     predicted_by(run["run"]).drop(columns="confidence").to_csv("theirs.csv", index=False)
     run_json(capsys, "import-predictions", "toy", "theirs.csv", "--testbed", "t.parquet", "--name", "*mine*")
     monkeypatch.chdir(APP.parent)
-    page = open_link("5_Runs", "toy")
+    page = open_link("runs", "toy")
     shown = " ".join(str(e.value) for e in [*page.get("html"), *page.caption, *page.metric, *page.markdown])
     assert "nan%" not in shown and "not known: they were made elsewhere" in shown
     assert "mine" in shown and len(page.get("plotly_chart")) >= 2
@@ -151,7 +151,7 @@ def test_top5_is_not_told_where_a_file_cannot_tell_it() -> None:
     from fsviz.records import Predictions
 
     numbers = np.ones((4, 3))
-    few, many = (user_predictions.known(numbers, Predictions.blank((3, ways, 2))) for ways in (5, 6))
+    few, many = (user_predictions.only_available(numbers, Predictions.blank((3, ways, 2))) for ways in (5, 6))
     assert np.isnan(few[2]).all() and np.isnan(many[2]).all()
     assert (few[1] == 1).all() and np.isnan(many[1]).all()
 

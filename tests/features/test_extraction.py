@@ -338,7 +338,7 @@ def test_a_really_full_disk_keeps_what_was_finished(
     try:
         monkeypatch.setenv("FSVIZ_HOME", str(disk / "workspace"))
         dataset = make_dataset(40)
-        with pytest.raises(WorkspaceError, match=r"The features need about 512 KB, .* Make room"):
+        with pytest.raises(WorkspaceError, match=r"The features need 512 KB; .* free in .* Run fsviz clean"):
             extract(dataset, conv, batch=8)
         assert not any(disk.rglob("*.npz"))  # found before the work began
         with monkeypatch.context() as blind, pytest.raises(WorkspaceError, match="No space left on device"):

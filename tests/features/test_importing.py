@@ -272,7 +272,7 @@ def test_an_import_is_a_dataset_with_features(tmp_path: Path, home: Path) -> Non
     assert dataset.classes["n_images"].tolist() == [2, 2, 2]
     assert dataset.origin == "features"
     assert not dataset.has_pixels
-    assert dataset.offers == ("features",)
+    assert dataset.capabilities == ("features",)
     assert features.available(dataset) == ["imported"]
     loaded = features.load(dataset, "imported")
     assert np.allclose(loaded.values, X, atol=2e-3)

@@ -11,7 +11,7 @@ import pytest
 from fsviz import datasets, features, jobs
 from fsviz.errors import BadInput
 from fsviz.features import maps, store
-from fsviz.records import PAD, Features, Shared, Tasks
+from fsviz.records import PAD, Features, NeighbourAgreement, Tasks
 from fsviz.studies import feature_map as study
 from fsviz.tasks import draw
 from tests.cli.calling import run_json
@@ -42,10 +42,10 @@ def test_neighbours_kept_by_hand() -> None:
     angles = np.linspace(0, 1.5, 30)
     values = np.column_stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
     line = np.column_stack([angles, np.zeros(30)])
-    assert maps.kept_share(values, line, k=2) == (1.0, 30)  # the same order on the line
+    assert maps.neighbour_recall(values, line, k=2) == (1.0, 30)  # the same order on the line
     # two of the map's neighbours out of 29 others, at random: 2/29 are right on average
     rng = np.random.default_rng(0)
-    chance = np.mean([maps.kept_share(values, line[rng.permutation(30)], k=2)[0] for _ in range(200)])
+    chance = np.mean([maps.neighbour_recall(values, line[rng.permutation(30)], k=2)[0] for _ in range(200)])
     assert chance == pytest.approx(2 / 29, abs=0.02)
 
 
@@ -57,7 +57,7 @@ def test_few_images_equal_features_and_rows_that_are_not_numbers() -> None:
         maps.lay_out(Features("made", "net", np.ones((20, 4), np.float32), np.arange(20), np.zeros(20, int)))
     values = stored.values.copy()
     values[[3, 50]] = np.nan
-    made = maps.judged(spoiled := Features("made", "net", values, stored.image_ids, stored.class_ids), maps.FAST,
+    made = maps.with_quality(spoiled := Features("made", "net", values, stored.image_ids, stored.class_ids), maps.FAST,
                        maps.lay_out(spoiled))  # fmt: skip
     assert made.left_out == 2 and len(made.xy) == 118 and not {3, 50} & set(made.image_ids.tolist())
     ten = Features("made", "net", stored.values[:10], np.arange(10), np.zeros(10, int))
@@ -94,7 +94,7 @@ def test_the_demo_ships_with_better_maps(backbone: str) -> None:
     found = maps.find(demo, backbone)
     assert found is not None and found.kind == maps.BETTER and len(found.xy) == 5136
     stored = features.load(demo, backbone)
-    again = maps.kept_share(np.asarray(stored.values, np.float32), found.xy)
+    again = maps.neighbour_recall(np.asarray(stored.values, np.float32), found.xy)
     assert again[0] == pytest.approx(found.kept, abs=1e-3) and found.kept > 100 * found.chance
 
 
@@ -163,7 +163,7 @@ def test_images_of_a_run_are_right_as_often_as_their_queries_were() -> None:
 def test_a_task_on_the_map() -> None:
     dataset = make_toy(n_images=12)
     bed = draw.sample(dataset, name="mine", n_way=3, n_shot=2, n_query=4, n_tasks=5)
-    draw.keep(bed)
+    draw.save(bed)
     task = study.task_at(dataset, "mine:3")
     assert np.array_equal(task.support[0], bed.tasks.support[3])
     roles = study.roles(task, np.arange(192))
@@ -175,9 +175,9 @@ def test_a_task_on_the_map() -> None:
 
 def test_what_neighbours_share_by_hand() -> None:
     near = np.array([[1], [0], [3], [2]])
-    assert maps.shared_share(near, np.array([0, 0, 0, 1])) == (0.5, 0.5)  # 3 x 2 equal pairs of 4 x 3
-    assert maps.shared_share(near, np.array([0, 0, 1, PAD])) == (1.0, pytest.approx(1 / 3))
-    assert np.isnan(maps.shared_share(near, np.array([0, PAD, PAD, PAD]))).all()
+    assert maps.agreement(near, np.array([0, 0, 0, 1])) == (0.5, 0.5)  # 3 x 2 equal pairs of 4 x 3
+    assert maps.agreement(near, np.array([0, 0, 1, PAD])) == (1.0, pytest.approx(1 / 3))
+    assert np.isnan(maps.agreement(near, np.array([0, PAD, PAD, PAD]))).all()
 
 
 def test_islands_of_one_context_are_told_as_such() -> None:
@@ -193,13 +193,17 @@ def test_islands_of_one_context_are_told_as_such() -> None:
     first, *others = study.shared(dataset, made(contexts))
     assert first.by == study.BY_CONTEXT and first.share > 0.99 and first.beyond > 0.99
     assert next(one for one in others if one.by == study.BY_CLASS).beyond < 0.05
-    assert "follow context more than class" in study.what_islands_follow([first, *others])
-    group, of_class, other = Shared("superclass", "group", 1.0, 0.2), Shared("class", "class", 0.99, 0.1), others[-1]
-    assert study.what_islands_follow([group, of_class, other]).startswith("The islands follow class: ")
-    loose = Shared("class", "class", 0.4, 0.1)
-    assert "follow group more than class" in study.what_islands_follow([group, loose, other])
+    assert "follow context more than class" in study.cluster_headline([first, *others])
+    group, of_class, other = (
+        NeighbourAgreement("superclass", "group", 1.0, 0.2),
+        NeighbourAgreement("class", "class", 0.99, 0.1),
+        others[-1],
+    )
+    assert study.cluster_headline([group, of_class, other]).startswith("The islands follow class: ")
+    loose = NeighbourAgreement("class", "class", 0.4, 0.1)
+    assert "follow group more than class" in study.cluster_headline([group, loose, other])
     by_class = study.shared(dataset, made(dataset.image_class_ids()))
-    assert "hardly more than chance" in study.what_islands_follow(study.shared(dataset, made(np.zeros(len(contexts)))))
+    assert "hardly more than chance" in study.cluster_headline(study.shared(dataset, made(np.zeros(len(contexts)))))
     assert next(one for one in by_class if one.by == study.BY_CLASS).share > 0.99
     scale = pd.factorize(pd.qcut(dataset.images["scale"], 3))[0]
     assert study.shared(dataset, made(scale))[0].title == "scale"

@@ -68,7 +68,7 @@ def test_a_disk_that_fills_up_stops_a_run_and_room_lets_it_go_on(numbers, disk) 
 
 def test_a_run_that_cannot_fit_is_refused_before_it_begins(numbers, disk, capsys) -> None:
     spec = numbers(n=1000)  # eight megabytes of numbers
-    with pytest.raises(WorkspaceError, match=r"results of this run need about 8 MB, and the disk .* has 2 MB free"):
+    with pytest.raises(WorkspaceError, match=r"results of this run need 8 MB; 2 MB free in .* Run fsviz clean"):
         jobs.run_here(spec)
     assert traced(spec) == [] and jobs.list_runs() == []
     run = jobs.run_here(numbers(n=150, trace="fits"))
@@ -77,5 +77,5 @@ def test_a_run_that_cannot_fit_is_refused_before_it_begins(numbers, disk, capsys
     assert jobs.resume_here(run.id).state == "finished"  # only what is missing is asked for
     shutil.rmtree(jobs.folder(run.id) / "chunks")
     disk.fill(leave=50_000)
-    with pytest.raises(WorkspaceError, match="Make room"):
+    with pytest.raises(WorkspaceError, match="Not enough disk space"):
         jobs.resume_here(run.id)

@@ -132,8 +132,8 @@ def test_on_the_demo_they_are_ordinary_testbeds() -> None:
     assert np.array_equal(draw.draw(demo, draw.recipe_of(bed, demo)).tasks.support, bed.tasks.support)
     every = draw.recipe_for(demo, sampler="ood", split="test", n_shot=5, n_query=10)
     assert (
-        draw.left_out(demo, every) == {}
-        and len(draw.left_out(demo, replace(every, settings={**every.settings, "n_shot": 40}))) == 30
+        draw.excluded_classes(demo, every) == {}
+        and len(draw.excluded_classes(demo, replace(every, settings={**every.settings, "n_shot": 40}))) == 30
     )
-    assert draw.left_out(demo, draw.recipe_for(demo, sampler="uniform")) == {}
+    assert draw.excluded_classes(demo, draw.recipe_for(demo, sampler="uniform")) == {}
     assert not set(KINDS) & set(draw.possible_samplers(datasets.load("metacoco")))  # counts, no images

@@ -12,7 +12,7 @@ from fsviz.studies import evaluate
 COMPUTED = 2
 
 
-def run_chunk(spec: evaluate.Settled, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: evaluate.ResolvedSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     before = sum(p.n_chunks for p in evaluate.parts(spec)[:part])
     while before + start // spec["chunk_tasks"][part] >= COMPUTED:
         time.sleep(60)

@@ -14,7 +14,7 @@ from fsviz.difficulty.measures import EASY_PHRASES, HARD_PHRASES, MEASURES
 from fsviz.errors import BadInput, UnknownName
 from fsviz.records import Tasks
 from fsviz.studies import causes
-from fsviz.studies.causes import Measured
+from fsviz.studies.causes import MeasuredTasks
 from tests.studies.toy_dataset import make_toy
 
 SPEC = {"study": "causes", "dataset": "toy", "backbone": "alpha_net", "methods": ["protonet"]}
@@ -22,12 +22,12 @@ SPEC |= {"n_tasks": 60, "n_shot": 2, "n_query": 5}
 
 
 @pytest.fixture
-def toy() -> Measured:
+def toy() -> MeasuredTasks:
     make_toy(noise=2.0)
     return jobs.compute(SPEC)
 
 
-def made(n_tasks: int = 300, seed: int = 0, **weights: float) -> Measured:
+def made(n_tasks: int = 300, seed: int = 0, **weights: float) -> MeasuredTasks:
     """Tasks whose measures are noise, and whose accuracy these measures move."""
     rng = np.random.default_rng(seed)
     class_ids = np.stack([rng.choice(30, 5, replace=False) for _ in range(n_tasks)])
@@ -36,16 +36,16 @@ def made(n_tasks: int = 300, seed: int = 0, **weights: float) -> Measured:
     accuracy = 0.7 + 0.04 * rng.normal(size=n_tasks) + sum(w * measures[name] for name, w in weights.items())
     spec = {**causes.check({"dataset": "demo", "backbone": "efficientnet_lite0"}), "digest": "made"}
     tasks = Tasks(class_ids, query[:, :, :1], query)
-    return Measured(spec, tasks, measures, {"ProtoNet": accuracy}, {}, {})
+    return MeasuredTasks(spec, tasks, measures, {"ProtoNet": accuracy}, {}, {})
 
 
-def test_measures_and_accuracies_are_those_of_the_engine(toy: Measured) -> None:
+def test_measures_and_accuracies_are_those_of_the_engine(toy: MeasuredTasks) -> None:
     from fsviz import datasets, evaluation
     from fsviz.analyses import task_measures
     from fsviz.studies import evaluate
 
     dataset = datasets.load("toy")
-    said = evaluate.look(dataset, "alpha_net", "protonet", {}, toy.tasks)
+    said = evaluate.predict_tasks(dataset, "alpha_net", "protonet", {}, toy.tasks)
     np.testing.assert_array_equal(toy.accuracy["ProtoNet"], evaluation.task_accuracy(said))
     expected = task_measures.measure_tasks(toy.tasks, dataset, "alpha_net")
     assert set(toy.measures) == set(expected) and set(toy.unknown) == set(MEASURES) - set(expected)
@@ -54,7 +54,7 @@ def test_measures_and_accuracies_are_those_of_the_engine(toy: Measured) -> None:
     assert (toy.n_queries == 25).all()
 
 
-def test_a_run_finds_what_was_measured_at_once_and_the_first_tasks_are_the_first(toy: Measured) -> None:
+def test_a_run_finds_what_was_measured_at_once_and_the_first_tasks_are_the_first(toy: MeasuredTasks) -> None:
     run = jobs.run_here(SPEC)
     found = jobs.result(run.id)
     assert found.spec["digest"] == toy.spec["digest"]
@@ -68,7 +68,9 @@ def test_a_run_finds_what_was_measured_at_once_and_the_first_tasks_are_the_first
     assert set(told["methods"]["ProtoNet"]["explained"]) == {"before", "support", "labelled"}
 
 
-def test_an_evaluation_brings_its_tasks_and_its_accuracies(toy: Measured, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_evaluation_brings_its_tasks_and_its_accuracies(
+    toy: MeasuredTasks, capsys: pytest.CaptureFixture[str]
+) -> None:
     sampler = {"sampler": "uniform", "n_tasks": 60, "n_shot": 2, "n_query": 5}
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": ["protonet", "ridge"]}
     run = jobs.run_here({**spec, "sampler": sampler})
@@ -80,7 +82,7 @@ def test_an_evaluation_brings_its_tasks_and_its_accuracies(toy: Measured, capsys
 
 
 def test_the_command_tells_every_number_and_writes_the_table(
-    toy: Measured, capsys: pytest.CaptureFixture[str], tmp_path
+    toy: MeasuredTasks, capsys: pytest.CaptureFixture[str], tmp_path
 ) -> None:
     said = causes.command(toy.spec).split()[3:]
     assert cli.main([*said, "--out", str(tmp_path / "tasks.csv")]) == 0
@@ -95,14 +97,14 @@ def test_the_command_tells_every_number_and_writes_the_table(
 def test_the_planted_cause_is_the_one_that_is_named(name: str) -> None:
     found = made(**{name: 0.05})
     known = causes.explained(found, "ProtoNet")
-    assert f"hard mostly because {HARD_PHRASES[MEASURES[name].cause]}" in causes.sentence(found, "ProtoNet", known)
+    assert f"hard mostly because {HARD_PHRASES[MEASURES[name].cause]}" in causes.headline(found, "ProtoNet", known)
 
 
 def test_noise_is_called_noise() -> None:
     found = made()
     known = causes.explained(found, "ProtoNet")
-    assert causes.sentence(found, "ProtoNet", known).startswith("No single cause explains it")
-    assert "no cause explains" in causes.why_these_in_words(found, "ProtoNet", known, causes.chosen(found, "ProtoNet"))
+    assert causes.headline(found, "ProtoNet", known).startswith("No single cause explains it")
+    assert "no cause explains" in causes.describe_selection(found, "ProtoNet", known, causes.chosen(found, "ProtoNet"))
 
 
 def test_a_stage_knows_what_those_before_it_know_and_never_the_answers() -> None:
@@ -156,24 +158,24 @@ def test_chosen_tasks_stand_out_where_they_do_and_nowhere_else() -> None:
 def test_what_parts_chosen_tasks_from_all_adds_up() -> None:
     found = made(coarsity=0.06)
     known, which = causes.explained(found, "ProtoNet"), causes.chosen(found, "ProtoNet")
-    parts = causes.why_these(found, "ProtoNet", known, which)
+    parts = causes.selection_breakdown(found, "ProtoNet", known, which)
     accuracy = found.accuracy["ProtoNet"]
     assert parts["below"] == pytest.approx(accuracy.mean() - accuracy[which].mean())
     assert parts["below"] == pytest.approx(sum(v for k, v in parts.items() if k != "below"))
     assert parts["meaning"] > 0.6 * parts["below"]
-    words = causes.why_these_in_words(found, "ProtoNet", known, which)
+    words = causes.describe_selection(found, "ProtoNet", known, which)
     assert f"{100 * parts['below']:.1f} points below the mean" in words and HARD_PHRASES["meaning"] in words
     numbers = [float(n) for n in re.findall(r"-?\d+\.\d", words)]
     assert numbers[0] == pytest.approx(sum(numbers[1:]), abs=0.2), words
     easy = causes.chosen(found, "ProtoNet", "rank coarsity~0~0.1")
-    words = causes.why_these_in_words(found, "ProtoNet", known, easy)
+    words = causes.describe_selection(found, "ProtoNet", known, easy)
     assert (
         "above the mean" in words
         and f"because {EASY_PHRASES['meaning']}" in words
         and HARD_PHRASES["meaning"] not in words
     )
     with pytest.raises(BadInput, match="wider range"):
-        causes.why_these(found, "ProtoNet", known, np.zeros(len(found), dtype=bool))
+        causes.selection_breakdown(found, "ProtoNet", known, np.zeros(len(found), dtype=bool))
 
 
 def test_calibration_groups_hold_every_task_once() -> None:
@@ -186,7 +188,7 @@ def test_calibration_groups_hold_every_task_once() -> None:
     assert (np.abs(table["accuracy"] - table["expected"]) < 0.05).all()
 
 
-def test_bad_specs_are_refused_in_a_sentence(toy: Measured) -> None:
+def test_bad_specs_are_refused_in_a_sentence(toy: MeasuredTasks) -> None:
     for bad, said in (
         ({"methods": ["proto"]}, "proto"),
         ({"methods": []}, "At least one method"),
@@ -197,7 +199,7 @@ def test_bad_specs_are_refused_in_a_sentence(toy: Measured) -> None:
         with pytest.raises((BadInput, UnknownName), match=said):
             causes.check({**SPEC, **bad})
     with pytest.raises(BadInput, match="answered 3 tasks"):
-        causes.with_answers(toy, {"mine": np.zeros(3)})
+        causes.with_predictions(toy, {"mine": np.zeros(3)})
     with pytest.raises(BadInput, match="at least 50 tasks"):
         causes.explained(replace(toy, accuracy={"ProtoNet": np.full(60, np.nan)}), "ProtoNet")
 

@@ -75,14 +75,19 @@ def test_confused_classes_are_those_of_one_group(toy) -> None:
 
 
 def test_every_likeness_gives_a_graph_of_the_same_classes(toy) -> None:
-    assert set(study.possible(toy)) == set(study.LIKENESS) - {"run"}
-    assert set(study.possible(datasets.load("tiered_imagenet"))) == {"jiang_conrath", "path_length", "wu_palmer", "lin"}
+    assert set(study.possible_similarities(toy)) == set(study.SIMILARITIES) - {"run"}
+    assert set(study.possible_similarities(datasets.load("tiered_imagenet"))) == {
+        "jiang_conrath",
+        "path_length",
+        "wu_palmer",
+        "lin",
+    }
     means = None
-    for kind in study.possible(toy):
+    for kind in study.possible_similarities(toy):
         graph = study.class_graph({**SPEC, "likeness": kind})
         _, _, weights = graph.edges()
         assert len(weights) == 120 and np.isfinite(weights).all(), kind
-        assert (graph.source == "alpha_net") == (study.LIKENESS[kind].needs == "features")
+        assert (graph.source == "alpha_net") == (study.SIMILARITIES[kind].needs == "features")
         assert study.layout(graph).shape == (16, 2) and np.abs(study.layout(graph)).max() <= 1
         means = graph if kind == "cosine" else means
     from fsviz.features import load
@@ -144,12 +149,17 @@ def test_base_classes_stand_against_novel_ones(toy) -> None:
 
 def test_perfect_matches_and_split_classes_by_hand() -> None:
     graph = graph_of([[0.9, 0, 0, 0, 0], [0, 0.8, 0.7, 0, 0], [0, 0, 0, 0.6, 0], [0, 0, 0, 0.5, 0]], base=True)
-    found = study.roles(graph, 5)
+    found = study.train_test_matches(graph, 5)
     assert found.matches == [(0, 0)]
     assert found.split_base == {1: [1, 2]} and found.split_novel == {3: [2, 3]}
     assert found.alone == [4]
-    assert study.roles(graph, 1).matches == [(0, 0)] and study.roles(graph, 1).alone == [1, 2, 3, 4]
-    assert study.roles(graph, 20).matches == [(0, 0)]  # edges of no weight are none
+    assert study.train_test_matches(graph, 1).matches == [(0, 0)] and study.train_test_matches(graph, 1).alone == [
+        1,
+        2,
+        3,
+        4,
+    ]
+    assert study.train_test_matches(graph, 20).matches == [(0, 0)]  # edges of no weight are none
 
 
 def test_graphs_are_compared_edge_by_edge_and_outliers_are_named() -> None:
@@ -170,10 +180,10 @@ def test_graphs_are_compared_edge_by_edge_and_outliers_are_named() -> None:
     assert compared.pearson.value < 0.9
     high, low = study.outliers(compared, 1)
     assert {compared.table["a"][high[0]], compared.table["b"][high[0]]} == {"abcdefgh"[i[0]], "abcdefgh"[j[0]]}
-    assert study.in_words(compared, high[0]) == ("often confused", "far in meaning")
-    assert study.in_words(compared, low[0]) == ("never confused", "close in meaning")
+    assert study.describe_edge(compared, high[0]) == ("often confused", "far in meaning")
+    assert study.describe_edge(compared, low[0]) == ("never confused", "close in meaning")
     both = study.compare(replace(first, source="one"), replace(first, source="two", weights=other))
-    assert study.in_words(both, high[0])[0] == "often confused by one"
+    assert study.describe_edge(both, high[0])[0] == "often confused by one"
     with pytest.raises(BadInput, match="same classes"):
         study.compare(first, graph_of([[0.1, 0.2]] * 3, base=True))
 
@@ -189,7 +199,7 @@ def test_mistakes_of_a_run_make_a_graph(toy) -> None:
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": ["protonet"], "device": "cpu"}
     run = jobs.run_here({**spec, "sampler": {"n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 60, "split": "test"}})
     whole = jobs.spec(run.id)
-    graph = study.seen_in_run(whole, jobs.chunks(run.id), 0, "test")
+    graph = study.graph_of_predictions(whole, jobs.chunks(run.id), 0, "test")
     answer = evaluate.predictions(whole, jobs.chunks(run.id), 0)
     tasks = evaluate.entry_tasks(whole, evaluate.entries(whole)[0])
     i, j, weights = graph.edges()

@@ -93,14 +93,14 @@ def test_impossible_questions_are_refused() -> None:
 def test_a_page_opens_with_what_the_classes_can_give() -> None:
     demo = datasets.load("demo")
     usual = study.fit(demo, {"split": "test"})
-    assert usual.values == {"n_way": 5, "n_shot": 5, "n_query": 10} and not usual.in_words()
+    assert usual.values == {"n_way": 5, "n_shot": 5, "n_query": 10} and not usual.describe()
     assert demo.images is not None
     few = demo.images.groupby(["class_id", "context"]).head(2)  # at most two images of a class in a context
     images = few[(few["class_id"] < 80) | (few["context"] == "sky")].reset_index(drop=True)  # the others in one only
     small = study.fit(replace(demo, images=images), {"split": "test"})
     assert small.lowered == {"n_way": 5, "n_shot": 5, "n_query": 10}
     assert small.values["n_way"] == 3
-    told = small.in_words()
+    told = small.describe()
     assert told.startswith("Only 3 classes of split 'test'") and "n_way is 3 instead of 5" in told
     asked = study.fit(replace(demo, images=images), {"split": "test", "n_way": 2, "n_shot": 1, "n_query": 4})
     assert asked.values == {"n_way": 2, "n_shot": 1, "n_query": 4} and not asked.lowered

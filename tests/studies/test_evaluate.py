@@ -80,7 +80,7 @@ def test_simpleshot_centres_on_split_train_and_never_on_the_classes_of_the_tasks
     save_dataset(parted, overwrite=True)
     run = jobs.run_here(spec_of(("simpleshot",), n_tasks=20))
     tasks = snapshot.tasks(jobs.folder(run.id))
-    seen = evaluate.look(parted, "alpha_net", "simpleshot", {}, tasks)
+    seen = evaluate.predict_tasks(parted, "alpha_net", "simpleshot", {}, tasks)
     expected = predict(table, tasks, "simpleshot", centre=table.values[table.class_ids < 8].mean(0, dtype=float))
     kept = evaluate.predictions(jobs.spec(run.id), jobs.chunks(run.id), 0)
     for answer in (seen, kept):
@@ -206,8 +206,8 @@ def test_a_first_look_draws_like_the_run_and_fits_any_dataset(toy) -> None:
     for dataset, shots in ((toy, 5), (tiny, 1)):
         sampler = evaluate.feasible_sampler(dataset, "alpha_net")
         assert sampler["n_shot"] == shots
-        testbed = evaluate.look_testbed(dataset, {"backbones": ["alpha_net"], "sampler": sampler}, n_tasks=50)
-        answer = evaluate.look(dataset, "alpha_net", "protonet", {}, testbed.tasks)
+        testbed = evaluate.preview_testbed(dataset, {"backbones": ["alpha_net"], "sampler": sampler}, n_tasks=50)
+        answer = evaluate.predict_tasks(dataset, "alpha_net", "protonet", {}, testbed.tasks)
         assert len(answer) == 50 and "coarsity" in testbed.tasks.measures
         assert 0.25 < task_accuracy(answer).mean() <= 1
         guess = [evaluate.guess_seconds(dataset, "alpha_net", m, {}, testbed.tasks) for m in ("protonet", "tim")]
@@ -218,7 +218,7 @@ def test_a_first_look_at_a_testbed_spreads_over_it(toy) -> None:
     testbed = evaluate.sample_testbed(toy, spec_of(n_tasks=30)["sampler"], 3)
     save_testbed(testbed)
     assert evaluate.testbeds(toy) == [testbed.name]
-    few = evaluate.look_testbed(toy, {"backbones": ["alpha_net"], "testbed": testbed.name}, n_tasks=4)
+    few = evaluate.preview_testbed(toy, {"backbones": ["alpha_net"], "testbed": testbed.name}, n_tasks=4)
     assert np.array_equal(few.tasks.query, testbed.tasks.query[[0, 10, 19, 29]])
     make_toy("other")
     assert evaluate.testbeds(datasets.load("other")) == []
@@ -391,7 +391,7 @@ def test_one_run_of_semantic_and_uniform_tasks_is_each_of_them_alone(toy) -> Non
     folder = jobs.folder(run.id)
     settled = {**run.spec, "folder": str(folder)}
     assert [part["recipe"]["n_shot"] for part in evaluate.run_testbeds(settled)] == [1, 1, 3, 3]
-    lines = run_comparison.lines_of(run.id, settled, jobs.chunks(run.id))
+    lines = run_comparison.method_runs(run.id, settled, jobs.chunks(run.id))
     assert len(run_comparison.groups(lines)) == 4 and len({line.key for line in lines}) == 8
     pairs = run_comparison.side_by_side(run_comparison.result_table(lines))
     assert list(pairs) == [("toy", "4-way 1-shot"), ("toy", "4-way 3-shot")]
@@ -415,16 +415,16 @@ def test_intervals_over_images_are_the_same_from_the_file_and_from_the_chunks(to
         path.write_bytes(path.read_bytes()[:200])
     elif damage == "gone":
         path.unlink()
-    right, tasks = evaluate.first_right(spec, [] if damage == "none" else jobs.chunks(run.id))[0]
+    right, tasks = evaluate.first_correct(spec, [] if damage == "none" else jobs.chunks(run.id))[0]
     assert right.shape == (80, 4, 5) and len(tasks) == 80
-    table = run_comparison.result_table(run_comparison.lines_of(run.id, spec, jobs.chunks(run.id)))
+    table = run_comparison.result_table(run_comparison.method_runs(run.id, spec, jobs.chunks(run.id)))
     for (_, row), result in zip(table.iterrows(), run.summary["results"], strict=True):
         assert row["ci95_images"] == pytest.approx(result["ci95_images"]) and result["ci95_images"] > 0
         assert row["ci95_classes"] == pytest.approx(result["ci95_classes"])
         told = result["correlations"]["coarsity"]["pearson"]
         assert told["ci95"][0] < told["value"] < told["ci95"][1]
     half_done = run_comparison.result_table(
-        run_comparison.lines_of(run.id, {**spec, "folder": str(folder)}, jobs.chunks(run.id, [0]))
+        run_comparison.method_runs(run.id, {**spec, "folder": str(folder)}, jobs.chunks(run.id, [0]))
     )
     if damage != "none":
         assert half_done["ci95_images"].notna().tolist() == [True, False] and half_done["ci95"].notna().all()
@@ -433,12 +433,14 @@ def test_intervals_over_images_are_the_same_from_the_file_and_from_the_chunks(to
 def test_coarsity_that_tells_nothing_is_called_so() -> None:
     none = {"value": 0.01, "ci95": [-0.1, 0.12]}
     tells = {"value": 0.4, "ci95": [0.2, 0.55]}
-    told = evaluate.no_prediction({"ProtoNet": none}, {"ProtoNet": [78.9, 77.5, 78.5, 77.7]})
+    told = evaluate.no_coarsity_effect({"ProtoNet": none}, {"ProtoNet": [78.9, 77.5, 78.5, 77.7]})
     assert (
         told.startswith("That coarsity tells how hard a task is does not show here") and "0.01 (-0.10 to 0.12)" in told
     )
     assert "78.9, 77.5, 78.5, 77.7%" in told and "--distance features" in told
-    assert evaluate.no_prediction({"ProtoNet": tells}) == evaluate.no_prediction({}) == ""
-    assert evaluate.no_prediction({"ProtoNet": none, "TIM": tells}) == "", "one method that follows it is enough"
-    assert evaluate.no_prediction({"ProtoNet": {"value": 0.1, "ci95": [float("nan")] * 2}}) == ""
-    assert evaluate.no_prediction({"ProtoNet": {"value": -0.4, "ci95": [-0.5, -0.3]}}), "the other way round is none"
+    assert evaluate.no_coarsity_effect({"ProtoNet": tells}) == evaluate.no_coarsity_effect({}) == ""
+    assert evaluate.no_coarsity_effect({"ProtoNet": none, "TIM": tells}) == "", "one method that follows it is enough"
+    assert evaluate.no_coarsity_effect({"ProtoNet": {"value": 0.1, "ci95": [float("nan")] * 2}}) == ""
+    assert evaluate.no_coarsity_effect({"ProtoNet": {"value": -0.4, "ci95": [-0.5, -0.3]}}), (
+        "the other way round is none"
+    )

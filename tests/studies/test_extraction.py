@@ -138,5 +138,5 @@ def test_what_a_page_offers(pictures) -> None:
     assert not rows["efficientnet_lite0"]["extracted"]
     assert rows["resnet12"]["warning"]
     assert rows["efficientnet_lite0"]["warning"] == ""
-    assert "CPU" in extraction.device_in_words("cpu")
+    assert "CPU" in extraction.describe_device("cpu")
     assert datasets.load("pictures").has_pixels

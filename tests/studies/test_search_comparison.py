@@ -105,7 +105,7 @@ def test_studies_that_write_numbers_alone_know_how_much_and_ask_for_room(small_d
         assert written <= module.n_bytes({**run.spec, "folder": str(chunks.parent)}) <= 4 * written
         shutil.rmtree(chunks)
         small_disk.fill(leave=4096)
-        with pytest.raises(WorkspaceError, match=r"The results of this run need about .* Make room"):
+        with pytest.raises(WorkspaceError, match=r"The results of this run need .* Run fsviz clean"):
             jobs.resume_here(run.id)
         small_disk.empty()
         assert jobs.resume_here(run.id).state == "finished"
@@ -222,7 +222,7 @@ def test_restricted_queries_have_the_value_and_supports_come_from_all_images(shi
     shared = attribute_shifts.shared_values(found, shifted, "context", ["sand"])
     assert shared["share"] == pytest.approx({name: shares[name]["sand"] for name in support_sets.SETS})
     assert shares["hard"]["sand"] < shares["random"]["sand"] < shares["easy"]["sand"]
-    assert "Hard supports avoid what the queries look like, easy ones seek it" in attribute_shifts.shared_in_words(
+    assert "Hard supports avoid what the queries look like, easy ones seek it" in attribute_shifts.describe_shared(
         shared
     )
     accuracy = support_sets.summary(found)["accuracy"]
@@ -235,7 +235,7 @@ def test_what_has_nothing_to_do_with_the_images_is_neither_sought_nor_avoided(sh
     low, high = np.quantile(shifted.images["noise"], [1 / 3, 2 / 3])
     asked = shifted.images["noise"].to_numpy()[found.tasks["random"].query]
     assert ((asked <= low) | (asked >= high)).all()
-    told = attribute_shifts.shared_in_words(attribute_shifts.shared_values(found, shifted, "noise", spec["values"]))
+    told = attribute_shifts.describe_shared(attribute_shifts.shared_values(found, shifted, "noise", spec["values"]))
     assert "by more than chance" in told
 
 

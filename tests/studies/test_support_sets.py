@@ -13,6 +13,7 @@ from fsviz.analyses import attribute_shifts, support_attributes
 from fsviz.cli import build_parser
 from fsviz.difficulty.fastdiffsel import select_supports
 from fsviz.difficulty.greedy import greedy_supports
+from fsviz.difficulty.search_options import SearchOptions
 from fsviz.errors import BadInput, FsvizError, Missing, NotFinite, UnknownName, WorkspaceError
 from fsviz.features import store
 from fsviz.numerics import holm
@@ -115,11 +116,11 @@ def test_the_reason_is_the_attribute_that_costs_accuracy_and_never_the_noise(shi
     asked = support_attributes.explain(replace(found, tasks={**found.tasks, "hard": found.tasks["random"]}), shifted)
     assert asked.real[:, 0].mean() < 0.15
     with_reason, without = (int(np.flatnonzero(explained.real[:, 0] == real)[0]) for real in (True, False))
-    told = support_attributes.explained_in_words(found, explained, with_reason)
+    told = support_attributes.describe_effects(found, explained, with_reason)
     lost = 100 * (found.accuracy("random") - found.accuracy("hard"))[with_reason]
     assert lost == pytest.approx(42.5)
     assert f"{explained.points[with_reason, 0]:.1f} of the {lost:.0f} points" in told
-    assert support_attributes.explained_in_words(found, explained, without).startswith("No attribute explains it")
+    assert support_attributes.describe_effects(found, explained, without).startswith("No attribute explains it")
     of_classes = support_attributes.class_differences(found, shifted, explained, with_reason, "hard")
     assert {d.attribute for d in of_classes if d is not None} <= {"context"} and len(of_classes) == 5
     assert support_attributes.points_of(found, explained, "easy").shape == (60, 2)
@@ -173,7 +174,7 @@ def test_curated_pairs_are_saved_as_testbeds(shifted) -> None:
 
 
 def test_steps_from_random_weights(shifted) -> None:
-    table = search_comparison.by_step_size(SPEC, steps=(0.01, 200.0, 5000.0), objectives=("hard",))
+    table = search_comparison.by_step_size(SPEC, steps=(0.01, 200.0, 5000.0)).query("objective == 'hard'")
     random = support_sets.summary(find(SPEC))["accuracy"]
     assert abs(table["accuracy"].iloc[0] - random["random"]) < 8
     assert table["accuracy"].is_monotonic_decreasing
@@ -480,7 +481,7 @@ def test_the_papers_plain_distance_is_an_option_of_both_searches(shifted) -> Non
     tasks, table = support_sets.sample_tasks(spec)
     for search, direct in (("fastdiffsel", select_supports), ("greedy", greedy_supports)):
         found = support_sets.search({**spec, "search": search}, tasks, table, "hard", 0).support
-        assert (found == direct(table, tasks, "hard", "euclidean", 1.0).support).all()
+        assert (found == direct(table, tasks, "hard", SearchOptions(scale=1.0)).support).all()
         scaled = support_sets.search({**spec, "search": search, "loss": "euclidean"}, tasks, table, "hard", 0).support
         assert (np.sort(found) != np.sort(scaled)).any()
 

@@ -121,8 +121,8 @@ def test_command_link_and_testbed_say_the_whole_recipe(settings: dict) -> None:
     words = shlex.split(recipe.command("out.csv"))
     assert words[:4] == ["python", "-m", "fsviz", "sample"]
     args = build_parser().parse_args(words[3:])
-    assert draw.recipe_for(dataset, **{name: getattr(args, name) for name in draw.KNOWN}) == recipe
-    linked = {name: draw.KNOWN[name].parse(text) for name, text in recipe.link.items() if name != "dataset"}
+    assert draw.recipe_for(dataset, **{name: getattr(args, name) for name in draw.SETTINGS}) == recipe
+    linked = {name: draw.SETTINGS[name].parse(text) for name, text in recipe.link.items() if name != "dataset"}
     assert draw.recipe_for(dataset, **linked) == recipe
     testbed = draw.draw(dataset, recipe)
     assert draw.recipe_of(testbed, dataset) == recipe
@@ -212,7 +212,7 @@ def test_a_new_sampler_needs_its_declaration_and_nothing_else(monkeypatch: pytes
     )
     monkeypatch.setitem(SAMPLERS, "one_context", new)
     monkeypatch.setattr(draw, "SAMPLER", draw.SAMPLER.with_(choices={**draw.SAMPLER.choices, "one_context": new.title}))
-    monkeypatch.setitem(draw.KNOWN, "sampler", draw.SAMPLER)
+    monkeypatch.setitem(draw.SETTINGS, "sampler", draw.SAMPLER)
     demo = datasets.load("demo")
     testbed = draw.sample(demo, sampler="one_context", n_way=3, n_shot=1, n_query=1, n_tasks=10)
     contexts = demo.images["context"].astype(str).to_numpy()[testbed.tasks.query]
@@ -242,7 +242,7 @@ def test_variable_tasks_are_testbeds_like_others() -> None:
     ways = (testbed.tasks.class_ids != PAD).sum(axis=1)
     assert (ways.min(), ways.max()) == (5, 8)
     assert np.isfinite(testbed.tasks.measures["coarsity"]).all()
-    name, _ = draw.keep(testbed)
+    name, _ = draw.save(testbed)
     assert np.array_equal(load_testbed(name, dataset).tasks.support, testbed.tasks.support)
 
 
@@ -289,16 +289,16 @@ def drawn(dataset: Dataset, seed: int = 0, name: str = "mine"):
 
 def test_nothing_is_replaced() -> None:
     dataset = small_dataset()
-    assert draw.keep(drawn(dataset)) == ("mine", "Saved as mine.")
-    assert draw.keep(drawn(dataset)) == ("mine", "Saved as mine.")  # the same again
+    assert draw.save(drawn(dataset)) == ("mine", "Saved as mine.")
+    assert draw.save(drawn(dataset)) == ("mine", "Saved as mine.")  # the same again
     with pytest.raises(BadInput, match=r"'mine' with other tasks.*Choose another name, or remove .*mine.parquet"):
-        draw.keep(drawn(dataset, seed=1))
-    assert draw.keep(drawn(dataset, 1), number=True) == (
+        draw.save(drawn(dataset, seed=1))
+    assert draw.save(drawn(dataset, 1), number=True) == (
         "mine-2",
         "Saved as mine-2. mine is the name of other tasks already.",
     )
-    assert draw.keep(drawn(dataset, 1), number=True)[0] == "mine-2"
-    assert draw.keep(drawn(dataset, 2), number=True)[0] == "mine-3"
+    assert draw.save(drawn(dataset, 1), number=True)[0] == "mine-2"
+    assert draw.save(drawn(dataset, 2), number=True)[0] == "mine-3"
     assert sorted(list_testbeds()) == ["mine", "mine-2", "mine-3"]
     kept = load_testbed("mine-2", dataset)
     assert kept.name == "mine-2" and kept.recipe["seed"] == 1
@@ -309,7 +309,7 @@ def test_a_damaged_testbed_is_not_replaced_either(tmp_path: Path) -> None:
     path = tmp_path / "home" / "testbeds" / "mine.parquet"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"not a testbed")
-    assert draw.keep(drawn(small_dataset()), number=True)[0] == "mine-2"
+    assert draw.save(drawn(small_dataset()), number=True)[0] == "mine-2"
     assert path.read_bytes() == b"not a testbed"
 
 
@@ -331,13 +331,13 @@ def test_what_dropping_repeats_did_is_counted_in_the_draws_themselves() -> None:
             asked = {"split": "test", "n_tasks": n_tasks, "repeats": repeats}
             bed = draw.sample(demo, sampler="semantic", **asked)
             shares[repeats, n_tasks] = float(np.median(bed.tasks.measures["coarsity"]))
-            found = draw.repeats_of(demo, bed)
+            found = draw.count_repeats(demo, bed)
             assert (found is None) == repeats
             if found is not None:
                 again = draw.sample(demo, sampler="semantic", **{**asked, "n_tasks": 2 * n_tasks, "repeats": True})
                 assert (found.n_drawn, found.n_repeated) == (2 * n_tasks, 2 * n_tasks - again.recipe["n_distinct"])
-                assert f"{found.n_repeated:,}" in draw.in_words(found)
-                changed = "That changes how hard the tasks are" in draw.in_words(found)
+                assert f"{found.n_repeated:,}" in draw.describe_repeats(found)
+                changed = "That changes how hard the tasks are" in draw.describe_repeats(found)
                 assert changed == (n_tasks == 5000)  # 4 repeats of 200 change nothing that can be told from chance
     assert shares[False, 5000] > shares[False, 100] + 2  # coarser, because the finest sets came before
     assert abs(shares[True, 5000] - shares[True, 100]) < 2
@@ -366,10 +366,10 @@ def _families(n_families: int, size: int) -> np.ndarray:
 
 def test_alpha_is_raised_until_the_median_coarsity_has_fallen() -> None:
     found = draw.fit_alpha(_families(4, 5), 3, 0.05)
-    assert found.alpha > 0.05 and found.usual < draw.FALL <= found.fall + 0.05
+    assert found.alpha > 0.05 and found.usual_fall < draw.FALL <= found.fall + 0.05
     smaller = draw.fit_alpha(_families(4, 5), 3, found.alpha)
     assert smaller.alpha == found.alpha, "where the usual one is enough, it stays"
-    assert f"α {found.alpha:g} was chosen" in found.in_words() and f"{found.fall:.0%}" in found.in_words()
+    assert f"α {found.alpha:g} was chosen" in found.describe() and f"{found.fall:.0%}" in found.describe()
 
 
 def test_where_no_alpha_helps_the_usual_one_stays() -> None:
@@ -418,15 +418,15 @@ def test_variable_tasks_that_follow_the_hierarchy_are_of_one_concept() -> None:
 def test_classes_that_no_concept_gives_are_left_out_by_name() -> None:
     imagenet = datasets.load("imagenet1k")
     recipe = draw.recipe_for(imagenet, sampler="variable", split="all", follow_hierarchy=True, n_tasks=5)
-    outside = draw.left_out(imagenet, recipe)
+    outside = draw.excluded_classes(imagenet, recipe)
     assert outside and "is in no concept of 5 to 392 classes" in next(iter(outside.values()))
-    assert draw.left_out(imagenet, draw.recipe_for(imagenet, sampler="variable", split="all", n_tasks=5)) == {}
+    assert draw.excluded_classes(imagenet, draw.recipe_for(imagenet, sampler="variable", split="all", n_tasks=5)) == {}
 
 
 def test_a_hierarchy_is_followed_only_where_there_is_one() -> None:
     dtd = datasets.load("dtd")
-    assert dtd.taxonomy is None and not draw.can_have(dtd, "variable", "follow_hierarchy")
-    assert draw.can_have(datasets.load("omniglot"), "variable", "follow_hierarchy")
+    assert dtd.taxonomy is None and not draw.supports_setting(dtd, "variable", "follow_hierarchy")
+    assert draw.supports_setting(datasets.load("omniglot"), "variable", "follow_hierarchy")
     with pytest.raises(Missing, match=r"follow_hierarchy needs a taxonomy.*--no-follow-hierarchy"):
         draw.sample(dtd, sampler="variable", follow_hierarchy=True, n_tasks=5)
     assert len(draw.sample(dtd, sampler="variable", follow_hierarchy=False, n_tasks=5).tasks) == 5

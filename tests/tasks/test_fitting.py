@@ -25,7 +25,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def fit(dataset: Dataset, choice: bool = False, varied: bool = False, **given: object) -> fitting.Fit:
-    return fitting.fit(dataset, given, draw.PER_CLASS, ["net"], choice=choice, varied=varied)
+    return fitting.fit(dataset, given, draw.IMAGE_DEFAULTS, ["net"], choice=choice, varied=varied)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_what_may_not_be_lowered_stays() -> None:
 
 def test_a_large_dataset_takes_the_usual_tasks_without_a_word(small) -> None:
     found = fit(small(*[15] * 5))
-    assert found.values == USUAL and not found.lowered and found.in_words() == ""
+    assert found.values == USUAL and not found.lowered and found.describe() == ""
 
 
 def test_defaults_are_lowered_and_said_and_what_was_given_stays(small) -> None:
@@ -59,8 +59,8 @@ def test_defaults_are_lowered_and_said_and_what_was_given_stays(small) -> None:
     found = fit(dataset)
     assert found.values == {"n_way": 4, "n_shot": 5, "n_query": 7}
     why = "Split 'test' of Small has 4 classes and class 'class 1' has 12 images"
-    assert found.in_words() == f"{why}, so n_way is 4 instead of 5 and n_query is 7 instead of 10."
-    assert found.in_words({"n_query": 3}) == f"{why}, so n_way is 4 instead of 5."
+    assert found.describe() == f"{why}, so n_way is 4 instead of 5 and n_query is 7 instead of 10."
+    assert found.describe({"n_query": 3}) == f"{why}, so n_way is 4 instead of 5."
     given = fit(dataset, n_way=3, n_shot=9)
     assert given.values == {"n_way": 3, "n_shot": 9, "n_query": 3} and set(given.lowered) == {"n_query"}
     assert fit(dataset, n_way=7, n_shot=20, n_query=20).values == {"n_way": 7, "n_shot": 20, "n_query": 20}
@@ -70,7 +70,7 @@ def test_defaults_are_lowered_and_said_and_what_was_given_stays(small) -> None:
 def test_a_search_keeps_a_choice_of_support_where_there_can_be_one(small) -> None:
     found = fit(small(*[12] * 5), choice=True)
     assert found.values == {"n_way": 5, "n_shot": 3, "n_query": 6}
-    assert "chooses from twice as many as n_shot, so n_shot is 3 instead of 5" in found.in_words()
+    assert "chooses from twice as many as n_shot, so n_shot is 3 instead of 5" in found.describe()
     assert fit(small(*[2] * 5), choice=True).values == {"n_way": 5, "n_shot": 1, "n_query": 1}
     assert fit(small(*[12] * 5), choice=True, skip_small=True).values == USUAL
 
@@ -87,7 +87,7 @@ def test_groups_that_stay_together_count(small) -> None:
     grouped = replace(dataset, images=dataset.images.assign(group=np.arange(60) // 4))  # three groups of four a class
     found = fit(grouped)
     assert (found.values["n_shot"], found.values["n_query"]) == (4, 8)  # five shots would leave one group: four queries
-    assert "in 3 groups that stay together" in found.in_words()
+    assert "in 3 groups that stay together" in found.describe()
     tasks = draw.sample(grouped, sampler="uniform", n_tasks=5, **found.values).tasks
     assert tasks.support.shape == (5, 5, 4)
     assert fit(grouped, keep_groups=False).values["n_query"] == 7
@@ -110,18 +110,18 @@ def test_several_datasets_take_what_fits_the_smallest(small, tmp_path: Path) -> 
     tight = make_small("tight", [7] * 9, tmp_path / "tight")
     found = fitting.smallest([fit(dataset) for dataset in (large, few, tight)])
     assert found.values == {"n_way": 3, "n_shot": 2, "n_query": 5}
-    told = found.in_words()
+    told = found.describe()
     assert "Few has 3 classes" in told and "of Tight has 7 images" in told and "Small" not in told
 
 
 def test_the_demo_has_enough_for_the_usual_tasks() -> None:
     demo = datasets.load("demo")
-    assert fitting.fit(demo, {}, draw.PER_CLASS, choice=True, varied=True).values == USUAL
+    assert fitting.fit(demo, {}, draw.IMAGE_DEFAULTS, choice=True, varied=True).values == USUAL
 
 
 def test_samplers_of_contexts_lower_what_few_classes_can_give(small) -> None:
     dataset = small(*[12] * 6)  # six images of a class in each of two contexts
     found = fit(dataset, sampler="iid", loss="plain")
-    assert found.values["n_way"] == 5 and found.values["n_shot"] < 5 and "different contexts" in found.in_words()
+    assert found.values["n_way"] == 5 and found.values["n_shot"] < 5 and "different contexts" in found.describe()
     tasks = draw.sample(dataset, sampler="iid", n_tasks=5, **found.values).tasks
     assert tasks.support.shape == (5, 5, found.values["n_shot"])

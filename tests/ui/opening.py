@@ -27,7 +27,7 @@ def link_of(app: AppTest) -> dict[str, str]:
 
 
 def open_link(page: str, dataset: str, fine: bool = True, **query: str | list[str]) -> AppTest:
-    """The page ("7_Confusion") of a dataset; `fine`: it shows no error."""
+    """The page ("confusion") of a dataset; `fine`: it shows no error."""
     app = AppTest.from_file(str(APP), default_timeout=600).switch_page(f"pages/{page}.py")
     for name, value in {"dataset": dataset, **query}.items():
         app.query_params[name] = value

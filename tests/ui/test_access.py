@@ -18,6 +18,7 @@ from fsviz.records import Tasks, Testbed
 from fsviz.sampling import testbeds
 from fsviz.ui.pages.add_images import sources
 from fsviz.ui.parts import access, answers
+from fsviz.ui.parts.page import PAGES
 from tests.datasets.test_image_folders import folder_of, picture
 from tests.sources import ROOT, near, parsed
 from tests.studies.toy_dataset import make_toy
@@ -29,31 +30,31 @@ FEW = {"n_tasks": "20", "n_way": "3", "n_shot": "2", "n_query": "5"}
 
 # Every page, with the links that lead to its corners.
 WALK: tuple[tuple[str, dict[str, str]], ...] = (
-    ("", {"dataset": "pets"}),
-    ("1_Gallery", {"dataset": "pets"}),
-    ("2_Taxonomy", {"dataset": "toy"}),
-    ("3_Tasks", {"dataset": "toy", "n_tasks": "100"}),
-    ("4_Evaluate", {"dataset": "toy"}),
-    ("4_Evaluate", {"dataset": "pets"}),
-    ("5_Runs", {"dataset": "toy"}),
-    ("6_Hard_tasks", {"dataset": "toy", **FEW, "show": "Searches"}),
-    ("6_Hard_tasks", {"dataset": "toy", "n_tasks": "1000", "show": "Stress test"}),
-    ("7_Confusion", {"dataset": "toy"}),
-    ("8_Prediction", {"dataset": "toy", **FEW}),
-    ("8_Prediction", {"dataset": "toy", **FEW, "show": "Shots, ways, queries"}),
-    ("9_Contexts", {"dataset": "toy"}),
-    ("10_Splits", {"dataset": "toy", "starts": "2"}),
-    ("10_Splits", {"dataset": "cifar100"}),
-    ("11_Add_images", {"dataset": "pets"}),
-    ("11_Add_images", {"dataset": "pets", "do": "Extract features"}),
-    ("11_Add_images", {"dataset": "pets", "do": "Import features"}),
-    ("11_Add_images", {"dataset": "pets", "do": "Rename or delete"}),
-    ("12_Feature_map", {"dataset": "toy"}),
-    ("13_Build_a_task", {"dataset": "toy"}),
-    ("17_Compare", {"dataset": "toy", "against": "pets", **FEW}),
-    ("14_Difficulty", {"dataset": "toy", **FEW, "n_tasks": "60"}),
-    ("15_Passport", {"dataset": "toy"}),
-    ("16_Learn", {"dataset": "toy", "lesson": "2"}),
+    ("overview", {"dataset": "pets"}),
+    ("images", {"dataset": "pets"}),
+    ("classes", {"dataset": "toy"}),
+    ("sample_tasks", {"dataset": "toy", "n_tasks": "100"}),
+    ("evaluate", {"dataset": "toy"}),
+    ("evaluate", {"dataset": "pets"}),
+    ("runs", {"dataset": "toy"}),
+    ("hard_supports", {"dataset": "toy", **FEW, "show": "Searches"}),
+    ("hard_supports", {"dataset": "toy", "n_tasks": "1000", "show": "Stress test"}),
+    ("confusion", {"dataset": "toy"}),
+    ("predict_accuracy", {"dataset": "toy", **FEW}),
+    ("predict_accuracy", {"dataset": "toy", **FEW, "show": "Shots, ways, queries"}),
+    ("contexts", {"dataset": "toy"}),
+    ("train_test_distance", {"dataset": "toy", "starts": "2"}),
+    ("train_test_distance", {"dataset": "cifar100"}),
+    ("add_images", {"dataset": "pets"}),
+    ("add_images", {"dataset": "pets", "do": "Extract features"}),
+    ("add_images", {"dataset": "pets", "do": "Import features"}),
+    ("add_images", {"dataset": "pets", "do": "Rename or delete"}),
+    ("image_map", {"dataset": "toy"}),
+    ("edit_task", {"dataset": "toy"}),
+    ("compare_datasets", {"dataset": "toy", "against": "pets", **FEW}),
+    ("causes", {"dataset": "toy", **FEW, "n_tasks": "60"}),
+    ("task", {"dataset": "toy"}),
+    ("learn", {"dataset": "toy", "lesson": "2"}),
 )
 # What a visitor must not find; the walk without sharing finds each of them, so none is a name of the past.
 FORBIDDEN = {
@@ -114,8 +115,7 @@ def share(monkeypatch: pytest.MonkeyPatch, **rule) -> None:
 
 def open_page(page: str, query: dict[str, str] | None = None, state: dict | None = None) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-    if page:
-        app.switch_page(f"pages/{page}.py")
+    app.switch_page(f"pages/{page}.py")
     for name, value in (query or {}).items():
         app.query_params[name] = value
     for name, value in (state or {}).items():
@@ -139,7 +139,7 @@ def contents(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def test_the_walk_leads_over_every_page() -> None:
-    assert {page for page, _ in WALK} == {"", *(path.stem for path in (ROOT / "pages").glob("*.py"))}
+    assert {page for page, _ in WALK} == set(PAGES)
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_visitors_find_none_of_them(furnished: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_session_state_opens_nothing(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    share(monkeypatch, look=True, password=sharing.hashed(WORD))
+    share(monkeypatch, look=True, password=sharing.hash_password(WORD))
     forged = {"source": sources.FOLDER, "path_0": "/etc", "fetched": "dtd", "added": "pets", "features_file": "/etc"}
     forged |= {"preview": (("/etc", "[]"), None), "compare_next": ["nothing"], "_unlocked": True, "unlocked": True}
     forged |= dict.fromkeys(
@@ -217,22 +217,22 @@ GUARDED = {
     **{f"jobs.{name}": {"run"} for name in ("submit", "resume", "cancel")},
     "jobs.delete": {"delete"},
     "jobs.set_workers": {"workers"},
-    "folders.remove_dataset": {"delete"},
+    "image_folders.remove_dataset": {"delete"},
     "saved.rename_dataset": {"delete"},
     "store.remove_features": {"delete"},
     "store.rename_features": {"delete"},
     "testbeds.delete_testbed": {"delete"},
     "testbeds.rename_testbed": {"delete"},
-    **{f"own_images.{name}": {"save"} for name in ("save", "import_features", "correct", "attach_found")},
-    "own_images.find": {"action"},
-    **{name: {"upload"} for name in ("uploads.collect", "uploads.keep_weights", "packed.unpack")},
+    **{f"user_images.{name}": {"save"} for name in ("save", "import_features", "correct", "attach_found")},
+    "user_images.find": {"action"},
+    **{name: {"upload"} for name in ("uploads.collect", "uploads.keep_weights", "archives.unpack")},
     "testbeds.parse_testbed": {"upload"},
     "testbeds.save_testbed": {"save"},
     "study.save_sets": {"save"},
     "study.save": {"save"},
     "saved_splits.read_split": {"upload"},
     "saved_splits.remove_split": {"delete"},
-    "shifts.save_curated": {"save"},
+    "attribute_shifts.save_curated": {"save"},
 }
 TEXT_ONLY = {f"study.parse_{what}" for what in ("classes", "images", "swap")}  # read what a visitor typed, and no file
 CHANGES = re.compile(
@@ -288,15 +288,15 @@ def unlock(app: AppTest, word: str) -> AppTest:
 
 
 def test_without_the_password_nothing_is_shown(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    share(monkeypatch, password=sharing.hashed(WORD))
+    share(monkeypatch, password=sharing.hash_password(WORD))
     for page, query in WALK[::3]:
         app = open_page(page, query)
         assert [title.value for title in app.title] == ["This server is locked"]
         assert controls(app) == {"Password", "Unlock"} and not app.metric and not app.selectbox
-    app = unlock(open_page("11_Add_images", {"dataset": "pets"}), "a wrong word")
+    app = unlock(open_page("add_images", {"dataset": "pets"}), "a wrong word")
     assert "not the password" in app.error[0].value
     app = unlock(app, WORD)
-    assert "How do I bring" in app.title[0].value
+    assert "my own images" in app.title[0].value
 
 
 def test_a_server_that_refuses_everybody_prepares_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,9 +310,9 @@ def test_a_server_that_refuses_everybody_prepares_nothing(monkeypatch: pytest.Mo
 
 
 def test_too_many_wrong_passwords_must_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    share(monkeypatch, look=True, password=sharing.hashed(WORD))
+    share(monkeypatch, look=True, password=sharing.hash_password(WORD))
     monkeypatch.setattr(access, "_attempts", sharing.Attempts(all=5, within=1e6))
-    app = open_page("2_Taxonomy", {"dataset": "cifar100"})
+    app = open_page("classes", {"dataset": "cifar100"})
     for _ in range(5):
         app = unlock(app, "guess")
         assert "not the password" in app.error[0].value
@@ -322,21 +322,21 @@ def test_too_many_wrong_passwords_must_wait(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_session_is_unlocked_and_locked_again(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    share(monkeypatch, look=True, password=sharing.hashed(WORD))
-    app = open_page("5_Runs", {"dataset": "toy"})
+    share(monkeypatch, look=True, password=sharing.hash_password(WORD))
+    app = open_page("runs", {"dataset": "toy"})
     assert "Delete" not in controls(app)
     app = unlock(app, WORD)
     assert {"Delete", "Resume", "Add images", "Runs at the same time"} <= controls(app)
     next(button for button in app.button if button.label == "Lock it again").click()
     assert "Delete" not in controls(app.run())
     assert "Delete" in controls(unlock(app, WORD))
-    share(monkeypatch, look=True, password=sharing.hashed("another password"))
+    share(monkeypatch, look=True, password=sharing.hash_password("another password"))
     assert "Delete" not in controls(app.run()), "the password that was given is not that of the server any more"
 
 
 def unlocked_add_images(monkeypatch: pytest.MonkeyPatch, *allowed: Path, **query: str) -> AppTest:
-    share(monkeypatch, password=sharing.hashed(WORD), folders=allowed)
-    return unlock(open_page("11_Add_images", query), WORD)
+    share(monkeypatch, password=sharing.hash_password(WORD), folders=allowed)
+    return unlock(open_page("add_images", query), WORD)
 
 
 def test_paths_lead_only_into_the_named_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -407,7 +407,7 @@ def test_without_named_folders_there_are_no_paths(monkeypatch: pytest.MonkeyPatc
 
 def test_on_ones_own_computer_paths_are_free(tmp_path: Path) -> None:
     root = folder_of(tmp_path / "anywhere", {"dog": 2, "cat": 2})
-    app = open_page("11_Add_images", state={"path_0": str(root)})
+    app = open_page("add_images", state={"path_0": str(root)})
     assert app.metric[0].value == "2"
 
 
@@ -417,7 +417,7 @@ def test_on_ones_own_computer_paths_are_free(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "query"),
     [
-        ("4_Evaluate", {"n_way": "16", "n_shot": "50", "n_query": "50"}),
+        ("evaluate", {"n_way": "16", "n_shot": "50", "n_query": "50"}),
     ],
 )
 def test_a_look_is_capped(furnished: Path, page: str, query: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -429,18 +429,18 @@ def test_a_look_is_capped(furnished: Path, page: str, query: dict[str, str], mon
 
 def test_a_visitor_gets_as_many_hard_tasks_as_five_seconds_allow(furnished: Path, monkeypatch) -> None:
     share(monkeypatch, look=True)
-    app = open_page("6_Hard_tasks", {"dataset": "toy", "n_steps": "40"})
+    app = open_page("hard_supports", {"dataset": "toy", "n_steps": "40"})
     shown = next(caption.value for caption in app.caption if "of the tasks." in caption.value)
     assert 20 <= int(shown.split(" tasks of")[0]) < 200 and app.metric
     assert "Full run: 200 tasks" in texts(app) and not any("Start" in button.label for button in app.button)
     monkeypatch.setitem(access.LIMITS, "seconds", 0.01)
-    app = open_page("6_Hard_tasks", {"dataset": "toy", "n_steps": "40", "seed": "1"})
+    app = open_page("hard_supports", {"dataset": "toy", "n_steps": "40", "seed": "1"})
     assert any("Even a preview takes longer" in info.value for info in app.info) and not app.metric
 
 
 def test_a_first_look_at_large_tasks_is_at_fewer_of_them(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     share(monkeypatch, look=True)
-    app = open_page("4_Evaluate", {"dataset": "toy", "n_way": "16", "n_shot": "5", "n_query": "15"})  # 320 images
+    app = open_page("evaluate", {"dataset": "toy", "n_way": "16", "n_shot": "5", "n_query": "15"})  # 320 images
     assert app.metric and any("First look: 93 tasks" in caption.value for caption in app.caption)
 
 
@@ -448,9 +448,9 @@ def test_draws_and_files_are_capped(monkeypatch: pytest.MonkeyPatch) -> None:
     share(monkeypatch, look=True)
     monkeypatch.setitem(access.LIMITS, "draws", 100 * 5 * 500)
     monkeypatch.setitem(access.LIMITS, "exported", 500 * 5 * 5)
-    app = open_page("3_Tasks", {"dataset": "cifar100", "n_tasks": "1000", "split": "all"})
+    app = open_page("sample_tasks", {"dataset": "cifar100", "n_tasks": "1000", "split": "all"})
     assert any("take too long" in info.value for info in app.info)
-    app = open_page("3_Tasks", {"dataset": "cifar100", "n_tasks": "500", "split": "all"})
+    app = open_page("sample_tasks", {"dataset": "cifar100", "n_tasks": "500", "split": "all"})
     assert app.metric and "too many for a file" in texts(app) and not app.get("download_button")
 
 

@@ -24,7 +24,7 @@ def pets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_dataset_is_renamed_and_removed_from_the_page(pets: str) -> None:
-    app = run("11_Add_images.py", do="Rename or delete")
+    app = run("add_images", do="Rename or delete")
     app.text_input(key="title_pets").set_value("My [pets](x)")
     app.button(key="rename_pets").click().run()
     assert not app.exception and datasets.title("pets") == "My [pets](x)"
@@ -48,7 +48,7 @@ def test_testbeds_and_features_are_removed(
     run_json(capsys, "sample", "demo", *few)
     assert [t["name"] for t in run_json(capsys, "testbeds")["testbeds"]] == ["t"]
     assert run_json(capsys, "testbeds", "show", "t")["recipe"]["dataset"] == "demo"
-    app = run("11_Add_images.py", do="Rename or delete")
+    app = run("add_images", do="Rename or delete")
     app.text_input(key="new_testbed_t").set_value("u")
     app.button(key="rename_testbed_t").click().run()
     assert not app.exception and read_recipe("u")["dataset"] == "demo"
@@ -57,7 +57,7 @@ def test_testbeds_and_features_are_removed(
     run_json(capsys, "sample", "demo", *few[:-1], "other", "--seed", "1")
     assert "another one has" in fails(capsys, "testbeds", "rename", "t", "other")
     run_json(capsys, "testbeds", "remove", "other")
-    app = run("11_Add_images.py", do="Rename or delete")
+    app = run("add_images", do="Rename or delete")
     app.button(key="delete_testbed_t").click().run()
     assert not app.exception and run_json(capsys, "testbeds")["testbeds"] == []
     assert "There is no testbed" in fails(capsys, "testbeds", "remove", "t")
@@ -72,7 +72,7 @@ def test_imported_features_are_renamed_with_their_map_and_deleted(
     np.savez(tmp_path / "f.npz", features=values, labels=np.arange(40) % 4)
     path = Path(run_json(capsys, "features", "import", "mine", str(tmp_path / "f.npz"))["path"])
     maps.make(datasets.load("mine"), "imported")
-    app = run("11_Add_images.py", do="Rename or delete")
+    app = run("add_images", do="Rename or delete")
     app.text_input(key=f"new_features_{path}").set_value("dino")
     app.button(key=f"rename_features_{path}").click().run()
     assert not app.exception and features.available(datasets.load("mine")) == ["dino"]
@@ -82,7 +82,7 @@ def test_imported_features_are_renamed_with_their_map_and_deleted(
     assert "There is no features" in fails(capsys, "features", "rename", "mine", "dino", "x")
     assert "three names" in fails(capsys, "features", "rename", "mine", "again")
     (row,) = [r for r in features.list_features() if r["dataset"] == "mine"]
-    app = run("11_Add_images.py", do="Rename or delete")
+    app = run("add_images", do="Rename or delete")
     app.button(key=f"delete_features_{row['path']}").click().run()
     assert not app.exception and features.available(datasets.load("mine")) == []
 
@@ -90,7 +90,7 @@ def test_imported_features_are_renamed_with_their_map_and_deleted(
 def test_a_benchmarks_images_are_attached_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     root = folders(tmp_path / "train", "n01440764", "n01443537", "holiday")
-    app = run("11_Add_images.py", dataset="imagenet1k", like="imagenet1k")
+    app = run("add_images", dataset="imagenet1k", like="imagenet1k")
     assert "ImageNet-1k" in texts(app)
     app.text_input(key="path_0").set_value(str(root)).run()
     assert not app.exception and "2 of 1,000 classes" in texts(app)
@@ -100,21 +100,21 @@ def test_a_benchmarks_images_are_attached_on_the_page(tmp_path: Path, monkeypatc
 
 
 def test_meanings_are_changed_after_saving(pets: str) -> None:
-    app = run("11_Add_images.py", dataset="pets", do="Meanings")
+    app = run("add_images", dataset="pets", do="Meanings")
     assert app.button(key="save_meanings").disabled  # nothing was changed yet
-    table = user_images.meanings(datasets.load("pets")).set_index("class")
+    table = user_images.class_senses(datasets.load("pets")).set_index("class")
     assert table["synset"]["dog"] == "n02084071"
-    user_images.correct("pets", {"dog": "n02110341"})
-    app = run("11_Add_images.py", dataset="pets", do="Meanings")
+    user_images.correct_senses("pets", {"dog": "n02110341"})
+    app = run("add_images", dataset="pets", do="Meanings")
     shown = app.dataframe[0].value.set_index("class")
     assert shown["doubt"]["dog"] == "you chose this" and "n02110341" in shown["meaning"]["dog"]
-    assert "own" in texts(run("11_Add_images.py", dataset="demo", do="Meanings"))
+    assert "own" in texts(run("add_images", dataset="demo", do="Meanings"))
 
 
 def test_a_checkpoint_goes_into_the_run(pets: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict] = []
     monkeypatch.setattr(jobs, "submit", lambda spec, engine: asked.append(dict(spec)) or "run")
-    app = run("11_Add_images.py", dataset="pets", do="Extract features")
+    app = run("add_images", dataset="pets", do="Extract features")
     assert "path of the file" in texts(app), "what to do with a file that is too large"
     app.text_input(key="checkpoint_path").set_value(str(tmp_path / "net.pth")).run()
     app.button(key="extract").click().run()
@@ -122,7 +122,7 @@ def test_a_checkpoint_goes_into_the_run(pets: str, tmp_path: Path, monkeypatch: 
     assert [spec["checkpoint"] for spec in asked] == [str(tmp_path / "net.pth")]
 
 
-@pytest.mark.parametrize("page", ["4_Evaluate.py", "6_Hard_tasks.py"])
+@pytest.mark.parametrize("page", ["evaluate", "hard_supports"])
 def test_a_benchmark_without_images_shows_what_is_published_and_the_command(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

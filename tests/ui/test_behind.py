@@ -14,7 +14,7 @@ from fsviz.figures import runs as run_figures
 from fsviz.records import SIDES
 from fsviz.studies import prediction, search_comparison, stress_test, support_sets
 from fsviz.studies.prediction import measured
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.parts import drilldown
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import open_link
@@ -48,8 +48,8 @@ def test_what_a_point_carries_is_found_by_its_place() -> None:
 
 
 def test_splits_lead_to_classes_and_runs() -> None:
-    page = open_link("10_Splits", "demo", show="What it costs", runs_of="maml@2")
-    rows = transfer.recorded("demo")[0].rows
+    page = open_link("train_test_distance", "demo", show="What it costs", runs_of="maml@2")
+    rows = transfer.training_grid("demo")[0].rows
     behind_it = rows[(rows["method"] == "maml") & (rows["asked"] == 2) & (rows["comparison"] == "divergence")]
     table = next(frame.value for frame in page.dataframe if "R asked" in frame.value)
     assert table["run"].tolist() == behind_it["run"].tolist() and "Runs of MAML, R = 2" in words(page)
@@ -60,21 +60,21 @@ def test_splits_lead_to_classes_and_runs() -> None:
     page.button(key="close_runs_of").click().run()
     assert "Runs of MAML, R = 2" not in words(page) and "runs_of" not in page.query_params
     of_slope = rows[(rows["method"] == "maml") & (rows["comparison"] == "divergence")]
-    page = open_link("10_Splits", "demo", show="What it costs", runs_of="maml@slope")  # a row of the table of slopes
+    page = open_link("train_test_distance", "demo", show="What it costs", runs_of="maml@slope")  # a row of slopes
     assert "Runs of MAML, every divergence" in words(page)
     table = next(frame.value for frame in page.dataframe if "R asked" in frame.value)
     assert table["run"].tolist() == of_slope["run"].tolist() and not any(b.key == "see_split" for b in page.button)
-    page = open_link("10_Splits", "demo", runs_of="maml@77", show="What it costs")
+    page = open_link("train_test_distance", "demo", runs_of="maml@77", show="What it costs")
     assert "is not possible here" in page.toast[0].value and "maml" in page.toast[0].value
 
 
 def test_a_bar_of_superclasses_leads_to_its_classes(toy) -> None:
     dataset = datasets.load("demo")
-    found = class_splits.find(dataset, class_splits.class_features(dataset, "efficientnet_lite0"))
-    table = class_splits.mix_table(dataset, found.split)
+    found = class_splits.find_split(dataset, class_splits.class_features(dataset, "efficientnet_lite0"))
+    table = class_splits.superclass_table(dataset, found.split)
     kind = str(table.index[0])
     side = next(side for side in SIDES if table.loc[kind, side])
-    page = open_link("10_Splits", "demo", kind=f"{side}: {kind}")
+    page = open_link("train_test_distance", "demo", kind=f"{side}: {kind}")
     assert f"{side} classes that are kinds of {kind}" in words(page)
     of_kind = np.array(class_splits.groups_of(dataset, found.split)) == kind
     assert int((of_kind & (found.split.sides == SIDES.index(side))).sum()) == table.loc[kind, side]
@@ -82,15 +82,15 @@ def test_a_bar_of_superclasses_leads_to_its_classes(toy) -> None:
 
 def test_hard_tasks_lead_to_tasks(toy) -> None:
     few = {"n_tasks": "20", "n_way": "3", "n_shot": "2", "n_query": "4"}
-    page = open_link("6_Hard_tasks", "toy", **few, show="Searches", search_of="refined", filtered_of="filtered")
-    assert "the hardest first" in words(page) and "tasks: the hardest of them" in words(page)
+    page = open_link("hard_supports", "toy", **few, show="Searches", search_of="refined", filtered_of="filtered")
+    assert "the hardest first" in words(page) and "tasks: hardest random tasks" in words(page)
     assert {"fastdiffsel", "refined"} <= set(np.concatenate([np.ravel(c) for c in carried(page, "compared")[:1]]))
-    page = open_link("6_Hard_tasks", "toy", **few, show="Step size", step_of="200", steps_of="2")
+    page = open_link("hard_supports", "toy", **few, show="Step size", step_of="200", steps_of="2")
     assert "Hard supports after one step of 200" in words(page) and "after 2 gradient steps" in words(page)
     assert carried(page, "step_sizes")[1][0].endswith("@easy")  # a point of easy supports leads to easy supports
-    page = open_link("6_Hard_tasks", "toy", **few, show="Step size", step_of="200@easy")
+    page = open_link("hard_supports", "toy", **few, show="Step size", step_of="200@easy")
     assert "Easy supports after one step of 200, the easiest first" in words(page)
-    page = open_link("6_Hard_tasks", "toy", **few, show="Stress test", stress_cell="beta_net tim")
+    page = open_link("hard_supports", "toy", **few, show="Stress test", stress_cell="beta_net tim")
     assert "Tasks of beta_net, TIM, most lost first" in words(page)
 
 
@@ -121,9 +121,9 @@ def test_filtered_tasks_are_kept_in_the_order_of_their_accuracies(toy) -> None:
 
 def test_predictions_lead_to_tasks_and_images(toy) -> None:
     few = {"n_tasks": "20", "n_way": "3", "n_shot": "2", "n_query": "4"}
-    page = open_link("8_Prediction", "toy", show="Spread by cause", cause="fixed classes", **few)
+    page = open_link("predict_accuracy", "toy", show="Spread by cause", cause="fixed classes", **few)
     assert "Tasks: fixed classes, the hardest first" in words(page)
-    page = open_link("8_Prediction", "toy", show="What to label next", labelled="random@2", **few)
+    page = open_link("predict_accuracy", "toy", show="What to label next", labelled="random@2", **few)
     assert "The first 2 images to be labelled: random" in words(page)
 
 
@@ -144,9 +144,9 @@ def test_images_are_labelled_in_the_order_of_their_confidence(toy) -> None:
 def test_tasks_of_a_class_and_a_pair_of_a_task(toy) -> None:
     name = datasets.load("demo").classes["class_name"].astype(str)
     test = name[datasets.load("demo").split_class_ids("test")].iloc[0]
-    page = open_link("3_Tasks", "demo", **{"with": f"chosen:{test}", "cell": "0-1", "n_tasks": "200"})
+    page = open_link("sample_tasks", "demo", **{"with": f"chosen:{test}", "cell": "0-1", "n_tasks": "200"})
     assert f"tasks with {test}, the finest first" in words(page) and not page.toast
-    page = open_link("3_Tasks", "demo", **{"with": "chosen:no such class", "n_tasks": "200"})
+    page = open_link("sample_tasks", "demo", **{"with": "chosen:no such class", "n_tasks": "200"})
     assert "the finest first" not in words(page)
 
 
@@ -154,18 +154,18 @@ def test_runs_lead_to_the_tasks_of_a_quarter_and_to_where_methods_differ(toy) ->
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"]}
     sampler = {"sampler": "uniform", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 20}
     run = jobs.run_here({**spec, "methods": [{"name": "protonet"}, {"name": "ridge"}], "sampler": sampler})
-    lines = run_comparison.lines_of(run.id, jobs.spec(run.id), jobs.chunks(run.id), run.summary)
+    lines = run_comparison.method_runs(run.id, jobs.spec(run.id), jobs.chunks(run.id), run.summary)
     ranks = run_comparison.ranks(lines)
-    name, line = next(iter(run_comparison.named(lines).items()))
+    name, line = next(iter(run_comparison.by_name(lines).items()))
     for quarter in range(1, 5):
-        own = run_comparison.of_quarter(line, quarter)
+        own = run_comparison.tasks_of_quarter(line, quarter)
         told = ranks[(ranks["method"] == name) & (ranks["bin"] == quarter)]["accuracy"].iloc[0]
         assert 100 * line.accuracy[own].mean() == pytest.approx(told)
     other = str(run_comparison.differences(lines)["name"].iloc[0])
-    page = open_link("5_Runs", "toy", rank_of=f"{name}@Q1", differs=other)
+    page = open_link("runs", "toy", rank_of=f"{name}@Q1", differs=other)
     assert "Tasks of quarter 1" in words(page) and "differ most" in words(page) and not page.toast
     figure = run_figures.plot_ranks(ranks)
-    assert drawn(f"{name}@Q1") in [point[0] for point in figure.data[1].customdata]
+    assert escape_plotly(f"{name}@Q1") in [point[0] for point in figure.data[1].customdata]
 
 
 def test_support_images_of_a_value_are_counted(toy) -> None:

@@ -1,4 +1,4 @@
-"""The page Build a task without a browser: the task is in the link, a swap is told, what is missing is said."""
+"""The page Edit a task without a browser: the task is in the link, a swap is told, what is missing is said."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fsviz.ui.pages import edit_task
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import in_workspace, link_of, open_link
 
-PAGE = "13_Build_a_task"
+PAGE = "edit_task"
 TASK = {"task_of": "#0,#1,#5", "support": "0.1,24.25,120.121", "query": "2.3.4,26.27.28,122.123.124"}
 
 
@@ -102,15 +102,15 @@ def test_without_features_the_page_says_what_is_missing() -> None:
 
 
 def to_build(app) -> list[str]:
-    return [link.proto.query_string for link in app.main.get("page_link") if "Build_a_task" in link.proto.page]
+    return [link.proto.query_string for link in app.main.get("page_link") if link.proto.page == "edit_task"]
 
 
 def test_classes_are_picked_by_clicks_in_the_gallery_and_lead_here() -> None:
-    app = open_link("1_Gallery", "demo", image="3803")
+    app = open_link("images", "demo", image="3803")
     assert not to_build(app)
     app.button(key="pick_class").click().run()
     assert link_of(app)["task_of"] == "tiger" and not to_build(app)
-    app = open_link("1_Gallery", "demo", task_of="tiger", image="0")
+    app = open_link("images", "demo", task_of="tiger", image="0")
     app.button(key="pick_class").click().run()
     assert not app.toast
     (query,) = to_build(app)
@@ -122,11 +122,11 @@ def test_classes_are_picked_by_clicks_in_the_gallery_and_lead_here() -> None:
 
 def test_classes_of_the_taxonomy_and_of_confusion_lead_here() -> None:
     names = ["tiger", "wolf", "pear"]
-    app = open_link("2_Taxonomy", "demo", classes=names)
+    app = open_link("classes", "demo", classes=names)
     assert any(parse_qs(query)["task_of"] == ["tiger,wolf,pear"] for query in to_build(app))
-    app = open_link("7_Confusion", "demo", classes=names[:2])
+    app = open_link("confusion", "demo", classes=names[:2])
     assert any(parse_qs(query)["task_of"] == ["tiger,wolf"] for query in to_build(app))
-    app = open_link("7_Confusion", "demo", classes=names[:1])
+    app = open_link("confusion", "demo", classes=names[:1])
     (query,) = to_build(app)
     classes = parse_qs(query)["task_of"][0].split(",")
     assert classes[0] == "tiger" and len(set(classes)) == 5
@@ -134,13 +134,13 @@ def test_classes_of_the_taxonomy_and_of_confusion_lead_here() -> None:
 
 def test_a_task_leads_to_the_map_where_it_stands_out() -> None:
     app = open_link(PAGE, "built", **TASK)
-    (there,) = [link for link in app.main.get("page_link") if "Feature_map" in link.proto.page]
+    (there,) = [link for link in app.main.get("page_link") if link.proto.page == "image_map"]
     asked = {key: values[0] for key, values in parse_qs(there.proto.query_string).items()}
     assert asked["support"] == TASK["support"] and asked["query"] == TASK["query"]
-    app = open_link("12_Feature_map", **asked)
+    app = open_link("image_map", **asked)
     assert not app.toast and link_of(app)["support"] == TASK["support"]
     assert next(m for m in app.metric if m.label == "The task").delta == "6 support, 9 query"
     (query,) = to_build(app)
     assert parse_qs(query)["support"] == [TASK["support"]]
-    app = open_link("12_Feature_map", **{**asked, "support": "0.1,24.25,99999.3"})
+    app = open_link("image_map", **{**asked, "support": "0.1,24.25,99999.3"})
     assert "Got image 99999" in app.warning[0].value

@@ -1,4 +1,4 @@
-"""The page Compare without a browser."""
+"""The page Compare datasets without a browser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fsviz.analyses import compare_datasets as study
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import open_link
 
-PAGE = "17_Compare"
+PAGE = "compare_datasets"
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def test_the_page_says_which_is_harder_and_gives_the_command() -> None:
     app = open_link(PAGE, "blurred", against="clear", n_tasks="20", n_shot="2")
     assert [m.label for m in app.metric] == ["Against Clear, test"]
     found = study.compare({"sides": ["blurred", "clear"], "n_tasks": 20, "n_shot": 2})
-    assert study.in_words(found, "clear:test").split("(")[0] in words(app)
+    assert study.headline(found, "clear:test").split("(")[0] in words(app)
     assert "shares no root" in words(app) and "different backbones" in words(app)
     assert {c.proto.id.rpartition("-")[2] for c in app.get("plotly_chart")} >= {"differences", "one_measure"}
     asked = "python -m fsviz compare-datasets blurred:test clear:test --n-shot 2 --n-tasks 20"

@@ -30,7 +30,7 @@ def toy(home):
     return save_dataset(replace(toy, splits=splits), overwrite=True)
 
 
-open_page = partial(open_link, "7_Confusion")
+open_page = partial(open_link, "confusion")
 
 
 def words(page: AppTest) -> str:
@@ -66,7 +66,7 @@ def test_every_section_of_a_dataset_with_splits_and_two_backbones(toy) -> None:
     page.segmented_control(key="show").set_value("Compare").run()
     assert "--base" not in page.code[0].value
     for title in page.selectbox(key="versus").options:
-        kind = next(kind for kind, likeness in study.LIKENESS.items() if likeness.title == title)
+        kind = next(kind for kind, likeness in study.SIMILARITIES.items() if likeness.title == title)
         page.selectbox(key="versus").set_value(kind).run()
         assert not page.error and not page.exception, kind
         assert "Pearson's correlation" in words(page)

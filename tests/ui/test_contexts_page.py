@@ -23,7 +23,7 @@ def open_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
     def open_it(dataset: str = "demo", **query: str) -> AppTest:
         page = AppTest.from_file(str(APP), default_timeout=600)
-        page.switch_page("pages/9_Contexts.py")
+        page.switch_page("pages/contexts.py")
         for name, value in {"dataset": dataset, **query}.items():
             page.query_params[name] = value
         page.run()
@@ -176,11 +176,11 @@ def test_a_table_of_counts_cannot_be_classified_but_has_published_numbers(open_p
     assert "published accuracy (%)" in page.dataframe[0].value.columns
 
 
-@pytest.mark.parametrize("file", ["3_Tasks.py", "4_Evaluate.py", "6_Hard_tasks.py", "8_Prediction.py"])
-def test_other_pages_draw_tasks_by_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str) -> None:
+@pytest.mark.parametrize("slug", ["sample_tasks", "evaluate", "hard_supports", "predict_accuracy"])
+def test_other_pages_draw_tasks_by_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slug: str) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     page = AppTest.from_file(str(APP), default_timeout=600)
-    page.switch_page(f"pages/{file}")
+    page.switch_page(f"pages/{slug}.py")
     asked = {"sampler": "context", "shift": "0.25", "n_shot": "2", "n_tasks": "20"}
     for name, value in asked.items():
         page.query_params[name] = value

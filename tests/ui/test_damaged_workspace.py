@@ -13,10 +13,10 @@ from fsviz import jobs
 from fsviz.sampling.testbeds import save_testbed
 from fsviz.studies import evaluate
 from fsviz.ui.parts import deferred
+from fsviz.ui.parts.page import PAGES
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGES = ["", *sorted(path.stem for path in (ROOT / "pages").glob("*.py"))]
 SPEC = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": ["protonet"], "device": "cpu"}
 SAMPLER = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 40}
 FEW = {"n_tasks": "50", "n_way": "3", "n_shot": "2", "n_query": "5"}
@@ -44,8 +44,7 @@ IMPOSSIBLE = {
 def open_page(name: str, **query: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     app.session_state[deferred.STANDS] = True  # its figures are there
-    if name:
-        app = app.switch_page(f"pages/{name}.py")
+    app.switch_page(f"pages/{name}.py")
     for key, value in {"dataset": "toy", **query}.items():
         app.query_params[key] = value
     app.run()
@@ -100,7 +99,7 @@ def damaged(tmp_path_factory) -> Iterator[list[Path]]:
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_survives_damage_everywhere(damaged: list[Path], page: str) -> None:
     app = open_page(page)
-    if page == "5_Runs":
+    if page == "runs":
         table = app.dataframe[-1].value.set_index("run")
         assert len(table) == 9 and app.metric[0].label == "Most accurate"
         broken, without_results = (table.loc[folder.name] for folder in damaged[:2])
@@ -108,7 +107,7 @@ def test_a_page_survives_damage_everywhere(damaged: list[Path], page: str) -> No
         assert f"runs resume {damaged[1].name}" in without_results["note"]
         app.multiselect(key="runs").set_value([folder.name for folder in damaged[2:5]]).run()
         assert not app.exception and "is damaged" in words(app) and "Start a new run" in words(app)
-    if page == "4_Evaluate":
+    if page == "evaluate":
         app.multiselect(key="backbones").set_value(["beta_net"]).run()
         assert not app.exception and "extract toy --backbone beta" in words(app)
 
@@ -127,9 +126,9 @@ def test_pages_show_what_a_read_only_or_full_workspace_holds(monkeypatch, small_
     def look_at_every_page() -> None:
         for page in PAGES:
             app = open_page(page, **FEW)
-            if page == "5_Runs":
+            if page == "runs":
                 assert run.id in set(app.dataframe[-1].value["run"]) and app.metric[0].label == "Most accurate"
-            if page == "4_Evaluate":
+            if page == "evaluate":
                 assert app.metric[0].label == "Most accurate"
 
     small_disk.remount("ro")

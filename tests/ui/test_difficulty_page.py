@@ -10,7 +10,7 @@ from fsviz import jobs
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import link_of, open_link
 
-PAGE = "14_Difficulty"
+PAGE = "causes"
 FEW = {"n_tasks": "60", "n_shot": "2", "n_query": "5", "methods": "protonet"}
 
 

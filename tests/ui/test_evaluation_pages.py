@@ -62,7 +62,7 @@ def texts(app: AppTest) -> str:
 
 
 def test_evaluate_opens_on_an_imported_dataset(same_toy) -> None:
-    app = open_page("4_Evaluate")
+    app = open_page("evaluate")
     assert app.metric[0].label == "Most accurate" and "±" in app.metric[0].value
     assert "First look: 200 tasks" in texts(app)
     assert "It has no presets: easyfsl does not have this method." in texts(app)  # ridge regression
@@ -70,14 +70,14 @@ def test_evaluate_opens_on_an_imported_dataset(same_toy) -> None:
 
 
 def test_what_the_scale_of_features_does_to_a_method_is_said(same_toy) -> None:
-    app = open_page("4_Evaluate")
+    app = open_page("evaluate")
     assert "changes no prediction" in texts(app) and "depend on the scale of the features" not in texts(app)
     app.pills(key="methods").set_value(["protonet", "tim"]).run()
     assert "TIM: predictions depend on the scale of the features" in texts(app)
 
 
 def test_a_setting_changes_the_first_look(same_toy) -> None:
-    app = open_page("4_Evaluate")
+    app = open_page("evaluate")
     before = app.metric[0].value
     app.number_input(key="n_way").set_value(10).run()
     assert not app.exception and app.metric[0].value != before
@@ -87,7 +87,7 @@ def test_several_testbeds_become_a_run_each(toy) -> None:
     for seed in (1, 2):
         save_testbed(evaluate.sample_testbed(toy, {"n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 20}, seed))
     names = evaluate.testbeds(toy)
-    app = open_page("4_Evaluate")
+    app = open_page("evaluate")
     app.selectbox(key="tasks_from").set_value("saved").run()
     app.multiselect(key="testbeds").set_value(names).run()
     assert not app.error, app.error[0].value
@@ -110,21 +110,21 @@ def test_runs_compare_and_survive_damage(toy, tmp_path) -> None:
     save_toy_features(toy, "spoiled", spoil=spoil)
     with pytest.raises(FsvizError, match="NaN"):
         record(backbones=["spoiled"])
-    app = open_page("5_Runs")
+    app = open_page("runs")
     table = app.dataframe[-1].value
     assert sorted(table["state"]) == ["⚠️ failed", "✅ finished", "💥 damaged"]
     assert any("spec.json" in note for note in table["note"]) and any("NaN" in note for note in table["note"])
     assert app.metric[0].label == "Most accurate"
     assert good.id in set(table["run"])
     (jobs.folder(good.id) / "inputs" / "tasks.parquet").unlink()
-    open_page("5_Runs")  # the cached lines may still be shown; nothing falls over
+    open_page("runs")  # the cached lines may still be shown; nothing falls over
 
 
 @pytest.mark.parametrize("n_tasks", [1, 2, 3, 5, 7])
 def test_runs_of_very_few_tasks_are_shown(toy, n_tasks: int) -> None:
     sampler = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": n_tasks}
     record(sampler=sampler)
-    assert open_page("5_Runs").metric[0].label == "Most accurate"
+    assert open_page("runs").metric[0].label == "Most accurate"
 
 
 def test_a_run_that_was_stopped_shows_what_it_has(toy) -> None:
@@ -140,7 +140,7 @@ def test_a_run_that_was_stopped_shows_what_it_has(toy) -> None:
         jobs.run_here({**spec, "sampler": sampler, "device": "cpu", "chunk": 10}, stop)
     (run,) = jobs.list_runs()
     assert run.state == "cancelled" and run.summary and 0 < run.n_done < run.n_chunks
-    app = open_page("5_Runs")
+    app = open_page("runs")
     assert app.metric[0].label == "Most accurate" and f"{10 * run.n_done:,}" in texts(app)
 
 
@@ -162,7 +162,7 @@ def test_a_long_run_is_read_from_its_kept_numbers_and_sends_no_more_than_a_short
     for n_tasks in (2_000, 6_000):
         run = record(methods=["protonet"], sampler={**shape, "n_tasks": n_tasks}, chunk=250, seed=n_tasks)
         read.clear()
-        app = open_page("5_Runs")
+        app = open_page("runs")
         assert app.metric[3].value == f"{n_tasks:,}"
         assert set(read) <= {0, 1}, "only the first tasks are looked at one by one"
         assert f"Of the first 500 of {n_tasks:,} tasks" in texts(app)
@@ -176,7 +176,7 @@ def test_intervals_window_and_both_kinds_of_tasks_on_the_page_runs(toy) -> None:
 
     shape = {"n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 60}
     record(sampler=None, samplers=both_samplers(shape, (1, 2)))
-    app = open_page("5_Runs")
+    app = open_page("runs")
     assert "As tables 1 and 2 of Bennequin et al" in texts(app) and "Uniform tasks (%)" in texts(app)
     assert "Rolling mean over 20 of 60 tasks" in texts(app) and "Spearman" in texts(app)
     assert "Intervals are over classes" in texts(app)
@@ -193,7 +193,7 @@ def test_intervals_window_and_both_kinds_of_tasks_on_the_page_runs(toy) -> None:
 
 
 def test_evaluate_offers_both_kinds_of_tasks_in_one_run(same_toy) -> None:
-    app = open_page("4_Evaluate")
+    app = open_page("evaluate")
     app.selectbox(key="beside").set_value("tables").run()
     assert not app.exception and "in each of 4 testbeds" in texts(app)
     assert any("--side-by-side 1,5" in code.value for code in app.code)
@@ -204,7 +204,7 @@ def test_runs_open_after_the_dataset_is_gone(toy, tmp_path) -> None:
 
     run = record()
     shutil.rmtree(tmp_path / "ws" / "datasets" / "toy_pages")
-    app = open_page("5_Runs", "demo")
+    app = open_page("runs", "demo")
     assert not app.metric and "No evaluation of " in texts(app)
     app.button(key="results_of_toy_pages").click().run()
     assert app.metric[0].label == "Most accurate" and "were chosen, and not of" in texts(app)
@@ -213,9 +213,9 @@ def test_runs_open_after_the_dataset_is_gone(toy, tmp_path) -> None:
 
 
 def test_a_class_table_without_features_is_explained(same_toy) -> None:
-    app = open_page("4_Evaluate", "tiered_imagenet")
+    app = open_page("evaluate", "tiered_imagenet")
     assert "comes without images" in texts(app) and "fsviz add" in texts(app) and not app.metric
-    app = open_page("4_Evaluate", "digits")
+    app = open_page("evaluate", "digits")
     assert any(button.label.startswith("Extract features") for button in app.button)
 
 
@@ -226,18 +226,18 @@ def test_runs_without_results_offer_a_first_one_and_what_the_dataset_lacks(toy) 
     save_toy_features(toy, "spoiled", spoil=spoil)
     with pytest.raises(FsvizError, match="NaN"):
         record(backbones=["spoiled"])
-    app = open_page("5_Runs")  # a run that failed has none
+    app = open_page("runs")  # a run that failed has none
     assert "has results yet" in texts(app) and "Published numbers" in texts(app)
     assert any(button.label == "Start a first run" for button in app.button)
-    app = open_page("5_Runs", "tiered_imagenet")
+    app = open_page("runs", "tiered_imagenet")
     assert "python -m fsviz add tiered_imagenet" in texts(app)
     assert any(button.label == "Show the demo instead" for button in app.button)
-    assert "fsviz extract digits" in texts(open_page("5_Runs", "digits"))
+    assert "fsviz extract digits" in texts(open_page("runs", "digits"))
 
 
 def test_every_mean_of_the_headlines_has_an_interval_where_there_is_one(toy) -> None:
     record()
-    for name in ("4_Evaluate", "5_Runs"):
+    for name in ("evaluate", "runs"):
         app = open_page(name)
         told = [metric.value for metric in app.metric if "%" in metric.value or "points" in metric.value]
         assert len(told) >= 3 and all("±" in value for value in told)
@@ -247,11 +247,11 @@ def test_every_mean_of_the_headlines_has_an_interval_where_there_is_one(toy) -> 
 
 def test_a_click_on_a_curve_lists_its_tasks_and_the_link_keeps_them(toy) -> None:
     record()
-    plain_page = open_page("5_Runs")
+    plain_page = open_page("runs")
     assert "Tasks around" not in texts(plain_page) and "with the 95% band of" in texts(plain_page)
     curves = json.loads(plain_page.get("plotly_chart")[0].proto.spec)["data"]
     assert sum(trace.get("fill") == "toself" for trace in curves) == 1  # bands of several methods would blend
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page("pages/5_Runs.py")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page("pages/runs.py")
     for name, value in {"dataset": "toy_pages", "near": "4", "band": "Ridge regression (R2D2)", "task": "3"}.items():
         app.query_params[name] = value
     app.run()
@@ -279,16 +279,15 @@ def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     make_shifted("toy_pages", backbones=("alpha_net",), root=tmp_path / "images")
     record(sampler={"sampler": "semantic", "n_way": 5, "n_shot": 1, "n_query": 5, "n_tasks": 40})
-    app = open_page("5_Runs")
+    app = open_page("runs")
     assert "another benchmark" in texts(app)
     run = jobs.list_runs()[0]
-    lines = recorded.lines_of(run)
-    table = run_comparison.with_interval(run_comparison.result_table(lines), "tasks")
-    published = published_table("better-tieredImageNet", "5-way 1-shot")
-    different = run_comparison.differences(lines, over="tasks")
+    lines = recorded.method_runs(run)
+    comparison = run_comparison.compare(run_comparison.groups(lines), over="tasks")
     caveat = "Published rows are of another benchmark."
     recipes = [exports._recipe(run)]
-    html = report.composed(lines, lines, table, different, recipes, "tasks", {}, published=published, caveat=caveat)
+    published = report.Published(published_table("better-tieredImageNet", "5-way 1-shot"), caveat)
+    html = report.report(comparison, recipes, published=published)
     own = html.split("</head>", 1)[1]
     assert own.count('<img src="data:image/') == 2 * 6 and caveat in own  # support and query of three and three tasks
     assert len(own) < 600_000 and "http" not in own.replace("http://www.w3.org", "")
@@ -296,7 +295,7 @@ def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
 
 
 def test_a_confused_pair_follows_its_settings_and_is_in_the_link(same_toy) -> None:
-    app = open_page("4_Evaluate")
+    app = open_page("evaluate")
     box = next(s for s in app.selectbox if s.label.startswith("Most confused pairs"))
     box.set_value(box.proto.options and list(dict.fromkeys(_pairs(app)))[1]).run()
     pair = app.session_state["pair"]
@@ -333,7 +332,7 @@ def test_a_link_opens_evaluate_with_a_saved_testbed_and_no_toast(toy) -> None:
         save_testbed(evaluate.sample_testbed(toy, {"n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 20}, seed))
     name = evaluate.testbeds(toy)[1]
     for source in ("saved", "Saved testbed"):  # the identifier or the title
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page("pages/4_Evaluate.py")
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page("pages/evaluate.py")
         for key, value in {"dataset": "toy_pages", "tasks_from": source, "testbeds": name}.items():
             app.query_params[key] = value
         app.run()
@@ -344,14 +343,14 @@ def test_a_link_opens_evaluate_with_a_saved_testbed_and_no_toast(toy) -> None:
 
 
 def test_task_by_task_shows_the_method_that_was_chosen(same_toy) -> None:
-    app = open_page("4_Evaluate")
+    app = open_page("evaluate")
     assert "Task by task, the hardest first" in [s.value for s in app.subheader]
     app.selectbox(key="whose").set_value("protonet@alpha_net").run()
     assert not app.exception and "ProtoNet names" in texts(app) and not app.toast
 
 
 def test_a_first_look_does_not_promise_only_narrower_intervals(same_toy) -> None:
-    app = open_page("4_Evaluate", "demo")
+    app = open_page("evaluate", "demo")
     assert "of 1,000 tasks the median coarsity is" in texts(app) and "Keep repeats" in texts(app)
     app.toggle(key="repeats").set_value(True).run()
     assert not app.exception and "median coarsity is" not in texts(app)
@@ -364,7 +363,7 @@ def test_start_says_so_before_anything_is_drawn(same_toy, monkeypatch: pytest.Mo
     def refuse(*_: object) -> None:
         raise BadInput("Nothing is submitted here.")
 
-    app = open_page("4_Evaluate")
+    app = open_page("evaluate")
     assert "Queued." not in texts(app)
     monkeypatch.setattr(access, "do", refuse)  # the page stands still where the work would begin
     app.button(key="start").click().run()
@@ -407,10 +406,10 @@ def test_runs_shows_the_chosen_dataset_and_others_by_choice(toy) -> None:
     other = record(dataset="other_toy")  # newer, and easier
     best = {run.id: max(r["accuracy"] for r in run.summary["results"]) for run in (mine, other)}
     for dataset, run in (("toy_pages", mine), ("other_toy", other)):
-        app = open_page("5_Runs", dataset)
+        app = open_page("runs", dataset)
         assert app.metric[0].value.startswith(f"{best[run.id]:.1f}") and "chosen, and not of" not in texts(app)
         assert f"Evaluations of **{jobs_title(dataset)}" in texts(app)
-    app = open_link("5_Runs", dataset="toy_pages", runs=other.id)  # others by choice, and it says so
+    app = open_link("runs", dataset="toy_pages", runs=other.id)  # others by choice, and it says so
     assert app.metric[0].value.startswith(f"{best[other.id]:.1f}") and "chosen, and not of Toy" in texts(app)
     app.button(key="own_results").click().run()
     assert app.metric[0].value.startswith(f"{best[mine.id]:.1f}") and "runs" not in app.query_params
@@ -419,7 +418,7 @@ def test_runs_shows_the_chosen_dataset_and_others_by_choice(toy) -> None:
     app.multiselect(key="runs").set_value([other.id]).run()
     app.selectbox(key="dataset_picker").set_value("toy_pages").run()  # what was chosen belongs to the other dataset
     assert app.metric[0].value.startswith(f"{best[mine.id]:.1f}") and not app.exception
-    app = open_page("5_Runs", "demo")
+    app = open_page("runs", "demo")
     assert not app.metric and "has results yet" in texts(app)
     app.button(key="results_of_toy_pages").click().run()
     assert app.metric[0].value.startswith(f"{best[mine.id]:.1f}") and app.query_params["dataset"] in (
@@ -433,11 +432,11 @@ def jobs_title(name: str) -> str:
 
 
 def test_a_finished_run_takes_the_place_of_the_first_look(toy) -> None:
-    app = open_page("4_Evaluate")
+    app = open_page("evaluate")
     assert "First look: 200 tasks" in texts(app) and "is finished" not in texts(app)
     shape = {"sampler": "semantic", "split": "test", "n_way": 5, "n_shot": 5, "n_query": 10, "n_tasks": 1000}
     run = record(methods=["bd_cspn", "ridge", "simpleshot", "protonet", "knn"], sampler=shape)
-    app = open_page("4_Evaluate")
+    app = open_page("evaluate")
     assert f"Finished run {run.id}: 1,000 tasks" in texts(app).replace("\\", "")
     assert "First look" not in texts(app) and not any(button.key == "start" for button in app.button)
     chosen = [r for r in run.summary["results"] if r["method"] != "knn"]
@@ -454,13 +453,13 @@ def test_a_finished_run_takes_the_place_of_the_first_look(toy) -> None:
 def test_no_method_is_called_the_best_while_others_are_missing(same_toy, monkeypatch: pytest.MonkeyPatch) -> None:
     from fsviz.ui.pages.evaluate import preview
 
-    app = open_page("4_Evaluate")
+    app = open_page("evaluate")
     assert app.metric[0].label == "Most accurate"
     first = json.loads(app.get("plotly_chart")[1].proto.spec)["data"][0]["marker"]["color"]
     assert len(set(first)) == 2
     monkeypatch.setattr(evaluate, "guess_seconds", lambda *args: 100.0 if args[2] == "bd_cspn" else 0.0)
     assert preview.PREVIEW_SECONDS < 100
-    app = open_page("4_Evaluate")
+    app = open_page("evaluate")
     assert app.metric[0].label == "Best of 3 of 4 methods"
     assert "does not say which of the chosen methods is best" in texts(app) and "BD-CSPN" in texts(app)
     colours = json.loads(app.get("plotly_chart")[1].proto.spec)["data"][0]["marker"]["color"]
@@ -468,19 +467,19 @@ def test_no_method_is_called_the_best_while_others_are_missing(same_toy, monkeyp
 
 
 def test_tasks_of_all_classes_have_bars_only_and_the_page_says_why(toy) -> None:
-    app = open_page("4_Evaluate")
+    app = open_page("evaluate")
     app.number_input(key="n_way").set_value(16).run()
     assert not app.exception and "Every task holds the same 16 classes, so coarsity is" in texts(app)
     assert len(app.get("plotly_chart")) == 1 and not any("quarter" in metric.label for metric in app.metric)
     assert "top-5" in app.metric[0].delta
     record(sampler={"sampler": "semantic", "n_way": 16, "n_shot": 1, "n_query": 5, "n_tasks": 30})
-    app = open_page("5_Runs")
+    app = open_page("runs")
     assert "Every task holds the same 16 classes" in texts(app) and "no taxonomy" not in texts(app)
     assert "Top-5 (%)" in texts(app) and "over images" in texts(app)  # every task holds every class
 
 
 def test_top5_is_not_told_of_five_ways(same_toy) -> None:
-    app = open_page("4_Evaluate")
+    app = open_page("evaluate")
     assert "top-5" not in app.metric[0].delta
 
 
@@ -488,21 +487,21 @@ def test_a_stopped_run_is_resumed_where_it_was_cancelled(toy) -> None:
     shape = {"sampler": "semantic", "split": "test", "n_way": 5, "n_shot": 5, "n_query": 10, "n_tasks": 60}
     methods = ["protonet", "simpleshot", "ridge", "bd_cspn"]
     run = stopped(5, methods=methods, sampler=shape)
-    app = open_link("4_Evaluate", dataset="toy_pages", n_tasks="60")
+    app = open_link("evaluate", dataset="toy_pages", n_tasks="60")
     assert "was cancelled" in texts(app) and "First look" in texts(app)
     app.button(key="resume").click().run()
     assert not app.exception and jobs.wait(run.id, 120).state == "finished"
-    app = open_link("4_Evaluate", dataset="toy_pages", n_tasks="60")
+    app = open_link("evaluate", dataset="toy_pages", n_tasks="60")
     assert "Finished run" in texts(app) and [r.id for r in jobs.list_runs()] == [run.id]
 
 
 def test_partial_runs_are_compared_on_common_tasks_and_resumed(toy) -> None:
     run = stopped(5)
-    app = open_page("5_Runs")
+    app = open_page("runs")
     assert "All are compared on the 20 tasks" in texts(app) and app.metric[3].value == "20"
     assert "Of 40 tasks Ridge" in texts(app)
     run_2 = stopped(3, seed=1)
-    app = open_link("5_Runs", dataset="toy_pages", runs=run_2.id)
+    app = open_link("runs", dataset="toy_pages", runs=run_2.id)
     assert app.metric[0].label == "Best of 1 of 2 methods" and "no results yet of Ridge" in texts(app)
     app.button(key="resume_compared").click().run()
     assert not app.exception and jobs.wait(run_2.id, 120).state == "finished"
@@ -513,7 +512,7 @@ def test_page_terminal_and_report_give_one_answer(toy, capsys: pytest.CaptureFix
     from fsviz.cli import main
 
     run = record(methods=["protonet", "simpleshot", "ridge", "knn"])
-    app = open_page("5_Runs")
+    app = open_page("runs")
     assert app.metric[1].delta.endswith("over classes")
     shown = next(html for html in _htmls(app) if "p (Holm)" in html)
     verdicts = [cell for cell in ("real", "may be chance") for _ in range(shown.count(f">{cell}<"))]
@@ -539,7 +538,7 @@ def test_every_interval_of_the_page_follows_the_choice(toy) -> None:
     record()
     seen = {}
     for over in ("tasks", "images", "classes"):
-        app = open_link("5_Runs", dataset="toy_pages", over=over)
+        app = open_link("runs", dataset="toy_pages", over=over)
         assert f"over {over}" in texts(app)
         band = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]["y"]
         seen[over] = [metric.value for metric in app.metric[:3]] + [str(band)]

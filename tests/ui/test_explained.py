@@ -1,4 +1,4 @@
-"""What am I looking at? On every page, closed at first, with every symbol named."""
+"""About this page: on every page, closed at first, with every symbol named."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from streamlit.testing.v1 import AppTest
 from fsviz.analyses.class_splits import DIVERGENCES
 from fsviz.difficulty.measures import MEASURES
 from fsviz.taxonomy import DISTANCES
-from fsviz.ui.parts import about, shell
+from fsviz.ui.parts import about
+from fsviz.ui.parts.page import PAGES, Page
+from tests.ui.opening import APP
 
-LABELS = [page.label for page in shell.PAGES]
-SHOWN = {quantity.title: quantity for label in about.PAGES for quantity in about.of_page(label)}
+SHOWN = {quantity.title: quantity for page in PAGES.values() for quantity in about.of_page(page)}
 # LaTeX that is no symbol: layout, operators, and e of the exponential function.
 _TEXT = re.compile(r"\\text\{[^}]*\}|\\\\\[[^]]*\]")
 _ACCENTED = re.compile(r"\\(?:hat|bar)\{(\w)\}")
@@ -64,12 +65,10 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A page on a class table, where what follows the explanation is quick."""
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
 
-    def open_page(page: shell.Page, at_once: bool) -> AppTest:
-        app = AppTest.from_file(str(shell.ROOT / "app.py"), default_timeout=600)
-        if page.file != "app.py":
-            app.switch_page(page.file)
+    def open_page(page: Page, at_once: bool) -> AppTest:
+        app = AppTest.from_file(str(APP), default_timeout=600).switch_page(page.file)
         app.query_params["dataset"] = "dtd"
-        app.session_state[f"explained_{page.label}"] = at_once
+        app.session_state[f"explained_{page.slug}"] = at_once
         app.run()
         assert not app.exception
         return app
@@ -77,18 +76,19 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return open_page
 
 
-@pytest.mark.parametrize("page", shell.PAGES, ids=LABELS)
-def test_every_page_says_what_its_numbers_are(opened, page: shell.Page) -> None:
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_every_page_says_what_its_numbers_are(opened, page: Page) -> None:
     app = opened(page, True)
     (section,) = [box for box in app.expander if box.label == about.TITLE]
     said = " ".join(element.value for element in section.markdown)
-    wanted = about.of_page(page.label)
+    wanted = about.of_page(page)
     assert wanted and all(f"**{quantity.title}**" in said for quantity in wanted)
     assert len(section.latex) == sum(bool(quantity.formula) for quantity in wanted)
-    paper = re.search(r"After ([^ ]+)", app.caption[0].value)  # the line below the title names the page's paper
-    assert paper is None or paper[1] in said
+    if page.paper:
+        assert section.markdown[0].value == f"Paper: {page.paper}"
+        assert page.paper.partition(" ")[0] in " ".join(element.value for element in section.markdown[1:])
 
 
 def test_nothing_of_it_is_sent_while_it_is_closed(opened) -> None:
-    (section,) = [box for box in opened(shell.PAGES[0], False).expander if box.label == about.TITLE]
+    (section,) = [box for box in opened(PAGES["overview"], False).expander if box.label == about.TITLE]
     assert not section.markdown and not section.latex

@@ -1,4 +1,4 @@
-"""The Feature map page without a browser: colours, a task and an image from the link, and features it cannot draw."""
+"""The page Image map without a browser: colours, a task and an image from the link, and features it cannot draw."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.ui.opening import open_link
 from tests.ui.test_gallery_pages import texts
 from tests.ui.test_links import link_of
 
-PAGE = "12_Feature_map"
+PAGE = "image_map"
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +72,7 @@ def test_the_class_of_an_image_is_highlighted_beside_others() -> None:
 
 def test_a_task_by_name_and_one_that_is_drawn_stand_out() -> None:
     dataset = make_toy(n_images=12)
-    draw.keep(draw.sample(dataset, name="mine", n_way=3, n_shot=2, n_query=4, n_tasks=5))
+    draw.save(draw.sample(dataset, name="mine", n_way=3, n_shot=2, n_query=4, n_tasks=5))
     app = open_link(PAGE, "toy", task_name="mine:3")
     assert {"support (6)", "query (12)"} <= set(traces(app)) and numbers(app)["The task"].replace(
         "\\", ""
@@ -153,5 +153,5 @@ def test_what_was_drawn_around_is_in_the_link() -> None:
 def test_a_long_outline_keeps_its_shape_in_few_corners() -> None:
     turn = np.linspace(0, 2 * np.pi, 500)
     corners = study.outline_in(study.outline_text(10 * np.cos(turn), 10 * np.sin(turn)))
-    assert corners is not None and len(corners) == study.MOST_CORNERS
+    assert corners is not None and len(corners) == study.MAX_CORNERS
     assert np.allclose(np.linalg.norm(corners, axis=1), 10, atol=0.01)

@@ -1,4 +1,4 @@
-"""The Gallery and Add images pages without a browser: states that are quicker to reach from here."""
+"""The pages Images and Add images without a browser: states that are quicker to reach from here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def run(page: str, **query: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page(f"pages/{page}")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page(f"pages/{page}.py")
     for name, value in query.items():
         app.query_params[name] = value
     app.run()
@@ -34,16 +34,16 @@ def texts(app: AppTest) -> str:
 def test_a_folder_that_moved_is_told_and_the_page_stays_up(tmp_path: Path) -> None:
     root = folder_of(tmp_path / "pets", {"dog": 3, "cat": 3})
     image_folders.register("pets", image_folders.inspect(root))
-    assert "not there any more" not in texts(run("1_Gallery.py", dataset="pets"))
+    assert "not there any more" not in texts(run("images", dataset="pets"))
     shutil.move(root, tmp_path / "elsewhere")
-    told = texts(run("1_Gallery.py", dataset="pets"))
+    told = texts(run("images", dataset="pets"))
     assert "any more" in told and "replace" in told
 
 
 def test_a_damaged_dataset_shows_the_demo_and_one_sentence(tmp_path: Path, home: Path) -> None:  # noqa: F811
     image_folders.register("pets", image_folders.inspect(folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})))
     (home / "datasets" / "pets" / "images.parquet").write_bytes(b"nonsense")
-    for page in ("1_Gallery.py", "11_Add_images.py"):
+    for page in ("images", "add_images"):
         assert "is damaged" in texts(run(page, dataset="pets"))
 
 
@@ -54,7 +54,7 @@ def test_a_broken_image_is_a_tile_that_says_so(tmp_path: Path) -> None:
     source, problem = image_wall._thumbnail(dataset, 0, 64)
     assert source == "" and "not an image" in problem
     assert image_wall.thumbnail_uri(dataset, 1, 64).startswith("data:image/png;base64,")
-    told = run("1_Gallery.py", dataset="pets", order="class")
+    told = run("images", dataset="pets", order="class")
     assert "not an image" in texts(told)
 
 
@@ -85,7 +85,7 @@ def test_a_failed_download_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
         raise OSError("Name or service not known")
 
     monkeypatch.setattr(urllib.request, "urlopen", no_network)
-    app = run("11_Add_images.py")
+    app = run("add_images")
     app.session_state["source"] = "A dataset to download"
     app.run()
     app.button(key="download").click().run()
@@ -94,7 +94,7 @@ def test_a_failed_download_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_adding_from_the_page_writes_what_was_previewed(tmp_path: Path) -> None:
     root = folder_of(tmp_path / "zoo", {"dog": 2, "wolf": 2})
-    app = run("11_Add_images.py")
+    app = run("add_images")
     app.text_input(key="path_0").set_value(str(root)).run()
     assert not app.exception
     app.text_input(key="new_name").set_value("zoo").run()
@@ -110,11 +110,11 @@ def test_features_are_imported_from_the_page(tmp_path: Path) -> None:
 
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "f.npz", features=rng.normal(size=(12, 4)).astype("float32"), labels=np.arange(12) // 4)
-    app = run("11_Add_images.py", do="Import features")
+    app = run("add_images", do="Import features")
     app.text_input(key="features_file").set_value(str(tmp_path / "f.npz")).run()
     app.button(key="import").click().run()
     assert not app.exception and "12 images of 3 classes" in texts(app)
-    told = texts(run("1_Gallery.py", dataset="my_features"))
+    told = texts(run("images", dataset="my_features"))
     assert "features were imported without images" in told
 
 
@@ -161,13 +161,13 @@ def test_a_workspace_that_cannot_be_read_leaves_the_demo(home: Path, monkeypatch
         raise WorkspaceError("The workspace cannot be read.")
 
     monkeypatch.setattr("fsviz.datasets.saved.workspace_dataset_names", closed)
-    for app in (overview(), run("1_Gallery.py")):
+    for app in (overview(), run("images")):
         assert "cannot be read" in texts(app)
         assert [m.value for m in app.metric if m.label == "Images"] == ["5,136"]
 
 
 def test_an_ordinary_click_is_not_told_as_an_impossible_link() -> None:
-    app = run("1_Gallery.py", image="17")
+    app = run("images", image="17")
     assert app.session_state["followed"] == 17 and not app.toast
     app.session_state["followed"] = 23  # as a click on a neighbour leaves it
     app.run()
@@ -177,8 +177,8 @@ def test_an_ordinary_click_is_not_told_as_an_impossible_link() -> None:
 
 
 def test_what_another_page_left_in_the_link_is_dropped_without_a_word() -> None:
-    app = run("1_Gallery.py", image="17")
-    app.switch_page("pages/4_Evaluate.py")
+    app = run("images", image="17")
+    app.switch_page("pages/evaluate.py")
     app.query_params["image"] = "17"
     app.run()
     assert not app.exception and not app.toast and "image" not in app.query_params
@@ -188,15 +188,15 @@ def test_filters_that_leave_nothing_say_so() -> None:
     demo = datasets.load("demo")
     seen = demo.contexts.pivot_table(index="class_id", columns="context", values="n_images", fill_value=0)
     class_id, context = next((c, k) for c in seen.index for k in seen.columns if seen.loc[c, k] == 0)
-    app = run("1_Gallery.py", classes=demo.classes["class_name"].iat[class_id], contexts=context)
+    app = run("images", classes=demo.classes["class_name"].iat[class_id], contexts=context)
     assert "No image passes all of these filters" in texts(app)
 
 
 def test_a_dataset_without_pixels_lists_its_classes_and_says_what_to_do() -> None:
-    told = texts(run("1_Gallery.py", dataset="tiered_imagenet"))
+    told = texts(run("images", dataset="tiered_imagenet"))
     assert "has no pixels here" in told and "Its place among meanings" in told
     assert "python -m fsviz add tiered_imagenet ~/imagenet/train" in told
 
 
 def test_an_image_that_is_not_there_leaves_the_first_one() -> None:
-    assert "The first image shown" in texts(run("1_Gallery.py", image="99999999"))
+    assert "The first image shown" in texts(run("images", image="99999999"))

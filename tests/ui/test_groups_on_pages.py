@@ -9,7 +9,7 @@ from tests.studies.test_groups import copied  # noqa: F401
 from tests.ui.opening import open_link
 
 
-@pytest.mark.parametrize("name", ["3_Tasks", "4_Evaluate", "6_Hard_tasks", "8_Prediction"])
+@pytest.mark.parametrize("name", ["sample_tasks", "evaluate", "hard_supports", "predict_accuracy"])
 def test_a_page_keeps_groups_together_unless_told(name: str, copied: Dataset) -> None:  # noqa: F811
     page = open_link(name, copied.name, fine=False, n_tasks="50")
     switch = page.toggle(key="keep_groups")
@@ -20,4 +20,4 @@ def test_a_page_keeps_groups_together_unless_told(name: str, copied: Dataset) ->
 
 
 def test_without_groups_there_is_nothing_to_switch() -> None:
-    assert "keep_groups" not in {toggle.key for toggle in open_link("4_Evaluate", "demo", n_tasks="50").toggle}
+    assert "keep_groups" not in {toggle.key for toggle in open_link("evaluate", "demo", n_tasks="50").toggle}

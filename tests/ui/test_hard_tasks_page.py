@@ -38,7 +38,7 @@ def shifted(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def open_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
 
-    return partial(open_link, "6_Hard_tasks")
+    return partial(open_link, "hard_supports")
 
 
 def assert_fine(page: AppTest) -> None:
@@ -188,7 +188,7 @@ def test_queries_of_chosen_values_are_searched_and_are_in_the_link(shifted) -> N
 
 
 def link(name: str, **query: str | list[str]) -> AppTest:
-    return open_link("6_Hard_tasks", name, **query)
+    return open_link("hard_supports", name, **query)
 
 
 def texts(page: AppTest) -> str:

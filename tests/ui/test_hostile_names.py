@@ -12,12 +12,13 @@ from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Selectbox
 
-from fsviz.text import drawn, plain
-from fsviz.ui.parts import deferred, shell
+from fsviz.text import escape_plotly, plain
+from fsviz.ui.parts import deferred
+from fsviz.ui.parts.page import PAGES
 from tests.hostile import LINK, NAMES, PICTURE, make_hostile, make_hostile_run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FILES = [*(entry.file for entry in shell.PAGES), *shell.added_pages()]
+FILES = [page.file for page in PAGES.values()]
 # Few and small tasks, for the pages that draw some: the names are the same. Only what a page knows is in its link.
 SMALL = {"n_tasks": "50", "n_way": "3", "n_shot": "2", "n_query": "4", "methods": "protonet", "starts": "2"}
 # What the browser does not read as Markdown: whole elements, and what others hold besides their texts.
@@ -50,8 +51,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def open_page(file: str, **query: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     app.session_state[deferred.STANDS] = True  # its figures are there
-    if file != "app.py":
-        app.switch_page(file)
+    app.switch_page(file)
     for name, value in {"dataset": "hostile", **query}.items():
         app.query_params[name] = value
     return look(app.run())
@@ -65,7 +65,7 @@ def look(app: AppTest) -> AppTest:
             assert not any(name in text for name in NAMES if "<" in name), text
         elif kind == "plotly_chart" and field == "spec":
             for name in NAMES:
-                assert drawn(name) == name or json.dumps(name)[1:-1] not in text, (name, text)
+                assert escape_plotly(name) == name or json.dumps(name)[1:-1] not in text, (name, text)
         elif not {kind, field} & NO_MARKDOWN:
             for name in MARKS:
                 assert name not in text, f"{kind}.{field}: {text}"
@@ -126,13 +126,13 @@ def named(box: Selectbox) -> int | None:
 
 
 def test_overview() -> None:
-    app = open_page("app.py")
+    app = open_page(PAGES["overview"].file)
     assert plain(PICTURE) in texts(app) and plain(LINK) in texts(app)
     assert f"Classes in split {plain('test')}" in [metric.label for metric in app.metric]
 
 
 def test_gallery() -> None:
-    app = open_page("pages/1_Gallery.py")
+    app = open_page("pages/images.py")
     for name in ("by", "contexts", "classes"):
         box = app.multiselect(key=name)
         look(box.set_value(box.options[:2]).run())
@@ -143,14 +143,14 @@ def test_gallery() -> None:
 
 
 def test_taxonomy() -> None:
-    app = open_page("pages/2_Taxonomy.py")
+    app = open_page("pages/classes.py")
     box = app.multiselect(key="classes")
     look(box.set_value(box.options[:6]).run())
     assert sum(plain(name) in texts(app) for name in NAMES) >= 4
 
 
 def test_tasks() -> None:
-    app = open_page("pages/3_Tasks.py", **SMALL)
+    app = open_page("pages/sample_tasks.py", **SMALL)
     app.text_input(key="testbed_name").set_value(PICTURE).run()
     look(app)
     look(app.button(key="save_testbed").click().run())
@@ -158,7 +158,7 @@ def test_tasks() -> None:
 
 
 def test_evaluate() -> None:
-    app = open_page("pages/4_Evaluate.py", **SMALL)
+    app = open_page("pages/evaluate.py", **SMALL)
     look(app.multiselect(key="backbones").set_value([LINK, PICTURE]).run())
     assert plain(PICTURE) in texts(app)
     look(app.selectbox(key="tasks_from").set_value("saved").run())
@@ -166,7 +166,7 @@ def test_evaluate() -> None:
 
 
 def test_runs() -> None:
-    app = open_page("pages/5_Runs.py")
+    app = open_page("pages/runs.py")
     shown = texts(app)
     assert plain(LINK) in shown and plain(PICTURE) in shown
     assert f"Testbed {plain(PICTURE)}" in shown
@@ -175,12 +175,12 @@ def test_runs() -> None:
 
 
 def test_a_task_of_a_testbed() -> None:
-    app = open_page("pages/15_Passport.py", task_name="brought:0", other="brought:1", pairs="answers")
+    app = open_page("pages/task.py", task_name="brought:0", other="brought:1", pairs="answers")
     assert "**The other**: task 1 of" in texts(app) and not app.error
     swaps = {"task_of": "0,1", "support": "0.1,16.17", "query": "2.3,18.19", "swap": "4.0"}
-    app = open_page("pages/13_Build_a_task.py", **swaps)
+    app = open_page("pages/edit_task.py", **swaps)
     assert "Turned right" in [metric.label for metric in app.metric]
-    app = open_page("pages/12_Feature_map.py", testbed="brought", colour="run", image="20")
+    app = open_page("pages/image_map.py", testbed="brought", colour="run", image="20")
     assert "The task" in [metric.label for metric in app.metric] and "Coloured by how often" in texts(app)
     assert not app.error and not app.warning
 
@@ -188,12 +188,12 @@ def test_a_task_of_a_testbed() -> None:
 def test_add_images(tmp_path: Path) -> None:
     rows = "\n".join('"' + name.replace('"', '""') + f'",{i}.png' for i, name in enumerate(NAMES))
     (tmp_path / "list.csv").write_text(f"class,path\n{rows}\n", encoding="utf-8")
-    app = open_page("pages/11_Add_images.py")
+    app = open_page("pages/add_images.py")
     look(app.text_input(key="path_0").set_value(str(tmp_path / "list.csv")).run())
 
 
 def test_confusion() -> None:
-    app = open_page("pages/7_Confusion.py")
+    app = open_page("pages/confusion.py")
     look(app.multiselect(key="classes").set_value([LINK]).run())
     look(app.multiselect(key="classes").set_value([LINK, PICTURE]).run())
     look(app.segmented_control(key="show").set_value("Compare").run())

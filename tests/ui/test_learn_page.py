@@ -11,11 +11,9 @@ from streamlit.testing.v1 import AppTest
 
 from fsviz.ui.pages import learn
 from fsviz.ui.parts import shell
-from tests.sources import ROOT
 from tests.ui.opening import link_of, open_link
 
 PLACES = list(learn.LESSONS)
-PAGE_OF = {path.stem.partition("_")[2]: path.stem for path in (ROOT / "pages").glob("*.py")}
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +22,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def open_lesson(place: int, **query: str) -> AppTest:
-    return open_link("16_Learn", "demo", lesson=str(place), **query)
+    return open_link("learn", "demo", lesson=str(place), **query)
 
 
 def measured(place: int):
@@ -144,9 +142,9 @@ def test_a_page_that_is_only_opened_keeps_its_link() -> None:
     assert link_of(app) == {"lesson": "1", "control": "0"}
     move(app, "1.5")
     assert link_of(app) == {"lesson": "1", "control": "1.5", "progress": "1.0-5"}
-    app.switch_page("pages/3_Tasks.py").run()
+    app.switch_page("pages/sample_tasks.py").run()
     app.query_params.clear()
-    app.switch_page("pages/16_Learn.py").run()
+    app.switch_page("pages/learn.py").run()
     assert "progress" not in link_of(app) and known_points(app) == 2  # what was seen stays for the visit
     move(app, "0.1")
     assert link_of(app) == {"control": "0.1", "progress": "1.0-1-5"}
@@ -161,7 +159,7 @@ def test_the_links_to_go_on_are_left_as_they_are_where_they_lead(place: int) -> 
         assert app.main.get("page_link")
         for link in app.main.get("page_link"):
             asked = parse_qs(link.proto.query_string, keep_blank_values=True)
-            there = open_link(PAGE_OF[link.proto.page], "demo", **{k: v for k, v in asked.items() if k != "dataset"})
+            there = open_link(link.proto.page, "demo", **{k: v for k, v in asked.items() if k != "dataset"})
             assert {k: v if isinstance(v, list) else [v] for k, v in there.query_params.items()} == asked
 
 
@@ -209,6 +207,6 @@ def test_a_link_that_asks_for_no_lesson_and_a_class_that_looks_on() -> None:
 
 
 def test_lessons_are_of_the_demo_whatever_is_chosen() -> None:
-    app = open_link("16_Learn", "dtd")
+    app = open_link("learn", "dtd")
     assert any("The lessons measure the demo" in caption.value for caption in app.caption)
     assert app.select_slider(key="control").options[0] == "α = 0"

@@ -16,7 +16,7 @@ from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import in_workspace, link_of, open_link
 from tests.ui.test_gallery_pages import run
 
-PAGES = ("3_Tasks.py", "4_Evaluate.py", "6_Hard_tasks.py", "8_Prediction.py")
+PAGES = ("sample_tasks", "evaluate", "hard_supports", "predict_accuracy")
 ASKED = {"sampler": "semantic", "n_way": "12", "alpha": "3.5", "beta": "450", "n_tasks": "70", "seed": "123456789"}
 ASKED |= {"n_shot": "4", "n_query": "7"}
 
@@ -65,10 +65,10 @@ def taken_up(app: AppTest, asked: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("page", "keys", "more"),
     [
-        ("14_Difficulty.py", tuple(ASKED), {}),
-        ("12_Feature_map.py", tuple(ASKED), {"testbed": "drawn"}),
-        ("17_Compare.py", ("sampler", "n_way", "n_tasks", "seed", "n_shot", "n_query"), {"against": "beside"}),
-        ("13_Build_a_task.py", ("n_shot", "n_query", "seed"), {}),
+        ("causes", tuple(ASKED), {}),
+        ("image_map", tuple(ASKED), {"testbed": "drawn"}),
+        ("compare_datasets", ("sampler", "n_way", "n_tasks", "seed", "n_shot", "n_query"), {"against": "beside"}),
+        ("edit_task", ("n_shot", "n_query", "seed"), {}),
     ],
 )
 def test_a_link_is_valid_on_pages_that_have_some_of_its_settings(
@@ -79,11 +79,11 @@ def test_a_link_is_valid_on_pages_that_have_some_of_its_settings(
     app = fine(run(page, dataset="linked", **asked, **more))
     taken_up(app, asked)
     less = "Of the 70 tasks that are asked for, 50 of every side are compared here."
-    assert any(less in caption.value for caption in app.caption) == (page == "17_Compare.py")
+    assert any(less in caption.value for caption in app.caption) == (page == "compare_datasets")
 
 
 def test_more_images_than_there_are_is_a_sentence_and_stays_in_the_link() -> None:
-    app = run("13_Build_a_task.py", dataset="linked", n_shot="1000", n_query="1000")
+    app = run("edit_task", dataset="linked", n_shot="1000", n_query="1000")
     assert "cannot give" in app.error[0].value and "it has 30" in app.error[0].value and not app.toast
     assert link_of(app) == {"n_shot": "1000", "n_query": "1000"}
 
@@ -103,7 +103,7 @@ def test_impossible_settings_are_one_sentence_and_leave_the_link(page: str) -> N
 def test_a_default_that_a_link_names_stays_until_it_is_changed() -> None:
     """Taking it out would be one more step for the browser's back button."""
     asked = {"distance": "jiang_conrath", "split": "test"}
-    app = fine(run("2_Taxonomy.py", dataset="linked", **asked))
+    app = fine(run("classes", dataset="linked", **asked))
     assert link_of(app) == asked and not app.toast
     fine(app.selectbox(key="distance").set_value("path_length").run())
     assert link_of(app) == {"distance": "path_length", "split": "test"}
@@ -112,7 +112,7 @@ def test_a_default_that_a_link_names_stays_until_it_is_changed() -> None:
 
 
 def test_choices_show_titles_and_link_identifiers() -> None:
-    app = fine(run("2_Taxonomy.py", dataset="linked", distance="wu_palmer"))
+    app = fine(run("classes", dataset="linked", distance="wu_palmer"))
     assert "Wu-Palmer" in app.selectbox(key="distance").options
     assert app.selectbox(key="distance").value == "wu_palmer" and link_of(app) == {"distance": "wu_palmer"}
     fine(app.selectbox(key="distance").set_value("path_length").run())
@@ -125,21 +125,21 @@ def test_choices_show_titles_and_link_identifiers() -> None:
 @pytest.mark.parametrize(
     ("page", "asked", "said"),
     [
-        ("2_Taxonomy.py", {"distance": "Wu-Palmer"}, {"distance": "wu_palmer"}),
+        ("classes", {"distance": "Wu-Palmer"}, {"distance": "wu_palmer"}),
         (
-            "6_Hard_tasks.py",
+            "hard_supports",
             {"sampler": "Semantic", "classifier": "SimpleShot", "start": "random"},
             {"sampler": "semantic", "classifier": "simpleshot", "start": "random"},
         ),
         (
-            "6_Hard_tasks.py",
+            "hard_supports",
             {"search": "refined", "loss": "plain", "start": "equal", "n_steps": "2"},
             {"search": "refined", "loss": "plain", "n_steps": "2"},
         ),
-        ("6_Hard_tasks.py", {"search": "literal", "step": "50"}, {"search": "literal", "step": "50"}),
-        ("6_Hard_tasks.py", {"search": "FastDiffSel"}, {}),
+        ("hard_supports", {"search": "literal", "step": "50"}, {"search": "literal", "step": "50"}),
+        ("hard_supports", {"search": "FastDiffSel"}, {}),
         (
-            "4_Evaluate.py",
+            "evaluate",
             {
                 "beside": "semantic and uniform, 1 and 5 shots",
                 "simpleshot_unit_length": "false",
@@ -155,7 +155,7 @@ def test_titles_and_settings_of_a_choice_are_read(page: str, asked: dict, said: 
 
 
 def test_settings_of_another_sampler_leave_page_and_link() -> None:
-    app = fine(run("3_Tasks.py", dataset="linked", alpha="1.5"))
+    app = fine(run("sample_tasks", dataset="linked", alpha="1.5"))
     assert link_of(app) == {"alpha": "1.5"}
     fine(app.selectbox(key="sampler").set_value("variable").run())
     assert link_of(app) == {"sampler": "variable"} and "--max-way 50" in app.code[0].value
@@ -165,7 +165,7 @@ def test_settings_of_another_sampler_leave_page_and_link() -> None:
 
 
 def test_variable_tasks_are_evaluated_with_the_settings_of_their_sampler() -> None:
-    app = fine(run("4_Evaluate.py", dataset="linked", sampler="variable", max_way="6", n_shot="3", n_tasks="70"))
+    app = fine(run("evaluate", dataset="linked", sampler="variable", max_way="6", n_shot="3", n_tasks="70"))
     assert link_of(app) == {"sampler": "variable", "max_way": "6", "n_tasks": "70"}
     command = next(code.value for code in app.code if "evaluate" in code.value)
     assert "--sampler variable" in command and "--max-way 6" in command and "--n-shot" not in command
@@ -173,18 +173,18 @@ def test_variable_tasks_are_evaluated_with_the_settings_of_their_sampler() -> No
 
 
 def test_a_hierarchy_is_followed_by_a_switch_that_is_in_link_and_command_where_there_is_a_taxonomy() -> None:
-    app = fine(run("3_Tasks.py", dataset="omniglot", sampler="variable", n_tasks="50"))
+    app = fine(run("sample_tasks", dataset="omniglot", sampler="variable", n_tasks="50"))
     fine(app.toggle(key="follow_hierarchy").set_value(True).run())
     assert link_of(app) == {"sampler": "variable", "n_tasks": "50", "follow_hierarchy": "true"}
     assert "--follow-hierarchy" in app.code[0].value
     fine(app.selectbox(key="sampler").set_value("uniform").run())
     assert "follow_hierarchy" not in link_of(app)
-    app = fine(run("3_Tasks.py", dataset="dtd", sampler="variable", n_tasks="50"))
+    app = fine(run("sample_tasks", dataset="dtd", sampler="variable", n_tasks="50"))
     assert "follow_hierarchy" not in [toggle.key for toggle in app.toggle]
 
 
 def test_parameters_of_a_method_are_in_the_link_while_it_is_chosen() -> None:
-    app = fine(run("4_Evaluate.py", dataset="linked", ridge_penalty="0.5"))
+    app = fine(run("evaluate", dataset="linked", ridge_penalty="0.5"))
     assert not app.toast and link_of(app) == {"ridge_penalty": "0.5"}
     assert "--set ridge.penalty=0.5" in app.code[0].value
     fine(app.button_group(key="methods").set_value(["protonet", "ridge"]).run())
@@ -196,13 +196,13 @@ def test_parameters_of_a_method_are_in_the_link_while_it_is_chosen() -> None:
 
 
 def test_alpha_starts_over_with_another_distance() -> None:
-    app = fine(run("3_Tasks.py", dataset="linked", alpha="1.5"))
+    app = fine(run("sample_tasks", dataset="linked", alpha="1.5"))
     fine(app.selectbox(key="distance").set_value("lin").run())
     assert app.slider(key="alpha").value == 5.0 and link_of(app) == {"distance": "lin"}
 
 
 def test_a_slider_reaches_what_a_link_asks_for() -> None:
-    app = fine(run("3_Tasks.py", dataset="linked", alpha="6", n_tasks="333"))
+    app = fine(run("sample_tasks", dataset="linked", alpha="6", n_tasks="333"))
     assert app.slider(key="alpha").max == 6 and "333" in app.select_slider(key="n_tasks").options
     fine(app.slider(key="alpha").set_value(2.5).run())
     assert app.slider(key="alpha").max == 6 and link_of(app) == {"alpha": "2.5", "n_tasks": "333"}
@@ -212,12 +212,12 @@ def test_a_slider_reaches_what_a_link_asks_for() -> None:
 
 
 def test_too_many_ways_for_a_split_give_way() -> None:
-    app = fine(run("3_Tasks.py", dataset="linked", n_way="17"))  # sixteen classes
+    app = fine(run("sample_tasks", dataset="linked", n_way="17"))  # sixteen classes
     assert app.slider(key="n_way").value == 5 and len(app.toast) == 1
 
 
 def test_without_distances_tasks_are_drawn_all_the_same() -> None:
-    app = fine(run("3_Tasks.py", dataset="digits"))
+    app = fine(run("sample_tasks", dataset="digits"))
     assert app.selectbox(key="sampler").options == ["Uniform", "Variable"]
     fine(app.selectbox(key="sampler").set_value("variable").run())
     assert "--sampler variable" in app.code[0].value
@@ -227,7 +227,7 @@ def test_without_distances_tasks_are_drawn_all_the_same() -> None:
 def test_saving_never_replaces_another_testbed(own_workspace) -> None:
     from fsviz.sampling.testbeds import list_testbeds
 
-    app = fine(run("3_Tasks.py", dataset="linked", n_tasks="50"))
+    app = fine(run("sample_tasks", dataset="linked", n_tasks="50"))
     app.text_input(key="testbed_name").set_value("mine").run()
     app.button(key="save_testbed").click().run()
     assert "Saved as mine" in app.success[0].value and list_testbeds() == ["mine"]
@@ -240,12 +240,12 @@ def test_saving_never_replaces_another_testbed(own_workspace) -> None:
 
 
 def test_a_bar_and_a_task_of_it_are_in_the_link() -> None:
-    app = fine(run("3_Tasks.py", dataset="linked", n_tasks="200"))
+    app = fine(run("sample_tasks", dataset="linked", n_tasks="200"))
     bins, names = app.session_state["_bins"]
     counts = bins.counts["chosen"]
     full = int(counts.argmax())
     middle = f"{(bins.edges[full] + bins.edges[full + 1]) / 2:g}"
-    app = fine(run("3_Tasks.py", dataset="linked", n_tasks="200", bar=f"chosen:{middle}"))
+    app = fine(run("sample_tasks", dataset="linked", n_tasks="200", bar=f"chosen:{middle}"))
     assert names == ["uniform", "chosen"] and not app.toast
     assert any(f"{counts[full]:,} tasks with a coarsity of" in m.value for m in app.markdown)
     first = app.subheader[0].value
@@ -256,14 +256,14 @@ def test_a_bar_and_a_task_of_it_are_in_the_link() -> None:
 
 
 def test_tasks_of_all_classes_are_called_alike_instead_of_fine_grained() -> None:
-    app = fine(run("3_Tasks.py", dataset="linked", n_way="16", n_tasks="50"))
+    app = fine(run("sample_tasks", dataset="linked", n_way="16", n_tasks="50"))
     (metric,) = [m for m in app.metric if m.label == "Fine-grained"]
     assert metric.value == "–" and metric.delta == "all tasks are equally coarse"
     assert any("All tasks have the same classes" in c.value for c in app.caption)
 
 
 def test_what_dropping_repeats_did_is_said_and_can_be_turned_off() -> None:
-    app = fine(run("3_Tasks.py", dataset="linked", n_tasks="500"))
+    app = fine(run("sample_tasks", dataset="linked", n_tasks="500"))
     assert any("had classes that had come before" in c.value for c in app.caption)
     fine(app.toggle(key="repeats").set_value(True).run())
     assert link_of(app)["repeats"] == "true" and "--repeats" in app.code[0].value
@@ -271,7 +271,7 @@ def test_what_dropping_repeats_did_is_said_and_can_be_turned_off() -> None:
 
 
 def test_a_saved_testbed_leads_to_evaluate(own_workspace) -> None:
-    app = fine(run("3_Tasks.py", dataset="linked", n_tasks="50", n_shot="2"))
+    app = fine(run("sample_tasks", dataset="linked", n_tasks="50", n_shot="2"))
     app.text_input(key="testbed_name").set_value("mine").run()
     app.button(key="save_testbed").click().run()
     queries = [link.proto.query_string for link in app.main.get("page_link")]
@@ -279,12 +279,12 @@ def test_a_saved_testbed_leads_to_evaluate(own_workspace) -> None:
 
 
 def test_classes_and_splits_arrive_on_another_page_and_stand_in_its_link() -> None:
-    app = open_link("2_Taxonomy", "demo", split="train", classes=["cat", "dog"])
+    app = open_link("classes", "demo", split="train", classes=["cat", "dog"])
     (there,) = [link.proto.query_string for link in app.main.get("page_link") if link.proto.label == "Its images"]
     asked = parse_qs(there)
     assert asked["classes"] == ["dog"]
-    gallery = open_link("1_Gallery", **{name: value[0] for name, value in asked.items()})
+    gallery = open_link("images", **{name: value[0] for name, value in asked.items()})
     assert gallery.multiselect(key="classes").value == ["dog"] and not gallery.toast
     assert link_of(gallery)["classes"] == "dog"
-    tasks = open_link("3_Tasks", "demo", split="train")
+    tasks = open_link("sample_tasks", "demo", split="train")
     assert tasks.selectbox(key="split").value == "train" and not tasks.toast and link_of(tasks) == {"split": "train"}

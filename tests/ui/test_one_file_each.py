@@ -1,4 +1,4 @@
-"""A new sampler, measure, method, study, distance or page is one file: commands, pages and links take it up.
+"""A new sampler, measure, objective, method, study or distance is one file, a page is two: all take it up.
 
 Done for real, in a copy of the code: files are put there and one entry is added, then a process of its own looks.
 """
@@ -103,27 +103,41 @@ STUDY = Study(
     run_chunk=run_chunk, collect=collect,
 )
 """,
-    "pages/99_New_page.py": """
+    "fsviz/ui/pages/newest.py": """
 import streamlit as st
 
+from fsviz.ui.parts.page import Page
+
+
+def show(dataset):
+    st.metric("Classes", dataset.n_classes)
+
+
+PAGE = Page(
+    slug="newest", label="New page", icon="🆕", group="Results", order=99, question="What is new?",
+    lead="A page of {dataset}.", keywords=("novelty",), show=show,
+)
+""",
+    "pages/newest.py": """
+from fsviz.ui.pages import newest
 from fsviz.ui.parts import shell
 
-with shell.page("What is new?", "A page of {dataset}.", icon="🆕") as dataset:
-    st.metric("Classes", dataset.n_classes)
+shell.run(newest.PAGE)
 """,
 }
+OBJECTIVE = 'Objective("nasty", "Nasty", 1, "nastier", "nastiest", "raises", "semantic", "square"),'
 ENTRY = '"squared_path": Distance("Squared path", "New.", lambda dag: path_length(dag) ** 2, 0.1, 1.0),'
 ASKED = {
-    "2_Taxonomy.py": {"distance": "squared_path"},
-    "3_Tasks.py": {"distance": "squared_path", "sampler": "rings", "stride": "3", "n_shot": "2", "n_tasks": "50"},
-    "4_Evaluate.py": {
+    "classes": {"distance": "squared_path"},
+    "sample_tasks": {"distance": "squared_path", "sampler": "rings", "stride": "3", "n_shot": "2", "n_tasks": "50"},
+    "evaluate": {
         "sampler": "rings",
         "stride": "3",
         "n_shot": "2",
         "methods": "city_block",
         "city_block_scale": "2",
     },
-    "6_Hard_tasks.py": {"sampler": "rings", "stride": "3", "n_shot": "2", "n_tasks": "20", "classifier": "city_block"},
+    "hard_supports": {"sampler": "rings", "stride": "3", "n_shot": "2", "n_tasks": "20", "classifier": "city_block"},
 }
 LOOK = """
 import json, sys
@@ -135,6 +149,7 @@ make_toy("toy", n_images=30)
 tasks = "--sampler rings --stride 2 --n-tasks 20"
 codes = [
     main(f"sample toy {tasks} --distance squared_path --name kept".split()),
+    main(f"hard toy {tasks} --objective nasty".split()),
     main(f"evaluate toy {tasks} --methods city_block --set city_block.scale=2".split()),
 ]
 import fsviz
@@ -147,9 +162,16 @@ run = jobs.run_here({**asked, "step": 5})
 study = {"results": jobs.results(run.id), "computed": jobs.compute(asked), "n_chunks": run.n_chunks}
 study |= {"found": jobs.find({**asked, "step": 5}).id == run.id, "another": jobs.find(asked), "message": run.message}
 codes.append(main(["runs", "show", run.id]))
+from fsviz.figures.palette import SET_SYMBOLS, meaning
+from fsviz.studies import search_comparison
+from fsviz.studies import support_sets
+hard = {"dataset": "toy", "backbone": "alpha_net", "n_shot": 2, "n_tasks": 4}
+nasty = {"hard": support_sets.summary(jobs.compute({"study": "support_sets", **hard}))}
+nasty |= {"looks": [meaning("nasty"), SET_SYMBOLS["nasty"]]}
+nasty["compared"] = jobs.compute({"study": "search_comparison", "searches": ["fastdiffsel"], **hard})["rows"]
 seen = {}
 for page, asked in json.loads(sys.argv[1]).items():
-    app = AppTest.from_file("app.py", default_timeout=600).switch_page(f"pages/{page}")
+    app = AppTest.from_file("app.py", default_timeout=600).switch_page(f"pages/{page}.py")
     for name, text in {"dataset": "toy", **asked}.items():
         app.query_params[name] = text
     app.run()
@@ -157,10 +179,11 @@ for page, asked in json.loads(sys.argv[1]).items():
     told = [e.value for kind in (app.exception, app.error, app.toast) for e in kind]
     shown = {key: app.selectbox(key=key).options for key in ("sampler", "distance") if key in app.session_state}
     seen[page] = {"link": link, "told": told, "shown": shown, "code": " ".join(c.value for c in app.code)}
-app = AppTest.from_file("app.py", default_timeout=600).switch_page("pages/99_New_page.py").run()
+app = AppTest.from_file("app.py", default_timeout=600).switch_page("pages/newest.py").run()
 links = [link.proto.label for link in app.sidebar.get("page_link")]
-new = {"title": app.title[0].value, "links": links, "n": len(app.exception) + len(app.error)}
-print("ANSWER" + json.dumps([codes, seen, measured, new, study]))
+lead = app.caption[0].value
+new = {"title": app.title[0].value, "lead": lead, "links": links, "n": len(app.exception) + len(app.error)}
+print("ANSWER" + json.dumps([codes, seen, measured, new, study, nasty]))
 """
 
 
@@ -179,6 +202,9 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> list:
     distances = copy / "fsviz/taxonomy/distances.py"
     last = '    "features": Distance('
     distances.write_text(distances.read_text().replace(last, f"    {ENTRY}\n{last}"))
+    objectives = copy / "fsviz/difficulty/objectives.py"
+    last = '        Objective("easy", '
+    objectives.write_text(objectives.read_text().replace(last, f"        {OBJECTIVE}\n{last}"))
     (copy / "look.py").write_text(LOOK)
     env = {**os.environ, "FSVIZ_HOME": str(home / "ws"), "PYTHONPATH": str(copy)}
     command = [sys.executable, "look.py", json.dumps(ASKED)]
@@ -188,7 +214,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> list:
 
 
 def test_commands_take_them(answer) -> None:
-    assert answer[0] == [0, 0, 0, 0]
+    assert answer[0] == [0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("page", ASKED)
@@ -209,12 +235,19 @@ def test_a_measure_is_taken_up(answer) -> None:
 
 def test_a_page_stands_in_the_sidebar(answer) -> None:
     assert answer[3]["title"] == "What is new?" and answer[3]["n"] == 0
-    assert answer[3]["links"][-1] == "New page"
+    assert answer[3]["links"][-1] == "New page" and answer[3]["lead"].startswith("A page of **")
 
 
 def test_a_method_brings_its_settings(answer) -> None:
-    assert "--set city_block.scale=2" in answer[1]["4_Evaluate.py"]["code"]
-    assert "--classifier city_block" in answer[1]["6_Hard_tasks.py"]["code"]
+    assert "--set city_block.scale=2" in answer[1]["evaluate"]["code"]
+    assert "--classifier city_block" in answer[1]["hard_supports"]["code"]
+
+
+def test_an_objective_is_searched_compared_and_shown(answer) -> None:
+    nasty = answer[5]
+    assert nasty["hard"]["accuracy"]["nasty"] == nasty["hard"]["accuracy"]["hard"]  # its sign is that of hard sets
+    assert nasty["looks"] == ["#EE7733", "square"]
+    assert [row["objective"] for row in nasty["compared"]] == ["random", "hard", "nasty", "easy"]
 
 
 def test_a_study_runs_is_found_and_can_be_computed(answer) -> None:

@@ -12,7 +12,8 @@ from fsviz import datasets
 from fsviz.analyses import headline as study
 from fsviz.datasets import sizes
 from fsviz.taxonomy.hierarchy import class_hierarchy
-from fsviz.ui.parts import deferred, shell
+from fsviz.ui.parts import deferred
+from fsviz.ui.parts.page import HOME, PAGES
 from tests.ui.opening import APP, open_link
 
 
@@ -22,8 +23,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def found() -> study.Look:
-    return study.look(datasets.load("demo"))
+def found() -> study.TaskContrast:
+    return study.contrast(datasets.load("demo"))
 
 
 def opened(dataset: str, stands: bool = True, **query: str) -> AppTest:
@@ -64,7 +65,7 @@ def test_a_hard_and_an_easy_task_with_mean_cause_and_the_page_that_shows_it(foun
 
 def test_try_it_opens_the_very_pair_of_classes(found) -> None:
     a, b = found.closest_of(found.hard)
-    app = AppTest.from_file(str(APP), default_timeout=600).switch_page("pages/7_Confusion.py")
+    app = AppTest.from_file(str(APP), default_timeout=600).switch_page("pages/confusion.py")
     app.query_params.update({"dataset": "demo", "split": "test", "classes": [a, b]})
     app.run()
     assert not app.exception and app.multiselect(key="classes").value == [a, b]
@@ -74,7 +75,7 @@ def test_try_it_opens_the_very_task(found) -> None:
     """Its support, its queries, and so the accuracy that the first page tells."""
     app = opened("demo")
     asked = next(query for label, query in links_of(app) if "swap support images" in label)
-    built = open_link("13_Build_a_task", **{name: value[0] for name, value in parse_qs(asked).items()})
+    built = open_link("edit_task", **{name: value[0] for name, value in parse_qs(asked).items()})
     assert f"{found.accuracy[found.hard]:.0%}" in built.metric[0].value
     assert in_link(built, "support").replace(".", ",") == ",".join(map(str, found.tasks.support[found.hard].ravel()))
 
@@ -90,7 +91,7 @@ def test_what_is_below_the_images_comes_when_they_stand() -> None:
 
 def test_a_class_table_shows_a_fine_and_a_coarse_task_in_names() -> None:
     app = opened("tiered_imagenet")
-    found = study.look(datasets.load("tiered_imagenet"))
+    found = study.contrast(datasets.load("tiered_imagenet"))
     assert [m.label for m in app.metric[:2]] == ["A fine-grained task", "A coarse task"]
     assert all(f"**{name}**" in words(app) for name in found.names_of(found.hard))
     assert "has no images here" in words(app)
@@ -118,13 +119,13 @@ def test_boxes_and_bars_of_the_fact_sheet_lead_on_and_are_in_the_link() -> None:
     app = opened("demo", box=leaf, size_bar="2 0")
     assert not app.toast and in_link(app, "box") == leaf and in_link(app, "size_bar") == "2 0"
     labels = dict(links_of(app))
-    assert "classes=tiger" in labels["Look at it in the Gallery"]
+    assert "classes=tiger" in labels["Look at it on the page Images"]
     assert "classes=tiger" in labels["Its place among meanings"]
     assert "**30 classes:**" in words(app) and "and 18 more" in words(app)
-    assert labels["Look at the first 12 in the Gallery"].count("classes=") == 12
+    assert labels["Look at the first 12 on the page Images"].count("classes=") == 12
     told = dict(links_of(opened("demo", box=group)))["Its part of the tree of meanings"]
     assert f"at={group}" in told
-    assert not open_link("2_Taxonomy", "demo", at=group, split="all").toast
+    assert not open_link("classes", "demo", at=group, split="all").toast
     assert not opened("demo", box="nonsense", size_bar="x").exception
 
 
@@ -139,7 +140,7 @@ def test_what_is_drawn_later_keeps_its_settings_in_the_link() -> None:
     ]
     app.session_state[deferred.STANDS] = True
     app.run()
-    assert in_link(app, "box") == leaf and "classes=tiger" in dict(links_of(app))["Look at it in the Gallery"]
+    assert in_link(app, "box") == leaf and "classes=tiger" in dict(links_of(app))["Look at it on the page Images"]
 
 
 def test_bars_count_the_classes_that_they_lead_to() -> None:
@@ -153,7 +154,7 @@ def test_bars_count_the_classes_that_they_lead_to() -> None:
 
 def test_every_page_is_a_card() -> None:
     labels = [label for label, _ in links_of(opened("cifar100"))]
-    assert all(f"**{page.question}**" in labels for page in shell.PAGES[1:])
+    assert all(f"**{page.question}**" in labels for page in PAGES.values() if page.slug != HOME)
 
 
 # --- classroom mode -----------------------------------------------------------------------------------------------
@@ -171,7 +172,7 @@ def test_classroom_mode_is_in_the_link_of_this_page_and_of_all_it_leads_to() -> 
 
 def test_a_class_sees_fewer_controls_but_none_that_the_link_has_changed() -> None:
     def inputs(**query: str) -> set[str]:
-        app = open_link("8_Prediction", "demo", n_tasks="20", **query)
+        app = open_link("predict_accuracy", "demo", n_tasks="20", **query)
         return {element.key for element in (*app.number_input, *app.select_slider)}
 
     alone, before_a_class = inputs(), inputs(classroom="true")
@@ -180,7 +181,7 @@ def test_a_class_sees_fewer_controls_but_none_that_the_link_has_changed() -> Non
     assert "seed" in inputs(classroom="true", seed="3")
 
 
-@pytest.mark.parametrize("page", ["3_Tasks", "7_Confusion", "10_Splits", "13_Build_a_task"])
+@pytest.mark.parametrize("page", ["sample_tasks", "confusion", "train_test_distance", "edit_task"])
 def test_a_class_sees_the_question_and_not_how_it_is_computed_or_kept(page: str) -> None:
     def inputs(**query: str) -> list[object]:
         app = open_link(page, "demo", **query)
@@ -211,7 +212,7 @@ def test_guess_before_you_see(found) -> None:
 
 
 def test_the_task_of_the_scatter_comes_from_the_link() -> None:
-    app = open_link("8_Prediction", "demo", n_tasks="20", task="7")
+    app = open_link("predict_accuracy", "demo", n_tasks="20", task="7")
     assert any(heading.value.startswith("Task 7:") for heading in app.subheader)
     assert in_link(app, "task") == "7"
     assert not any("efficientnet_lite0" in caption.value for caption in app.caption)
@@ -219,7 +220,7 @@ def test_the_task_of_the_scatter_comes_from_the_link() -> None:
 
 def test_the_method_and_the_task_of_a_change_of_context_come_from_the_link() -> None:
     query = {"show": "What another context costs", "methods": "protonet,simpleshot", "n_tasks": "20"}
-    app = open_link("9_Contexts", "demo", **query, looked="simpleshot", place="3")
+    app = open_link("contexts", "demo", **query, looked="simpleshot", place="3")
     assert app.selectbox(key="looked").value == "simpleshot" and app.number_input(key="place").value == 3
     assert (in_link(app, "looked"), in_link(app, "place")) == ("simpleshot", "3")
 
@@ -227,10 +228,10 @@ def test_the_method_and_the_task_of_a_change_of_context_come_from_the_link() -> 
 @pytest.mark.parametrize(
     ("page", "asked"),
     [
-        ("1_Gallery", {}),
-        ("9_Contexts", {"show": "What another context costs", "n_tasks": "10"}),
-        ("9_Contexts", {"show": "Images and words"}),
-        ("11_Add_images", {}),
+        ("images", {}),
+        ("contexts", {"show": "What another context costs", "n_tasks": "10"}),
+        ("contexts", {"show": "Images and words"}),
+        ("add_images", {}),
     ],
 )
 def test_pages_before_a_class_have_fewer_controls_and_the_same_numbers(page: str, asked: dict[str, str]) -> None:
@@ -246,7 +247,7 @@ def test_pages_before_a_class_have_fewer_controls_and_the_same_numbers(page: str
 
 
 def test_a_control_that_the_link_uses_is_there_before_a_class_too() -> None:
-    app = open_link("1_Gallery", "demo", classroom="true", by="blur")
+    app = open_link("images", "demo", classroom="true", by="blur")
     assert app.multiselect(key="by").value == ["blur"]
-    app = open_link("11_Add_images", "demo", classroom="true", do="Meanings")
+    app = open_link("add_images", "demo", classroom="true", do="Meanings")
     assert not app.exception and "Meanings" in str([group.options for group in app.get("button_group")])

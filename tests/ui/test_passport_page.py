@@ -1,4 +1,4 @@
-"""The page Passport without a browser: a link names the task, what cannot be shown is one sentence, every page leads
+"""The page One task without a browser: a link names the task, what cannot be shown is one sentence, every page leads
 there, and what was picked goes along."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fsviz.tasks import draw, task_ids
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import in_workspace, link_of, open_link
 
-PAGE = "15_Passport"
+PAGE = "task"
 SHAPE = {"sampler": "uniform", "n_way": 4, "n_shot": 3, "n_query": 5, "n_tasks": 40}
 
 
@@ -116,7 +116,7 @@ def test_runs_of_the_testbed_are_told() -> None:
     app = open_link(PAGE, "toy", task_name=f"{name()}:7")
     assert "Accuracy of Nearest neighbours" in [m.label for m in app.metric]
     assert f"From run {run.id}" in captions(app).replace("\\", "")
-    (runs,) = leads_of(open_link("5_Runs", "toy", near="10"), 1)
+    (runs,) = leads_of(open_link("runs", "toy", near="10"), 1)
     assert runs.testbed == name()  # drawn by the same recipe
     jobs.delete(run.id)
 
@@ -125,8 +125,8 @@ def test_runs_of_the_testbed_are_told() -> None:
 
 
 def leads_of(app: AppTest, n: int | None = None) -> list:
-    links = [link.proto for link in app.main.get("page_link") if "Passport" in link.proto.page]
-    found = [task_ids.task_in(parse_qs(link.query_string)["task_name"][0]) for link in links]
+    links = [link.proto for link in app.main.get("page_link") if link.proto.page == "task"]
+    found = [task_ids.parse_task_id(parse_qs(link.query_string)["task_name"][0]) for link in links]
     assert n is None or len(found) == n, found
     return found
 
@@ -134,15 +134,15 @@ def leads_of(app: AppTest, n: int | None = None) -> list:
 @pytest.mark.parametrize(
     ("page", "asked", "kind"),
     [
-        ("3_Tasks", {"n_tasks": "50", "n_shot": "2"}, "drawn"),
-        ("3_Tasks", {"n_tasks": "50", "n_shot": "0"}, "drawn"),
-        ("4_Evaluate", {"n_tasks": "50", "methods": "protonet"}, "drawn"),
-        ("4_Evaluate", {"tasks_from": "saved", "testbeds": "odd", "methods": "protonet"}, "saved"),
-        ("6_Hard_tasks", {"n_tasks": "20"}, "drawn"),
-        ("8_Prediction", {"n_tasks": "50", "task": "3"}, "drawn"),
-        ("12_Feature_map", {"testbed": "drawn", "position": "5"}, "drawn"),
-        ("12_Feature_map", {"testbed": "odd", "position": "5"}, "saved"),
-        ("13_Build_a_task", {}, "hand"),
+        ("sample_tasks", {"n_tasks": "50", "n_shot": "2"}, "drawn"),
+        ("sample_tasks", {"n_tasks": "50", "n_shot": "0"}, "drawn"),
+        ("evaluate", {"n_tasks": "50", "methods": "protonet"}, "drawn"),
+        ("evaluate", {"tasks_from": "saved", "testbeds": "odd", "methods": "protonet"}, "saved"),
+        ("hard_supports", {"n_tasks": "20"}, "drawn"),
+        ("predict_accuracy", {"n_tasks": "50", "task": "3"}, "drawn"),
+        ("image_map", {"testbed": "drawn", "position": "5"}, "drawn"),
+        ("image_map", {"testbed": "odd", "position": "5"}, "saved"),
+        ("edit_task", {}, "hand"),
     ],
 )
 def test_every_page_that_shows_a_task_leads_to_its_passport(page: str, asked: dict, kind: str) -> None:
@@ -150,8 +150,8 @@ def test_every_page_that_shows_a_task_leads_to_its_passport(page: str, asked: di
     (task,) = leads_of(app, 1)
     assert task.testbed.startswith(f"{kind}~toy~")
     one = task_ids.find(task.testbed).tasks.take([task.position])
-    swaps = [link.proto for link in app.main.get("page_link") if "Build_a_task" in link.proto.page]
-    if one.has_images and page not in ("6_Hard_tasks", "13_Build_a_task"):  # the very task, image by image
+    swaps = [link.proto for link in app.main.get("page_link") if link.proto.page == "edit_task"]
+    if one.has_images and page not in ("hard_supports", "edit_task"):  # the very task, image by image
         swap = parse_qs(swaps[-1].query_string)
         assert swap["query"] == [text(one, "query")] and swap["support"] == [text(one, "support")]
 
@@ -171,26 +171,26 @@ def go(app: AppTest, page: str, **query: str) -> AppTest:
 
 def test_classes_that_are_picked_go_along() -> None:
     picked = ["group 0 <b>kind</b> 1", "group 2 <b>kind</b> 3"]
-    app = open_link("2_Taxonomy", "toy")
+    app = open_link("classes", "toy")
     app.multiselect(key="classes").set_value(picked).run()
-    assert go(app, "7_Confusion").multiselect(key="classes").value == picked
+    assert go(app, "confusion").multiselect(key="classes").value == picked
     assert list(app.query_params["classes"]) == picked  # in the link at once
-    go(app, "8_Prediction", n_tasks="20")  # a page between that takes none
-    assert go(app, "12_Feature_map").multiselect(key="classes").value == picked
-    go(app, "13_Build_a_task")
+    go(app, "predict_accuracy", n_tasks="20")  # a page between that takes none
+    assert go(app, "image_map").multiselect(key="classes").value == picked
+    go(app, "edit_task")
     assert link_of(app)["task_of"] == ",".join(picked)
-    assert go(app, "2_Taxonomy", classes=picked[0]).multiselect(key="classes").value == picked[:1]  # the link decides
+    assert go(app, "classes", classes=picked[0]).multiselect(key="classes").value == picked[:1]  # the link decides
     app.multiselect(key="classes").set_value([]).run()
-    assert go(app, "7_Confusion").multiselect(key="classes").value == []
+    assert go(app, "confusion").multiselect(key="classes").value == []
 
 
 def test_a_task_that_is_picked_goes_along() -> None:
-    app = open_link("8_Prediction", "toy", n_tasks="50", task="3")
+    app = open_link("predict_accuracy", "toy", n_tasks="50", task="3")
     (first,) = leads_of(app, 1)
     assert link_of(go(app, PAGE))["task_name"] == str(first)  # the task that was looked at last
     press(app, "Next")
     one = task_ids.find(first.testbed).tasks.take([first.position + 1])
-    built = link_of(go(app, "13_Build_a_task"))
+    built = link_of(go(app, "edit_task"))
     assert built["support"] == text(one, "support") and built["query"] == text(one, "query")
-    on_map = link_of(go(app, "12_Feature_map"))
+    on_map = link_of(go(app, "image_map"))
     assert on_map["testbed"] == "linked" and on_map["query"] == text(one, "query")

@@ -24,7 +24,7 @@ def open_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
     def open_it(dataset: str = "toy", **query: str) -> AppTest:
         page = AppTest.from_file(str(APP), default_timeout=600)
-        page.switch_page("pages/8_Prediction.py")
+        page.switch_page("pages/predict_accuracy.py")
         for name, value in {"dataset": dataset, **query}.items():
             page.query_params[name] = value
         page.run()

@@ -28,21 +28,21 @@ def said(app: AppTest) -> str:
 @pytest.mark.parametrize(
     ("page", "query", "words"),
     [
-        ("2_Taxonomy", {"dataset": "dtd"}, r"has no .*taxonomy"),
-        ("3_Tasks", {"dataset": "digits"}, r"has no taxonomy(.|\n)*--sampler uniform"),
-        ("3_Tasks", {"dataset": "df20"}, r"comes without images here(.|\n)*--n-shot 0"),
+        ("classes", {"dataset": "dtd"}, r"has no .*taxonomy"),
+        ("sample_tasks", {"dataset": "digits"}, r"has no taxonomy(.|\n)*--sampler uniform"),
+        ("sample_tasks", {"dataset": "df20"}, r"comes without images here(.|\n)*--n-shot 0"),
         (
-            "3_Tasks",
+            "sample_tasks",
             {"dataset": "df20", "n_way": "100", "n_tasks": "20000"},
             r"take too long to follow a slider(.|\n)*--n-way 100",
         ),
-        ("6_Hard_tasks", {"dataset": "tiered_imagenet"}, "comes without images"),
+        ("hard_supports", {"dataset": "tiered_imagenet"}, "comes without images"),
         (
-            "11_Add_images",
+            "add_images",
             {"dataset": "tiered_imagenet", "do": "Extract features"},
             "has no images here, so features cannot be extracted",
         ),
-        ("11_Add_images", {"dataset": "demo", "do": "Import features"}, "Pickles are refused"),
+        ("add_images", {"dataset": "demo", "do": "Import features"}, "Pickles are refused"),
     ],
     ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else None,
 )
@@ -60,7 +60,7 @@ def metric(app: AppTest, label: str) -> float:
 
 
 def test_the_published_medians_of_tiered_imagenet_are_on_the_page() -> None:
-    app = open_link("3_Tasks", "tiered_imagenet", quantile="0")
+    app = open_link("sample_tasks", "tiered_imagenet", quantile="0")
     assert metric(app, "Uniform median") == pytest.approx(85.2, abs=0.4)
     assert metric(app, "Semantic median") == pytest.approx(56, abs=1.5)
     assert coarsity(app) < 20  # the finest task
@@ -74,21 +74,21 @@ def coarsity(app: AppTest) -> float:
 
 
 def test_a_larger_alpha_lowers_the_median_and_a_link_keeps_it() -> None:
-    app = open_link("3_Tasks", "tiered_imagenet", alpha="1.2", n_way="10", seed="3")
+    app = open_link("sample_tasks", "tiered_imagenet", alpha="1.2", n_way="10", seed="3")
     assert metric(app, "Semantic median") < 45
     assert app.slider(key="n_way").value == 10
     assert re.search(r"--alpha 1.2(\s|$)", said(app))
 
 
 def test_a_link_restores_a_task_and_its_coarsity() -> None:
-    app = open_link("2_Taxonomy", "tiered_imagenet", classes=["malamute", "Siberian husky"])
+    app = open_link("classes", "tiered_imagenet", classes=["malamute", "Siberian husky"])
     assert "Your task of 2 classes" in said(app) and "sled dog" in said(app)
     # the two share a concept of their own, 2 log(2600) - 2 log(1300) = 1.39, squared
     assert metric(app, "Coarsity") == 1.92
 
 
 def test_layered_layout_other_distances_and_all_paths() -> None:
-    app = open_link("2_Taxonomy", "mini_imagenet", layout="layered", distance="path_length", dag="all_paths")
+    app = open_link("classes", "mini_imagenet", layout="layered", distance="path_length", dag="all_paths")
     assert not app.toast  # no setting of the link was left out
     assert "Median distance" in [m.label for m in app.metric]
     series = json.loads(app.get("echarts_chart")[0].proto.spec)["series"][0]
@@ -97,7 +97,7 @@ def test_layered_layout_other_distances_and_all_paths() -> None:
 
 def test_two_backbones_are_compared_and_a_link_restores_it() -> None:
     asked = {"show": "Compare", "versus": "confusion", "edges": "20", "classes": ["tiger", "sheep"]}
-    app = open_link("7_Confusion", "demo", **asked)
+    app = open_link("confusion", "demo", **asked)
     assert not app.toast  # no setting of the link was left out
     assert re.search(r"Pearson's correlation 0.\d\d \(", said(app)) and "never confused by Demo CLIP" in said(app)
     assert "The 20 most alike of 435 pairs" in said(app)
@@ -105,7 +105,7 @@ def test_two_backbones_are_compared_and_a_link_restores_it() -> None:
 
 
 def test_a_path_a_table_or_a_name_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
-    app = open_link("11_Add_images", "demo")
+    app = open_link("add_images", "demo")
     (tmp_path / "list.csv").write_text("path,class\ngone.png,dog\n")
     wrong = {"/nowhere/at/all": "'/nowhere/at/all' does not exist"}
     wrong[str(tmp_path / "list.csv")] = "None of the files in the table is there"
@@ -120,7 +120,7 @@ def test_a_path_a_table_or_a_name_that_cannot_be_is_one_sentence(tmp_path: Path)
 
 def test_too_many_shots_are_named_and_the_largest_that_fits_is_offered(home: Path) -> None:
     make_digits_workspace(home)
-    app = open_link("4_Evaluate", "digits", fine=False, n_shot="190", n_query="10", methods="ProtoNet")
+    app = open_link("evaluate", "digits", fine=False, n_shot="190", n_query="10", methods="ProtoNet")
     assert re.search("has 174 images .* fewer than “Support images” . “Query images” = 200", said(app))
     assert "The largest that fits all classes is “Support images” 169 with “Query images” 5." in said(app)
     next(b for b in app.button if b.label == "Use what fits: “Support images” 169, “Query images” 5").click().run()

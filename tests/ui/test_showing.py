@@ -10,7 +10,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from fsviz.ui.parts import export, shell
+from fsviz.ui.parts import export
+from fsviz.ui.parts.page import PAGES
 from tests.reports.test_html import loaded
 from tests.sources import ROOT, near, nodes
 
@@ -93,11 +94,10 @@ def _page() -> None:
     export.recipe("python -m fsviz show demo")
 
 
-@pytest.mark.parametrize("label", [p.label for p in shell.PAGES])
-def test_every_page_names_a_command_that_gives_the_same(label: str) -> None:
-    folder, name = ROOT / "fsviz" / "ui" / "pages", label.lower().replace(" ", "_").removesuffix("_a_task")
-    name = {"build": "build_task"}.get(name, name)
-    files = [folder / f"{name}.py", *(folder / name).rglob("*.py")]
+@pytest.mark.parametrize("slug", PAGES)
+def test_every_page_names_a_command_that_gives_the_same(slug: str) -> None:
+    folder = ROOT / "fsviz" / "ui" / "pages"
+    files = [folder / f"{slug}.py", *(folder / slug).rglob("*.py")]
     called = {
         ast.unparse(node.func) for path in files if path.exists() for node in nodes(path) if isinstance(node, ast.Call)
     }

@@ -9,14 +9,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from fsviz.ui.pages import contexts
-from fsviz.ui.parts import shell
+from fsviz.ui.parts.page import PAGES
 from tests.studies.small_dataset import make_small
 from tests.ui.opening import APP, in_workspace, open_link
 
 SIZES = {"one": [16], "singles": [1, 1], "none": [], "twelve": [12] * 6}
-FILES = [entry.file for entry in shell.PAGES if entry.label != "Learn"]  # lessons are about the demo
-DRAW = ["14_Difficulty", "3_Tasks", "15_Passport", "13_Build_a_task", "4_Evaluate", "6_Hard_tasks", "8_Prediction"]
-DRAW += ["17_Compare"]
+FILES = [page.file for page in PAGES.values() if page.slug != "learn"]  # lessons are about the demo
+DRAW = ["causes", "sample_tasks", "task", "edit_task", "evaluate", "hard_supports", "predict_accuracy"]
+DRAW += ["compare_datasets"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -30,9 +30,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.mark.parametrize("dataset", ["one", "singles", "none"])
 def test_no_page_fails(dataset: str) -> None:
     for file in FILES:
-        app = AppTest.from_file(str(APP), default_timeout=600)
-        if file != "app.py":
-            app.switch_page(file)
+        app = AppTest.from_file(str(APP), default_timeout=600).switch_page(file)
         app.query_params["dataset"] = dataset
         app.run()
         assert not app.exception, (file, app.exception[0].stack_trace)
@@ -46,20 +44,20 @@ def test_a_dataset_of_one_class_is_refused_in_the_words_of_the_commands(page: st
     assert app.error[0].value.endswith("Add images of other classes, or choose another dataset.")
 
 
-@pytest.mark.parametrize("page", [page for page in DRAW if page != "3_Tasks"])
+@pytest.mark.parametrize("page", [page for page in DRAW if page != "sample_tasks"])
 def test_classes_of_one_image_are_refused_with_advice_that_can_work(page: str) -> None:
     told = open_link(page, "singles", fine=False).error[0].value
     assert "class 0" in told and "Leave the class out" in told and "Lower" not in told
 
 
 def test_sections_that_draw_tasks_refuse_one_class_too() -> None:
-    shift = open_link("9_Contexts", "one", fine=False, show=contexts.SECTIONS[1])
+    shift = open_link("contexts", "one", fine=False, show=contexts.SECTIONS[1])
     assert "A task needs at least 2 classes." in shift.error[0].value
-    drawn = open_link("12_Feature_map", "one", testbed="drawn")
+    drawn = open_link("image_map", "one", testbed="drawn")
     assert any("A task needs at least 2 classes." in warning.value for warning in drawn.warning)
 
 
-@pytest.mark.parametrize("page", [page for page in DRAW if page not in ("15_Passport", "17_Compare")])
+@pytest.mark.parametrize("page", [page for page in DRAW if page not in ("task", "compare_datasets")])
 def test_a_page_says_which_defaults_it_lowered(page: str) -> None:
     captions = [caption.value for caption in open_link(page, "twelve").caption]
     lowered = [text for text in captions if "instead of" in text and "Query images" in text]

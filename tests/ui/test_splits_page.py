@@ -30,7 +30,7 @@ def toy(home):
     return make_toy(backbones=("alpha_net", "beta_net"))
 
 
-open_page = partial(open_link, "10_Splits")
+open_page = partial(open_link, "train_test_distance")
 
 
 def words(page: AppTest) -> str:
@@ -86,10 +86,10 @@ def test_a_split_is_saved_and_chosen_on_another_page(toy) -> None:
     assert "r0.96-starts4_test" in datasets.load("toy").splits
     page.button(key="save_split").click().run()
     assert "already" in page.error[0].value
-    tasks = open_link("3_Tasks", "toy", fine=False, n_tasks="50")
+    tasks = open_link("sample_tasks", "toy", fine=False, n_tasks="50")
     assert "r0.96-starts4_test" in tasks.selectbox(key="split").options
     linked = {"split": "r0.96-starts4_test"}  # as the link of the page leads there
-    tasks = open_link("3_Tasks", "toy", fine=False, n_tasks="50", **linked)
+    tasks = open_link("sample_tasks", "toy", fine=False, n_tasks="50", **linked)
     assert not tasks.toast and any("--split r0.96-starts4_test" in code.value for code in tasks.code)
     page = open_page("toy", starts="4")
     page.button(key="delete_r0.96-starts4").click().run()
@@ -125,7 +125,7 @@ def test_bad_input_is_one_sentence(toy) -> None:
 
 def test_the_recorded_grid_says_what_far_test_classes_cost(home) -> None:
     page = open_page("demo", show="What it costs")
-    grid = transfer.recorded("demo")[0]
+    grid = transfer.training_grid("demo")[0]
     rows, facts = grid.rows, grid.facts
     assert f"{rows['run'].nunique()} networks trained on {facts['date']}" in words(page).replace("\\", "")
     chart = json.loads(page.get("plotly_chart")[-2].proto.spec)

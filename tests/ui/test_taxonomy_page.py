@@ -1,4 +1,4 @@
-"""The Taxonomy page without a browser: what it says of what the dataset does not know."""
+"""The page Classes without a browser: what it says of what the dataset does not know."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_unknown_image_counts_are_told_where_the_distance_needs_them(
     dataset: str, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    app = run("2_Taxonomy.py", dataset=dataset)
+    app = run("classes", dataset=dataset)
     assert ("each counts as one" in texts(app)) is told
     app.selectbox(key="distance").set_value("path_length").run()
     assert not app.exception
@@ -38,7 +38,7 @@ def test_no_picture_opens_with_more_names_than_have_room(
     dataset: str, split: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    app = run("2_Taxonomy.py", dataset=dataset, split=split)
+    app = run("classes", dataset=dataset, split=split)
     series = json.loads(app.get("echarts_chart")[0].proto.spec)["series"][0]
     if series["type"] == "graph":
         assert sum(node["label"]["show"] for node in series["data"]) <= 130
@@ -55,7 +55,7 @@ def _ends(node: dict) -> int:
 
 def test_a_link_looks_into_a_concept_and_leads_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    app = run("2_Taxonomy.py", dataset="imagenet1k", at="n01503061", classes="pug")
+    app = run("classes", dataset="imagenet1k", at="n01503061", classes="pug")
     assert "**bird** · 52 classes" in texts(app)
     series = json.loads(app.get("echarts_chart")[0].proto.spec)["series"][0]
     assert series["type"] == "sunburst" and "center" not in series
@@ -67,13 +67,13 @@ def test_a_link_looks_into_a_concept_and_leads_back(tmp_path: Path, monkeypatch:
 
 def test_an_unknown_concept_in_a_link_is_told_and_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    app = run("2_Taxonomy.py", at="n99999999")
+    app = run("classes", at="n99999999")
     assert not app.exception and any("at=n99999999" in toast.value for toast in app.toast)
 
 
 def test_a_row_of_the_closest_pairs_becomes_the_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    app = run("2_Taxonomy.py", classes="wolf")
+    app = run("classes", classes="wolf")
     table = app.dataframe[-1].value
     assert {"one picture", "other picture"} <= set(table.columns)
     assert all(str(source).startswith("data:image/") for source in table["one picture"])
@@ -85,4 +85,4 @@ def test_a_benchmark_has_a_taxonomy_or_its_page_says_why_not(tmp_path: Path, mon
     assert [dataset.name for dataset in without] == ["aircraft", "dtd", "traffic_sign"]
     for dataset in without:
         (why,) = [note for note in dataset.notes if note.startswith("No taxonomy:")]
-        assert why[:40] in texts(run("2_Taxonomy.py", dataset=dataset.name))
+        assert why[:40] in texts(run("classes", dataset=dataset.name))

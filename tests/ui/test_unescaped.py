@@ -68,6 +68,7 @@ def test_what_is_forgotten_is_found(line: str) -> None:
         "st.info(f'Run {code(name)}')",
         "st.selectbox('Which', names)",
         "datasets.title(name)",
+        "def draw(page: Page):\n        st.title(page.question)\n    draw(name)",
     ],
 )
 def test_what_is_safe_is_left_alone(line: str) -> None:

@@ -34,6 +34,7 @@ NUMBERS = {"len", "int", "round", "sum", "float", "abs", "range"}
 OF_SAFE = {"str", "list", "tuple", "sorted", "zip", "enumerate", "dict", "reversed", "min", "max", "next", "iter"}
 OF_TEXT = {"join", "capitalize", "lower", "upper", "strip", "rstrip", "removeprefix", "removesuffix", "replace"}
 OF_TEXT |= {"split", "partition", "get", "items", "keys", "values"}
+DECLARED = {"Page"}  # records that only code writes: a parameter of this type is as safe as a constant
 NUMBER_FORMAT = re.compile(r"[+ ]?,?(\.(\d|\{\})+)?[dfge%]?")
 
 
@@ -220,6 +221,8 @@ class Pages:
                 yield from bound
                 return
             if isinstance(scope, Function) and node.id in _parameters(scope):
+                if _annotation(scope, node.id) in DECLARED:
+                    return
                 self.texts.add((scope, node.id))
                 return
             if isinstance(scope, ast.Module):
@@ -307,6 +310,12 @@ def _owner(module: Module, node: ast.AST) -> ast.AST:
 def _parameters(function: ast.AST) -> list[str]:
     a = function.args
     return [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
+
+
+def _annotation(function: ast.AST, name: str) -> str:
+    a = function.args
+    written = (p.annotation for p in (*a.posonlyargs, *a.args, *a.kwonlyargs) if p.arg == name)
+    return next((ast.unparse(annotation) for annotation in written if annotation), "")
 
 
 def _bindings(module: Module, scope: ast.AST, name: str) -> Iterator[ast.AST]:

@@ -330,10 +330,10 @@ def test_a_folder_in_folders_is_called_by_its_own_name_where_no_other_has_it(
     run(capsys, "add", "zoo", str(root))
     dataset = datasets.load("zoo")
     assert sorted(dataset.classes["class_name"]) == ["cheetah", "crane", "tiger"]
-    assert sorted(user_images.meanings(dataset)["class"]) == ["Birds/crane", "Cats/n02130308", "Cats/tiger"]
-    corrected = user_images.correct("zoo", {"crane": "n02012849"})  # the bird
+    assert sorted(user_images.class_senses(dataset)["class"]) == ["Birds/crane", "Cats/n02130308", "Cats/tiger"]
+    corrected = user_images.correct_senses("zoo", {"crane": "n02012849"})  # the bird
     assert sorted(corrected.classes["class_name"]) == ["cheetah", "crane", "tiger"]
-    assert user_images.corrections("zoo") == {"Birds/crane": "n02012849"}
+    assert user_images.chosen_senses("zoo") == {"Birds/crane": "n02012849"}
     twice = folder_of(tmp_path / "twice", {"Birds/crane": 2, "Machines/Crane": 2, "Cats/tiger": 2})
     run(capsys, "add", "twice", str(twice))
     assert sorted(datasets.load("twice").classes["class_name"]) == ["Birds/crane", "Cats/tiger", "Machines/Crane"]
@@ -377,7 +377,7 @@ def test_corrections_stay_when_a_dataset_is_replaced(tmp_path: Path, capsys: pyt
     assert dict(zip(dataset.classes["class_name"], dataset.classes["node"]))["crane"] == other
     out.write_text("class,synset\ncrane,\n")
     run(capsys, "add", "zoo", str(root), "--replace", "--senses", str(out))
-    table = user_images.meanings(datasets.load("zoo")).set_index("class")
+    table = user_images.class_senses(datasets.load("zoo")).set_index("class")
     assert table["synset"]["crane"] == "" and table["by"]["crane"] == "you" and table["by"]["bus"] == "guess"
 
 
@@ -395,9 +395,9 @@ def test_class_names_of_imported_features_get_senses(tmp_path: Path, capsys: pyt
     assert code == 0 and len(json.loads(out)["guesses"]) == 4
     dataset = datasets.load("mine")
     assert split_dag(dataset, "all").n_classes == 4 and dataset.has_features
-    user_images.correct("mine", {"bus": "n02084071"})
+    user_images.correct_senses("mine", {"bus": "n02084071"})
     run(capsys, "features", "import", "mine", str(tmp_path / "f.npz"), "--replace")
-    assert user_images.meanings(datasets.load("mine")).set_index("class")["synset"]["bus"] == "n02084071"
+    assert user_images.class_senses(datasets.load("mine")).set_index("class")["synset"]["bus"] == "n02084071"
     np.savez(tmp_path / "n.npz", features=values, labels=np.repeat(np.arange(4), 2))
     run(capsys, "features", "import", "numbers", str(tmp_path / "n.npz"))
     assert datasets.load("numbers").taxonomy is None

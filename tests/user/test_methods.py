@@ -117,7 +117,7 @@ def test_tasks_of_different_shapes_reach_a_class_without_padding(toy) -> None:
 
         __call__ = forward
 
-    method = user_methods.declared(user_code.locate(user_code.keep(Recorder)))
+    method = user_methods.load_method(user_code.locate(user_code.keep(Recorder)))
     assert method.kind == "transductive"
     import torch
 
@@ -139,7 +139,7 @@ def test_parameters_come_from_the_signature_and_stand_in_the_label(toy, capsys) 
 
 
 def test_a_file_may_declare_itself_as_built_in_methods_do(toy) -> None:
-    method = user_methods.declared(user_code.locate(write("mine.py", FINE)))
+    method = user_methods.load_method(user_code.locate(write("mine.py", FINE)))
     assert [s.name for s in method.settings] == ["distance", "scale", "unit_length"]
     assert method.name == method.title == "mine.py" and method.shift_free == protonet.METHOD.shift_free
 
@@ -208,7 +208,7 @@ def test_an_exception_in_task_17_names_the_task(toy, capsys) -> None:
     assert found.summary["failed"][0]["error"] == (
         "seventeen.py fails on task 17: ValueError: no such bird (line 3 of seventeen.py)."
     )
-    lines = run_comparison.lines_of(found.id, jobs.spec(found.id), jobs.chunks(found.id), found.summary)
+    lines = run_comparison.method_runs(found.id, jobs.spec(found.id), jobs.chunks(found.id), found.summary)
     assert [line.label for line in lines] == ["ProtoNet"] and lines[0].result  # what was kept is of the right line
 
 
@@ -252,7 +252,7 @@ def test_a_recorded_run_shows_on_the_page_and_is_resumed_by_a_command_only(toy, 
     file.write_text("raise RuntimeError('it ran')")
     monkeypatch.setattr(user_code, "_allowed", False)
     monkeypatch.chdir(APP.parent)  # whose settings the server reads
-    page = open_link("5_Runs", "toy", runs=answer["run"])
+    page = open_link("runs", "toy", runs=answer["run"])
     assert any("mine.py" in str(e.value) for e in page.get("html") + page.get("markdown") + list(page.dataframe))
     assert any("gives scores that are not finite for task 0" in w.value for w in page.warning)
     for chunk in (jobs.folder(answer["run"]) / "chunks").iterdir():
@@ -279,4 +279,4 @@ def test_two_methods_of_one_name_are_refused(toy) -> None:
     with pytest.raises(BadInput, match=r"Two methods are named mine\.py"):
         jobs.run_here(spec_of(files))
     with pytest.raises(BrokenCode, match="neither a function nor a class"):
-        user_methods.declared(user_code.locate(f"{files[0]}:__name__"))
+        user_methods.load_method(user_code.locate(f"{files[0]}:__name__"))

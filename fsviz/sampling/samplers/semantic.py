@@ -20,7 +20,7 @@ ALPHA = Setting(
     0.0,
     10_000.0,
     step=0.001,
-    usual=2.0,
+    typical=2.0,
     brief="a{}",
 )
 BETA = Setting(
@@ -33,7 +33,7 @@ BETA = Setting(
     0.0,
     10_000.0,
     step=1.0,
-    usual=200.0,
+    typical=200.0,
     brief="b{}",
     advanced=True,
 )

@@ -20,7 +20,7 @@ from fsviz.settings import N_QUERY, N_TASKS, N_WAY, SEED, Setting
 MIN_WAY = N_WAY.with_(name="min_way", title="Fewest classes", help="Fewest classes per task.", brief="{}to")
 MAX_WAY = N_WAY.with_(name="max_way", title="Most classes", help="Most classes per task.", default=50)
 MAX_QUERY = N_QUERY.with_(
-    name="max_query", title="Most queries", help="Most query images per class.", usual=50, brief=""
+    name="max_query", title="Most queries", help="Most query images per class.", typical=50, brief=""
 )
 MAX_SUPPORT = Setting(
     "max_support",
@@ -30,7 +30,7 @@ MAX_SUPPORT = Setting(
     500,
     2,
     10_000,
-    usual=1000,
+    typical=1000,
 )
 FOLLOW = Setting(
     "follow_hierarchy",

@@ -23,7 +23,7 @@ from fsviz import datasets, features
 from fsviz.errors import BadInput, UnknownName
 from fsviz.records import Dataset, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import RawSettings, Schema, Setting, Settings, Value, words
+from fsviz.settings import RawSettings, Schema, Setting, Settings, Value, to_args
 from fsviz.studies import chunk_data
 from fsviz.studies.prediction import eigenvalues, labelling, spread, thresholds
 from fsviz.studies.prediction.labelling import POLICIES
@@ -89,7 +89,7 @@ FOUND = Setting(
     step=1,
 )
 OWN_SETTINGS: dict[str, Setting] = {s.name: s for s in (SETTING, NEIGHBOURS, QUESTION, HARD_BELOW, FOUND)}
-TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.PER_CLASS, "n_query": 30, "n_tasks": 200}
+TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.IMAGE_DEFAULTS, "n_query": 30, "n_tasks": 200}
 SETTINGS = Schema(
     {name: s.with_(default=TASK_DEFAULTS.get(name, s.default)) for name, s in TASK_SETTINGS.items()} | OWN_SETTINGS,
     required=("dataset", "backbone"),
@@ -175,7 +175,7 @@ def check(spec: RawSettings) -> Spec:
 
 def work(spec: Spec) -> Work:
     per = {"hard": " per half", "spread": " of each kind"}.get(spec["question"], "")
-    seconds = relative_cost(spec) * spec["n_tasks"] * draw.most_images(spec) * _SECONDS[spec["setting"]]
+    seconds = relative_cost(spec) * spec["n_tasks"] * draw.max_images(spec) * _SECONDS[spec["setting"]]
     return Work(spec["n_tasks"], f"tasks{' per point' if spec['question'] in GRIDS else per}", seconds)
 
 
@@ -197,8 +197,8 @@ def command(spec: Settings) -> str:
     """The command that asks the same."""
     own = {name: spec[name] for name in OWN_SETTINGS if spec[name] != OWN_SETTINGS[name].default}
     settings = {name: spec.get(name) for name in (*TASK_SETTINGS, "backbone")}
-    tasks = draw.recipe_for(datasets.load(spec["dataset"]), **settings).said | {"backbone": spec["backbone"]}
-    flags = words(tasks, draw.KNOWN) + words({"setting": spec["setting"]} | own, OWN_SETTINGS)
+    tasks = draw.recipe_for(datasets.load(spec["dataset"]), **settings).arguments | {"backbone": spec["backbone"]}
+    flags = to_args(tasks, draw.SETTINGS) + to_args({"setting": spec["setting"]} | own, OWN_SETTINGS)
     return shlex.join(["python", "-m", "fsviz", "predict", spec["dataset"], *flags])
 
 
@@ -231,7 +231,7 @@ def parts(spec: Spec) -> list[Part]:
 
 def _chunk_size(cell: Cell) -> int:
     """Tasks of a chunk; labelling learns every task many times."""
-    per_task = draw.most_images(cell.spec) * (4 if cell.spec["question"] == "labelling" else 1)
+    per_task = draw.max_images(cell.spec) * (4 if cell.spec["question"] == "labelling" else 1)
     return int(np.clip(_CHUNK_IMAGES // per_task, 1, 200))
 
 

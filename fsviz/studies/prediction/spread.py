@@ -93,7 +93,7 @@ def draw_fixed(cell: Cell, dataset: Dataset, table: Features) -> Tasks:
         return sampling.assign_images(Tasks(sets), of_image, spec["n_shot"], n_query, spec["seed"] + 1, groups, names)
 
     def chosen(n_tasks: int) -> np.ndarray:
-        settings = {name: cast(RawSettings, spec)[name] for name in draw.OWN if name in spec}
+        settings = {name: cast(RawSettings, spec)[name] for name in draw.SAMPLER_SETTINGS if name in spec}
         common: dict[str, Any] = {name: spec[name] for name in ("split", "sampler", "distance", "dag", "seed")}
         backbone: dict[str, Any] = (
             {"backbone": spec["backbone"]} if draw.DISTANCES[spec["distance"]].needs == "features" else {}

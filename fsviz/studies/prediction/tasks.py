@@ -129,7 +129,7 @@ def confusions_of(spec: Spec) -> tuple[np.ndarray, np.ndarray]:
 @lru_cache(maxsize=4)
 def _confusions(dataset: str, backbone: str, split: str, stamp: str) -> tuple[np.ndarray, np.ndarray]:
     """Classes of a split (C,) and how much the backbone mixes up every pair of them (C, C), in bits."""
-    k = min(int(confusion.SETTINGS["k"].default), confusion.most_k(datasets.load(dataset), backbone, split))
+    k = min(int(confusion.SETTINGS["k"].default), confusion.max_k(datasets.load(dataset), backbone, split))
     asked = confusion.SCHEMA.check({"dataset": dataset, "backbone": backbone, "split": split, "k": k})
     if confusion.seconds(asked) > _CONFUSION_SECONDS:
         raise Missing("The pairs of classes are too many to compare along the way; the page Confusion does as a run.")
@@ -156,7 +156,7 @@ def fitted(spec: Spec, dataset: Dataset, table: Features) -> Spec:
     spec = cast(Spec, dict(spec))
     question = spec["question"]
     class_ids = dataset.split_class_ids(spec["split"])
-    draw.at_least_two_classes(dataset, spec["split"])
+    draw.check_n_classes(dataset, spec["split"])
     counts = np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids]
     smallest = int(counts.min())
     limits = {

@@ -1,4 +1,4 @@
-"""The Taxonomy page: rings or a graph of a split's concepts, one class or a hand-made task in detail, the heat map.
+"""The page Classes: rings or a graph of a split's concepts, one class or a hand-made task in detail, the heat map.
 
 Everything that is chosen is in the link: the concept that is looked into (`at`), the classes of the task (`classes`).
 """
@@ -14,13 +14,14 @@ import streamlit as st
 from fsviz.analyses import semantic_sampling as study
 from fsviz.figures import taxonomy as figures
 from fsviz.records import PAD, ClassMap, ConceptTree, Dataset
-from fsviz.settings import Setting, words
+from fsviz.settings import Setting, to_args
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES, Dag, maps
 from fsviz.text import of_split
 from fsviz.ui.parts import caching, controls, export, links, page_links, selections, shell
 from fsviz.ui.parts.hover import answer_cells
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows, thumbnail_uri
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 GRAPH = "taxonomy_graph"
@@ -54,7 +55,7 @@ def show(dataset: Dataset) -> None:
     split = shell.pick_split(dataset)
     distance, dag, backbone = controls.pick_distance(dataset)
     asked = {"split": split, "distance": distance, "dag": dag, **({"backbone": backbone} if backbone else {})}
-    export.command("distances", dataset.name, *words(asked, draw.KNOWN))
+    export.command("distances", dataset.name, *to_args(asked, draw.SETTINGS))
     distances = caching.distances(dataset, split, distance, dag, backbone)
     names = controls.class_names(dataset, split)
     here = f"{dataset.name} {split} {dag}"
@@ -76,6 +77,23 @@ def show(dataset: Dataset) -> None:
     with side:
         _details(dataset, split, graph, distances, names, picked, distance)
     _heat_map(dataset, split, dag, tree, at, distances, names, distance)
+
+
+PAGE = Page(
+    slug="classes",
+    label="Classes",
+    icon="🌳",
+    group="Data",
+    order=2,
+    question="Which classes are close in meaning?",
+    lead="The taxonomy of {dataset} and the semantic distance between any two classes.",
+    paper="Bennequin et al. (2022), figures 2 and 4",
+    needs=("taxonomy",),
+    takes=("classes",),
+    explains=("distances", "coarsity"),
+    keywords=("hierarchy", "WordNet", "synonyms", "taxonomy"),
+    show=show,
+)
 
 
 def _headline(whole: ClassMap, distances: np.ndarray, names: list[str], distance: str) -> None:
@@ -156,7 +174,7 @@ def _rings(dataset: Dataset, split: str, tree: ConceptTree, at: int, picked: lis
     ]
     st.session_state["_drawn_from"] = 1  # a chart of a tree counts a root of its own
     _draw(
-        figures.plot_concept_rings(tree, at, levels, picked, beside),
+        figures.plot_concept_sunburst(tree, at, levels, picked, beside),
         f"rings {dataset.name} {split} {tree.ids[at]}",
         f"Rings of the concepts below {tree.names[at]}",
     )
@@ -339,9 +357,7 @@ def _details(
             )
             with st.container(horizontal=True):
                 st.button("Start over", key="forget", icon="✖️", on_click=_pick, args=((),))
-                st.page_link(
-                    "pages/3_Tasks.py", label="Draw tasks", icon="🎚️", query_params=shell.link(dataset, split=split)
-                )
+                shell.page_link("sample_tasks", "Draw tasks", shell.link(dataset, split=split))
         if dataset.has_pixels and len(picked) <= 8:
             _task_pictures(dataset, split, names, picked)
         if 2 < len(picked) <= 12:
@@ -380,12 +396,7 @@ def _task_pictures(dataset: Dataset, split: str, names: list[str], picked: Seque
 def _open_image(dataset: Dataset, clicked: int | None) -> None:
     """The way from a picture that was clicked to the image itself."""
     if clicked is not None:
-        st.page_link(
-            "pages/1_Gallery.py",
-            label=f"Image {clicked:,} and its neighbours",
-            icon="🖼️",
-            query_params=shell.link(dataset, image=str(clicked)),
-        )
+        shell.page_link("images", f"Image {clicked:,} and its neighbours", shell.link(dataset, image=str(clicked)))
 
 
 def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names: list[str], position: int) -> None:
@@ -398,11 +409,10 @@ def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names
             tiles = [Tile(int(i)) for i in _images_of(dataset, split)[position][:N_CARD]]
             _open_image(dataset, gallery(dataset, tiles, key="card_pictures", tile_px=58))
         st.caption(" › ".join(plain(step) for step in card.path))
-        st.page_link(
-            "pages/1_Gallery.py",
-            label="Its images" if dataset.has_pixels else "In the Gallery",
-            icon="🖼️",
-            query_params=shell.link(
+        shell.page_link(
+            "images",
+            "Its images" if dataset.has_pixels else "In the page Images",
+            shell.link(
                 dataset,
                 **{PICKED: str(dataset.classes["class_name"].iat[int(dataset.split_class_ids(split)[position])])},
             ),

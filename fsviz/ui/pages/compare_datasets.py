@@ -1,4 +1,4 @@
-"""The page Compare: a split beside others, measure by measure, and the suite of hard, random and easy support sets."""
+"""The page Compare datasets: splits compared measure by measure, and the suite of hard, random and easy supports."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from fsviz.studies import support_sets
 from fsviz.tasks import draw, fitting
 from fsviz.ui.parts import access, caching, controls, export, links, shell
 from fsviz.ui.parts.answers import answer
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 AGAINST = "against"
@@ -54,10 +55,24 @@ def show(dataset: Dataset) -> None:
     shell.same_from_terminal(study.command(spec, suite=section == SECTIONS[2]))
 
 
+PAGE = Page(
+    slug="compare_datasets",
+    label="Compare datasets",
+    icon="🪞",
+    group="Results",
+    order=2,
+    question="Is this dataset harder than another?",
+    lead="The same measures on tasks with the same settings.",
+    explains=("accuracy", "interval", "percentile", "measures", "fastdiffsel"),
+    keywords=("harder", "benchmark"),
+    show=show,
+)
+
+
 # What is compared --------------------------------------------------------------------------------------------------
 
 
-def _pick(dataset: Dataset) -> study.Spec | None:
+def _pick(dataset: Dataset) -> study.ComparisonSpec | None:
     split = shell.pick_split(dataset)
     first = f"{dataset.name}:{split}"
     choices = _choices(dataset, first)
@@ -67,7 +82,7 @@ def _pick(dataset: Dataset) -> study.Spec | None:
         list(choices),
         format_func=lambda name: plain(choices.get(name, name)),
         key=AGAINST,
-        max_selections=study.MOST_SIDES - 1,
+        max_selections=study.MAX_SPLITS - 1,
         help="Other splits of this dataset, and other datasets by their split test; once one is chosen, its other "
         "splits are offered too.",
         **controls.BY_TYPING,
@@ -75,7 +90,7 @@ def _pick(dataset: Dataset) -> study.Spec | None:
     if not against:
         st.info("Choose what to compare with: another split, or another dataset.", icon="🪞")
         return None
-    sides = study.sides_of([first, *against])
+    sides = study.dataset_splits([first, *against])
     return _settings(sides)
 
 
@@ -84,7 +99,7 @@ def _choices(dataset: Dataset, first: str) -> dict[str, str]:
     splits of those that are chosen."""
     asked = ",".join(st.query_params.get_all(AGAINST)).split(",")
     chosen = [str(text) for text in (st.session_state.get(AGAINST) or asked)]
-    found = {f"{dataset.name}:{s}": study.Side(f"{dataset.name}:{s}", dataset, s).title for s in dataset.splits}
+    found = {f"{dataset.name}:{s}": study.DatasetSplit(f"{dataset.name}:{s}", dataset, s).title for s in dataset.splits}
     for name in datasets.names():
         if name == dataset.name:
             continue
@@ -96,7 +111,7 @@ def _choices(dataset: Dataset, first: str) -> dict[str, str]:
         for split in dict.fromkeys([usual, *other.splits]):
             known = split == usual and f"{name}:{split}" not in chosen
             # called as before it was chosen: a list whose options change their names forgets what was chosen
-            title = shell.dataset_title(name) if known else study.Side(name, other, split).title
+            title = shell.dataset_title(name) if known else study.DatasetSplit(name, other, split).title
             found[name if known else f"{name}:{split}"] = title
     found.pop(first, None)
     return found
@@ -111,11 +126,11 @@ def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[s
     return [name for name in wanted if name in choices]
 
 
-def _settings(sides: Sequence[study.Side]) -> study.Spec:
-    fewest = min(draw.at_least_two_classes(side.dataset, side.split) for side in sides)
+def _settings(sides: Sequence[study.DatasetSplit]) -> study.ComparisonSpec:
+    fewest = min(draw.check_n_classes(side.dataset, side.split) for side in sides)
     backbones = dict.fromkeys(name for side in sides for name in features.available(side.dataset))
     fits = study.fit(sides, {})
-    settings = fitting.fitted(study.SETTINGS, fits)
+    settings = fitting.with_defaults(study.SETTINGS, fits)
     values: dict[str, Any] = {}
     with st.sidebar:
         for name, setting in settings.items():
@@ -132,7 +147,7 @@ def _settings(sides: Sequence[study.Side]) -> study.Spec:
             values[name] = controls.pick(setting)
         controls.say_fit(fits, values)
     values["n_tasks"] = _at_once(values["n_tasks"])
-    return study.checked_spec({"sides": [side.name for side in sides], **values})
+    return study.check({"sides": [side.name for side in sides], **values})
 
 
 def _at_once(n_tasks: int) -> int:
@@ -149,9 +164,9 @@ def _at_once(n_tasks: int) -> int:
 # What came out -----------------------------------------------------------------------------------------------------
 
 
-def _found(spec: study.Spec) -> study.Compared | None:
+def _found(spec: study.ComparisonSpec) -> study.DatasetComparison | None:
     """The comparison; while features are measured, what is known of meaning stands there already."""
-    n_images = len(spec["sides"]) * spec["n_tasks"] * draw.most_images(spec)
+    n_images = len(spec["sides"]) * spec["n_tasks"] * draw.max_images(spec)
     if not access.fits(len(spec["sides"]) * spec["n_tasks"], n_images):
         return None
     names = [name.rpartition(":")[0] for name in spec["sides"]]
@@ -167,15 +182,15 @@ def _found(spec: study.Spec) -> study.Compared | None:
     return found
 
 
-def _compare(asked: RawSettings, progress: Progress | None = None) -> study.Compared:
+def _compare(asked: RawSettings, progress: Progress | None = None) -> study.DatasetComparison:
     return study.compare(asked["spec"], progress)
 
 
-def _compare_meaning(asked: RawSettings, progress: Progress | None = None) -> study.Compared:
+def _compare_meaning(asked: RawSettings, progress: Progress | None = None) -> study.DatasetComparison:
     return study.compare(asked["spec"], progress, meaning_only=True)
 
 
-def _answer(found: study.Compared, first_look: bool = False) -> None:
+def _answer(found: study.DatasetComparison, first_look: bool = False) -> None:
     first, *others = found.sides
     columns = st.columns(max(len(others), 3))
     for column, side in zip(columns, others, strict=False):
@@ -195,7 +210,7 @@ def _answer(found: study.Compared, first_look: bool = False) -> None:
             "classes and images, over tasks. One in twenty differences is beyond noise by chance.",
         )
     for side in others:
-        st.markdown(plain(study.in_words(found, side.name)))
+        st.markdown(plain(study.headline(found, side.name)))
     table = study.measure_table(found)
     if all(d.verdict == "unknown" for d in study.differences(found)):
         return
@@ -222,7 +237,7 @@ def _answer(found: study.Compared, first_look: bool = False) -> None:
     )
 
 
-def _picked_measure(found: study.Compared) -> str:
+def _picked_measure(found: study.DatasetComparison) -> str:
     """The measure that the link names or that was clicked, else the first that most sides have."""
     titles = {name: study.title(name, found.spec) for name in found.measures}
     most = max(titles, key=lambda name: len(found.numbers[name]), default="")
@@ -236,7 +251,7 @@ def _clicked() -> None:
         st.session_state[controls.MEASURE.name] = points[0]["customdata"][0]
 
 
-def _one_measure(found: study.Compared) -> None:
+def _one_measure(found: study.DatasetComparison) -> None:
     if not found.measures:
         st.info("No measure is known of any side.", icon="🧩")
         return
@@ -258,11 +273,11 @@ def _one_measure(found: study.Compared) -> None:
     _what_to_add(found)
 
 
-def _why(found: study.Compared, measure: str, side: str) -> str:
+def _why(found: study.DatasetComparison, measure: str, side: str) -> str:
     return found.unknown.get(measure, {}).get(side, "not known.")
 
 
-def _what_to_add(found: study.Compared) -> None:
+def _what_to_add(found: study.DatasetComparison) -> None:
     """The way to features where a side has images and no features under the backbone."""
     for side in found.sides:
         if side.dataset.has_pixels and found.backbone not in features.available(side.dataset):
@@ -271,7 +286,7 @@ def _what_to_add(found: study.Compared) -> None:
             )
 
 
-def _all_numbers(found: study.Compared) -> None:
+def _all_numbers(found: study.DatasetComparison) -> None:
     facts = study.facts(found)
     low, middle, high = (facts[f"images_{name}"].map("{:,.0f}".format) for name in ("low", "median", "high"))
     facts["per_class"] = (middle + " (" + low + " to " + high + ")").where(facts["images_median"].notna(), "not known")
@@ -327,7 +342,7 @@ def _all_numbers(found: study.Compared) -> None:
 # The suite ---------------------------------------------------------------------------------------------------------
 
 
-def _suite(found: study.Compared) -> None:
+def _suite(found: study.DatasetComparison) -> None:
     specs, without = study.suite_specs(found.spec)
     rows = []
     for name, of_side in specs.items():
@@ -379,7 +394,7 @@ def _suite(found: study.Compared) -> None:
         export.table("Published by Basu et al. (2023)", published[kept], hide_index=True, height="content")
 
 
-def _searched(side: study.Side, spec: support_sets.Spec) -> support_sets.Summary | None:
+def _searched(side: study.DatasetSplit, spec: support_sets.Spec) -> support_sets.Summary | None:
     """Accuracies with hard, random and easy supports."""
     try:
         found = answer(support_sets.STUDY, spec, f"Searching supports of {plain(side.title)}")

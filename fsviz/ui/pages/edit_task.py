@@ -1,4 +1,4 @@
-"""The page Build a task: classes by name, support images by click, answers and causes before and after a swap."""
+"""The page Edit a task: classes by name, support images by click, answers and causes before and after a swap."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import streamlit as st
 
 from fsviz import features
 from fsviz.analyses import custom_task as study
-from fsviz.analyses.custom_task import Answered, Change
+from fsviz.analyses.custom_task import TaskChange, TaskResult
 from fsviz.errors import FsvizError
 from fsviz.records import PAD, Dataset, Tasks
 from fsviz.sampling import testbeds
@@ -21,6 +21,7 @@ from fsviz.tasks import draw, fitting, task_ids
 from fsviz.ui.parts import access, caching, controls, export, links, page_links, shell
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 MOST_CANDIDATES = 60
@@ -34,6 +35,23 @@ def show(dataset: Dataset) -> None:
         backbone = controls.pick_backbone(known, help="The network whose features the method sees.")
         method = controls.pick(study.METHOD)
     _live(dataset, backbone, method)
+
+
+PAGE = Page(
+    slug="edit_task",
+    label="Edit a task",
+    icon="🧪",
+    group="Tasks",
+    order=2,
+    question="What if I swap a support image?",
+    lead="Choose classes and support images of {dataset}; see which predictions change.",
+    needs=("features",),
+    takes=("task_of",),
+    explains=("accuracy", "protonet", "measures", "gap"),
+    keywords=("swap", "support image", "build"),
+    is_view=True,
+    show=show,
+)
 
 
 @st.fragment
@@ -78,7 +96,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
     classes = st.container()
     shots, queries, seed, other = st.columns([3, 3, 3, 4], vertical_alignment="bottom")
     with links.one_step():
-        usual = fitting.fitted({s.name: s for s in (N_SHOT, N_QUERY)}, fits)
+        usual = fitting.with_defaults({s.name: s for s in (N_SHOT, N_QUERY)}, fits)
         n_shot = controls.pick(usual["n_shot"].with_(title="Support per class"), shots)
         n_query = controls.pick(usual["n_query"].with_(title="Queries per class"), queries)
         dealt = controls.pick(SEED.with_(help="Another seed deals other images of the same classes."), seed)
@@ -103,7 +121,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
         format_func=lambda class_id: names[class_id],
         on_change=_classes_picked,
         args=(dataset, class_ids, rows[0], rows[1]),
-        max_selections=study.MOST_CLASSES,
+        max_selections=study.MAX_CLASSES,
         **controls.BY_TYPING,
         help="Type a name. Images of classes that stay are kept.",
     )
@@ -114,7 +132,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
         tasks = study.build(dataset, table, class_ids, n_shot, n_query, dealt, support, query)
         study.check_size(tasks)
         swap = study.swap_in(rows[2])
-        if swap and study.way_of(tasks, swap[1]) == PAD:
+        if swap and study.way_of_support(tasks, swap[1]) == PAD:
             swap = None
         return tasks, swap, chosen
     except FsvizError as error:
@@ -157,7 +175,7 @@ def _set_task(dataset: Dataset, tasks: Tasks, swap: str, picked: int) -> None:
 # What is shown -----------------------------------------------------------------------------------------------------
 
 
-def _headline(dataset: Dataset, now: Answered, before: Answered | None, swap: tuple[int, int] | None) -> None:
+def _headline(dataset: Dataset, now: TaskResult, before: TaskResult | None, swap: tuple[int, int] | None) -> None:
     accuracy, gained, lost, undo = shell.columns_if_wide("headline", 4, stack="pairs")
     right, asked = int(now.right.sum()), now.n_queries
     changed = study.change(before, now) if before else None
@@ -188,7 +206,7 @@ def _headline(dataset: Dataset, now: Answered, before: Answered | None, swap: tu
     st.caption(_in_words(dataset, now, changed, swap))
 
 
-def _in_words(dataset: Dataset, now: Answered, changed: Change | None, swap: tuple[int, int] | None) -> str:
+def _in_words(dataset: Dataset, now: TaskResult, changed: TaskChange | None, swap: tuple[int, int] | None) -> str:
     counted = (
         f"{int(now.right.sum()):,} of the task's {now.n_queries:,} queries are named rightly: exact for these "
         f"{now.n_queries:,}, and no mean over tasks."
@@ -196,7 +214,7 @@ def _in_words(dataset: Dataset, now: Answered, changed: Change | None, swap: tup
     if changed is None or swap is None:
         return f"{counted} Click a support image, then the one that is to take its place."
     names = _names(dataset)
-    whose = names[int(now.tasks.class_ids[0, study.way_of(now.tasks, swap[1])])]
+    whose = names[int(now.tasks.class_ids[0, study.way_of_support(now.tasks, swap[1])])]
     moved = f", {len(changed.moved):,} are wrong in another way" if len(changed.moved) else ""
     return (
         f"Image {swap[1]:d} took the place of image {swap[0]:d} in the support of **{plain(whose)}**: "
@@ -204,7 +222,7 @@ def _in_words(dataset: Dataset, now: Answered, changed: Change | None, swap: tup
     )
 
 
-def _support(dataset: Dataset, tasks: Tasks, now: Answered, chosen: str) -> int:
+def _support(dataset: Dataset, tasks: Tasks, now: TaskResult, chosen: str) -> int:
     """The support images; returns the one that is chosen to be swapped."""
     st.markdown("**Support**: what the method learns the classes from")
     names = _names(dataset)
@@ -238,9 +256,9 @@ def _choose(image_id: int) -> None:
     st.session_state[IMAGE.name] = str(image_id)
 
 
-def _picked(tasks: Tasks, now: Answered, text: str) -> int:
+def _picked(tasks: Tasks, now: TaskResult, text: str) -> int:
     """The support image that the link names, else the first one of the class with the most mistakes."""
-    if text.isascii() and text.isdecimal() and study.way_of(tasks, int(text)) != PAD:
+    if text.isascii() and text.isdecimal() and study.way_of_support(tasks, int(text)) != PAD:
         return int(text)
     worst = int(((tasks.query[0] != PAD) & ~now.right).sum(axis=1).argmax())
     return int(tasks.support[0, worst, 0])
@@ -248,7 +266,7 @@ def _picked(tasks: Tasks, now: Answered, text: str) -> int:
 
 def _candidates(dataset: Dataset, backbone: str, method: str, tasks: Tasks, picked: int) -> None:
     """The images that can take the place of the chosen one, each with what that would do."""
-    way = study.way_of(tasks, picked)
+    way = study.way_of_support(tasks, picked)
     name = _names(dataset)[int(tasks.class_ids[0, way])]
     images = study.candidates(dataset, features.load(dataset, backbone), tasks, way)
     st.markdown(f"**Swap image {picked:d}** of {plain(name)} for")
@@ -277,7 +295,7 @@ def _swap(dataset: Dataset, tasks: Tasks, old: int, new: int) -> None:
     _set_task(dataset, study.swapped(tasks, old, new), f"{old}.{new}", new)
 
 
-def _queries(dataset: Dataset, now: Answered, before: Answered | None) -> None:
+def _queries(dataset: Dataset, now: TaskResult, before: TaskResult | None) -> None:
     st.markdown("**Queries**: what it then names")
     names = _names(dataset)
     tasks = now.tasks
@@ -308,7 +326,7 @@ def _queries(dataset: Dataset, now: Answered, before: Answered | None) -> None:
     )
 
 
-def _causes(now: Answered, before: Answered | None) -> None:
+def _causes(now: TaskResult, before: TaskResult | None) -> None:
     st.markdown("**What is measured of it**")
     earlier = {cause.name: cause.value for cause in before.causes} if before else {}
     known = [cause for cause in now.causes if np.isfinite(cause.value)]
@@ -331,7 +349,7 @@ def _causes(now: Answered, before: Answered | None) -> None:
         st.caption("Not known here. " + plain(" ".join(unknown)))
 
 
-def _direction(cause: study.Cause, before: float) -> str:
+def _direction(cause: study.CauseChange, before: float) -> str:
     """What a swap did to a measure, in words."""
     if not np.isfinite(before):
         return "was not known"
@@ -342,7 +360,7 @@ def _direction(cause: study.Cause, before: float) -> str:
     return f"{'+' if difference > 0 else '−'}{_number(abs(difference))}, {'harder' if harder else 'easier'}"
 
 
-def _gaps(now: Answered, before: Answered | None) -> None:
+def _gaps(now: TaskResult, before: TaskResult | None) -> None:
     if not now.gaps:
         st.caption(
             "The images have no attributes (style, blur, context), so how support and queries differ can be seen but "
@@ -376,7 +394,7 @@ def _gaps(now: Answered, before: Answered | None) -> None:
 
 def _keep(dataset: Dataset, backbone: str, method: str, tasks: Tasks, swap: tuple[int, int] | None) -> None:
     with st.container(horizontal=True, gap="medium"):
-        page_links.to_passport(dataset, task_ids.by_hand(dataset, tasks, 0), 0)
+        page_links.to_passport(dataset, task_ids.images_name(dataset, tasks, 0), 0)
         page_links.to_map(dataset, tasks, 0, backbone)
     if shell.classroom():
         return
@@ -387,7 +405,7 @@ def _keep(dataset: Dataset, backbone: str, method: str, tasks: Tasks, swap: tupl
     access.deny("save")
     if access.may("save") and columns[0].button("Save as a testbed", icon="💾", width="stretch", key="save_built"):
         bed = study.testbed(dataset, tasks, name)
-        saved, said = access.do("save", draw.keep, bed, number=name == "by_hand")
+        saved, said = access.do("save", draw.save, bed, number=name == "by_hand")
         st.success(f"{plain(said)}", icon="✅")
         controls.link_to_evaluate(dataset, saved)
     for column, kind in zip(columns[1:], testbeds.FORMATS, strict=True):
@@ -432,7 +450,7 @@ def _suggested(dataset: Dataset, seed: int) -> list[int]:
 
 
 @caching.remember("Naming the queries and measuring the task", 256, _TASKS)
-def _answered(dataset: Dataset, backbone: str, method: str, tasks: Tasks) -> Answered:
+def _answered(dataset: Dataset, backbone: str, method: str, tasks: Tasks) -> TaskResult:
     return study.answer(dataset, backbone, tasks, method)
 
 

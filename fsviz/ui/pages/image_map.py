@@ -1,4 +1,4 @@
-"""The Feature map page: all images of a dataset on a map by their features, and the ones that were drawn around."""
+"""The page Image map: all images of a dataset on a map by their features, and the ones that were drawn around."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fsviz.errors import FsvizError
 from fsviz.features import maps
 from fsviz.features.backbones import title_of
 from fsviz.figures import feature_map as figures
-from fsviz.records import PAD, Colouring, Dataset, Shared, TaskId, Tasks
+from fsviz.records import PAD, Colouring, Dataset, NeighbourAgreement, TaskId, Tasks
 from fsviz.settings import N_TASKS, SEED, Setting
 from fsviz.studies import evaluate
 from fsviz.studies import feature_map as study
@@ -22,6 +22,7 @@ from fsviz.tasks import draw, fitting, task_ids
 from fsviz.ui.parts import access, caching, controls, export, hover, links, page_links, run_panel, selections, shell
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 CHART, SHARED, AROUND = "feature_map", "map_shared", "around"
@@ -59,6 +60,23 @@ def show(dataset: Dataset) -> None:
         _better(dataset, backbone, found)
     with right:
         _side(dataset, found, selected, task, named)
+
+
+PAGE = Page(
+    slug="image_map",
+    label="Image map",
+    icon="🗺️",
+    group="Data",
+    order=1,
+    question="Which images look alike to the backbone?",
+    lead="Nearby points have similar features.",
+    needs=("features",),
+    takes=("classes", "task", "all"),
+    explains=("neighbours", "map", "accuracy"),
+    keywords=("t-SNE", "clusters", "features", "map"),
+    is_view=True,
+    show=show,
+)
 
 
 # The map
@@ -114,7 +132,7 @@ def _headline(dataset: Dataset, found: maps.FeatureMap, task: Tasks | None) -> N
 def _islands(dataset: Dataset, found: maps.FeatureMap, by: str) -> None:
     """What lies together on the map, in a sentence, and the way to see it."""
     shared = _shared(dataset, found)
-    told = f"**{plain(study.what_islands_follow(shared))}**"
+    told = f"**{plain(study.cluster_headline(shared))}**"
     if not (shared and shared[0].beyond >= study.LITTLE and shared[0].by != by):
         st.markdown(told)
     else:
@@ -135,7 +153,7 @@ def _colour(by: str) -> None:
 
 
 @_of_map("Looking at neighbours on the map")
-def _shared(dataset: Dataset, found: maps.FeatureMap) -> list[Shared]:
+def _shared(dataset: Dataset, found: maps.FeatureMap) -> list[NeighbourAgreement]:
     return study.shared(dataset, found)
 
 
@@ -147,7 +165,7 @@ def _figure(
     colouring = _colouring(dataset, found, by, title, class_ids)
     names = dataset.classes["class_name"].astype(str).to_numpy()
     of_image = dataset.image_class_ids()[found.image_ids]
-    words = names[of_image].tolist() if len(of_image) <= figures.MOST_WORDS else None
+    words = names[of_image].tolist() if len(of_image) <= figures.MAX_TEXTS else None
     roles = None if task is None else study.roles(task, found.image_ids)
     spots = [] if task is None else study.names_beside(dataset, found, task)
     figure = figures.plot_map(
@@ -194,7 +212,7 @@ def _drawn_around() -> None:
     selection = st.session_state[CHART].selection
     drawn = [*selection.get("box", []), *selection.get("lasso", [])]
     st.session_state[AROUND] = study.outline_text(drawn[-1]["x"], drawn[-1]["y"]) if drawn else ""
-    st.session_state["around_simpler"] = bool(drawn) and len(drawn[-1]["x"]) > study.MOST_CORNERS
+    st.session_state["around_simpler"] = bool(drawn) and len(drawn[-1]["x"]) > study.MAX_CORNERS
 
 
 def _forget_around() -> None:
@@ -245,7 +263,7 @@ def _runs(dataset: Dataset) -> dict[str, str]:
     """Methods of finished evaluations of the dataset, "RUN/ENTRY" -> title, newest first."""
     found = {}
     for run in jobs.list_runs("evaluate"):
-        if run.state == "finished" and run.spec.get("dataset") == dataset.name and evaluate.is_whole(run.spec):
+        if run.state == "finished" and run.spec.get("dataset") == dataset.name and evaluate.is_complete(run.spec):
             for which, entry in enumerate(evaluate.entries(run.spec)):
                 when = run_panel.when(run.created)
                 part = evaluate.run_testbeds(run.spec)[entry.testbed]
@@ -257,13 +275,13 @@ def _runs(dataset: Dataset) -> dict[str, str]:
 def _pick_classes(dataset: Dataset) -> list[int]:
     """Classes that stand out when points are coloured by class."""
     names = dataset.distinct_names(np.arange(dataset.n_classes))
-    selections.pick_classes(names, study.MOST_NAMES)
+    selections.pick_classes(names, study.MAX_NAMES)
     picked = st.multiselect(
         "Classes to highlight",
         names,
         key="classes",
         placeholder="none",
-        max_selections=study.MOST_NAMES,
+        max_selections=study.MAX_NAMES,
         **controls.BY_TYPING,
         help="They get a colour and a shape each, all other images are grey.",
     )
@@ -316,18 +334,18 @@ def _pick_task(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks | None, 
     if source != custom_task.LINKED:
         links.release(custom_task.SUPPORT.name, custom_task.QUERY.name)
     if not source:
-        links.release(POSITION.name, *draw.KNOWN)
+        links.release(POSITION.name, *draw.SETTINGS)
         return None, None
     try:
         if source == custom_task.LINKED:
-            links.release(POSITION.name, *draw.KNOWN)
+            links.release(POSITION.name, *draw.SETTINGS)
             support, query = map(custom_task.images_in, images)
             return custom_task.of_images(dataset, features.load(dataset, found.backbone), support, query), None
         if source != DRAWN:
-            links.release(*draw.KNOWN)
+            links.release(*draw.SETTINGS)
             position = int(controls.pick(POSITION, about=source))
             task = study.task_at(dataset, f"{source}:{position}")
-            return task, task_ids.task_in(f"{source}:{position}")
+            return task, task_ids.parse_task_id(f"{source}:{position}")
         return _draw(dataset, found)
     except FsvizError as error:
         st.warning(plain(shell.in_titles(error)), icon="⚠️")
@@ -339,7 +357,7 @@ def _draw(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks, TaskId | Non
     n_classes = len(dataset.split_class_ids(split))
     sampler = controls.pick_sampler(dataset, "uniform")
     drawn = {"split": split, "sampler": sampler}
-    fits = fitting.fit(dataset, drawn, draw.PER_CLASS, [found.backbone], varied=True)
+    fits = fitting.fit(dataset, drawn, draw.IMAGE_DEFAULTS, [found.backbone], varied=True)
     settings: dict[str, Any] = controls.pick_sampler_settings(sampler, n_classes, of=(dataset, split), **fits.values)
     settings |= controls.pick_images(sampler, controls.pairs(), **fits.values)
     controls.say_fit(fits, settings)
@@ -348,7 +366,7 @@ def _draw(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks, TaskId | Non
     position = int(controls.pick(POSITION.with_(high=int(settings["n_tasks"]) - 1), about=DRAWN))
     recipe = draw.recipe_for(dataset, split=split, sampler=sampler, **settings)
     tasks = _drawn(dataset, recipe, found.backbone)
-    task = study.one_task(tasks, position)
+    task = study.single_task(tasks, position)
     return task, task_ids.name_task(dataset, tasks, position, recipe.values, (found.backbone,))
 
 
@@ -438,7 +456,7 @@ def _wall(dataset: Dataset, selected: list[int]) -> None:
     if len(few) < len(selected):
         st.caption(f"{len(few):,} of them, spread evenly over all.")
     if st.session_state.get("around_simpler"):
-        st.caption(f"The outline is kept with {study.MOST_CORNERS} corners, so that it fits into the link.")
+        st.caption(f"The outline is kept with {study.MAX_CORNERS} corners, so that it fits into the link.")
     if st.session_state.get(AROUND):
         st.button("Forget the outline", key="forget_around", on_click=_forget_around)
     together = [int(c) for c in np.argsort(-counts, kind="stable")[:N_BUILT] if counts[c]]
@@ -477,19 +495,14 @@ def _card(dataset: Dataset, image_id: int) -> None:
         about.caption(" · ".join(values))
     with about:
         if dataset.has_pixels:
-            st.page_link(
-                "pages/1_Gallery.py",
-                label="All about this image, in the Gallery",
-                icon="🖼️",
-                query_params=shell.link(dataset, image=str(image_id)),
-            )
+            shell.page_link("images", "Open in Images", shell.link(dataset, image=str(image_id)))
         own = dataset.distinct_names(np.arange(dataset.n_classes))[int(dataset.image_class_ids()[image_id])]
         if own not in st.session_state.get("classes", []):
             st.button("Highlight its class", icon="🖍️", key="highlight_class", on_click=_highlight, args=(own,))
 
 
 def _highlight(name: str) -> None:
-    st.session_state["classes"] = [*st.session_state.get("classes", []), name][-study.MOST_NAMES :]
+    st.session_state["classes"] = [*st.session_state.get("classes", []), name][-study.MAX_NAMES :]
 
 
 def _readable(value: Any) -> str:

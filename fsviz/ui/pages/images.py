@@ -1,4 +1,4 @@
-"""The Gallery page: a wall of images with filters, and everything about the one that was clicked."""
+"""The page Images: a wall of images with filters, and everything about the one that was clicked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from markupsafe import Markup
 from fsviz import datasets, features
 from fsviz.analyses import custom_task
 from fsviz.datasets import filtering, published_images
-from fsviz.datasets.saved import moved_sentence
+from fsviz.datasets.saved import moved_note
 from fsviz.errors import FsvizError, Missing
 from fsviz.features import neighbours
 from fsviz.features.backbones import title_of
@@ -24,6 +24,7 @@ from fsviz.text import code
 from fsviz.ui.parts import caching, controls, export, links, page_links, scroll_state, selections, shell
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 CLASSES_PER_PAGE = 12
@@ -46,7 +47,7 @@ VIEW = Setting("view", "Show", "", "choice", "Images", choices={name: name for n
 def show(dataset: Dataset) -> None:
     export.command("show", dataset.name)
     if dataset.root is not None and not dataset.root.is_dir():
-        st.warning(plain(moved_sentence(dataset.name, dataset.root)), icon="📁")
+        st.warning(plain(moved_note(dataset.name, dataset.root)), icon="📁")
     if not dataset.has_pixels:
         _class_list(dataset)
         return
@@ -69,10 +70,25 @@ def show(dataset: Dataset) -> None:
         _detail(dataset, shown, shown != walls[1], picked)
 
 
+PAGE = Page(
+    slug="images",
+    label="Images",
+    icon="🖼️",
+    group="Data",
+    order=0,
+    question="What is in this dataset?",
+    lead="Browse {dataset} by class, context and attribute.",
+    takes=("classes", "all"),
+    explains=("neighbours", "distance:jiang_conrath"),
+    keywords=("mislabelled", "duplicates", "nearest neighbours", "gallery"),
+    show=show,
+)
+
+
 # Filters
 
 
-def _settings(dataset: Dataset) -> tuple[filtering.Filter, str, str]:
+def _settings(dataset: Dataset) -> tuple[filtering.ImageFilter, str, str]:
     split = shell.pick_split(dataset, default="all")
     with st.sidebar:
         names = dataset.classes["class_name"].iloc[dataset.split_class_ids(split)].astype(str)
@@ -93,7 +109,7 @@ def _settings(dataset: Dataset) -> tuple[filtering.Filter, str, str]:
         view = controls.pick(VIEW, as_buttons=True)
     by_name = pd.Series(dataset.classes.index, index=dataset.classes["class_name"].astype(str))
     class_ids = by_name[by_name.index.isin(classes)].tolist()
-    return filtering.Filter(split, class_ids, contexts, attributes), order, view
+    return filtering.ImageFilter(split, class_ids, contexts, attributes), order, view
 
 
 def _is_spared(key: str) -> bool:
@@ -279,7 +295,7 @@ def _detail(dataset: Dataset, image_id: int, chosen: bool, picked: list[int]) ->
     _picture(dataset, image_id)
     st.html(_facts({k: v for k, v in row.items() if k != "class" and v is not None}))
     class_id = int(dataset.image_class_ids()[image_id])
-    if dataset.has_features and class_id not in picked and len(picked) < custom_task.MOST_CLASSES:
+    if dataset.has_features and class_id not in picked and len(picked) < custom_task.MAX_CLASSES:
         st.button(
             "Pick its class for a task",
             icon="🧪",

@@ -17,6 +17,7 @@ from fsviz.text import of_split
 from fsviz.ui.parts import caching, deferred, export, links, page_links, shell
 from fsviz.ui.parts.hover import answer_boxes
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
@@ -38,6 +39,29 @@ def show(dataset: Dataset) -> None:
     _answer(dataset)
     export.command("look", dataset.name)
     _below(dataset)
+
+
+PAGE = Page(
+    slug="overview",
+    label="Overview",
+    icon="🏠",
+    group="",
+    order=0,
+    question="Why is a few-shot task hard?",
+    lead="One hard and one easy task of {dataset}, and what separates them.",
+    explains=(
+        "accuracy",
+        "protonet",
+        "interval",
+        "coarsity",
+        "distance:features",
+        "untypical",
+        "gap",
+        "correlation",
+        "points",
+    ),
+    show=show,
+)
 
 
 @st.fragment
@@ -90,7 +114,7 @@ def _answer(dataset: Dataset) -> None:
     _classified(found)
 
 
-def _classified(found: study.Look) -> None:
+def _classified(found: study.TaskContrast) -> None:
     assert found.accuracy is not None
     mean, half = found.mean
     usual = f"{100 * mean:.1f}{half_width(half, 1, 100)}%"
@@ -114,7 +138,7 @@ def _classified(found: study.Look) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             st.markdown("No backbone has seen these images yet; one that has sees more than pixels.", width="content")
             shell.link_to_what_is_missing(found.dataset, "features")
-    chance = f"Guessing would get {found.tasks.chance:.0%} right."
+    chance = f"Guessing would get {found.tasks.chance_level:.0%} right."
     st.caption(
         f"{plain(study.rule(found))} They are not typical: all {len(found.tasks):,} tasks have a mean accuracy of "
         f"**{usual}** (95% interval over tasks of these images). {chance} "
@@ -123,14 +147,14 @@ def _classified(found: study.Look) -> None:
     )
 
 
-def _to_passport(found: study.Look, task: int) -> None:
+def _to_passport(found: study.TaskContrast, task: int) -> None:
     if (testbed := caching.look_name(found.dataset)) != "":
         page_links.to_passport(found.dataset, testbed, task)
     elif found.tasks.has_images:
-        page_links.to_passport(found.dataset, task_ids.by_hand(found.dataset, found.tasks, task), 0)
+        page_links.to_passport(found.dataset, task_ids.images_name(found.dataset, found.tasks, task), 0)
 
 
-def _task(found: study.Look, task: int, key: str, told: bool) -> int | None:
+def _task(found: study.TaskContrast, task: int, key: str, told: bool) -> int | None:
     """A task, class by class; `told`: which queries are right. Returns the image that was clicked."""
     tasks, names = found.tasks, found.names_of(task)
     assert found.predictions is not None
@@ -157,7 +181,7 @@ def _task(found: study.Look, task: int, key: str, told: bool) -> int | None:
     return None
 
 
-def _causes(found: study.Look) -> None:
+def _causes(found: study.TaskContrast) -> None:
     """The strongest cause in one sentence, the others after it, each with the page that shows it."""
     assert found.accuracy is not None
     causes = found.explaining()[:MOST_CAUSES]
@@ -169,7 +193,7 @@ def _causes(found: study.Look) -> None:
             "queries differ) does not part these two beyond chance."
         )
         return
-    words = [study.in_words(found, cause) for cause in causes]
+    words = [study.describe(found, cause) for cause in causes]
     st.markdown(f"**Why is the first one harder? Above all, {plain(words[0])}.**")
     for cause, said in zip(causes, words):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -187,19 +211,19 @@ def _causes(found: study.Look) -> None:
     )
 
 
-def _try_it(found: study.Look, cause: study.Cause) -> None:
+def _try_it(found: study.TaskContrast, cause: study.CauseContrast) -> None:
     """The page that shows a cause, with this very task or its setting."""
     shape = {name: str(found.recipe.settings[name]) for name in ("n_way", "n_shot", "n_query")}
     asked: dict[str, object] = {"split": found.recipe.split, "backbone": found.backbone}
     if not found.backbone:
-        page, label = "pages/1_Gallery.py", "Try it: look at images of these classes"
+        page, label = "images", "Try it: look at images of these classes"
         asked = {"split": found.recipe.split, "classes": found.names_of(found.hard), "order": "class"}
     elif cause.kind == "meaning":
-        page, label = "pages/2_Taxonomy.py", "Try it: these classes in the tree of meanings"
+        page, label = "classes", "Try it: these classes in the tree of meanings"
         asked = {"split": found.recipe.split, "classes": found.names_of(found.hard)}
     elif cause.kind == "looks":
         a, b = found.closest_of(found.hard)
-        page, label = "pages/7_Confusion.py", f"Try it: {plain(a)} and {plain(b)} as the backbone sees them"
+        page, label = "confusion", f"Try it: {plain(a)} and {plain(b)} as the backbone sees them"
         asked |= {"classes": [a, b]}
     elif cause.kind == "support":
         _this_task(found, "Try it: swap support images of this very task")
@@ -208,16 +232,16 @@ def _try_it(found: study.Look, cause: study.Cause) -> None:
         _this_task(found, "Try it: swap support images of this task for some of other contexts")
         return
     else:
-        page, label = "pages/6_Hard_tasks.py", "Try it: how support and query differ in hard tasks"
+        page, label = "hard_supports", "Try it: how support and query differ in hard tasks"
         asked |= {"show": "Attributes", **shape}
-    st.page_link(page, label=label, icon="👉", query_params=shell.link(found.dataset, **asked))
+    shell.page_link(page, label, shell.link(found.dataset, **asked), icon="👉")
 
 
-def _this_task(found: study.Look, label: str) -> None:
+def _this_task(found: study.TaskContrast, label: str) -> None:
     page_links.to_task(found.dataset, found.tasks, found.hard, found.backbone, label, study.METHOD)
 
 
-def _by_meaning(found: study.Look) -> None:
+def _by_meaning(found: study.TaskContrast) -> None:
     """Two tasks in names, where nobody can classify images: fine-grained and coarse."""
     dataset, coarsity = found.dataset, found.tasks.measures["coarsity"]
     columns = shell.columns_if_wide("tasks", 2, gap="small")
@@ -243,11 +267,11 @@ def _by_meaning(found: study.Look) -> None:
                     way_down = " › ".join(map(plain, path))
                     st.markdown(f"**{plain(name)}**" + (f" :gray[{way_down}]" if path else ""))
             _to_passport(found, task)
-            st.page_link(
-                "pages/2_Taxonomy.py",
-                label="Try it: these classes in the tree of meanings",
+            shell.page_link(
+                "classes",
+                "Try it: these classes in the tree of meanings",
+                shell.link(dataset, split=found.recipe.split, classes=names),
                 icon="👉",
-                query_params=shell.link(dataset, split=found.recipe.split, classes=names),
             )
     st.markdown(
         "**Which one is harder?** By what its classes mean, the first: the closer they are, the less there is to tell "
@@ -266,7 +290,7 @@ def _by_meaning(found: study.Look) -> None:
 
 @st.fragment
 @shell.sentences()
-def _guess(found: study.Look) -> None:
+def _guess(found: study.TaskContrast) -> None:
     """A random task in images: how many of its queries are named rightly? First the guess, then the answer."""
     assert found.accuracy is not None
     with st.container(border=True):
@@ -409,12 +433,12 @@ def _box(dataset: Dataset, hierarchy: Hierarchy) -> None:
         st.markdown(f"**{plain(hierarchy.labels[at])}**: {plain(told)}", width="content")
         if not inner:
             link = shell.link(dataset, classes=hierarchy.labels[at])
-            st.page_link("pages/1_Gallery.py", label="Look at it in the Gallery", icon="🖼️", query_params=link)
+            shell.page_link("images", "Look at it on the page Images", link)
         if dataset.taxonomy is not None:
             asked = {"at": node} if inner else {"classes": hierarchy.labels[at]}
             label = "Its part of the tree of meanings" if inner else "Its place among meanings"
             link = shell.link(dataset, split="all", **asked)
-            st.page_link("pages/2_Taxonomy.py", label=label, icon="🌳", query_params=link)
+            shell.page_link("classes", label, link)
 
 
 def _sizes(dataset: Dataset) -> None:
@@ -451,11 +475,10 @@ def _bar(dataset: Dataset, histogram: SizeHistogram) -> None:
     names = dataset.classes["class_name"].astype(str).iloc[found].tolist()
     more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
     st.markdown(f"**{len(names):,} classes:** {', '.join(map(plain, names[:MOST_LISTED]))}{more}.")
-    st.page_link(
-        "pages/1_Gallery.py",
-        label="Look at them in the Gallery" if not more else f"Look at the first {MOST_LISTED} in the Gallery",
-        icon="🖼️",
-        query_params=shell.link(dataset, classes=names[:MOST_LISTED]),
+    shell.page_link(
+        "images",
+        "Look at them on the page Images" if not more else f"Look at the first {MOST_LISTED} on the page Images",
+        shell.link(dataset, classes=names[:MOST_LISTED]),
     )
 
 
@@ -463,7 +486,7 @@ def _offers(dataset: Dataset) -> None:
     st.subheader("What it offers", anchor=False)
     for offer, (what, _) in shell.OFFERS.items():
         name, _, rest = what.partition(":")
-        if offer in dataset.offers:
+        if offer in dataset.capabilities:
             st.markdown(f"✅ **{name.removeprefix('a ').capitalize()}**:{rest}.")
         else:
             how = shell.how_to_add(dataset, offer)
@@ -472,13 +495,13 @@ def _offers(dataset: Dataset) -> None:
 
 def _doors(dataset: Dataset) -> None:
     st.subheader("Ask a question", anchor=False)
-    doors = shell.pages()[1:]
+    doors = shell.useful_pages()[1:]
     for start in range(0, len(doors), 4):
         for column, door in zip(shell.columns_if_wide(f"doors_{start}", 4, "pairs"), doors[start : start + 4]):
-            with column.container(border=True, height="stretch", key=f"card_{door.label.replace(' ', '_')}"):
-                st.page_link(door.file, label=f"**{door.question}**", icon=door.icon, query_params=shell.link(dataset))
-                st.caption(door.answer)
-                missing = [w for w in door.wants if w not in dataset.offers]
+            with column.container(border=True, height="stretch", key=f"card_{door.slug}"):
+                shell.page_link(door.slug, f"**{door.question}**", shell.link(dataset))
+                st.caption(shell.lead(door, dataset))
+                missing = [need for need in door.needs if need not in dataset.capabilities]
                 if missing:
                     st.caption(f"⬜ {plain(dataset.title)} has no {' or '.join(missing)} yet.")
 

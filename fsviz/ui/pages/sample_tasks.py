@@ -1,4 +1,4 @@
-"""The Tasks page: sliders, histograms of coarsity, balance of classes, a browser of tasks, testbeds."""
+"""The page Sample tasks: sliders, histograms of coarsity, balance of classes, a browser of tasks, testbeds."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from fsviz.tasks import draw, fitting, task_ids
 from fsviz.tasks.draw import SHOTS, Recipe
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 from fsviz.ui.parts import access, caching, controls, drilldown, export, hover, links, page_links, shell, task_list
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 HISTOGRAM = "coarsity_histogram"
@@ -83,7 +84,7 @@ class Classes:
 
 def show(dataset: Dataset) -> None:
     split = shell.pick_split(dataset)
-    if draw.at_least_two_classes(dataset, split) < 3:
+    if draw.check_n_classes(dataset, split) < 3:
         st.info(
             f"Split {plain(repr(split))} of {plain(dataset.title)} has 2 classes, so all tasks would hold the same. "
             "Choose a split with more classes, or add images of other classes.",
@@ -105,6 +106,21 @@ def show(dataset: Dataset) -> None:
     access.deny("upload")
     if access.may("upload") and not shell.classroom():
         _bring_testbed(dataset, split)
+
+
+PAGE = Page(
+    slug="sample_tasks",
+    label="Sample tasks",
+    icon="🎚️",
+    group="Tasks",
+    order=0,
+    question="How fine-grained are these tasks?",
+    lead="Sample tasks from {dataset} and see how far apart their classes are (coarsity).",
+    paper="Bennequin et al. (2022), figures 1 and 3",
+    explains=("coarsity", "samplers", "distances"),
+    keywords=("coarsity", "episodes", "sampler", "testbed"),
+    show=show,
+)
 
 
 @st.fragment
@@ -167,7 +183,7 @@ def _recipes(classes: Classes) -> dict[str, Recipe]:
 @caching.remember(most=24)
 def _fit(dataset: Dataset, split: str, sampler: str) -> fitting.Fit:
     given = {"split": split, "sampler": sampler}
-    return fitting.fit(dataset, given, draw.PER_CLASS, varied=True)
+    return fitting.fit(dataset, given, draw.IMAGE_DEFAULTS, varied=True)
 
 
 def _title(classes: Classes, recipe: Recipe, second: bool) -> str:
@@ -263,16 +279,10 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
     bar = _chosen_bar(beds, bins)
     st.session_state["_bins"] = (bins, list(beds))
     marked = None if bar is None else (list(beds).index(bar[0]), bar[1])
-    export.graph(
-        "Coarsity of the tasks",
-        figures.plot_histograms(
-            bins.edges, panels, measures.lower_title("coarsity"), measures.lower_title("coarsity"), marked
-        ),
-        key=HISTOGRAM,
-        height=330,
-        on_select=_bar_clicked,
-        alt="Histograms of the coarsity of tasks: " + "; ".join(f"{p.title}, median {p.median:.1f}" for p in panels),
+    figure = figures.plot_histograms(
+        bins.edges, panels, measures.lower_title("coarsity"), measures.lower_title("coarsity"), marked
     )
+    export.chart("Coarsity of the tasks", figure, key=HISTOGRAM, on_select=_bar_clicked, selection_mode="points")
     bed = beds.get("chosen", beds["uniform"])
     ways = bed.recipe.get("n_way")
     repeats = ""
@@ -285,7 +295,7 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
             f"{f' ({possible:,} exist)' if possible < 1e6 else ''}; the other tasks repeat them with other images."
         )
     dropped = None if bed.recipe["n_distinct"] == 1 else _repeats(classes.dataset, bed, classes.distances)
-    told = "" if dropped is None else f" {plain(draw.in_words(dropped))}"
+    told = "" if dropped is None else f" {plain(draw.describe_repeats(dropped))}"
     st.caption(
         f"{len(bed.tasks):,} tasks each, on the same axes; dashed: the median.{told}{repeats} "
         "Click a bar for its tasks."
@@ -295,14 +305,11 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
 
 def _bar_clicked() -> None:
     """Puts the bar that was clicked into the link, by its testbed and the middle of its bin."""
-    selected = st.session_state[HISTOGRAM].selection.selected
-    picked = [(group["series_index"], i) for group in selected for i in group["data_indices"]]
     bins, names = st.session_state["_bins"]
-    texts = [f"{names[panel]}:{(bins.edges[b] + bins.edges[b + 1]) / 2:g}" for panel, b in picked if panel < len(names)]
-    before = st.session_state.get(BAR.name)
-    new = [text for text in texts if text != before] or texts
-    if new:
-        st.session_state[BAR.name] = new[-1]
+    for point in st.session_state[HISTOGRAM].selection.points:
+        panel, b = (int(drilldown.data(point, place)) for place in (0, 1))
+        if panel < len(names):
+            st.session_state[BAR.name] = f"{names[panel]}:{(bins.edges[b] + bins.edges[b + 1]) / 2:g}"
 
 
 def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str, int] | None:
@@ -323,11 +330,11 @@ def _forget_bar() -> None:
 
 def _class_clicked(names: list[str], beds: list[str]) -> None:
     """Puts the class of a point of the balance into the link, with the testbed of its line."""
-    for group in st.session_state["class_balance"].selection.selected:
-        for at in group["data_indices"]:
-            if at < len(names) and group["series_index"] < len(beds):
-                st.session_state[WITH.name] = f"{beds[group['series_index']]}:{names[at]}"
-                st.session_state[BAR.name] = ""
+    for point in st.session_state["class_balance"].selection.points:
+        line, position = (drilldown.data(point, place) for place in (0, 1))
+        if line is not None and line < len(beds) and position < len(names):
+            st.session_state[WITH.name] = f"{beds[line]}:{names[position]}"
+            st.session_state[BAR.name] = ""
 
 
 def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> None:
@@ -337,7 +344,7 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
     counts = {name: study.class_counts(bed, classes.dataset)[order] for name, bed in beds.items()}
     last = list(beds)[-1]
     st.markdown("**Is every class used equally often?**")
-    export.graph(
+    export.chart(
         "Share of tasks with each class",
         figures.plot_balance(
             [names[i] for i in order],
@@ -347,9 +354,8 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
             has_taxonomy,
         ),
         key="class_balance",
-        height=230,
         on_select=partial(_class_clicked, [names[i] for i in order], list(beds)),
-        alt="Share of tasks that hold each class",
+        selection_mode="points",
     )
     more = (
         " Raising β flattens it; dropping repeated tasks undoes a little of that, and this shows the testbed as kept."
@@ -364,7 +370,9 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
 def _left_out(classes: Classes, recipes: dict[str, Recipe]) -> None:
     """Names a class that no such task can hold, and how many more there are."""
     why = list(
-        {c: w for recipe in recipes.values() for c, w in draw.left_out(classes.dataset, recipe).items()}.values()
+        {
+            c: w for recipe in recipes.values() for c, w in draw.excluded_classes(classes.dataset, recipe).items()
+        }.values()
     )
     if why:
         st.caption(f"Left out: {plain(why[0])}" + (f" {len(why) - 1:,} more are left out too." if why[1:] else ""))
@@ -448,7 +456,7 @@ def _dealt(classes: Classes, recipe: Recipe) -> Testbed | None:
     """The testbed with its images; None where it has none, or too many to deal while somebody waits."""
     if SAMPLERS[recipe.sampler].deals:
         return _testbed(classes, recipe)
-    if "n_shot" not in recipe.settings or recipe.n_tasks * draw.most_images({**recipe.values}) > MOST_DEALT_IMAGES:
+    if "n_shot" not in recipe.settings or recipe.n_tasks * draw.max_images({**recipe.values}) > MOST_DEALT_IMAGES:
         return None
     return _drawn_with_images(classes.dataset, recipe, classes.distances)
 
@@ -580,7 +588,7 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     if access.may("save") and buttons[0].button("Save testbed", **words):
         try:
             testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
-            saved, said = access.do("save", draw.keep, testbed, number=name == recipe.name)
+            saved, said = access.do("save", draw.save, testbed, number=name == recipe.name)
             st.success(f"{plain(said)} {len(testbed.tasks):,} tasks.", icon="✅")
             if testbed.tasks.has_images and classes.dataset.has_features:
                 controls.link_to_evaluate(classes.dataset, saved, "Evaluate methods on this testbed")
@@ -589,7 +597,7 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     tasks = beds[which].tasks
     per_class = tasks.support.shape[2] + tasks.query.shape[2] if tasks.has_images else 0
     if not tasks.has_images:
-        per_class = sum(recipe.settings.get(setting, 0) for setting in draw.IMAGES)
+        per_class = sum(recipe.settings.get(setting, 0) for setting in draw.IMAGE_SETTINGS)
     n_images = tasks.class_ids.size * per_class
     if n_images > access.limit("exported"):
         st.caption(f"🔒 {n_images:,} images are too many for a file that visitors of this shared server may ask for.")
@@ -619,7 +627,7 @@ def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
     A chosen sampler that deals images itself says its own numbers, and they hold for those beside it too.
     """
     chosen = recipes.get("chosen", next(iter(recipes.values())))
-    dealt = {name: value for name, value in chosen.settings.items() if name in draw.IMAGES}
+    dealt = {name: value for name, value in chosen.settings.items() if name in draw.IMAGE_SETTINGS}
     fits = _fit(classes.dataset, classes.split, chosen.sampler)
     if SAMPLERS[chosen.sampler].deals:
         controls.release_images(chosen.sampler)
@@ -690,8 +698,8 @@ def _drawn_with_images(dataset: Dataset, recipe: Recipe, _distances: np.ndarray 
 
 
 @caching.remember(most=64, hashes={Testbed: lambda bed: bed.name})
-def _repeats(dataset: Dataset, bed: Testbed, _distances: np.ndarray | None) -> draw.Repeats | None:
-    return draw.repeats_of(dataset, bed, _distances)
+def _repeats(dataset: Dataset, bed: Testbed, _distances: np.ndarray | None) -> draw.RepeatCounts | None:
+    return draw.count_repeats(dataset, bed, _distances)
 
 
 def _testbed(classes: Classes, recipe: Recipe) -> Testbed:

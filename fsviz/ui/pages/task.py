@@ -1,4 +1,4 @@
-"""The page Passport: one task that a link names, alone or beside another, with everything that is known of it."""
+"""The page One task: one task that a link names, alone or beside another, with everything that is known of it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import streamlit as st
 from fsviz import features, jobs
 from fsviz.analyses import custom_task
 from fsviz.analyses import task_profile as study
-from fsviz.analyses.task_profile import Answer, Passport, Spread
+from fsviz.analyses.task_profile import MethodResult, TaskProfile, ValuesAmongTasks
 from fsviz.difficulty.measures import MEASURES
+from fsviz.difficulty.objectives import OBJECTIVES, SUPPORT_SETS
 from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import task_profile as figures
@@ -22,10 +23,11 @@ from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.records import PAD, Dataset, Predictions, Progress, TaskId
 from fsviz.settings import RawSettings, Setting
 from fsviz.tasks import task_ids
-from fsviz.tasks.task_ids import TASK_NAME, Found
+from fsviz.tasks.task_ids import TASK_NAME, ResolvedTestbed
 from fsviz.taxonomy import maps
 from fsviz.ui.parts import access, caching, controls, export, links, page_links, selections, shell, task_list
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 BY = Setting(
@@ -40,7 +42,7 @@ PAIRS = Setting("pairs", "Two classes", "What the table of its classes shows.", 
 WHOLE = Setting(
     "whole",
     "Measure every task",
-    f"Holds the task against all tasks of its testbed instead of {study.MOST_MEASURED} of them. Kept afterwards.",
+    f"Holds the task against all tasks of its testbed instead of {study.MAX_MEASURED} of them. Kept afterwards.",
     "flag",
     False,
 )
@@ -67,6 +69,20 @@ def show(dataset: Dataset) -> None:
         _offer_first(dataset)
         return
     _show(passports)
+
+
+PAGE = Page(
+    slug="task",
+    label="One task",
+    icon="🪪",
+    group="Tasks",
+    order=1,
+    question="Why is this task hard?",
+    lead="Every measure, prediction and image of one task; the link reproduces it.",
+    explains=("accuracy", "percentile", "measures", "pair_confusion", "gap", "fastdiffsel"),
+    keywords=("explain", "why wrong", "verdict", "profile"),
+    show=show,
+)
 
 
 # The task in the link ----------------------------------------------------------------------------------------------
@@ -102,14 +118,14 @@ def _dataset_of(text: str) -> str:
         return ""
 
 
-def _open(dataset: Dataset, text: str) -> tuple[Found, int] | None:
+def _open(dataset: Dataset, text: str) -> tuple[ResolvedTestbed, int] | None:
     """The testbed of a task that is named, and its position; None after a sentence on why it cannot be shown."""
     try:
-        task = task_ids.task_in(text)
+        task = task_ids.parse_task_id(text)
         if not access.fits(task_ids.n_tasks_of(task.testbed), task_ids.n_images_of(task.testbed)):
             return None
         found = _find(dataset, task.testbed)
-        study.at(found, task.position)
+        study.task_at(found, task.position)
         return found, task.position
     except FsvizError as error:
         st.error(plain(shell.in_titles(error)), icon="⚠️")
@@ -120,9 +136,7 @@ def _offer_first(dataset: Dataset) -> None:
     """The way on from a link that leads nowhere."""
     with st.container(horizontal=True, gap="medium"):
         st.button("Show a task of this dataset", icon="🪪", on_click=_go, args=(str(_first(dataset)),))
-        st.page_link(
-            "pages/3_Tasks.py", label="Choose one on the page Tasks", icon="🎚️", query_params=shell.link(dataset)
-        )
+        shell.page_link("sample_tasks", "Choose one on the page Sample tasks", shell.link(dataset))
 
 
 def _go(task: str, other: str | None = None) -> None:
@@ -134,7 +148,7 @@ def _go(task: str, other: str | None = None) -> None:
 # What is shown -----------------------------------------------------------------------------------------------------
 
 
-def _show(passports: Sequence[Passport]) -> None:
+def _show(passports: Sequence[TaskProfile]) -> None:
     """First what is there at once, then what has to be measured of other tasks, each in its place."""
     head = st.container()
     if len(passports) > 1:
@@ -165,7 +179,7 @@ def _show(passports: Sequence[Passport]) -> None:
         _contexts_and_gaps(passports)
     with slot:
         spreads = [_spread(passport, whole) for passport in passports]
-    passports = [study.with_spread(p, s) for p, s in zip(passports, spreads, strict=True)]
+    passports = [study.with_values_among_tasks(p, s) for p, s in zip(passports, spreads, strict=True)]
     with head:
         _headline(passports, spreads, by)
     with slot:
@@ -180,22 +194,22 @@ def _show(passports: Sequence[Passport]) -> None:
         export.command("report", "--task", str(passports[0].task_id))
 
 
-def _pick_order(passport: Passport) -> str:
+def _pick_order(passport: TaskProfile) -> str:
     titles = {study.POSITION: "Position in the testbed"}
     titles |= {v.measure.name: v.measure.title for v in passport.values if np.isfinite(v.value)}
     titles |= {f"{study.ACCURACY}{one.key}": f"Accuracy of {one.key}" for one in passport.answers}
     return str(controls.pick(BY.with_(choices=titles), st.sidebar))
 
 
-def _pick_whole(passports: Sequence[Passport]) -> bool:
+def _pick_whole(passports: Sequence[TaskProfile]) -> bool:
     largest = max((len(p.found.tasks) for p in passports if p.backbone), default=0)
-    if largest <= study.MOST_MEASURED:
+    if largest <= study.MAX_MEASURED:
         links.release(WHOLE.name)
         return False
     return bool(controls.pick(WHOLE.with_(title=f"Measure all {largest:,} tasks"), st.sidebar))
 
 
-def _headline(passports: Sequence[Passport], spreads: Sequence[Spread], by: str) -> None:
+def _headline(passports: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks], by: str) -> None:
     passport, among = passports[0], spreads[0]
     _steps(passport, among, by)
     cards = shell.columns_if_wide("headline", 4, stack="pairs")
@@ -204,7 +218,7 @@ def _headline(passports: Sequence[Passport], spreads: Sequence[Spread], by: str)
     st.caption(_in_words(passport, among))
 
 
-def _facts(passport: Passport, among: Spread) -> list[tuple[str, str, str, str]]:
+def _facts(passport: TaskProfile, among: ValuesAmongTasks) -> list[tuple[str, str, str, str]]:
     """Label, value, what stands below it and help of the cards."""
     facts = []
     if passport.answers:
@@ -227,7 +241,7 @@ def _facts(passport: Passport, among: Spread) -> list[tuple[str, str, str, str]]
                     else "Exact for these queries.",
                 )
             )
-    stands = study.standings(passport, among)
+    stands = study.percentiles(passport, among)
     if "coarsity" in stands:
         facts.append(
             (
@@ -248,10 +262,10 @@ def _facts(passport: Passport, among: Spread) -> list[tuple[str, str, str, str]]
     return facts[:4]
 
 
-def _in_words(passport: Passport, among: Spread) -> str:
+def _in_words(passport: TaskProfile, among: ValuesAmongTasks) -> str:
     """One line: which task this is, and by which measures it stands out."""
     found = f"Task {passport.position:,} of {plain(passport.found.title)}."
-    stands = study.standings(passport, among)
+    stands = study.percentiles(passport, among)
     known = sorted(stands.items(), key=lambda pair: -pair[1].harder)
     hard = [f"{plain(MEASURES[n].title)} ({s.harder:.0%})" for n, s in known if s.harder >= 0.75]
     easy = [f"{plain(MEASURES[n].title)} ({s.harder:.0%})" for n, s in known[::-1] if s.harder <= 0.25]
@@ -267,7 +281,7 @@ def _some(titles: Sequence[str], most: int = 4) -> str:
     return ", ".join(titles[:most]) + more
 
 
-def _steps(passport: Passport, among: Spread, by: str) -> None:
+def _steps(passport: TaskProfile, among: ValuesAmongTasks, by: str) -> None:
     """Buttons to the tasks before and after this one, and to the ends."""
     ways = study.orders(passport, among)
     own = {study.POSITION: float(passport.position)} | {v.measure.name: v.value for v in passport.values}
@@ -304,11 +318,11 @@ def _ends(positions: np.ndarray, values: np.ndarray) -> tuple[int, int] | None:
     return int(positions[values.argmin()]), int(positions[values.argmax()])
 
 
-def _pretty(passport: Passport, by: str) -> str:
+def _pretty(passport: TaskProfile, by: str) -> str:
     return MEASURES[by].lower_title if by in MEASURES else by
 
 
-def _images(passport: Passport, which: int) -> None:
+def _images(passport: TaskProfile, which: int) -> None:
     """Support and query images, with the answers of one method."""
     dataset = passport.dataset
     if not passport.has_images or not dataset.has_pixels:
@@ -338,12 +352,12 @@ def _images(passport: Passport, which: int) -> None:
         )
 
 
-def _said(answer: Answer) -> Predictions:
+def _said(answer: MethodResult) -> Predictions:
     assert answer.predictions is not None
     return answer.predictions
 
 
-def _pick_answer(passport: Passport) -> None:
+def _pick_answer(passport: TaskProfile) -> None:
     """Whose answers frame the queries: the same for both of two tasks, where both have them."""
     known = {one.key: one for one in passport.answers if one.predictions is not None}
     if known and passport.dataset.has_pixels:
@@ -351,12 +365,12 @@ def _pick_answer(passport: Passport) -> None:
         controls.pick(ANSWERS_OF.with_(choices=titles, default=next(iter(titles))), about=passport.backbone)
 
 
-def _picked_answer(passport: Passport) -> Answer | None:
+def _picked_answer(passport: TaskProfile) -> MethodResult | None:
     known = {one.key: one for one in passport.answers if one.predictions is not None}
     return known.get(st.session_state.get(ANSWERS_OF.name, ""), next(iter(known.values()), None))
 
 
-def _without_images(passport: Passport) -> None:
+def _without_images(passport: TaskProfile) -> None:
     dataset = passport.dataset
     st.markdown("**Its classes**")
     table = pd.DataFrame({"class": passport.names})
@@ -376,7 +390,7 @@ def _without_images(passport: Passport) -> None:
         )
 
 
-def _classes(passports: Sequence[Passport]) -> None:
+def _classes(passports: Sequence[TaskProfile]) -> None:
     st.subheader("How its classes relate" if len(passports) == 1 else "How their classes relate", anchor=False)
     titles = {pairs.name: pairs.title for passport in passports for pairs in _pairs(passport)}
     whose = {} if not any(p.answers for p in passports) else {"answers": "Answers to the queries"}
@@ -398,7 +412,7 @@ def _classes(passports: Sequence[Passport]) -> None:
             _tree(passport, which)
 
 
-def _pair_map(passport: Passport, chosen: str, which: int) -> None:
+def _pair_map(passport: TaskProfile, chosen: str, which: int) -> None:
     if chosen == "answers":
         answer = _picked_answer(passport)
         if answer is None:
@@ -406,7 +420,7 @@ def _pair_map(passport: Passport, chosen: str, which: int) -> None:
             return
         export.chart(
             "Answers to the queries",
-            figures.plot_answered(study.answered_pairs(answer, len(passport.names)), passport.names),
+            figures.plot_confusion_matrix(study.predicted_pairs(answer, len(passport.names)), passport.names),
             key=f"answered_{which}",
         )
         st.caption(f"How many queries of a class (rows) {plain(answer.label)} named as which class.")
@@ -423,7 +437,7 @@ def _pair_map(passport: Passport, chosen: str, which: int) -> None:
     st.caption(plain(pairs.what) + (" The sidebar has answers and other numbers." if passport.answers else ""))
 
 
-def _tree(passport: Passport, which: int) -> None:
+def _tree(passport: TaskProfile, which: int) -> None:
     found = _graph(passport)
     if found is None:
         return
@@ -438,9 +452,9 @@ def _tree(passport: Passport, which: int) -> None:
     )
 
 
-def _standings(passports: Sequence[Passport], spreads: Sequence[Spread]) -> None:
+def _standings(passports: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks]) -> None:
     """Every measure beside the other tasks, and what is not known."""
-    stands = [study.standings(p, s) for p, s in zip(passports, spreads, strict=True)]
+    stands = [study.percentiles(p, s) for p, s in zip(passports, spreads, strict=True)]
     shown = [name for name in MEASURES if any(name in of for of in stands)]
     st.markdown("**Every measure beside the other tasks**")
     if not shown or all(len(s.positions) < 2 for s in spreads):
@@ -458,13 +472,13 @@ def _standings(passports: Sequence[Passport], spreads: Sequence[Spread]) -> None
                 "value": [s.value if s else np.nan for s in here],
             }
         )
-    figure = figures.plot_standings(rows, BESIDE[: len(passports)])
+    figure = figures.plot_percentiles(rows, BESIDE[: len(passports)])
     export.chart("Every measure beside the other tasks", figure, key="standings")
     st.caption(plain(_held_against(passports, spreads)))
     _values_alone(passports, stands)
 
 
-def _held_against(passports: Sequence[Passport], spreads: Sequence[Spread]) -> str:
+def _held_against(passports: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks]) -> str:
     among = spreads[0]
     of = f"all {among.n_tasks:,} tasks" if among.is_whole else f"{len(among.positions):,} of {among.n_tasks:,} tasks"
     told = f"Held against {of} of its testbed" if len(passports) == 1 else f"Each held against its testbed ({of})"
@@ -472,7 +486,7 @@ def _held_against(passports: Sequence[Passport], spreads: Sequence[Spread]) -> s
     return f"{told}{seen}. To the right is harder, whichever way a measure runs. Of equal values, half count as easier."
 
 
-def _values_alone(passports: Sequence[Passport], stands: Sequence[Mapping[str, study.Standing]] = ()) -> None:
+def _values_alone(passports: Sequence[TaskProfile], stands: Sequence[Mapping[str, study.Percentile]] = ()) -> None:
     rows = []
     for name, measure in MEASURES.items():
         values = [p.value(name) for p in passports]
@@ -501,7 +515,7 @@ def _values_alone(passports: Sequence[Passport], stands: Sequence[Mapping[str, s
             st.caption(f"Not known here: {plain(', '.join(titles))}. {plain(why_not)}")
 
 
-def _answers(passports: Sequence[Passport]) -> None:
+def _answers(passports: Sequence[TaskProfile]) -> None:
     """The accuracy of every method beside the testbed's mean."""
     if not passports[0].answers:
         return
@@ -520,7 +534,7 @@ def _answers(passports: Sequence[Passport]) -> None:
                 "n": int(np.isfinite(one.others).sum()),
             }
         )
-    figure = figures.plot_answers(rows, BESIDE[: len(passports)])
+    figure = figures.plot_accuracies(rows, BESIDE[: len(passports)])
     export.chart("What methods get right of it", figure, key="method_answers")
     runs = list(dict.fromkeys(one.source for one in passports[0].answers if one.source))
     n = max(int(np.isfinite(one.others).sum()) for one in passports[0].answers)
@@ -533,14 +547,14 @@ def _answers(passports: Sequence[Passport]) -> None:
     st.caption(plain(told))
 
 
-def _contexts_and_gaps(passports: Sequence[Passport]) -> None:
+def _contexts_and_gaps(passports: Sequence[TaskProfile]) -> None:
     slots = [st.container()] if len(passports) == 1 else st.columns(2, gap="large")
     for which, (slot, passport) in enumerate(zip(slots, passports, strict=True)):
         with slot:
             _one_gaps(passport, which)
 
 
-def _one_gaps(passport: Passport, which: int) -> None:
+def _one_gaps(passport: TaskProfile, which: int) -> None:
     found = _gaps(passport)
     seen = _contexts(passport)
     if not found and seen is None:
@@ -587,7 +601,7 @@ def _one_gaps(passport: Passport, which: int) -> None:
         st.caption("The gap of every attribute between support and queries, class by class on average; 0 is none.")
 
 
-def _support_sets(passport: Passport, which: int, titled: bool) -> None:
+def _support_sets(passport: TaskProfile, which: int, titled: bool) -> None:
     """The same queries with the hardest and the easiest support images."""
     dataset = passport.dataset
     if not passport.backbone or not dataset.has_pixels:
@@ -599,11 +613,11 @@ def _support_sets(passport: Passport, which: int, titled: bool) -> None:
     except FsvizError as error:
         st.caption(plain(error))
         return
-    columns = shell.columns_if_wide(f"sets_{which}", 3, gap="medium")
-    words = {"hard": "Hard", "random": "Its own", "easy": "Easy"}
-    for column, name in zip(columns, words, strict=True):
+    columns = shell.columns_if_wide(f"sets_{which}", len(SUPPORT_SETS), gap="medium")
+    for column, (name, kind) in zip(columns, SUPPORT_SETS.items(), strict=True):
         with column:
-            st.markdown(f"**{words[name]}** · {found.accuracy(name)[0]:.0%} of queries right")
+            title = kind.title if name in OBJECTIVES else "Its own"
+            st.markdown(f"**{title}** · {found.accuracy(name)[0]:.0%} of queries right")
             rows = [
                 Row(class_name, [Tile(int(i)) for i in images if i != PAD], kind="support")
                 for class_name, images in zip(passport.names[:12], found.tasks[name].support[0], strict=False)
@@ -615,8 +629,8 @@ def _support_sets(passport: Passport, which: int, titled: bool) -> None:
     )
 
 
-def _leads(passport: Passport) -> None:
-    if passport.backbone and len(passport.class_ids) <= custom_task.MOST_CLASSES:
+def _leads(passport: TaskProfile) -> None:
+    if passport.backbone and len(passport.class_ids) <= custom_task.MAX_CLASSES:
         with st.container(horizontal=True, gap="medium"):
             page_links.to_task(passport.dataset, passport.tasks, 0, passport.backbone, "Swap its support images")
             page_links.to_map(passport.dataset, passport.tasks, 0, passport.backbone)
@@ -625,13 +639,13 @@ def _leads(passport: Passport) -> None:
 # Kept --------------------------------------------------------------------------------------------------------------
 
 _BY_NAME: dict[type, Any] = {
-    Found: lambda found: found.name,
-    Passport: lambda p: (str(p.task_id), p.backbone, caching.identity(p.dataset)),
+    ResolvedTestbed: lambda found: found.name,
+    TaskProfile: lambda p: (str(p.task_id), p.backbone, caching.identity(p.dataset)),
 }
 
 
 @caching.remember("Looking for the task", 32)
-def _find(dataset: Dataset, name: str) -> Found:
+def _find(dataset: Dataset, name: str) -> ResolvedTestbed:
     return task_ids.find(name, dataset, jobs.folder)
 
 
@@ -640,27 +654,29 @@ def _first(dataset: Dataset) -> TaskId:
     return study.first_task(dataset)
 
 
-def _passport(found: Found, position: int, backbone: str) -> Passport:
+def _passport(found: ResolvedTestbed, position: int, backbone: str) -> TaskProfile:
     wanted = _digest(found)
     runs = [
         (run.id, run.n_done)
         for run in jobs.list_runs("evaluate")
-        if run.n_done and run.spec.get("dataset") == found.dataset.name and study.is_of(run.spec, wanted)
+        if run.n_done and run.spec.get("dataset") == found.dataset.name and study.is_of_testbed(run.spec, wanted)
     ]
     return _opened(found, position, backbone, tuple(runs), caching.identity(found.dataset))
 
 
 @caching.remember(most=64, hashes=_BY_NAME)
-def _digest(found: Found) -> str:
+def _digest(found: ResolvedTestbed) -> str:
     return study.digest(found)
 
 
 @caching.remember("Naming the queries and measuring the task", 128, _BY_NAME)
-def _opened(found: Found, position: int, backbone: str, runs: tuple, identity: tuple[str, str]) -> Passport:
-    of_runs: list[Answer] = []
+def _opened(
+    found: ResolvedTestbed, position: int, backbone: str, runs: tuple, identity: tuple[str, str]
+) -> TaskProfile:
+    of_runs: list[MethodResult] = []
     for run_id, _ in runs:
         try:
-            of_runs += study.answers_of_run(
+            of_runs += study.results_of_run(
                 run_id, jobs.spec(run_id), partial(jobs.chunks, run_id), study.digest(found), position
             )
         except FsvizError:  # a damaged run: the others tell
@@ -668,10 +684,10 @@ def _opened(found: Found, position: int, backbone: str, runs: tuple, identity: t
     return study.open_task(found, position, backbone, study.newest_of_each(of_runs))
 
 
-def _spread(passport: Passport, whole: bool) -> Spread:
+def _spread(passport: TaskProfile, whole: bool) -> ValuesAmongTasks:
     here = [one.method for one in passport.answers if not one.source]
     n_tasks = len(passport.found.tasks)
-    most = n_tasks if whole and access.fits(n_tasks, passport.tasks.query.size * n_tasks) else study.MOST_MEASURED
+    most = n_tasks if whole and access.fits(n_tasks, passport.tasks.query.size * n_tasks) else study.MAX_MEASURED
     spec = {
         "dataset": passport.dataset.name,
         "testbed": passport.found.name,
@@ -682,31 +698,31 @@ def _spread(passport: Passport, whole: bool) -> Spread:
     return caching.compute_with_bar(_measured, spec, "Measuring the other tasks")
 
 
-def _measured(spec: RawSettings, progress: Progress) -> Spread:
+def _measured(spec: RawSettings, progress: Progress) -> ValuesAmongTasks:
     found = _find(shell.load_dataset(spec["dataset"]), spec["testbed"])
-    return study.spread(found, spec["backbone"], spec["most"], spec["methods"], progress)
+    return study.values_among_tasks(found, spec["backbone"], spec["most"], spec["methods"], progress)
 
 
 @caching.remember(most=64, hashes=_BY_NAME)
-def _pairs(passport: Passport) -> list[study.Pairs]:
+def _pairs(passport: TaskProfile) -> list[study.ClassPairs]:
     return study.class_pairs(passport)
 
 
 @caching.remember(most=64, hashes=_BY_NAME)
-def _graph(passport: Passport) -> Any:
+def _graph(passport: TaskProfile) -> Any:
     return study.tree(passport)
 
 
 @caching.remember(most=64, hashes=_BY_NAME)
-def _gaps(passport: Passport) -> list[study.AttributeGap]:
+def _gaps(passport: TaskProfile) -> list[study.AttributeGap]:
     return study.gaps(passport)
 
 
 @caching.remember(most=64, hashes=_BY_NAME)
-def _contexts(passport: Passport) -> pd.DataFrame | None:
+def _contexts(passport: TaskProfile) -> pd.DataFrame | None:
     return study.contexts(passport)
 
 
 @caching.remember("Searching hard and easy support images", 64, _BY_NAME)
-def _sets(passport: Passport) -> Any:
+def _sets(passport: TaskProfile) -> Any:
     return study.support_sets_of(passport)

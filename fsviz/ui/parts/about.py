@@ -1,7 +1,7 @@
-"""What am I looking at? The numbers of every page: what they are, their formula with every symbol named, their paper.
+"""About this page: the numbers that it shows, with their formula, every symbol named, and their paper.
 
-Measures, distances, samplers and divergences say so themselves, where they are declared; QUANTITIES holds what no other
-declaration does. PAGES names what a page shows, by the page's label in the navigation.
+Measures, distances, samplers and divergences are described where they are declared; QUANTITIES holds the others. The
+record of a page names what it explains.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import streamlit as st
+
 from fsviz.difficulty.measures import MEASURES
 from fsviz.sampling import SAMPLERS
 from fsviz.taxonomy import DISTANCES
+from fsviz.ui.parts.page import Page
 
-TITLE = "What am I looking at?"
+TITLE = "About this page"
 
 
 @dataclass(frozen=True)
@@ -235,40 +238,9 @@ QUANTITIES: dict[str, Quantity] = {
     ),
 }
 
-_TASK = ("accuracy", "protonet")
-PAGES: dict[str, tuple[str, ...]] = {
-    "Overview": (*_TASK, "interval", "coarsity", "distance:features", "untypical", "gap", "correlation", "points"),
-    "Learn": (
-        *_TASK,
-        "interval",
-        "coarsity",
-        "loss_of_context",
-        "pair_confusion",
-        "fastdiffsel",
-        "clustering",
-        "correlation",
-    ),
-    "Gallery": ("neighbours", "distance:jiang_conrath"),
-    "Feature map": ("neighbours", "map", "accuracy"),
-    "Taxonomy": ("distances", "coarsity"),
-    "Tasks": ("coarsity", "samplers", "distances"),
-    "Build a task": (*_TASK, "measures", "gap"),
-    "Evaluate": (*_TASK, "interval", "coarsity", "samplers"),
-    "Runs": ("accuracy", "interval", "paired", "correlation", "coarsity"),
-    "Hard tasks": ("fastdiffsel", "query_loss", "accuracy", "gap", "interval"),
-    "Confusion": ("pair_confusion", "class_overlap", "neighbours", "distance:jiang_conrath"),
-    "Prediction": ("measures", "correlation", "accuracy", "rand"),
-    "Contexts": ("loss_of_context", "accuracy", "interval", "cramer", "information", "words"),
-    "Splits": ("clustering", "divergences", "nearest_train", "accuracy", "interval"),
-    "Add images": ("features", "senses", "pixels", "copies"),
-    "Difficulty": ("accuracy", "correlation", "explained", "importance", "measures"),
-    "Passport": ("accuracy", "percentile", "measures", "pair_confusion", "gap", "fastdiffsel"),
-    "Compare": ("accuracy", "interval", "percentile", "measures", "fastdiffsel"),
-}
 
-
-def of_page(label: str) -> list[Quantity]:
-    """What the page of this label shows, each once; [] for a page of the user's own."""
+def of_page(page: Page) -> list[Quantity]:
+    """The quantities that a page explains, each once."""
     from fsviz.analyses.class_splits import DIVERGENCES
 
     groups = {
@@ -285,7 +257,7 @@ def of_page(label: str) -> list[Quantity]:
         ],
     }
     found: dict[str, Quantity] = {}
-    for name in PAGES.get(label, ()):
+    for name in page.explains:
         kind, _, one = name.partition(":")
         if name in groups:
             several = groups[name]
@@ -297,11 +269,13 @@ def of_page(label: str) -> list[Quantity]:
     return list(found.values())
 
 
-def show(label: str) -> None:
-    """The numbers of a page, one below the other."""
+def show(page: Page) -> None:
+    """The paper and the numbers of a page, one below the other."""
     from fsviz.ui.parts.shell import columns_if_wide, plain  # which imports this module
 
-    for i, quantity in enumerate(of_page(label)):
+    if page.paper:
+        st.markdown(f"Paper: {plain(page.paper)}")
+    for i, quantity in enumerate(of_page(page)):
         left, right = columns_if_wide(f"explained_{i}", 2, gap="large", vertical_alignment="center")
         paper = f" · {plain(quantity.paper)}" if quantity.paper else ""
         left.markdown(f"**{plain(quantity.title)}**{paper}  \n{plain(quantity.what[:1].upper() + quantity.what[1:])}")

@@ -105,7 +105,7 @@ def alone() -> bool:
 def path(text: str) -> str:
     """A path that a visitor typed, refused where it leads out of the folders that were named at the start."""
     folders = do("paths", mine).folders  # refuses who may not give paths at all
-    return text if folders is None else str(sharing.inside(text, folders))
+    return text if folders is None else str(sharing.path_in_folders(text, folders))
 
 
 def say_folders() -> None:

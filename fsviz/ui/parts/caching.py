@@ -162,8 +162,8 @@ def class_order(dataset: Dataset, split: str, dag: str) -> np.ndarray:
 
 
 @remember("Drawing random tasks and classifying them, to find a hard one and an easy one", 16)
-def look(dataset: Dataset) -> headline.Look:
-    return headline.look(dataset)
+def look(dataset: Dataset) -> headline.TaskContrast:
+    return headline.contrast(dataset)
 
 
 @remember(most=16)

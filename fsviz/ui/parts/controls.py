@@ -18,7 +18,7 @@ from fsviz.settings import N_QUERY, N_SHOT, Setting, Value
 from fsviz.tasks import draw, fitting
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 from fsviz.ui.parts import caching, links
-from fsviz.ui.parts.shell import classroom, in_titles, link, plain
+from fsviz.ui.parts.shell import classroom, in_titles, link, page_link, plain
 
 # What several pages draw under the same key of the link, each with its own choices
 MEASURE = Setting("measure", "Measure", "The measure of the tasks that is looked at.", "choice", "")
@@ -86,9 +86,9 @@ def _number(setting: Setting, where: Any, common: dict[str, Any], as_slider: boo
     limits = {"min_value": number(setting.low), "step": number(step), "format": shown}
     if as_slider:
         picked = where.slider(**common, **limits, max_value=number(end))
-        if setting.usual is not None and end > setting.usual and picked > setting.usual:
+        if setting.typical is not None and end > setting.typical and picked > setting.typical:
             where.caption(
-                f"⚠️ {picked:g} is beyond the usual end of this slider, {setting.usual:g}; the link asks for it."
+                f"⚠️ {picked:g} is beyond the usual end of this slider, {setting.typical:g}; the link asks for it."
             )
         return picked
     most = None if math.isinf(setting.high) else number(setting.high)
@@ -180,7 +180,7 @@ def pick_sampler_settings(
     """
     values: dict[str, Value] = {}
     for setting in SAMPLERS[sampler].settings:
-        if of and not draw.can_have(of[0], sampler, setting.name):
+        if of and not draw.supports_setting(of[0], sampler, setting.name):
             continue
         about = ""
         if setting.name in ("n_way", "min_way"):
@@ -190,7 +190,7 @@ def pick_sampler_settings(
             step = 0.001 if kind.alpha_most <= 2 else 0.1
             fitted = _fitted(*of, distance, values.get("n_way")) if of else None
             start = fitted.alpha if fitted else kind.alpha
-            setting = setting.with_(default=start, usual=max(kind.alpha_most, 2 * start), step=step)
+            setting = setting.with_(default=start, typical=max(kind.alpha_most, 2 * start), step=step)
         setting = setting.with_(title=f"{setting.title}{more}", default=defaults.get(setting.name, setting.default))
         values[setting.name] = pick(
             setting,
@@ -200,19 +200,21 @@ def pick_sampler_settings(
             about=about,
         )
         if setting.name == "alpha" and fitted and values["alpha"] == fitted.alpha != fitted.usual_alpha:
-            where(setting.name).caption(plain(fitted.in_words()))
-    links.release(*(f"{name}{suffix}" for name in draw.OWN if name not in values and name not in draw.IMAGES))
+            where(setting.name).caption(plain(fitted.describe()))
+    links.release(
+        *(f"{name}{suffix}" for name in draw.SAMPLER_SETTINGS if name not in values and name not in draw.IMAGE_SETTINGS)
+    )
     return values
 
 
 @caching.remember(most=64)
-def _fitted(dataset: Dataset, split: str, distance: str, n_way: int | None) -> draw.Fitted | None:
+def _fitted(dataset: Dataset, split: str, distance: str, n_way: int | None) -> draw.FittedAlpha | None:
     return draw.fitted_alpha(dataset, split, distance, **({"n_way": n_way} if n_way else {}))
 
 
 def say_fit(found: fitting.Fit, used: Mapping[str, Value]) -> None:
     """A caption that says which ways, shots and queries in use are lowered defaults."""
-    if told := found.in_words(used):
+    if told := found.describe(used):
         st.caption(plain(in_titles(told)))
 
 
@@ -228,7 +230,7 @@ def pick_images(sampler: str, places: Iterator[Any], **defaults: Value) -> dict[
 def release_images(sampler: str) -> None:
     """Takes numbers of images out of the link that a sampler which deals images does not know."""
     own = {setting.name for setting in SAMPLERS[sampler].settings}
-    links.release(*(name for name in draw.IMAGES if name not in own))
+    links.release(*(name for name in draw.IMAGE_SETTINGS if name not in own))
 
 
 def pick_groups(dataset: Dataset, where: Any = st) -> dict[str, Value]:
@@ -250,4 +252,4 @@ def class_names(dataset: Dataset, split: str) -> list[str]:
 def link_to_evaluate(dataset: Dataset, testbed: str, label: str = "Evaluate methods on it") -> None:
     """Leads to the page Evaluate with this saved testbed chosen."""
     asked = link(dataset, tasks_from="saved", testbeds=testbed)
-    st.page_link("pages/4_Evaluate.py", label=label, icon="⚖️", query_params=asked)
+    page_link("evaluate", label, asked)

@@ -17,7 +17,7 @@ import streamlit as st
 
 from fsviz.records import Dataset, Predictions, TaskId, Tasks
 from fsviz.settings import Setting
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.parts import export, links, page_links, shell, task_list
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain
@@ -49,7 +49,7 @@ def chart(
     """
     texts = list(known)
     found = chosen(name, texts, about) if already is None else already
-    answer = clicks(key, name, of, {drawn(text): text for text in texts}, clears=True)
+    answer = clicks(key, name, of, {escape_plotly(text): text for text in texts}, clears=True)
     figure.update_layout(meta=_times_let_go(name, key))  # Streamlit draws another figure anew, with nothing marked
     export.chart(title, figure, key=key, on_select=answer, selection_mode="points", **more)
     return found
@@ -176,12 +176,12 @@ def classes(dataset: Dataset, class_ids: Sequence[int], key: str, notes: Sequenc
         if dataset.has_pixels:
             some = [str(names[class_id]) for class_id in shown]
             words = f"All images of {plain(some[0])}" if len(some) == 1 else "All their images"
-            st.page_link("pages/1_Gallery.py", label=words, icon="🖼️", query_params=shell.link(dataset, classes=some))
+            shell.page_link("images", words, shell.link(dataset, classes=some))
         page_links.to_classes(dataset, shown, "Build a task of them")
 
 
 def images(dataset: Dataset, rows: Sequence[Row], key: str, tile_px: int = 64) -> None:
-    """Rows of images; a click leads to the Gallery."""
+    """Rows of images; a click leads to the page Images."""
     if dataset.has_pixels:
         page_links.to_gallery(dataset, task_rows(dataset, rows, key, tile_px=tile_px))
     else:

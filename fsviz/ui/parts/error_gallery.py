@@ -11,7 +11,7 @@ import streamlit as st
 from fsviz.analyses import run_comparison
 from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.settings import Setting
-from fsviz.text import short
+from fsviz.text import shorten
 from fsviz.ui.parts import export, links
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
@@ -105,7 +105,7 @@ def _pick_pair(pairs: pd.DataFrame, key: str) -> int:
     The box is a new one for every list, or the browser would go on showing the label that it had.
     """
     labels = {
-        f"{row.class_id}-{row.taken_for}": f"{short(row.class_name, 30)} → {short(row.taken_for_name, 30)} "
+        f"{row.class_id}-{row.taken_for}": f"{shorten(row.class_name, 30)} → {shorten(row.taken_for_name, 30)} "
         f"({row.rate:.0f}%)"
         for row in pairs.itertuples(index=False)
     }

@@ -84,12 +84,12 @@ def strip_uri(dataset: Dataset, image_ids: Sequence[int], px: int) -> str:
     """
     if not dataset.has_pixels or not len(image_ids):
         return ""
-    name = ("|".join(images.identity(dataset, int(i)) for i in image_ids), -px)
+    name = ("|".join(images.image_identity(dataset, int(i)) for i in image_ids), -px)
     with _lock:
         if name in _kept:
             _kept.move_to_end(name)
             return _kept[name][0]
-    made = (images.data_uri(images.strip(dataset, image_ids, px), 70), "")
+    made = (images.data_uri(images.image_strip(dataset, image_ids, px), 70), "")
     _keep(name, made)
     return made[0]
 
@@ -149,7 +149,7 @@ _lock = Lock()
 
 def _thumbnail(dataset: Dataset, image_id: int, px: int) -> tuple[str, str]:
     """(data URI, "") or ("", why not). Kept in memory, the least recently used dropped first."""
-    name = (images.identity(dataset, image_id), px)
+    name = (images.image_identity(dataset, image_id), px)
     with _lock:
         if name in _kept:
             _kept.move_to_end(name)
@@ -221,8 +221,8 @@ _CSS = (
 .empty { font-size: 0.8rem; opacity: 0.65; }
 """.replace("SUPPORT", palette.meaning("support"))
     .replace("QUERY", palette.meaning("query"))
-    .replace("RIGHT", palette.meaning("right"))
-    .replace("WRONG", palette.meaning("wrong"))
+    .replace("RIGHT", palette.meaning("correct"))
+    .replace("WRONG", palette.meaning("incorrect"))
     .replace("ACCENT", palette.ACCENT)
 )
 

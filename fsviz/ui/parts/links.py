@@ -129,7 +129,7 @@ def value_of(setting: Setting, key: str, about: str = "") -> Value:
     else:
         value = _possible(setting, have)
     end = max(
-        float(setting.high if setting.usual is None else setting.usual),
+        float(setting.high if setting.typical is None else setting.typical),
         before.end if before and before.about == about else -math.inf,
         value if isinstance(value, int | float) else -math.inf,
     )

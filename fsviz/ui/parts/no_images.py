@@ -28,8 +28,8 @@ def stop_without(dataset: Dataset) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         shell.link_to_add_images("Attach images", shell.link(dataset, like=dataset.name))
         for name in _copies(dataset):
-            st.page_link("app.py", label=plain(shell.dataset_title(name)), icon="🖼️", query_params={"dataset": name})
-        st.page_link("pages/2_Taxonomy.py", label="Its classes", icon="🌳", query_params=shell.link(dataset))
+            shell.page_link("overview", plain(shell.dataset_title(name)), {"dataset": name}, icon="🖼️")
+        shell.page_link("classes", "Its classes", shell.link(dataset))
         shell.offer_demo(dataset)
     _published(dataset)
     st.stop()

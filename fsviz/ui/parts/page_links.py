@@ -1,5 +1,4 @@
-"""From what is shown to what is behind it: an image leads to the Gallery, a task to the map and to where it is built,
-classes to a task of them, a row of a table to its thing."""
+"""Links from what a page shows to the pages that say more: an image, a task, classes, the row of a table."""
 
 from __future__ import annotations
 
@@ -12,7 +11,6 @@ from fsviz.analyses import custom_task
 from fsviz.records import PAD, Dataset, TaskId, Tasks
 from fsviz.tasks import draw, task_ids
 from fsviz.ui.parts import selections, shell
-from fsviz.ui.parts.shell import plain
 
 
 def to_gallery(dataset: Dataset, clicked: int | None) -> None:
@@ -20,26 +18,20 @@ def to_gallery(dataset: Dataset, clicked: int | None) -> None:
     if clicked is None:
         return
     st.session_state.pop("seen_dataset", None)  # the link names the image, not the last click there
-    name = dataset.classes["class_name"][dataset.image_class_ids()[clicked]]
-    st.page_link(
-        "pages/1_Gallery.py",
-        label=f"All about this {plain(name)}, its nearest neighbours and its class, in the Gallery",
-        icon="🖼️",
-        query_params=shell.link(dataset, image=str(clicked)),
-    )
+    shell.page_link("images", "Open in Images", shell.link(dataset, image=str(clicked)))
 
 
 def to_passport(dataset: Dataset, name: str, position: int, label: str = "All that is known of it") -> None:
     """The way to the passport of a task: `name` is its testbed's (see fsviz.tasks.task_ids)."""
     asked = {task_ids.TASK_NAME.name: f"{name}:{position}"}
-    st.page_link("pages/15_Passport.py", label=label, icon="🪪", query_params=shell.link(dataset, **asked))
+    shell.page_link("task", label, shell.link(dataset, **asked))
 
 
 def to_task(dataset: Dataset, tasks: Tasks, at: int, backbone: str, label: str, method: str = "protonet") -> None:
     """The way to the very task, where its support images can be swapped and every cause of it is told."""
     class_ids, support, query = tasks.class_ids[at], tasks.support[at], tasks.query[at]
     there = class_ids != PAD
-    if there.sum() > custom_task.MOST_CLASSES:
+    if there.sum() > custom_task.MAX_CLASSES:
         return
     asked = {
         custom_task.TASK_OF.name: custom_task.classes_text(dataset, class_ids[there].tolist()),
@@ -50,7 +42,7 @@ def to_task(dataset: Dataset, tasks: Tasks, at: int, backbone: str, label: str, 
         "backbone": backbone,
         "method": method,
     }
-    st.page_link("pages/13_Build_a_task.py", label=label, icon="🧪", query_params=shell.link(dataset, **asked))
+    shell.page_link("edit_task", label, shell.link(dataset, **asked))
 
 
 def from_task(
@@ -71,10 +63,10 @@ def from_task(
     on_map   whether the map is among the ways: it is not where it is shown already
     """
     if named is None and tasks.has_images:
-        named = TaskId(task_ids.by_hand(dataset, tasks, at), 0)
+        named = TaskId(task_ids.images_name(dataset, tasks, at), 0)
     selections.show(dataset, tasks, at, named)
     swappable = dataset.has_features and tasks.has_images
-    swappable = swappable and (tasks.class_ids[at] != PAD).sum() <= custom_task.MOST_CLASSES
+    swappable = swappable and (tasks.class_ids[at] != PAD).sum() <= custom_task.MAX_CLASSES
     with st.container(horizontal=True, gap="medium"):
         if named is not None:
             to_passport(dataset, named.testbed, named.position)
@@ -94,16 +86,14 @@ def to_map(dataset: Dataset, tasks: Tasks, at: int, backbone: str) -> None:
         "query": custom_task.images_text(tasks.query[at][there]),
         "backbone": backbone,
     }
-    st.page_link(
-        "pages/12_Feature_map.py", label="See it on the map", icon="🗺️", query_params=shell.link(dataset, **asked)
-    )
+    shell.page_link("image_map", "See it on the map", shell.link(dataset, **asked))
 
 
 def to_classes(dataset: Dataset, class_ids: Sequence[int], label: str) -> None:
     """The way to a task of these classes, to be put together by hand; nothing where no method could answer it."""
-    if dataset.has_features and 2 <= len(class_ids) <= custom_task.MOST_CLASSES:
+    if dataset.has_features and 2 <= len(class_ids) <= custom_task.MAX_CLASSES:
         asked = {custom_task.TASK_OF.name: custom_task.classes_text(dataset, [int(c) for c in class_ids])}
-        st.page_link("pages/13_Build_a_task.py", label=label, icon="🧪", query_params=shell.link(dataset, **asked))
+        shell.page_link("edit_task", label, shell.link(dataset, **asked))
 
 
 def row_of(key: str) -> int | None:

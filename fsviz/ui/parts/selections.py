@@ -1,7 +1,7 @@
 """What was picked on one page and goes along to the next: classes, and a task.
 
-Only the navigation carries: a link that says something itself decides alone. Pages declare in shell.PAGES what they
-take. What is carried stands in the link of the page it came to, and leaves it like anything else that was picked there.
+Only the navigation carries: a link that says something itself decides alone. The record of a page says what it
+takes. What is carried stands in the link of the page it came to, and leaves it like anything else picked there.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def arrive(dataset: Dataset, takes: Sequence[str]) -> None:
         links.say(testbed=custom_task.LINKED, support=support, query=query)
     of, names = st.session_state.get(_CLASSES, ("", []))
     class_ids = _known(dataset, names) if of == dataset.name else []
-    if "task_of" in takes and (task or 2 <= len(class_ids) <= custom_task.MOST_CLASSES):
+    if "task_of" in takes and (task or 2 <= len(class_ids) <= custom_task.MAX_CLASSES):
         _build(dataset, task, class_ids)
     if "classes" in takes and class_ids:
         links.say(classes=names, **({} if "all" in takes else _split(dataset, class_ids)))
@@ -76,7 +76,7 @@ def _build(dataset: Dataset, task: dict | None, class_ids: list[int]) -> None:
         links.say(**{custom_task.TASK_OF.name: custom_task.classes_text(dataset, class_ids)})
         return
     there = task["class_ids"] >= 0
-    if there.sum() > custom_task.MOST_CLASSES:
+    if there.sum() > custom_task.MAX_CLASSES:
         return
     support, query = (side[there] for side in task["images"])
     links.say(

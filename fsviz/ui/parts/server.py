@@ -32,6 +32,7 @@ from streamlit.web.server import server_util
 
 from fsviz import sharing
 from fsviz.errors import FsvizError
+from fsviz.shipped import ROOT
 from fsviz.ui.parts import access
 
 _FIRST_PAGE_SECONDS = 4
@@ -40,7 +41,7 @@ _UPLOADS = "/_stcore/upload_file/"
 # What the page in a browser has to tell the server. The rest (such as clear_cache, which empties the caches of all
 # visitors, and load_git_info, which names branch and files) is for whoever started it.
 _NEEDED = {"rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "backend_operation_request"}
-_PAGES = {path.stem.partition("_")[2] for path in Path(__file__).parents[3].glob("pages/*.py")}
+_PAGES = {path.stem for path in (ROOT / "pages").glob("*.py")}
 # The folder of the page's address, whatever stands before it on the way through a proxy.
 _WHERE = '<script>window.__streamlit = {BACKEND_BASE_URL: new URL("./", location.href).href}</script>'
 

@@ -6,8 +6,6 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -20,9 +18,9 @@ from fsviz.features.backbones import DEFAULT
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS
-from fsviz.shipped import ROOT
 from fsviz.tasks import draw, task_ids
 from fsviz.ui.parts import about, access, copy_link, export, links, scroll_state, selections
+from fsviz.ui.parts.page import HOME, PAGES, Page
 
 DEFAULT_DATASET = "demo"
 CLASSROOM = links.CLASSROOM
@@ -32,167 +30,6 @@ SPLIT = draw.SPLIT.with_(
     default="test",
 )
 
-
-@dataclass(frozen=True)
-class Page:
-    """A page of the app: the file, the name in the navigation, and the question it answers.
-
-    wants   what a dataset must offer for the page to show all it can
-    takes   what of the classes and the task that were picked elsewhere it takes along (see carrying.arrive)
-    action  what a visitor must be allowed to do for the page to be of use
-    """
-
-    file: str
-    label: str
-    icon: str
-    question: str
-    answer: str
-    wants: tuple[str, ...] = ()
-    takes: tuple[str, ...] = ()
-    action: str = ""
-
-
-PAGES: tuple[Page, ...] = (
-    Page("app.py", "Overview", "🏠", "Why is a few-shot task hard?", "Start here."),
-    Page(
-        "pages/14_Difficulty.py",
-        "Difficulty",
-        "🧭",
-        "What makes these tasks hard?",
-        "Every measure of every task against what methods got right: which causes matter, and for which tasks.",
-        ("features",),
-    ),
-    Page(
-        "pages/16_Learn.py",
-        "Learn",
-        "🎓",
-        "What makes a few-shot task hard, one cause at a time?",
-        "Six lessons of two minutes: move one control, see what happens, answer one question.",
-    ),
-    Page(
-        "pages/1_Gallery.py",
-        "Gallery",
-        "🖼️",
-        "What does this dataset look like?",
-        "Browse images by class, context and attribute; click one for its nearest neighbours.",
-        ("images",),
-        ("classes", "all"),
-    ),
-    Page(
-        "pages/12_Feature_map.py",
-        "Feature map",
-        "🗺️",
-        "Which images look alike to the backbone?",
-        "All images on a map by their features, coloured by class, context, attribute, or right and wrong in a run.",
-        ("features",),
-        ("classes", "task", "all"),
-    ),
-    Page(
-        "pages/2_Taxonomy.py",
-        "Taxonomy",
-        "🌳",
-        "Which classes mean nearly the same?",
-        "The tree of meanings behind the classes, and the distance between any two of them.",
-        ("taxonomy",),
-        ("classes",),
-    ),
-    Page(
-        "pages/3_Tasks.py",
-        "Tasks",
-        "🎚️",
-        "Are the tasks fine-grained or easy to tell apart?",
-        "Draw tasks with sliders, see how far apart their classes are in meaning, save a testbed.",
-        ("taxonomy",),
-    ),
-    Page(
-        "pages/15_Passport.py",
-        "Passport",
-        "🪪",
-        "What is known of this one task?",
-        "One task from every side: images and answers, classes, every measure beside its testbed. Its link is stable.",
-        ("features",),
-    ),
-    Page(
-        "pages/13_Build_a_task.py",
-        "Build a task",
-        "🧪",
-        "What does one support image change?",
-        "Choose classes and support images by hand; swap one image and see which queries and causes follow.",
-        ("features",),
-        ("task_of",),
-    ),
-    Page(
-        "pages/4_Evaluate.py",
-        "Evaluate",
-        "⚖️",
-        "Which method suits these images?",
-        "Run few-shot methods on the same tasks, in the background.",
-        ("features",),
-    ),
-    Page(
-        "pages/5_Runs.py",
-        "Runs",
-        "📈",
-        "What came out, and is the difference real?",
-        "Compare runs with intervals, by quartile of difficulty, beside the published numbers.",
-    ),
-    Page(
-        "pages/6_Hard_tasks.py",
-        "Hard tasks",
-        "🧗",
-        "Which support images make a classifier fail?",
-        "Find hard and easy support sets, and see what differs between support and query.",
-        ("features",),
-    ),
-    Page(
-        "pages/7_Confusion.py",
-        "Confusion",
-        "🔀",
-        "Which classes does the backbone mix up?",
-        "A graph of the classes that look alike to a backbone, beside meaning, other backbones and base classes.",
-        ("features",),
-        ("classes",),
-    ),
-    Page(
-        "pages/8_Prediction.py",
-        "Prediction",
-        "🔮",
-        "Can the accuracy be known without labels?",
-        "Set what can be measured before queries have labels against what a classifier then gets right.",
-        ("features",),
-    ),
-    Page(
-        "pages/9_Contexts.py",
-        "Contexts",
-        "🏜️",
-        "Does it know the thing or its background?",
-        "Which concept is seen in which context, and what it costs when the context changes.",
-        ("contexts",),
-    ),
-    Page(
-        "pages/10_Splits.py",
-        "Splits",
-        "✂️",
-        "How far are the test classes from the training classes?",
-        "Part the classes into train and test a wanted distance apart, and see how certain such a split is.",
-        ("features",),
-    ),
-    Page(
-        "pages/17_Compare.py",
-        "Compare",
-        "🪞",
-        "Is my data harder than other data, and why?",
-        "The same measures for two or more datasets or splits side by side, and hard supports beside published ones.",
-    ),
-    Page(
-        "pages/11_Add_images.py",
-        "Add images",
-        "➕",
-        "How do I bring my own images?",
-        "Point at a folder, a CSV or a zip; map classes to meanings; extract features.",
-        action="save",
-    ),
-)
 
 OFFERS: dict[str, tuple[str, str]] = {
     "taxonomy": (
@@ -219,46 +56,39 @@ OFFERS: dict[str, tuple[str, str]] = {
 }
 
 
-@contextmanager
-def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = True) -> Iterator[Dataset]:
-    """Sets a page up and yields the chosen dataset; an FsvizError inside becomes one sentence on the page.
-
-    how    one line below the title: how the question is answered. {dataset} is replaced by the dataset's title.
-    paper  the paper the page follows, named below the title.
-    """
-    st.set_page_config(page_title=f"fsviz · {question}", page_icon=icon, layout="wide")
+def run(page: Page) -> None:
+    """Draws a page: what all pages share, and what it shows. An FsvizError becomes one sentence on the page."""
+    st.set_page_config(page_title=f"fsviz · {page.question}", page_icon=page.icon, layout="wide")
     st.html(_STYLE)
     access.enter()
-    another = links.is_another(question)
-    here = next((entry for entry in PAGES if entry.question == question), None)
-    links.arrive(question)
-    export.begin(question)
-    asked = dict(st.query_params)
+    is_other = links.is_another(page.slug)
+    links.arrive(page.slug)
+    export.begin(page.question)
+    requested = dict(st.query_params)
     _arrive_in_class()
     _navigation()
     with sentences():
-        dataset = pick_dataset() if picker else load_dataset(DEFAULT_DATASET)
-        if another:
-            selections.arrive(dataset, here.takes if here else ())
+        dataset = pick_dataset()
+        if is_other:
+            selections.arrive(dataset, page.takes)
         _pick_classroom()
         with st.container(horizontal=True, vertical_alignment="center", key="fsviz_head"):
-            st.title(question, anchor=False)
+            st.title(page.question, anchor=False)
             copy_link.button()
             _share()
-        st.caption(how.replace("{dataset}", f"**{plain(dataset.title)}**") + (f" After {paper}." if paper else ""))
-        explain(question)
+        st.caption(lead(page, dataset))
+        if page.explains:
+            _explained(page)
         _say_once()
         with access.turn():
-            yield dataset
-        if ignored := ", ".join(map(plain, links.ignored(asked))):
+            page.show(dataset)
+        if ignored := ", ".join(map(plain, links.ignored(requested))):
             st.toast(f"This link's setting {ignored} is not possible here and was left out.", icon="⚠️")
 
 
-def explain(question: str) -> None:
-    """What the numbers of the page are, closed: nothing of it is sent before it is opened (formulas have fonts)."""
-    label = next((entry.label for entry in PAGES if entry.question == question), "")
-    if label in about.PAGES:
-        _explained(label)
+def lead(page: Page, dataset: Dataset) -> str:
+    """The line below the title of a page, for this dataset."""
+    return page.lead.replace("{dataset}", f"**{plain(dataset.title)}**")
 
 
 def classroom() -> bool:
@@ -325,22 +155,34 @@ def _share() -> None:
 
 @st.fragment
 @sentences()
-def _explained(label: str) -> None:
-    with st.expander(about.TITLE, key=f"explained_{label}", on_change="rerun", type="compact") as section:
+def _explained(page: Page) -> None:
+    """The numbers of the page, closed: nothing of it is sent before it is opened (formulas have fonts)."""
+    key = f"explained_{page.slug}"
+    with st.expander(about.TITLE, key=key, on_change="rerun", type="compact") as section:
         if section.open:
-            about.show(label)
+            about.show(page)
 
 
-def pages() -> list[Page]:
-    """The pages that are of use to the visitor."""
-    return [p for p in PAGES if (ROOT / p.file).exists() and (not p.action or access.may(p.action))]
+def useful_pages() -> list[Page]:
+    """The pages that are of use to the visitor, in the order of the navigation."""
+    return [page for page in PAGES.values() if not page.action or access.may(page.action)]
 
 
-def added_pages() -> dict[str, str]:
-    """Files in pages/ that PAGES does not describe, with names that follow from theirs: 14_My_page.py is My page."""
-    described = {p.file for p in PAGES}
-    found = sorted(f"pages/{path.name}" for path in (ROOT / "pages").glob("[0-9]*_*.py"))
-    return {file: Path(file).stem.partition("_")[2].replace("_", " ") for file in found if file not in described}
+def page_link(
+    slug: str,
+    label: str = "",
+    query: Mapping[str, Any] | None = None,
+    *,
+    icon: str = "",
+    help: str | None = None,
+    where: Any = st,
+) -> None:
+    """A link to another page, with the label and the icon of its record unless others are given.
+
+    query  what the link says: `link` keeps the dataset
+    """
+    icon, label = icon or PAGES[slug].icon, label or PAGES[slug].label
+    where.page_link(PAGES[slug].file, label=label, icon=icon, help=help, query_params=query)
 
 
 def pick_dataset() -> Dataset:
@@ -411,7 +253,7 @@ def pick_split(dataset: Dataset, *, key: str = "split", where: Any = None, defau
 def needs(dataset: Dataset, *offers: str) -> None:
     """Stops the page with an explanation and the next steps when the dataset lacks one of these."""
     for offer in offers:
-        if offer in dataset.offers:
+        if offer in dataset.capabilities:
             continue
         name, _, meaning = OFFERS[offer][0].removeprefix("a ").partition(": ")
         how = how_to_add(dataset, offer)
@@ -419,7 +261,7 @@ def needs(dataset: Dataset, *offers: str) -> None:
         st.info(f"**{plain(dataset.title)} has no {name}** ({meaning}), which this page needs.{known} {how}", icon="🧩")
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             link_to_what_is_missing(dataset, offer)
-            st.page_link("app.py", label="What this dataset offers", icon="🏠", query_params=link(dataset))
+            page_link(HOME, "What this dataset offers", link(dataset))
             offer_demo(dataset)
         st.stop()
 
@@ -461,10 +303,10 @@ def how_to_add(dataset: Dataset, offer: str) -> str:
     return OFFERS[offer][1]
 
 
-def link_to_add_images(label: str = "Add images", query_params: Mapping[str, str] | None = None) -> None:
+def link_to_add_images(label: str = "Add images", query: Mapping[str, str] | None = None) -> None:
     """The way to what is missing, for visitors who may bring it."""
     if access.may("save"):
-        st.page_link("pages/11_Add_images.py", label=label, icon="➕", query_params=query_params)
+        page_link("add_images", label, query)
     access.deny("save")
 
 
@@ -535,12 +377,8 @@ def _navigation() -> None:
     chosen = ({} if name == DEFAULT_DATASET else {"dataset": name}) | _in_class()
     with st.sidebar:
         st.html('<div class="fsviz-brand"><b>fsviz</b><span>why is a few-shot task hard?</span></div>')
-        for entry in pages():
-            st.page_link(
-                entry.file, label=entry.label, icon=entry.icon, help=entry.question, query_params=chosen or None
-            )
-        for file, label in added_pages().items():
-            st.page_link(file, label=plain(label), icon="📄", query_params=chosen or None)
+        for page in useful_pages():
+            page_link(page.slug, query=chosen or None, help=page.question)
         access.sign()
         scroll_state.remember()
         st.divider()

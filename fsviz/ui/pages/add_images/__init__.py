@@ -29,6 +29,7 @@ from fsviz.ui.pages.add_images.sources import (
     show_layouts,
 )
 from fsviz.ui.parts import access, controls, shell
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 from fsviz.user import images as user_images
 
@@ -61,6 +62,21 @@ def show(dataset: Dataset) -> None:
         show_manage()
     else:
         _show_add(dataset)
+
+
+PAGE = Page(
+    slug="add_images",
+    label="Add images",
+    icon="➕",
+    group="Data",
+    order=3,
+    question="How do I add my own images?",
+    lead="A folder, a table or a zip; your images stay on this computer.",
+    action="save",
+    explains=("features", "senses", "pixels", "copies"),
+    keywords=("upload", "import", "own dataset", "folder", "backbone"),
+    show=show,
+)
 
 
 def _show_add(dataset: Dataset) -> None:

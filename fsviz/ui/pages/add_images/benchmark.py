@@ -36,7 +36,7 @@ def pick_benchmark(preview: Preview) -> str:
 
 def show_attach(preview: Preview, like: str, upload: Path | None) -> None:
     benchmark = shell.load_dataset(like)
-    found = published_images.match(benchmark, preview.classes["class_name"])
+    found = published_images.match_folders(benchmark, preview.classes["class_name"])
     n_there = benchmark.n_classes - len(found.missing)
     st.markdown(
         f"**{n_there:,} of {benchmark.n_classes:,} classes** of {plain(benchmark.title)} are among these folders."
@@ -62,5 +62,5 @@ def show_attach(preview: Preview, like: str, upload: Path | None) -> None:
         overwrite = st.checkbox(f"Replace the dataset {plain(name)} that is there already", key="attach_replace")
     if two.button("Attach images", type="primary", key="attach", disabled=not n_there, width="stretch"):
         with st.spinner("Writing the dataset …"):
-            made = access.do("save", user_images.attach_found, name, like, preview, overwrite, "", upload)
+            made = access.do("save", user_images.attach_preview, name, like, preview, overwrite, "", upload)
         open_saved(made["name"])

@@ -60,7 +60,7 @@ def show_extraction(dataset: Dataset) -> None:
         st.caption(f"⚠️ {plain(title_of(backbone))}: {plain(warnings[backbone])}.")
     run = _latest_run(dataset.name)
     active = run is not None and run.active
-    spec: extraction.Spec = {"study": "extraction", "dataset": dataset.name, "backbone": backbone}
+    spec: extraction.ExtractionSpec = {"study": "extraction", "dataset": dataset.name, "backbone": backbone}
     if weights := _pick_checkpoint():
         spec["checkpoint"] = weights
     right.button(
@@ -72,7 +72,7 @@ def show_extraction(dataset: Dataset) -> None:
         on_click=_ask_to_extract,
         args=(spec, run_panel.where("extract")),
     )
-    st.caption(f"Runs on {plain(extraction.device_in_words())}, in the background: you may close this page.")
+    st.caption(f"Runs on {plain(extraction.describe_device())}, in the background: you may close this page.")
     if run is not None:
         if run.active:
             _show_progress(run.id)
@@ -97,7 +97,7 @@ def _pick_checkpoint() -> str:
         return access.path(path) if path else ""
 
 
-def _ask_to_extract(spec: extraction.Spec, engine: jobs.Engine) -> None:
+def _ask_to_extract(spec: extraction.ExtractionSpec, engine: jobs.Engine) -> None:
     st.session_state["extract_asked"] = spec, engine
 
 

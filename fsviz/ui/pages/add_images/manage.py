@@ -29,7 +29,7 @@ def show_datasets(title: str = "Added before") -> None:
                 told = f"{mine.n_classes:,} classes, {mine.n_images or 0:,} images"
                 told += ", features" if mine.has_features else ", no features yet"
                 st.markdown(f"**{plain(mine.title)}** · {told}")
-                st.page_link("pages/1_Gallery.py", label="Look", icon="🖼️", query_params=shell.link(mine))
+                shell.page_link("images", "Look", shell.link(mine))
                 if access.may("delete"):
                     with st.popover("Rename"):
                         given = st.text_input("Title", mine.title, key=f"title_{name}")

@@ -177,7 +177,7 @@ def show_meanings(dataset: Dataset) -> None:
         st.info("Meanings can be changed for datasets of your own. Pick one in the sidebar.", icon="🧩")
         return
     access.deny("save")
-    now = user_images.meanings(dataset)
+    now = user_images.class_senses(dataset)
     guesses = _guesses(tuple(now["class"]))
     if not (now["synset"] != "").any():
         now = None
@@ -189,7 +189,7 @@ def show_meanings(dataset: Dataset) -> None:
     chosen = _edit_senses(guesses, now)
     if st.button("Save meanings", type="primary", key="save_meanings", disabled=now is not None and not chosen.changed):
         given = {name: chosen.senses[name] for name in chosen.changed}
-        access.do("save", user_images.correct, dataset.name, given)
+        access.do("save", user_images.correct_senses, dataset.name, given)
         shell.notice(f"Saved. {many(len(given), 'meaning')} changed; images, features and runs stay.")
         st.rerun()
     st.caption("Runs that were made before keep the taxonomy of their time.")

@@ -14,6 +14,7 @@ from fsviz.datasets.preview import Preview
 from fsviz.records import Dataset
 from fsviz.ui.pages.add_images.meanings import ChosenSenses
 from fsviz.ui.parts import access, shell
+from fsviz.ui.parts.page import HOME
 from fsviz.ui.parts.shell import plain
 from fsviz.user import images as user_images
 
@@ -30,7 +31,7 @@ def show_save(
     overwrite = False
     if name in image_folders.workspace_dataset_names():
         overwrite = st.checkbox(f"Replace the dataset {plain(name)} that is there already", key="replace")
-        if edges is None and (kept := user_images.corrections(name, preview.classes["class_name"].tolist())):
+        if edges is None and (kept := user_images.chosen_senses(name, preview.classes["class_name"].tolist())):
             st.caption(f"Meanings that you chose for it before stay, where you choose none here: {len(kept):,}.")
     if three.button("Save dataset", type="primary", key="save", disabled=not ready, width="stretch"):
         with st.spinner("Writing the dataset …"):
@@ -65,5 +66,6 @@ def open_saved(name: str) -> None:
 def show_page_links(dataset: Dataset) -> None:
     st.markdown("**Go on with this dataset**")
     with st.container(horizontal=True):
-        for page in shell.pages()[1:-1]:
-            st.page_link(page.file, label=page.label, icon=page.icon, query_params=shell.link(dataset))
+        for page in shell.useful_pages():
+            if page.slug not in (HOME, "add_images"):
+                shell.page_link(page.slug, query=shell.link(dataset))

@@ -62,7 +62,7 @@ def from_path() -> tuple[Preview | None, Path | None]:
     if archives.is_packed(allowed):  # pickles of a benchmark, or TFRecords: images are written out first
         with st.spinner("Writing the images out …"):
             folder = access.do("upload", archives.unpack, allowed)
-        with uploads.kept_if_usable(folder):
+        with uploads.delete_if_unusable(folder):
             return _preview_of("upload", str(folder), groups=groups), folder
     shell.same_from_terminal(user_images.command(allowed, options))
     return _preview_of("paths", allowed, **options), None
@@ -93,7 +93,7 @@ def from_upload() -> tuple[Preview | None, Path | None]:
     groups = _pick_groups()
     with st.spinner("Checking and unpacking the upload …"):
         folder, table = access.do("upload", uploads.collect, files)
-    with uploads.kept_if_usable(folder):
+    with uploads.delete_if_unusable(folder):
         if table is not None:
             return _preview_of("upload", str(table), groups=groups, images=str(table.parent)), folder
         return _preview_of("upload", str(folder), groups=groups), folder

@@ -16,12 +16,13 @@ from fsviz.figures import causes as figures
 from fsviz.records import Dataset, TaskId
 from fsviz.settings import Setting
 from fsviz.studies import causes as study
-from fsviz.studies.causes import Measured, VarianceExplained, VarianceShare
+from fsviz.studies.causes import MeasuredTasks, VarianceExplained, VarianceShare
 from fsviz.tasks import task_ids
 from fsviz.ui.pages.causes import settings
 from fsviz.ui.parts import controls, export, links, page_links, shell, task_list
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 from fsviz.ui.parts.task_list import TASK
@@ -43,7 +44,7 @@ def show(dataset: Dataset) -> None:
         st.info(plain(str(error)), icon="🔍")
     _headline(found, method)
     if known is not None:
-        why, stop, rest = study.sentence(found, method, known).partition(". ")
+        why, stop, rest = study.headline(found, method, known).partition(". ")
         st.markdown(f"#### {plain(why + stop.strip())}\n{plain(rest)}")
     left, right = shell.columns_if_wide("causes", [11, 10], gap="large")
     with left:
@@ -60,40 +61,57 @@ def show(dataset: Dataset) -> None:
     shell.same_from_terminal(study.command(spec))
 
 
-def _find(spec: study.Spec) -> Measured | None:
+PAGE = Page(
+    slug="causes",
+    label="Causes",
+    icon="🧭",
+    group="Why hard?",
+    order=0,
+    question="What makes these tasks hard?",
+    lead="How much of the variation in accuracy each cause explains.",
+    needs=("features",),
+    explains=("accuracy", "correlation", "explained", "importance", "measures"),
+    keywords=("importance", "hubness", "difficulty"),
+    show=show,
+)
+
+
+def _find(spec: study.CausesSpec) -> MeasuredTasks | None:
     """The measured tasks of a spec, with the accuracies of its evaluation if it names one."""
     found = answer(study.STUDY, spec, "Measuring tasks")
     if found is None or not spec["run"]:
         return found
-    return study.with_answers(found, cached_call(_accuracies, spec["run"], spec["backbone"], words="Reading the run"))
+    return study.with_predictions(
+        found, cached_call(_accuracies, spec["run"], spec["backbone"], words="Reading the run")
+    )
 
 
 def _accuracies(run_id: str, backbone: str) -> dict[str, np.ndarray]:
     """Accuracy of every task by the methods of an evaluation on this backbone."""
     spec = jobs.spec(run_id)
-    lines = run_comparison.lines_of(run_id, spec, jobs.chunks(run_id), jobs.status(run_id).summary)
-    own = run_comparison.named([line for line in lines if line.backbone == backbone])
+    lines = run_comparison.method_runs(run_id, spec, jobs.chunks(run_id), jobs.status(run_id).summary)
+    own = run_comparison.by_name([line for line in lines if line.backbone == backbone])
     return {name: line.accuracy for name, line in own.items()}
 
 
-def _explained(found: Measured, method: str, stage: str) -> VarianceExplained:
+def _explained(found: MeasuredTasks, method: str, stage: str) -> VarianceExplained:
     words = "Learning from four fifths of the tasks what the last fifth will bring"
     return cached_call(study.explained, found, method, stage, words=words, keep=64)
 
 
-def _name(dataset: Dataset, found: Measured, task: int) -> TaskId | None:
+def _name(dataset: Dataset, found: MeasuredTasks, task: int) -> TaskId | None:
     """The name of a task in links."""
     spec = found.spec
     run = (spec["run"], 0) if spec["run"] else None
     return task_ids.name_task(dataset, found.tasks, task, found.recipe, [spec["backbone"]], spec["testbed"], run)
 
 
-def _pick_method(found: Measured) -> str:
+def _pick_method(found: MeasuredTasks) -> str:
     titles = {label: label for label in found.accuracy}
     return str(controls.pick(ACCURACY_OF.with_(choices=titles, default=next(iter(titles))), st.sidebar))
 
 
-def _headline(found: Measured, method: str) -> None:
+def _headline(found: MeasuredTasks, method: str) -> None:
     columns = shell.columns_if_wide("headline", 4, "pairs")
     mean, ci95 = study.mean_accuracy(found, method)
     columns[0].metric(
@@ -104,7 +122,7 @@ def _headline(found: Measured, method: str) -> None:
         delta_arrow="off",
         help="95% interval over tasks of these images.",
     )
-    luck = study.luck(found, method)
+    luck = study.sampling_noise(found, method)
     for place, stage, words in (
         (1, "before", "Foreseen before any label"),
         (2, "support", "Foreseen with labelled support"),
@@ -139,7 +157,7 @@ def _interval(share: VarianceShare) -> str:
 # --- what explains the accuracy ----------------------------------------------------------------------------------
 
 
-def _correlations(found: Measured, method: str) -> str:
+def _correlations(found: MeasuredTasks, method: str) -> str:
     """Every measure against the accuracy of every method; returns the measure that was clicked."""
     rows: list[dict[str, Any]] = []
     for label in [method, *(other for other in found.accuracy if other != method)]:
@@ -178,7 +196,7 @@ def _clicked_measure() -> None:
         st.session_state[controls.MEASURE.name] = name
 
 
-def _shares(found: Measured, method: str) -> None:
+def _shares(found: MeasuredTasks, method: str) -> None:
     st.markdown("**How much does each cause explain?**")
     stage = controls.pick(study.STAGE)
     known = _explained(found, method, stage)
@@ -221,7 +239,7 @@ def _clicked_cause(causes: dict[Any, list[str]]) -> None:
 # --- choosing tasks ----------------------------------------------------------------------------------------------
 
 
-def _choose(found: Measured, method: str, measure: str, known: VarianceExplained | None) -> np.ndarray:
+def _choose(found: MeasuredTasks, method: str, measure: str, known: VarianceExplained | None) -> np.ndarray:
     """Two charts to draw a box in, and the tasks that are chosen."""
     st.markdown("#### Which tasks?")
     about = f"{found.spec['digest']} {method}"
@@ -301,7 +319,9 @@ def _unbrushed() -> None:
     st.session_state["brush"] = ""
 
 
-def _chosen(dataset: Dataset, found: Measured, method: str, known: VarianceExplained | None, which: np.ndarray) -> None:
+def _chosen(
+    dataset: Dataset, found: MeasuredTasks, method: str, known: VarianceExplained | None, which: np.ndarray
+) -> None:
     """What the chosen tasks have in common, and the tasks themselves."""
     if not which.any():
         st.info("No task lies in this box. Draw a wider one.", icon="🔍")
@@ -326,12 +346,14 @@ def _chosen(dataset: Dataset, found: Measured, method: str, known: VarianceExpla
             "tasks by it."
         )
         if known is not None:
-            st.markdown(plain(study.why_these_in_words(found, method, known, which)))
+            st.markdown(plain(study.describe_selection(found, method, known, which)))
     with right:
         _tasks(dataset, found, method, known, which)
 
 
-def _tasks(dataset: Dataset, found: Measured, method: str, known: VarianceExplained | None, which: np.ndarray) -> None:
+def _tasks(
+    dataset: Dataset, found: MeasuredTasks, method: str, known: VarianceExplained | None, which: np.ndarray
+) -> None:
     st.markdown("**The chosen tasks, the hardest first**")
     accuracy = found.accuracy[method]
     order = np.flatnonzero(which)
@@ -347,7 +369,7 @@ def _tasks(dataset: Dataset, found: Measured, method: str, known: VarianceExplai
     if not dataset.has_pixels:
         page_links.from_task(dataset, found.tasks, task, backbone, named=named)
         return
-    predictions = cached_call(study.answer, dataset, found, method, task)
+    predictions = cached_call(study.predictions, dataset, found, method, task)
     one = found.tasks.take(np.array([task]))
     task_list.show_task(dataset, one, 0, "cause_task", answer=predictions, tile_px=52, named=named)
     if predictions is None:
@@ -357,7 +379,7 @@ def _tasks(dataset: Dataset, found: Measured, method: str, known: VarianceExplai
 # --- measures among themselves -----------------------------------------------------------------------------------
 
 
-def _families(found: Measured) -> None:
+def _families(found: MeasuredTasks) -> None:
     matrix, groups = cached_call(study.families, found)
     if len(matrix) < 2:
         return
@@ -375,14 +397,14 @@ def _families(found: Measured) -> None:
     )
 
 
-def _unknown(found: Measured) -> None:
+def _unknown(found: MeasuredTasks) -> None:
     if found.unknown:
         with st.expander(f"{len(found.unknown)} measures are not known of these tasks"):
             for name, why in found.unknown.items():
                 st.markdown(f"**{plain(title(name))}**: {plain(why)}")
 
 
-def _table(found: Measured) -> None:
+def _table(found: MeasuredTasks) -> None:
     with st.expander(
         f"All numbers of the {len(found):,} tasks, seen by {plain(title_of(str(found.spec['backbone'])))}"
     ):

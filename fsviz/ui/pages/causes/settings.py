@@ -25,7 +25,7 @@ TASKS_OF = Setting(
 )
 
 
-def pick(dataset: Dataset, known: list[str]) -> study.Spec:
+def pick(dataset: Dataset, known: list[str]) -> study.CausesSpec:
     """The checked spec of what the sidebar asks for."""
     with st.sidebar:
         backbone = pick_backbone(known, help="The network whose features are measured and classified.")
@@ -63,7 +63,7 @@ def _sources(dataset: Dataset, backbone: str) -> Setting:
     names = evaluate.testbeds(dataset)
     choices |= {f"testbed:{name}": f"Testbed {title}" for name, title in evaluate.testbed_titles(names).items()}
     for run in jobs.list_runs("evaluate"):
-        if run.state != "finished" or run.spec.get("dataset") != dataset.name or not evaluate.is_whole(run.spec):
+        if run.state != "finished" or run.spec.get("dataset") != dataset.name or not evaluate.is_complete(run.spec):
             continue
         if backbone in (run.spec.get("backbones") or ()) and len(evaluate.run_testbeds(run.spec)) == 1:
             choices[f"run:{run.id}"] = f"Run of {run_panel.when(run.created)}, {run.spec.get('testbed_name', run.id)}"

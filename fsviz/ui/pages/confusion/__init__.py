@@ -12,12 +12,13 @@ from fsviz.figures import confusion as figures
 from fsviz.records import ClassGraph, Dataset
 from fsviz.reports import graphs
 from fsviz.studies import confusion as study
-from fsviz.text import short
+from fsviz.text import shorten
 from fsviz.ui.pages.confusion import base, compare, pair, settings
 from fsviz.ui.pages.confusion.graph import find
 from fsviz.ui.parts import controls, export, links, page_links, selections, shell
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import BY_TYPING, pick
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
@@ -31,7 +32,7 @@ SECTIONS = ("Images", "Heat map", "Compare", "Base classes")
 
 
 def show(dataset: Dataset) -> None:
-    if not study.possible(dataset):
+    if not study.possible_similarities(dataset):
         shell.needs(dataset, "features")
     spec = settings.pick_spec(dataset)
     if "backbone" not in spec and not dataset.has_features:
@@ -43,7 +44,8 @@ def show(dataset: Dataset) -> None:
     measured = find(spec)
     if measured is None:  # it takes long: until it is done, what takes a moment
         spec = cast(
-            study.Asked, {name: spec[name] for name in ("dataset", "split", "backbone")} | {"likeness": "cosine"}
+            study.ConfusionRequest,
+            {name: spec[name] for name in ("dataset", "split", "backbone")} | {"likeness": "cosine"},
         )
         st.caption("Below, until then: how alike the classes are on average, by the cosine of their mean features.")
     graph = measured or study.class_graph(spec)
@@ -64,8 +66,24 @@ def show(dataset: Dataset) -> None:
     _keep(*(two or (spec, graph)), None if two else found, more)
 
 
+PAGE = Page(
+    slug="confusion",
+    label="Confusion",
+    icon="🔀",
+    group="Why hard?",
+    order=1,
+    question="Which classes does the backbone confuse?",
+    lead="Classes of {dataset} that overlap in feature space.",
+    paper="Bontonou et al. (2020), section IV-B and figures 1 to 3",
+    takes=("classes",),
+    explains=("pair_confusion", "class_overlap", "neighbours", "distance:jiang_conrath"),
+    keywords=("mix up", "overlap", "Louvain"),
+    show=show,
+)
+
+
 def _headline(graph: ClassGraph, found: np.ndarray) -> None:
-    likeness = study.LIKENESS[graph.kind]
+    likeness = study.SIMILARITIES[graph.kind]
     i, j, weights = graph.edges()
     mean = study.mean(graph)
     classes, average, most, groups = shell.columns_if_wide("headline", 4, "pairs")
@@ -85,7 +103,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
     most.metric(
         "Most confused" if graph.kind == "confusion" else "Most alike",
         f"{weights[0]:.2f} {likeness.unit}",
-        f"{plain(short(a))} and {plain(short(b))}",
+        f"{plain(shorten(a))} and {plain(shorten(b))}",
         delta_color="off",
         delta_arrow="off",
     )
@@ -104,7 +122,7 @@ def _graph_and_side(dataset: Dataset, graph: ClassGraph, found: np.ndarray) -> t
     n_pairs = len(graph.edges()[2])
     with side:
         usual = max(1, min(n_pairs, round(1.5 * len(graph.rows)), MOST_JOINED))
-        shown = study.N_EDGES.with_(high=n_pairs, default=usual, usual=min(n_pairs, max(4 * usual, 10)))
+        shown = study.N_EDGES.with_(high=n_pairs, default=usual, typical=min(n_pairs, max(4 * usual, 10)))
         here = f"{graph.kind} {len(graph.rows)}"
         n_edges = pick(shown, as_slider=True, about=here) if n_pairs > 1 else 1
         names = graph.row_names
@@ -209,7 +227,9 @@ def _pair_card(graph: ClassGraph, both: tuple[int, int]) -> None:
             st.caption("These two have no number: they never met.")
             return
         above = int((weights > value).sum())
-        st.markdown(f"{value:.2f} {study.LIKENESS[graph.kind].unit} · number {above + 1:,} of {len(weights):,} pairs")
+        st.markdown(
+            f"{value:.2f} {study.SIMILARITIES[graph.kind].unit} · number {above + 1:,} of {len(weights):,} pairs"
+        )
     n = min(NEIGHBOURS - 2, int((weights > 0).sum()) or len(weights))
     st.markdown("**The pairs at the top**")
     pairs = [[graph.row_names[a], graph.row_names[b]] for a, b in zip(i[:n], j[:n])]
@@ -231,7 +251,7 @@ def _clicked_cell() -> None:
 
 def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pairs: list[list[str]]) -> None:
     """A table with a bar in every row, which leads to a pair of classes; columns of their names come after it."""
-    unit = study.LIKENESS[graph.kind].unit or "likeness"
+    unit = study.SIMILARITIES[graph.kind].unit or "likeness"
     most = float(np.nanmax(graph.weights))
     export.table(
         "Pairs of classes",
@@ -252,17 +272,17 @@ def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pa
 
 def _heat_map(graph: ClassGraph, found: np.ndarray) -> None:
     st.session_state["_mapped_classes"] = graph.row_names
-    figure = figures.plot_likeness_map(graph, study.community_order(graph, found), found)
+    figure = figures.plot_similarity_map(graph, study.community_order(graph, found), found)
     export.chart("Map of likeness", figure, key=HEAT_MAP, on_select=_clicked_cell, selection_mode="points")
     st.caption(
         f"{len(graph.rows):,} classes, community by community (lines part them), and in each the class that is most "
         "alike to its fellows first. Bright squares along the diagonal are groups that are confused among themselves; "
         "bright cells beside them join two groups."
-        + (" Click a cell for the images of its two classes." if len(graph.rows) <= figures.MOST_CLICKED else "")
+        + (" Click a cell for the images of its two classes." if len(graph.rows) <= figures.MAX_CLICKED else "")
     )
 
 
-def _keep(spec: study.Asked, graph: ClassGraph, found: np.ndarray | None, more: list[str]) -> None:
+def _keep(spec: study.ConfusionRequest, graph: ClassGraph, found: np.ndarray | None, more: list[str]) -> None:
     if shell.classroom():
         return
     st.divider()

@@ -24,14 +24,14 @@ PAIR = Setting("base_pair", "Pair", "The class_ids of the base class and the nov
 MOST_NAMED = 8
 
 
-def show(dataset: Dataset, spec: study.Asked) -> tuple[study.Asked, ClassGraph] | None:
+def show(dataset: Dataset, spec: study.ConfusionRequest) -> tuple[study.ConfusionRequest, ClassGraph] | None:
     """The two columns; returns what was asked and the graph, once there is one."""
     others = [s for s in (*dataset.splits, "all") if s not in (spec["split"], "all") or (s == "all" != spec["split"])]
     others = [s for s in dict.fromkeys(others) if len(np.setdiff1d(dataset.split_class_ids(s), _novel(dataset, spec)))]
     if not others:
         st.info(
             f"{plain(dataset.title)} has no classes outside of {plain(of_split(spec['split']))} to compare with. Pick "
-            "a smaller split in the sidebar; the page Splits makes some where there are none.",
+            "a smaller split in the sidebar; the page Train–test distance makes some where there are none.",
             icon="🧩",
         )
         return None
@@ -42,18 +42,18 @@ def show(dataset: Dataset, spec: study.Asked) -> tuple[study.Asked, ClassGraph] 
                 kind="choice", choices={s: s for s in others}, default="train" if "train" in others else others[0]
             )
         )
-        asked: study.Asked = {**spec, "base": base}
+        asked: study.ConfusionRequest = {**spec, "base": base}
         if spec["likeness"] == "confusion":
-            asked["k"] = min(int(spec["k"]), study.most_k(dataset, str(spec["backbone"]), str(spec["split"]), base))
+            asked["k"] = min(int(spec["k"]), study.max_k(dataset, str(spec["backbone"]), str(spec["split"]), base))
     graph = find(asked)
     if graph is None:
         return None
     n_pairs = len(graph.edges()[2])
     with side:
         usual = max(1, min(n_pairs, round(1.2 * len(graph.columns))))
-        shown = study.N_EDGES.with_(name="base_edges", high=n_pairs, default=usual, usual=min(n_pairs, 4 * usual))
+        shown = study.N_EDGES.with_(name="base_edges", high=n_pairs, default=usual, typical=min(n_pairs, 4 * usual))
         n_edges = pick(shown, as_slider=True, about=f"{graph.kind} {base} {spec['split']}") if n_pairs > 1 else 1
-    roles = study.roles(graph, n_edges)
+    roles = study.train_test_matches(graph, n_edges)
     with left:
         _draw(graph, n_edges)
     with side:
@@ -65,7 +65,7 @@ def show(dataset: Dataset, spec: study.Asked) -> tuple[study.Asked, ClassGraph] 
     return asked, graph
 
 
-def _novel(dataset: Dataset, spec: study.Asked) -> np.ndarray:
+def _novel(dataset: Dataset, spec: study.ConfusionRequest) -> np.ndarray:
     return dataset.split_class_ids(str(spec["split"]))
 
 
@@ -99,7 +99,7 @@ def _clicked() -> None:
                 st.session_state[PAIR.name] = f"{ends[index][0]}-{ends[index][1]}"
 
 
-def _name_roles(graph: ClassGraph, roles: study.Roles) -> None:
+def _name_roles(graph: ClassGraph, roles: study.TrainTestMatches) -> None:
     """What base classes give to novel ones, in words (section IV-B4)."""
     base, novel = graph.row_names, graph.column_names
     _listed(

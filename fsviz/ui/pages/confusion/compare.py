@@ -25,7 +25,7 @@ CHART = "comparison"
 OUTLIERS = 4
 
 
-def show(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> list[str]:
+def show(dataset: Dataset, spec: study.ConfusionRequest, first: ClassGraph) -> list[str]:
     """The comparison; returns the words that a command needs to make it."""
     left, right = columns_if_wide("compare", [2, 1], gap="medium")
     with right:
@@ -51,7 +51,7 @@ def show(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> list[str]:
     with right:
         st.markdown("**Where the two disagree most**")
         for edge in (*high, *low):
-            row, said = table.iloc[edge], study.in_words(compared, edge)
+            row, said = table.iloc[edge], study.describe_edge(compared, edge)
             st.markdown(
                 f"- **{plain(row['a'])}** and **{plain(row['b'])}**: {plain(said[0])} ({row['first']:.2f}), "
                 f"{plain(said[1])} ({row['second']:.2f})"
@@ -60,7 +60,7 @@ def show(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> list[str]:
             "Pairs whose places in the two orders differ by half of all pairs or more"
             + (", the largest differences first." if high or low else ": there is none.")
         )
-    return study.versus_words(first, second)
+    return study.describe_versus(first, second)
 
 
 def _said(name: str, found: Any) -> str:
@@ -70,22 +70,20 @@ def _said(name: str, found: Any) -> str:
     return f"{name}'s correlation {found.value:.2f}{interval}"
 
 
-def _second(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> ClassGraph | None:
+def _second(dataset: Dataset, spec: study.ConfusionRequest, first: ClassGraph) -> ClassGraph | None:
     """The graph that is compared with: another likeness, another backbone, or the mistakes of a run."""
     backbones = features.available(dataset)
     others = [name for name in backbones if name != first.source]
     runs = _evaluations(dataset.name)
-    kinds = [kind for kind in study.possible(dataset) if kind != first.kind or (first.source and others)]
+    kinds = [kind for kind in study.possible_similarities(dataset) if kind != first.kind or (first.source and others)]
     kinds += ["run"] if runs else []
     if not kinds:
         st.info("There is nothing to compare with: no second likeness, backbone or run.", icon="🧩")
         return None
-    choices = {kind: study.LIKENESS[kind].title for kind in kinds}
+    choices = {kind: study.SIMILARITIES[kind].title for kind in kinds}
     wanted = [kind for kind in ("jiang_conrath", "confusion", "error") if kind in kinds and kind != first.kind]
-    setting = study.LIKENESS_SETTING.with_(
-        name="versus", title="Compare with", choices=choices, default=(wanted or kinds)[0]
-    )
-    told = "\n\n".join(f"**{study.LIKENESS[kind].title}**: {study.LIKENESS[kind].what}" for kind in kinds)
+    setting = study.SIMILARITY.with_(name="versus", title="Compare with", choices=choices, default=(wanted or kinds)[0])
+    told = "\n\n".join(f"**{study.SIMILARITIES[kind].title}**: {study.SIMILARITIES[kind].what}" for kind in kinds)
     kind = pick(setting, told=told)
     if kind == "run":
         links.release("versus_backbone")
@@ -95,8 +93,8 @@ def _second(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> ClassGrap
         return cached_call(
             _seen_in, str(line), str(spec["split"]), datasets.stamp(dataset.name), words="Reading the run", keep=6
         )
-    asked: study.Asked = {**spec, "likeness": kind}
-    if study.LIKENESS[kind].needs != "features":
+    asked: study.ConfusionRequest = {**spec, "likeness": kind}
+    if study.SIMILARITIES[kind].needs != "features":
         links.release("versus_backbone")
     else:
         known = others if kind == first.kind else [first.source, *others] if first.source else backbones
@@ -110,7 +108,7 @@ def _second(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> ClassGrap
         )
         asked["backbone"] = pick(backbone, about=kind)
         if kind == "confusion" and "k" not in asked:
-            most = study.most_k(dataset, asked["backbone"], str(spec["split"]))
+            most = study.max_k(dataset, asked["backbone"], str(spec["split"]))
             asked["k"] = max(1, min(study.SETTINGS["k"].default, most))
     return find(asked)
 
@@ -131,7 +129,9 @@ def _seen_in(line: str, split: str, stamp: str) -> ClassGraph:
     """The graph of the mistakes of one entry of a run ("run/entry")."""
     run_id, _, which = line.rpartition("/")
     spec = jobs.spec(run_id)
-    return study.seen_in_run(spec, jobs.chunks(run_id, evaluate.chunks_of(spec, int(which))), int(which), split)
+    return study.graph_of_predictions(
+        spec, jobs.chunks(run_id, evaluate.chunks_of(spec, int(which))), int(which), split
+    )
 
 
 def _clicked() -> None:

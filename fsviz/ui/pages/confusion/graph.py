@@ -16,7 +16,7 @@ WAIT_FOR_ERRORS = 60.0  # seconds: errors on pairs cannot run in the background,
 WORDS = "Comparing every two classes"
 
 
-def find(spec: study.Asked) -> ClassGraph | None:
+def find(spec: study.ConfusionRequest) -> ClassGraph | None:
     """The graph of a spec; None while it takes a run that is not finished, which is offered and watched here."""
     if spec.get("likeness", "confusion") == "confusion":
         asked = {name: value for name, value in spec.items() if name != "likeness"}
@@ -28,7 +28,7 @@ def find(spec: study.Asked) -> ClassGraph | None:
     return None
 
 
-def _so_far(summary: study.Summary) -> None:
+def _so_far(summary: study.ConfusionSummary) -> None:
     if summary["most_confused"]:
         a, b, bits = summary["most_confused"][0]
         st.caption(f"Most confused of {summary['pairs']:,} pairs so far: {plain(a)} and {plain(b)}, {bits:.2f} bits.")

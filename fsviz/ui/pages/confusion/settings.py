@@ -15,21 +15,23 @@ from fsviz.ui.parts.controls import pick, pick_backbone
 HOW = [study.SETTINGS[name] for name in ("k", "preprocess", "n_runs", "seed")]
 
 
-def pick_spec(dataset: Dataset) -> study.Asked:
+def pick_spec(dataset: Dataset) -> study.ConfusionRequest:
     """What the sidebar asks for, as a spec of the study."""
-    possible = study.possible(dataset)
+    possible = study.possible_similarities(dataset)
     split = shell.pick_split(dataset)
     with st.sidebar:
-        told = "\n\n".join(f"**{study.LIKENESS[name].title}**: {study.LIKENESS[name].what}" for name in possible)
-        choices = {name: study.LIKENESS[name].title for name in possible}
-        kind = pick(study.LIKENESS_SETTING.with_(choices=choices, default=possible[0]), told=told)
-        spec: study.Asked = {"dataset": dataset.name, "split": split, "likeness": kind}
-        if study.LIKENESS[kind].needs == "features":
+        told = "\n\n".join(
+            f"**{study.SIMILARITIES[name].title}**: {study.SIMILARITIES[name].what}" for name in possible
+        )
+        choices = {name: study.SIMILARITIES[name].title for name in possible}
+        kind = pick(study.SIMILARITY.with_(choices=choices, default=possible[0]), told=told)
+        spec: study.ConfusionRequest = {"dataset": dataset.name, "split": split, "likeness": kind}
+        if study.SIMILARITIES[kind].needs == "features":
             spec["backbone"] = pick_backbone(features.available(dataset), help="The network that looks at the images.")
         else:
             links.release("backbone")
         if kind == "confusion":
-            most = study.most_k(dataset, spec["backbone"], split)
+            most = study.max_k(dataset, spec["backbone"], split)
             with st.expander("How confusion is measured"):
                 for setting in HOW:
                     if setting.name == "k" and most > 0:

@@ -9,6 +9,7 @@ from fsviz.records import ContextTable, Dataset
 from fsviz.ui.pages.contexts import shift, table, words
 from fsviz.ui.parts import controls, links, shell
 from fsviz.ui.parts.caching import remember
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 SECTIONS = ("The table", "What another context costs", "Images and words")
@@ -34,6 +35,22 @@ def show(dataset: Dataset) -> None:
     table.show(dataset, split, counted)
     st.divider()
     shell.same_from_terminal(study.command(dataset, split))
+
+
+PAGE = Page(
+    slug="contexts",
+    label="Contexts",
+    icon="🏜️",
+    group="Why hard?",
+    order=2,
+    question="Does the classifier rely on the background?",
+    lead="Which class appears in which context, and the cost when the context changes.",
+    paper="Zhang et al. (2024), MetaCoCo",
+    needs=("contexts",),
+    explains=("loss_of_context", "accuracy", "interval", "cramer", "information", "words"),
+    keywords=("background", "bias", "shift"),
+    show=show,
+)
 
 
 def _headline(counted: ContextTable, found: dict[str, float | None]) -> None:

@@ -22,7 +22,7 @@ from fsviz.sampling.samplers.context import SHIFT
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
 from fsviz.tasks import fitting, task_ids
-from fsviz.text import drawn, of_split
+from fsviz.text import escape_plotly, of_split
 from fsviz.ui.parts import answers, drilldown, export, page_links, shell
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import compute_with_bar, remember
@@ -168,7 +168,7 @@ def _curves(found: study.Summary, at: float | None = None, height: int = 420) ->
     """Accuracy against what is varied: the dial, shots or ways. `at` is where the dial stands."""
     question = found["question"]
     curves = _lines_of(found)
-    figure = plot_curves(curves, AXES[question], "accuracy (%)", percent=True, height=height, leads=True)
+    figure = plot_curves(curves, AXES[question], "accuracy (%)", percent=True, height=height)
     return figure if at is None else figures.mark(figure, at)
 
 
@@ -257,7 +257,7 @@ def _dial_clicked(titles: Mapping[str, str]) -> None:
     points = st.session_state["along_the_dial"].selection.points
     title, _, at = str(drilldown.data(points[0], 2) or "").rpartition("@") if points else ("", "", "")
     for name, known in titles.items():
-        if drawn(known) == title:
+        if escape_plotly(known) == title:
             st.session_state[LOOKED.name], st.session_state[SHIFT.name] = name, float(at)
 
 

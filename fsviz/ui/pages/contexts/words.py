@@ -47,7 +47,7 @@ def show(dataset: Dataset, split: str) -> None:
     left, right = st.columns(2)
     asked = ((study.CONCEPT_PROMPT.with_(advanced=True), left), (study.CONTEXT_PROMPT.with_(advanced=True), right))
     prompts = {s.name: pick(s, where) for s, where in asked}
-    spec = study.checked_spec({"dataset": dataset.name, "split": split, "model": model, **prompts})
+    spec = study.check({"dataset": dataset.name, "split": split, "model": model, **prompts})
     found = _measure(dataset, json.dumps(spec, sort_keys=True))
     told = study.summary(found)
     _headline(told)
@@ -109,7 +109,7 @@ def _other_classes(one: dict, times: float = 1.0) -> str:
     return "" if half is None else f"; over classes it is ± {times * half:.2g}"
 
 
-def _scatter(dataset: Dataset, found: study.Similarity) -> None:
+def _scatter(dataset: Dataset, found: study.ImageTextSimilarity) -> None:
     names = dataset.classes["class_name"].astype(str).to_numpy()
     few = np.unique(np.linspace(0, len(found.concept) - 1, MOST_POINTS).round().astype(int))
     told = [f"{names[found.class_ids[i]]}, {found.contexts[i]}" for i in few]
@@ -145,7 +145,7 @@ def _scatter(dataset: Dataset, found: study.Similarity) -> None:
             st.caption(f"The first {SHOWN:,} are shown.")
 
 
-def _classes(dataset: Dataset, found: study.Similarity) -> None:
+def _classes(dataset: Dataset, found: study.ImageTextSimilarity) -> None:
     st.markdown("**Concept by concept**")
     table = study.by_class(found).sort_values("nearer_to_context", ascending=False)
     names = dataset.distinct_names(table["class_id"].to_numpy())
@@ -191,7 +191,7 @@ def _benchmarks(dataset: Dataset, model: str = "", value: float = 0.0) -> None:
     st.caption(f"Grey: {len(table):,} published numbers by CLIP (Zhang et al. 2024, table 1).{own}")
 
 
-def _accuracy(dataset: Dataset, found: study.Similarity) -> None:
+def _accuracy(dataset: Dataset, found: study.ImageTextSimilarity) -> None:
     known = features.available(dataset)
     tasks = _against(dataset, json.dumps(dict(found.spec), sort_keys=True), known[0])
     told = tasks.summary
@@ -228,10 +228,10 @@ def _accuracy(dataset: Dataset, found: study.Similarity) -> None:
 
 
 @remember("Comparing images with words", 24)
-def _measure(dataset: Dataset, spec: str) -> study.Similarity:
+def _measure(dataset: Dataset, spec: str) -> study.ImageTextSimilarity:
     return study.measure(json.loads(spec))
 
 
 @remember("Classifying tasks", 24)
-def _against(dataset: Dataset, spec: str, backbone: str) -> study.AgainstAccuracy:
+def _against(dataset: Dataset, spec: str, backbone: str) -> study.AccuracyRelation:
     return study.against_accuracy(study.measure(json.loads(spec)), backbone)

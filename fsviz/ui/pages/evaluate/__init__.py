@@ -24,6 +24,7 @@ from fsviz.ui.parts import (
     run_panel,
     shell,
 )
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 
@@ -51,14 +52,30 @@ def show(dataset: Dataset) -> None:
         return
     show_results(dataset, spec, shown)
     with start:  # filled after the answer: timing takes a moment
-        wanted = [cast(evaluate.Spec, {**spec, "testbed": name}) for name in more]
+        wanted = [cast(evaluate.EvaluationSpec, {**spec, "testbed": name}) for name in more]
         samplers = evaluate.both_samplers(spec["sampler"], shots) if shots is not None else []
-        wanted += [cast(evaluate.Spec, {**spec, "sampler": sampler}) for sampler in samplers]
+        wanted += [cast(evaluate.EvaluationSpec, {**spec, "sampler": sampler}) for sampler in samplers]
         if shown.run and finished is not None and all(earlier_runs(dataset, one)[0] for one in wanted):
             show_finished(finished, spec)
         elif access.may("run"):
             show_start(spec, more, shots, stopped.id if stopped is not None else "")
         access.deny("run")
+
+
+PAGE = Page(
+    slug="evaluate",
+    label="Evaluate",
+    icon="⚖️",
+    group="Results",
+    order=0,
+    question="Which method works best here?",
+    lead="Every method classifies the same tasks of {dataset}.",
+    paper="Bennequin et al. (2022), tables 1 to 3",
+    needs=("features",),
+    explains=("accuracy", "protonet", "interval", "coarsity", "samplers"),
+    keywords=("leaderboard", "methods"),
+    show=show,
+)
 
 
 def _no_features(dataset: Dataset) -> None:
@@ -75,7 +92,7 @@ def _no_features(dataset: Dataset) -> None:
     run_panel.active_runs("extract", "extraction")
     access.deny("run")
     if access.may("run") and st.button("Extract features with EfficientNet-Lite0", type="primary"):
-        spec: extraction.Spec = {
+        spec: extraction.ExtractionSpec = {
             "study": "extraction",
             "dataset": dataset.name,
             "backbone": DEFAULT,

@@ -42,52 +42,52 @@ class RunView:
     run      its id, "" for a first look
     """
 
-    lines: list[run_comparison.Line]
+    lines: list[run_comparison.MethodRun]
     testbed: Testbed
-    answer: Callable[[run_comparison.Line], Predictions]
-    task_name: Callable[[run_comparison.Line, int], TaskId | None]
+    answer: Callable[[run_comparison.MethodRun], Predictions]
+    task_name: Callable[[run_comparison.MethodRun, int], TaskId | None]
     waiting: list[str] = field(default_factory=list)
     run: str = ""
 
 
-def earlier_runs(dataset: Dataset, spec: evaluate.Spec) -> tuple[jobs.Run | None, jobs.Run | None]:
+def earlier_runs(dataset: Dataset, spec: evaluate.EvaluationSpec) -> tuple[jobs.Run | None, jobs.Run | None]:
     """The newest finished run of these settings; without one, the newest that was stopped."""
     runs = [run for run in jobs.list_runs("evaluate") if run.state == "finished" or (run.resumable and run.n_done)]
     for run in sorted(runs, key=lambda run: run.state != "finished"):
         try:
-            if evaluate.same_entries(spec, run.spec, dataset):
+            if evaluate.matching_entries(spec, run.spec, dataset):
                 return (run, None) if run.state == "finished" else (None, run)
         except FsvizError:  # the first look says what is wrong with the settings
             return None, None
     return None, None
 
 
-def view_of_run(dataset: Dataset, spec: evaluate.Spec, run: jobs.Run) -> RunView | None:
+def view_of_run(dataset: Dataset, spec: evaluate.EvaluationSpec, run: jobs.Run) -> RunView | None:
     """What a finished run of these settings says; None where its files are damaged."""
-    which = evaluate.same_entries(spec, run.spec, dataset)
+    which = evaluate.matching_entries(spec, run.spec, dataset)
     try:
-        known = {line.entry: line for line in recorded.lines_of(run)}
+        known = {line.entry: line for line in recorded.method_runs(run)}
         lines = [known[i] for i in which]
-        _, tasks = recorded.answer_of(lines[0])
+        _, tasks = recorded.predictions_of(lines[0])
     except (FsvizError, KeyError):
         return None
     part = evaluate.run_testbeds(run.spec)[evaluate.entries(run.spec)[which[0]].testbed]
-    first = slice(0, recorded.MISTAKES_OF)
+    first = slice(0, recorded.MAX_PREDICTED)
     return RunView(
         lines,
         Testbed(part["testbed_name"], tasks.take(first), part["recipe"]),
-        lambda line: recorded.answer_of(line)[0].take(first),
-        lambda line, task: recorded.task_name(dataset, line, task),
+        lambda line: recorded.predictions_of(line)[0].take(first),
+        lambda line, task: recorded.task_id(dataset, line, task),
         run=run.id,
     )
 
 
-def preview_of(dataset: Dataset, spec: evaluate.Spec) -> RunView | None:
+def preview_of(dataset: Dataset, spec: evaluate.EvaluationSpec) -> RunView | None:
     """A real, small evaluation of the chosen methods. None, with a sentence, when it is impossible."""
     part = _task_part(spec)
     if spec.get("sampler"):
         n_tasks = _n_preview_tasks(spec["sampler"])
-        if not access.fits(n_tasks, n_tasks * draw.most_images(spec["sampler"])):
+        if not access.fits(n_tasks, n_tasks * draw.max_images(spec["sampler"])):
             return None
     try:
         testbed = _testbed(dataset, part)
@@ -98,7 +98,7 @@ def preview_of(dataset: Dataset, spec: evaluate.Spec) -> RunView | None:
     tasks = testbed.tasks
     if not access.fits(len(tasks), tasks.support.size + tasks.query.size):
         return None
-    lines: list[run_comparison.Line] = []
+    lines: list[run_comparison.MethodRun] = []
     answers, waiting, spent = {}, [], 0.0
     for which, entry in enumerate(evaluate.entries(spec)):
         guess = evaluate.guess_seconds(dataset, entry.backbone, entry.method, entry.parameters, testbed.tasks)
@@ -108,7 +108,7 @@ def preview_of(dataset: Dataset, spec: evaluate.Spec) -> RunView | None:
             continue
         with st.spinner(f"{plain(entry.label)} on {len(testbed.tasks)} tasks…"):
             answer = _predict(dataset, part, entry.backbone, entry.method, dict(entry.parameters))
-        lines.append(run_comparison.line_of(entry, answer, testbed, which=which))
+        lines.append(run_comparison.preview_run(entry, answer, testbed, which=which))
         answers[lines[-1].key] = answer
     if not lines:
         st.info("This takes longer than visitors of this shared server may ask for. Choose a faster method.", icon="⏳")
@@ -122,7 +122,7 @@ def preview_of(dataset: Dataset, spec: evaluate.Spec) -> RunView | None:
     )
 
 
-def _task_id(dataset: Dataset, spec: evaluate.Spec, testbed: Testbed, task: int) -> TaskId | None:
+def _task_id(dataset: Dataset, spec: evaluate.EvaluationSpec, testbed: Testbed, task: int) -> TaskId | None:
     """What names a task of the look in links: of a saved testbed that is looked at in part, its place in the whole."""
     with suppress(FsvizError):
         if spec.get("testbed"):
@@ -149,7 +149,7 @@ def full_run_note(dataset: Dataset, testbed: Testbed, n_tasks: int) -> str:
     )
 
 
-def _offer_feasible(dataset: Dataset, spec: evaluate.Spec) -> None:
+def _offer_feasible(dataset: Dataset, spec: evaluate.EvaluationSpec) -> None:
     """A button that sets what does fit."""
     asked: dict[str, Any] = {name: spec.get("sampler", {}).get(name) for name in ("n_way", "n_shot", "n_query")}
     if None in asked.values():
@@ -163,7 +163,7 @@ def _offer_feasible(dataset: Dataset, spec: evaluate.Spec) -> None:
         st.button(f"Use what fits: {words}", on_click=st.session_state.update, args=(changes,), type="primary")
 
 
-def _task_part(spec: evaluate.Spec) -> dict[str, Any]:
+def _task_part(spec: evaluate.EvaluationSpec) -> dict[str, Any]:
     """The part of a spec that decides the tasks of a first look; their number in the run does not."""
     part: dict[str, Any] = {name: spec[name] for name in ("testbed", "sampler", "seed", "backbones") if name in spec}
     if "sampler" in part:
@@ -174,12 +174,12 @@ def _task_part(spec: evaluate.Spec) -> dict[str, Any]:
 def _n_preview_tasks(sampler: draw.TaskSpec) -> int:
     """Tasks of a first look: fewer, but at least LEAST_TASKS, where all would hold more images than visitors may ask
     for."""
-    return int(max(MIN_TASKS, min(PREVIEW_TASKS, access.limit("images") / draw.most_images(sampler))))
+    return int(max(MIN_TASKS, min(PREVIEW_TASKS, access.limit("images") / draw.max_images(sampler))))
 
 
 @remember()
 def _testbed(dataset: Dataset, part: dict[str, Any]) -> Testbed:
-    return evaluate.look_testbed(dataset, cast(evaluate.Spec, part), PREVIEW_TASKS)
+    return evaluate.preview_testbed(dataset, cast(evaluate.EvaluationSpec, part), PREVIEW_TASKS)
 
 
 @remember(most=64)
@@ -196,4 +196,4 @@ def _median_coarsity(dataset: Dataset, recipe: draw.Recipe, n_tasks: int) -> flo
 def _predict(
     dataset: Dataset, part: dict[str, Any], backbone: str, method: str, parameters: RawSettings
 ) -> Predictions:
-    return evaluate.look(dataset, backbone, method, parameters, _testbed(dataset, part).tasks)
+    return evaluate.predict_tasks(dataset, backbone, method, parameters, _testbed(dataset, part).tasks)

@@ -17,7 +17,7 @@ from fsviz.reports.tables import TOP5_FROM
 from fsviz.settings import Setting
 from fsviz.studies import evaluate
 from fsviz.tasks import draw
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.pages.evaluate.preview import RunView, full_run_note
 from fsviz.ui.parts import (
     controls,
@@ -36,9 +36,9 @@ from fsviz.ui.parts.task_list import TASK
 WHOSE = Setting("whose", "Answers of", "Also by a click on a point of the figure above.", "choice", "")
 
 
-def show_results(dataset: Dataset, spec: evaluate.Spec, shown: RunView) -> None:
+def show_results(dataset: Dataset, spec: evaluate.EvaluationSpec, shown: RunView) -> None:
     """Headline, figures, mistakes and single tasks of a finished run or of a first look."""
-    named = run_comparison.named(shown.lines)
+    named = run_comparison.by_name(shown.lines)
     over = recorded.widest(shown.lines)
     table = run_comparison.with_interval(recorded.result_table(shown.lines, over=over), over)
     top = table.loc[table["accuracy"].idxmax()]
@@ -53,12 +53,12 @@ def show_results(dataset: Dataset, spec: evaluate.Spec, shown: RunView) -> None:
     _show_single_tasks(dataset, shown, answer, whose)
 
 
-def _link_keys(named: Mapping[str, run_comparison.Line]) -> dict[str, str]:
+def _link_keys(named: Mapping[str, run_comparison.MethodRun]) -> dict[str, str]:
     """What stands in the link for each line: its method and backbone."""
     return {f"{line.method}@{line.backbone}": name for name, line in named.items()}
 
 
-def _pick_method(named: Mapping[str, run_comparison.Line], best: str) -> str:
+def _pick_method(named: Mapping[str, run_comparison.MethodRun], best: str) -> str:
     """The line whose mistakes and tasks are shown: the best one, or the one chosen here or in the figure."""
     names = _link_keys(named)
     default = next(key for key, name in names.items() if name == best)
@@ -89,7 +89,7 @@ def _curve_clicked(places: Mapping[str, str], values: np.ndarray) -> None:
 def _show_single_tasks(dataset: Dataset, shown: RunView, answer: Predictions, whose: str) -> None:
     """Every task whose images are at hand, the hardest first; the chosen one with its images and answers."""
     st.subheader("Task by task, the hardest first", anchor=False)
-    testbed, line = shown.testbed, run_comparison.named(shown.lines)[whose]
+    testbed, line = shown.testbed, run_comparison.by_name(shown.lines)[whose]
     tasks = testbed.tasks
     accuracy = answer.task_mean(answer.rank == 0)
     coarsity = tasks.measures.get("coarsity")
@@ -124,7 +124,7 @@ def _show_headline(dataset: Dataset, shown: RunView, table: Any, top: Any, over:
         )
     best, second, fine, coarse = shell.columns_if_wide("headline", 4, "pairs")
     run_panel.show_most_accurate(best, top, over, n, len(shown.waiting))
-    chance = 100 * tasks.chance
+    chance = 100 * tasks.chance_level
     if n > 1:
         nearest = recorded.differences(shown.lines, over=over).iloc[0]
         runner = table[table["name"] == nearest["name"]].iloc[0]
@@ -158,7 +158,7 @@ def _show_headline(dataset: Dataset, shown: RunView, table: Any, top: Any, over:
 
 
 def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
-    named = run_comparison.named(shown.lines)
+    named = run_comparison.by_name(shown.lines)
     testbed, n_tasks = shown.testbed, int(named[whose].done.sum())
     window = min(max(20, n_tasks // 5), n_tasks)
     curves = recorded.curves(shown.lines, window=window, over=over)
@@ -175,7 +175,9 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
             "Accuracy against a measure",
             figure,
             key="look_curves",
-            on_select=partial(_curve_clicked, {drawn(name): key for key, name in _link_keys(named).items()}, coarsity),
+            on_select=partial(
+                _curve_clicked, {escape_plotly(name): key for key, name in _link_keys(named).items()}, coarsity
+            ),
             selection_mode="points",
         )
         st.caption(
@@ -184,9 +186,9 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
             + f"Behind them, single tasks of {plain(whose)}: click one, or a line, to see the task there below. "
             + plain(draw.explain(known.name, testbed.recipe))
         )
-    places = {drawn(name): key for key, name in _link_keys(named).items()}
+    places = {escape_plotly(name): key for key, name in _link_keys(named).items()}
     top5 = table["top5"] if (table["n_way"] >= TOP5_FROM).any() else None
-    chance = 100 * testbed.tasks.chance
+    chance = 100 * testbed.tasks.chance_level
     export.chart(
         "Accuracy of the methods",
         figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], chance, top5, not shown.waiting),
@@ -194,7 +196,7 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
         on_select=lambda: _point_clicked(places),
         selection_mode="points",
     )
-    why = plain(run_comparison.why_no_curve(shown.lines))
+    why = plain(run_comparison.no_curve_reason(shown.lines))
     st.caption(
         f"{f'{why} ' if why else ''}Mean accuracy over the same {n_tasks:,} tasks; bars are 95% intervals "
         f"{run_comparison.CI_UNITS[over]}. The page Runs has the others. A click on a point shows that method's "

@@ -47,7 +47,7 @@ TASKS_FROM = Setting(
 BESIDE_SHOTS: dict[str, tuple[int, ...]] = {"both": (), "tables": (1, 5)}  # none: the number chosen
 
 
-class EvaluationRequest(evaluate.Spec, total=False):
+class EvaluationRequest(evaluate.EvaluationSpec, total=False):
     """What the sidebar asks for: a spec, further testbeds, and the shots of several samplers in one run."""
 
     more_testbeds: list[str]
@@ -81,13 +81,13 @@ def pick_settings(dataset: Dataset, known: list[str]) -> EvaluationRequest | Non
     return spec
 
 
-def _pick_methods() -> list[evaluate.Chosen]:
+def _pick_methods() -> list[evaluate.MethodChoice]:
     """Method picker and, for each one chosen, the controls its parameters ask for."""
     names = controls.pick_methods(
         DEFAULT_METHODS,
         "Inductive methods judge each query image alone; transductive ones look at all queries of a task at once.",
     )
-    chosen: list[evaluate.Chosen] = []
+    chosen: list[evaluate.MethodChoice] = []
     if names:
         with st.popover("Parameters of the methods", width="stretch"):
             for name in names:
@@ -142,8 +142,8 @@ def _pick_tasks(dataset: Dataset, backbone: str) -> EvaluationRequest:
         key="testbeds",
         format_func=titles.__getitem__,
         **controls.BY_TYPING,
-        help="Saved on the page Tasks, or by 'python -m fsviz sample'. Each one becomes a run of its own; the first "
-        "look is at the first.",
+        help="Saved on the page Sample tasks, or by 'python -m fsviz sample'. Each one becomes a run of its own; the "
+        "first look is at the first.",
     )
     for name in names:
         if titles[name] != name:

@@ -11,7 +11,7 @@ from fsviz import jobs
 from fsviz.errors import FsvizError
 from fsviz.methods import METHODS
 from fsviz.records import Dataset
-from fsviz.settings import words as flags
+from fsviz.settings import to_args as flags
 from fsviz.studies import evaluate
 from fsviz.tasks import draw
 from fsviz.ui.pages.evaluate.settings import devices
@@ -27,7 +27,7 @@ from fsviz.ui.parts.shell import plain
 
 @st.fragment
 @shell.sentences()
-def show_start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None, stopped: str) -> None:
+def show_start(spec: evaluate.EvaluationSpec, more: list[str], shots: tuple[int, ...] | None, stopped: str) -> None:
     """One line: what the whole run is, how long it would take, and the button.
 
     stopped  a run of these settings that can be resumed, "" for none
@@ -36,7 +36,7 @@ def show_start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | No
     """
     whole = spec
     if shots is not None:
-        whole = cast(evaluate.Spec, {name: value for name, value in spec.items() if name != "sampler"})
+        whole = cast(evaluate.EvaluationSpec, {name: value for name, value in spec.items() if name != "sampler"})
         whole["samplers"] = evaluate.both_samplers(spec["sampler"], shots)
     with st.container(border=True):
         if stopped and stopped not in st.session_state.get(run_panel.WATCHED, ()):  # those have their own place
@@ -71,7 +71,7 @@ def show_start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | No
         line.markdown(f"**The whole run:** {what} on {tasks}, in the background: {told}.")
 
 
-def show_finished(run: jobs.Run, spec: evaluate.Spec) -> None:
+def show_finished(run: jobs.Run, spec: evaluate.EvaluationSpec) -> None:
     """One line in the place of the start: a run of these settings is finished, and the page shows it."""
     export.recipe(command(spec))
     with st.container(border=True):
@@ -84,7 +84,7 @@ def show_finished(run: jobs.Run, spec: evaluate.Spec) -> None:
             st.code(command(spec), language="bash", wrap_lines=True)
 
 
-def _estimate(spec: evaluate.Spec, times: int = 1) -> str:
+def _estimate(spec: evaluate.EvaluationSpec, times: int = 1) -> str:
     """How long so many testbeds would take in words, from a trial of a few tasks with each method."""
     rows = _timed(shell.load_dataset(spec["dataset"]), spec)
     total = times * sum(row["seconds"] for row in rows)
@@ -99,7 +99,7 @@ def _device_name(device: str) -> str:
     return next((d["name"] for d in devices() if d["device"] == device), device)
 
 
-def command(spec: evaluate.Spec) -> str:
+def command(spec: evaluate.EvaluationSpec) -> str:
     """The command line that runs the same."""
     words = ["python", "-m", "fsviz", "evaluate", spec["dataset"]]
     words += ["--backbone", ",".join(spec["backbones"])]
@@ -117,7 +117,7 @@ def command(spec: evaluate.Spec) -> str:
             shell.load_dataset(spec["dataset"]), **cast(dict[str, Any], several[0]), seed=spec["seed"]
         )
         beside = ("sampler", "n_shot") if len(several) > 1 else ()  # what --side-by-side says
-        words += flags({name: value for name, value in recipe.said.items() if name not in beside}, draw.KNOWN)
+        words += flags({name: value for name, value in recipe.arguments.items() if name not in beside}, draw.SETTINGS)
         shots = dict.fromkeys(str(sampler["n_shot"]) for sampler in several if beside)
         words += ["--side-by-side", ",".join(shots)] if beside else []
     return shlex.join([*words, "--device", spec["device"]])
@@ -144,9 +144,9 @@ def show_just_finished(shown: str) -> None:
 
 def _link_to_runs(run: jobs.Run) -> None:
     asked = {"dataset": str(run.spec.get("dataset", "")), "runs": run.id}
-    st.page_link("pages/5_Runs.py", label="See the whole comparison", icon="📈", query_params=asked)
+    shell.page_link("runs", "See the whole comparison", asked)
 
 
 @remember(most=128)
-def _timed(dataset: Dataset, spec: evaluate.Spec) -> list[evaluate.Timing]:
+def _timed(dataset: Dataset, spec: evaluate.EvaluationSpec) -> list[evaluate.EntryTiming]:
     return evaluate.estimate(spec, seconds=0.2)

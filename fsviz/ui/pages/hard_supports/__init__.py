@@ -6,6 +6,7 @@ from functools import partial
 
 import streamlit as st
 
+from fsviz.difficulty.objectives import OBJECTIVES
 from fsviz.features.backbones import title_of
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
@@ -26,6 +27,7 @@ from fsviz.ui.pages.hard_supports import (
 from fsviz.ui.parts import access, controls, no_images, shell
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
@@ -58,6 +60,22 @@ def show(dataset: Dataset) -> None:
     _keep(found)
 
 
+PAGE = Page(
+    slug="hard_supports",
+    label="Hard supports",
+    icon="🧗",
+    group="Tasks",
+    order=3,
+    question="Which support images hurt accuracy most?",
+    lead="The same queries with hard, random and easy support sets.",
+    paper="Basu et al. (2023), FastDiffSel",
+    needs=("features",),
+    explains=("fastdiffsel", "query_loss", "accuracy", "gap", "interval"),
+    keywords=("bad shots", "worst case", "outliers"),
+    show=show,
+)
+
+
 def _understated(found: SupportSets, dataset: Dataset) -> str:
     return study.understated(found.spec, found.tasks["random"], dataset)
 
@@ -65,7 +83,7 @@ def _understated(found: SupportSets, dataset: Dataset) -> str:
 def _headline(found: SupportSets) -> None:
     numbers = cached_call(study.summary, found)
     accuracy, half = numbers["accuracy"], numbers["ci95"]
-    columns = shell.columns_if_wide("headline", 4, "pairs")
+    columns = shell.columns_if_wide("headline", 1 + len(study.SETS), "pairs")
     columns[0].metric(
         "Hard supports cost",
         f"{numbers['drop']:.1f}{half_width(numbers['drop_ci95'])} points",
@@ -76,7 +94,7 @@ def _headline(found: SupportSets) -> None:
         column.metric(
             f"Accuracy, {name}",
             f"{accuracy[name]:.1f}{half_width(half[name])}%",
-            delta=None if name == "random" else f"{accuracy[name] - accuracy['random']:+.1f} points",
+            delta=f"{accuracy[name] - accuracy['random']:+.1f} points" if name in OBJECTIVES else None,
             delta_arrow="off",
             help=f"Share of queries classified correctly with {name} support images, mean over "
             f"{numbers['n_tasks']:,} tasks.",
@@ -107,7 +125,7 @@ def _distribution(found: SupportSets) -> None:
 def _keep(found: SupportSets) -> None:
     st.divider()
     st.markdown("**Keep these tasks**")
-    which = st.segmented_control("Set", study.SETS, default="hard", key="keep_set", required=True)
+    which = st.segmented_control("Set", study.SETS, default=study.SETS[0], key="keep_set", required=True)
     testbed = study.to_testbed(found, str(which))
     with st.container(horizontal=True):
         words = "Into the workspace, for the page Evaluate."

@@ -17,7 +17,7 @@ from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.pages.hard_supports import task_table, tasks
 from fsviz.ui.parts import access, controls, drilldown, export, links, page_links, shell
 from fsviz.ui.parts.caching import cached_call, compute_with_bar
@@ -62,7 +62,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     gaps = cached_call(
         support_attributes.gap_table, found, dataset, pick(GAPS_BY, as_buttons=True), words="Comparing attributes"
     )
-    st.session_state["_attributes"] = {drawn(name): name for name in gaps["attribute"]}
+    st.session_state["_attributes"] = {escape_plotly(name): name for name in gaps["attribute"]}
     export.chart(
         "Gaps between support and query", figures.plot_gaps(gaps), key=GAPS, on_select=_clicked, selection_mode="points"
     )
@@ -190,7 +190,7 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
         about=f"{dataset.name} {attribute}",
     )
     n_query = restricted.spec["n_query"]
-    told = attribute_shifts.shared_in_words(attribute_shifts.shared_values(restricted, dataset, attribute, values))
+    told = attribute_shifts.describe_shared(attribute_shifts.shared_values(restricted, dataset, attribute, values))
     st.caption(
         f"{len(restricted):,} tasks of {spec['n_way']:,} classes drawn at random, {n_query:,} queries per class"
         + (" (more images with these values there are not)" if n_query < spec["n_query"] else "")

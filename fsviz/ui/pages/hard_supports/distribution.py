@@ -32,7 +32,7 @@ def draw(found: SupportSets, numbers: study.Summary) -> None:
 
 def so_far(summary: study.Summary) -> None:
     """The distribution over the finished tasks of a run."""
-    figure = figures.plot_distribution(summary["histogram"], summary["accuracy"], summary["ci95"], 260, leads=False)
+    figure = figures.plot_distribution(summary["histogram"], summary["accuracy"], summary["ci95"], 260)
     export.chart("Accuracy so far", figure, key="so_far")
     st.caption(f"The {summary['n_tasks']:,} tasks finished so far.")
 

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from fsviz.difficulty import measures
+from fsviz.difficulty.objectives import OBJECTIVES
 from fsviz.figures import search_comparison as figures
 from fsviz.records import Dataset
 from fsviz.settings import N_WAY
@@ -62,7 +63,7 @@ def _compared(
         name="search_of",
         of=lambda point: str(drilldown.data(point) or ""),
         known=[
-            figures.leads_to(row["search"], row["objective"]) for row in result["rows"] if row["search"] != "random"
+            figures.selection_of(row["search"], row["objective"]) for row in result["rows"] if row["search"] != "random"
         ],
     )
     st.caption(
@@ -75,10 +76,11 @@ def _compared(
         "Click a point for the tasks of its search."
     )
     if chosen:
-        search, which = chosen.partition("@")[0], "easy" if chosen.endswith("@easy") else "hard"
+        search, which = figures.parse_selection(chosen)
+        objective = OBJECTIVES[which]
         n_tasks = min(len(found), FEW if search == "greedy" else study.PREVIEW)
         by = plain(study.SEARCH.choices[search])
-        drilldown.heading(f"{which.capitalize()} supports by {by}, the {task_table.FIRST[which]} first", "search_of")
+        drilldown.heading(f"{objective.title} supports by {by}, the {objective.superlative} first", "search_of")
         task_table.of_search(dataset, {**found.spec, "search": search, "n_tasks": n_tasks}, "search_task", which)
 
 
@@ -90,7 +92,7 @@ def _filtered(dataset: Dataset, found: SupportSets) -> None:
     spec: dict[str, Any] = {**found.spec, "n_tasks": min(len(found), study.PREVIEW)}
     if spec["search"] == "greedy":
         spec["search"] = "fastdiffsel"
-    setting, images = search_comparison.N_RANDOM, draw.most_images(spec)
+    setting, images = search_comparison.N_RANDOM, draw.max_images(spec)
     most = min(access.limit("tasks"), access.limit("images") // images, setting.stops[-1])
     if most < setting.low:
         access.fits(int(setting.low), setting.low * images)  # says why not
@@ -132,5 +134,5 @@ def _filtered(dataset: Dataset, found: SupportSets) -> None:
         drilldown.tasks(
             dataset, filtered.sets[kind], order, notes, f"{task_table.about(found)} {chosen}", "filtered_task"
         )
-    own = search_comparison.N_RANDOM.words(n_random)
+    own = search_comparison.N_RANDOM.to_args(n_random)
     shell.same_from_terminal(study.command(spec, "filtered", own))

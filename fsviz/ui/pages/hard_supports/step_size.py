@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from fsviz.difficulty.objectives import OBJECTIVES, RANDOM, SUPPORT_SETS
 from fsviz.figures import search_comparison as figures
 from fsviz.records import Dataset
 from fsviz.studies import search_comparison
@@ -32,24 +33,22 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     numbers = cached_call(study.summary, task_table.search(spec))
     equal, half = numbers["accuracy"], numbers["ci95"]
     at = table[table["step"] == chosen].set_index("objective")
-    columns = st.columns(3)
-    for column, name in ((columns[0], "hard"), (columns[2], "easy")):
-        reached, around = at.loc[name, "accuracy"], at.loc[name, "ci95"]
-        column.metric(f"{name.capitalize()} supports at step {chosen:g}", f"{reached:.1f}{half_width(around)}%")
-    told = f"{equal['random']:.1f}{half_width(half['random'])}%"
-    columns[1].metric("Random supports", told, help="Of the same tasks.")
-    reference = {
-        "random": equal["random"],
-        "hard, equal start": equal["hard"],
-        "easy, equal start": equal["easy"],
-    }
+    columns = st.columns(len(SUPPORT_SETS))
+    for column, (name, kind) in zip(columns, SUPPORT_SETS.items(), strict=True):
+        if name in OBJECTIVES:
+            reached, around = at.loc[name, "accuracy"], at.loc[name, "ci95"]
+            column.metric(f"{kind.title} supports at step {chosen:g}", f"{reached:.1f}{half_width(around)}%")
+        else:
+            text = f"{equal[name]:.1f}{half_width(half[name])}%"
+            column.metric(f"{kind.title} supports", text, help="Of the same tasks.")
+    reference = {RANDOM.name: equal[RANDOM.name]} | {f"{name}, equal start": equal[name] for name in OBJECTIVES}
     stepped = drilldown.chart(
         "Step size",
         figures.plot_step_sizes(table, reference, chosen),
         key="step_sizes",
         name="step_of",
         of=lambda point: str(drilldown.data(point) or ""),
-        known=[figures.leads_to(f"{step:g}", which) for step in study.STEP_SIZES for which in ("hard", "easy")],
+        known=[figures.selection_of(f"{step:g}", which) for step in study.STEP_SIZES for which in OBJECTIVES],
     )
     st.caption(
         f"{spec['n_tasks']:,} tasks. Every pool image has a selection weight that starts random; one gradient "
@@ -59,10 +58,11 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "intervals over tasks of these images. Click a point for its tasks."
     )
     if stepped:
-        step, which = float(stepped.partition("@")[0]), "easy" if stepped.endswith("@easy") else "hard"
-        told = f"{which.capitalize()} supports after one step of {step:g}"
-        drilldown.heading(f"{told}, the {task_table.FIRST[which]} first", "step_of")
-        task_table.of_search(dataset, {**spec, "start": "random", "step": step}, "step_task", which)
+        size, which = figures.parse_selection(stepped)
+        objective = OBJECTIVES[which]
+        heading = f"{objective.title} supports after one step of {float(size):g}, the {objective.superlative} first"
+        drilldown.heading(heading, "step_of")
+        task_table.of_search(dataset, {**spec, "start": "random", "step": float(size)}, "step_task", which)
     st.subheader("And how often?", anchor=False)
     several = compute_with_bar(search_comparison.by_number_of_steps, spec, "Trying numbers of steps")
     after = drilldown.chart(

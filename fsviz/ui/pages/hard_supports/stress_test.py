@@ -142,7 +142,7 @@ def _cells(title: str, matrix: list[stress_test.Row], source: str, key: str, nam
     """The matrix; the cell that is looked at, "" for none."""
     return drilldown.chart(
         title,
-        _figure(matrix, source, leads=True),
+        _figure(matrix, source),
         key=key,
         name=name,
         of=lambda point: str(drilldown.data(point) or ""),
@@ -182,9 +182,9 @@ def _so_far(summary: stress_test.Summary) -> None:
         export.chart("Stress test so far", _figure(summary["matrix"], source), key="stress_so_far")
 
 
-def _figure(matrix: list[stress_test.Row], source: str, leads: bool = False) -> Figure:
+def _figure(matrix: list[stress_test.Row], source: str) -> Figure:
     titles = {name: title_of(name) for row in matrix for name in (row["backbone"], row["source"])}
-    return figures.plot_stress(matrix, stress_test.ADAPTATIONS, source, titles, leads)
+    return figures.plot_stress(matrix, stress_test.ADAPTATIONS, source, titles)
 
 
 def _full_finetuning(dataset: Dataset, spec: stress_test.Spec) -> None:

@@ -13,6 +13,7 @@ import streamlit as st
 from fsviz import jobs
 from fsviz.analyses import support_attributes
 from fsviz.analyses.support_attributes import AttributeEffects
+from fsviz.difficulty.objectives import OBJECTIVES
 from fsviz.records import PAD, Dataset, Progress
 from fsviz.settings import RawSettings
 from fsviz.studies import support_sets as study
@@ -27,7 +28,6 @@ STRIP_PX = 32
 TASK = task_list.TASK.with_(kind="int", default=-1, low=-1)  # -1 is the first of the list
 NO_ATTRIBUTE = "no attribute"
 SEARCHING = "Searching hard and easy support sets"
-FIRST = {"hard": "hardest", "easy": "easiest"}  # of the tasks of a search
 
 
 def about(found: SupportSets) -> str:
@@ -157,11 +157,14 @@ def point_of(chart: str) -> dict[str, Any]:
 
 
 def of_search(dataset: Dataset, spec: RawSettings, name: str, which: str = "hard") -> None:
-    """The tasks of a search with other settings and their hard or easy supports, the hardest or easiest first, with
-    what is said of their queries; `name` is where the chosen one is in the link."""
+    """The tasks of a search with other settings, those of the superlative of an objective first, with predictions.
+
+    name   the key of the chosen task in the link
+    which  the objective
+    """
     found = search(spec)
     right, random = (100 * found.accuracy(each) for each in (which, "random"))
-    order = np.argsort(right if which == "hard" else -right, kind="stable")
+    order = np.argsort(OBJECTIVES[which].sign * right, kind="stable")
     notes = {int(t): f"{right[t]:.0f}% right with {which} supports, {random[t]:.0f}% with random ones" for t in order}
     whose = f"{about(found)} {which}"
     drilldown.tasks(dataset, found.tasks[which], order, notes, whose, name, found.predictions[which])

@@ -11,6 +11,7 @@ import streamlit as st
 from fsviz import datasets
 from fsviz.analyses import support_attributes
 from fsviz.analyses.support_attributes import AttributeEffects
+from fsviz.difficulty.objectives import SUPPORT_SETS
 from fsviz.figures import support_sets as figures
 from fsviz.records import PAD, Dataset
 from fsviz.studies import support_sets as study
@@ -28,7 +29,6 @@ MOST_TILES = 40  # support images of one class that are drawn
 MOST_REASONS = 4
 MOST_BARS = 8
 ANY = "anything"
-SET_WORDS = {"hard": "Hard support", "random": "Random support", "easy": "Easy support"}
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
@@ -91,10 +91,12 @@ def one_task(dataset: Dataset, found: SupportSets, task: int, explained: Attribu
     if not dataset.has_pixels:
         st.caption(f"{plain(dataset.title)} has no pixels here: images are named by their number.")
     ways = _ways_shown(found, task)
-    columns = st.columns(3, gap="medium")
+    columns = st.columns(len(study.SETS), gap="medium")
     for column, name in zip(columns, study.SETS):
         with column:
-            st.markdown(f"**{SET_WORDS[name]}** · {100 * found.accuracy(name)[task]:.0f}% of queries right")
+            st.markdown(
+                f"**{SUPPORT_SETS[name].title} support** · {100 * found.accuracy(name)[task]:.0f}% of queries right"
+            )
             rows = _support_rows(dataset, found, explained, task, name, ways)
             clicked[name] = task_rows(dataset, rows, f"support_{name}", tile_px=48)
     if explained is not None:
@@ -112,7 +114,7 @@ def one_task(dataset: Dataset, found: SupportSets, task: int, explained: Attribu
         default="hard",
         key="queries_of",
         required=True,
-        format_func=lambda name: SET_WORDS[name].lower(),
+        format_func=lambda name: f"{name} support",
     )
     clicked["query"] = task_rows(dataset, _query_rows(dataset, found, task, str(view), ways), "queries", tile_px=76)
     st.caption(
@@ -188,7 +190,7 @@ def _reasons(dataset: Dataset, found: SupportSets, explained: AttributeEffects |
     st.markdown("**What explains that this support is hard?**")
     if real:
         st.markdown("\n".join(f"- {plain(reason.words)}" for reason in real[:MOST_REASONS]))
-    st.markdown(plain(support_attributes.explained_in_words(found, explained, task)))
+    st.markdown(plain(support_attributes.describe_effects(found, explained, task)))
     every = explained.of_task(task)
     if every:
         easy = cached_call(support_attributes.points_of, found, explained, "easy")[task]
@@ -222,10 +224,10 @@ def _by_attribute(dataset: Dataset, found: SupportSets, task: int, attribute: st
     drilldown.heading(f"Task {task:,} by {plain(attribute)}", "reason")
     rows = []
     for title, images in (
-        *((SET_WORDS[name], found.tasks[name].support[task]) for name in study.SETS),
+        *((f"{SUPPORT_SETS[name].title} support", found.tasks[name].support[task]) for name in study.SETS),
         ("Queries", found.tasks["random"].query[task]),
     ):
-        told = support_attributes.told_values(dataset, images[images != PAD], attribute)
+        told = support_attributes.format_values(dataset, images[images != PAD], attribute)
         rows.append(Row(title, [Tile(image_id, value) for image_id, value in told[:MOST_TILES]]))
     drilldown.images(dataset, rows, "by_attribute", tile_px=48)
 
@@ -267,6 +269,5 @@ def _dialog(dataset: Dataset, found: SupportSets, task: int, image_id: int, wher
             for s in study.SETS:
                 said = int(found.predictions[s].predicted[task, label, query])
                 sure = float(found.predictions[s].confidence[task, label, query])
-                right.markdown(
-                    f"{SET_WORDS[s]}: {'✓' if said == label else '✗'} {plain(names[said])} ({sure:.0%} sure)"
-                )
+                title = f"{SUPPORT_SETS[s].title} support"
+                right.markdown(f"{title}: {'✓' if said == label else '✗'} {plain(names[said])} ({sure:.0%} sure)")

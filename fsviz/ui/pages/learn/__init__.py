@@ -20,6 +20,7 @@ from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.ui.pages.learn.lesson import Lesson
 from fsviz.ui.parts import caching, links, shell
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 _PIECES = {"lesson"}  # what lessons are built from
@@ -55,6 +56,30 @@ def show(dataset: Dataset) -> None:
     if dataset.name != shell.DEFAULT_DATASET:
         st.caption(f"The lessons measure the demo; {plain(dataset.title)} stays chosen for the other pages.")
     _lesson(shell.load_dataset(shell.DEFAULT_DATASET))
+
+
+PAGE = Page(
+    slug="learn",
+    label="Learn",
+    icon="🎓",
+    group="",
+    order=1,
+    question="What makes a task hard?",
+    lead="Six two-minute lessons: move one control, answer one question.",
+    explains=(
+        "accuracy",
+        "protonet",
+        "interval",
+        "coarsity",
+        "loss_of_context",
+        "pair_confusion",
+        "fastdiffsel",
+        "clustering",
+        "correlation",
+    ),
+    keywords=("lesson", "tutorial", "course"),
+    show=show,
+)
 
 
 @st.fragment

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import streamlit as st
-
 from fsviz.analyses import lessons as study
-from fsviz.analyses.lessons import Stop
+from fsviz.analyses.lessons import ControlPosition
 from fsviz.records import Dataset
 from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, same_queries, titles
@@ -16,14 +14,14 @@ from fsviz.ui.parts import shell
 COSTS = "What another context costs"  # the section of the page Contexts
 
 
-def _show(dataset: Dataset, stops: list[Stop], at: int, seen: Sequence[bool]) -> None:
+def _show(dataset: Dataset, stops: list[ControlPosition], at: int, seen: Sequence[bool]) -> None:
     same_queries(dataset, stops, at, seen, "contexts of the support images, against those of the queries", "context")
 
 
-def _go_on(dataset: Dataset, stops: list[Stop], at: int) -> None:
+def _go_on(dataset: Dataset, stops: list[ControlPosition], at: int) -> None:
     asked = {"split": draw.default_split(dataset), "show": COSTS, "n_shot": str(study.SHAPE["n_shot"])}
     label = "What another context costs every method"
-    st.page_link("pages/9_Contexts.py", label=label, icon="🏜️", query_params=shell.link(dataset, **asked))
+    shell.page_link("contexts", label, shell.link(dataset, **asked))
 
 
 LESSON = Lesson(

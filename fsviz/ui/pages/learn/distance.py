@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from fsviz.analyses import lessons as study
-from fsviz.analyses.lessons import Trained
+from fsviz.analyses.lessons import TransferLesson
 from fsviz.figures import class_splits as split_figures
 from fsviz.figures import lessons as figures
 from fsviz.records import Dataset
@@ -16,15 +16,15 @@ from fsviz.ui.pages.learn.lesson import Lesson
 from fsviz.ui.parts import export, shell
 from fsviz.ui.parts.shell import plain
 
-COSTS = "What it costs"  # the section of the page Splits
+COSTS = "What it costs"  # the section of the page Train–test distance
 
 
-def _show(dataset: Dataset, trained: Trained, at: int, seen: Sequence[bool]) -> None:
+def _show(dataset: Dataset, trained: TransferLesson, at: int, seen: Sequence[bool]) -> None:
     split = trained.found[at].split
     left, right = shell.columns_if_wide("distance", 2, gap="large")
     with left:
         points = trained.points
-        figure = figures.plot_stops(
+        figure = figures.plot_positions(
             list(_stops(trained).values()),
             points["accuracy"].tolist(),
             points["ci95"].tolist(),
@@ -48,14 +48,14 @@ def _show(dataset: Dataset, trained: Trained, at: int, seen: Sequence[bool]) -> 
         )
 
 
-def _stops(trained: Trained) -> Mapping[str, str]:
+def _stops(trained: TransferLesson) -> Mapping[str, str]:
     return {f"{asked:g}": f"R = {asked:g}" for asked in trained.points["asked"]}
 
 
-def _go_on(dataset: Dataset, trained: Trained, at: int) -> None:
+def _go_on(dataset: Dataset, trained: TransferLesson, at: int) -> None:
     asked = {"divergence": f"{trained.points['asked'][at]:g}", "show": COSTS}
     label = "This split, its classes, and all recorded networks"
-    st.page_link("pages/10_Splits.py", label=label, icon="✂️", query_params=shell.link(dataset, **asked))
+    shell.page_link("train_test_distance", label, shell.link(dataset, **asked))
 
 
 LESSON = Lesson(

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from fsviz.analyses.lessons import Question, Stop, typical
+from fsviz.analyses.lessons import ControlPosition, Question, typical
 from fsviz.figures import lessons as figures
 from fsviz.records import PAD, Dataset
 from fsviz.ui.parts import export, page_links, shell
@@ -50,17 +50,24 @@ class Lesson:
     by_position: bool = False
 
 
-def titles(stops: Sequence[Stop]) -> dict[str, str]:
+def titles(stops: Sequence[ControlPosition]) -> dict[str, str]:
     return {stop.name: stop.title for stop in stops}
 
 
 def chart(
-    stops: Sequence[Stop], at: int, seen: Sequence[bool], x_title: str, height: int = 320, in_order: bool = True
+    stops: Sequence[ControlPosition],
+    at: int,
+    seen: Sequence[bool],
+    x_title: str,
+    height: int = 320,
+    in_order: bool = True,
 ) -> None:
     """Accuracy at the positions that were seen."""
     means, halves = zip(*(stop.mean for stop in stops), strict=True)
-    chance = 100 * stops[0].tasks.chance
-    figure = figures.plot_stops([s.title for s in stops], means, halves, seen, at, x_title, chance, height, in_order)
+    chance = 100 * stops[0].tasks.chance_level
+    figure = figures.plot_positions(
+        [s.title for s in stops], means, halves, seen, at, x_title, chance, height, in_order
+    )
     export.chart("Accuracy at every position", figure, key="lesson_chart")
     tasks = stops[at].tasks
     st.caption(
@@ -70,7 +77,7 @@ def chart(
 
 
 def same_queries(
-    dataset: Dataset, stops: Sequence[Stop], at: int, seen: Sequence[bool], x_title: str, key: str
+    dataset: Dataset, stops: Sequence[ControlPosition], at: int, seen: Sequence[bool], x_title: str, key: str
 ) -> None:
     """The chart beside a typical task, where only the support differs between positions."""
     left, right = shell.columns_if_wide(key, 2, gap="large")
@@ -82,7 +89,7 @@ def same_queries(
         images(dataset, stops[at], task, f"{key}_{at}")
 
 
-def images(dataset: Dataset, stop: Stop, task: int, key: str, n_queries: int = N_QUERIES) -> None:
+def images(dataset: Dataset, stop: ControlPosition, task: int, key: str, n_queries: int = N_QUERIES) -> None:
     """A task of a position: the support and some queries of every class, right or wrong."""
     tasks, predicted = stop.tasks, stop.predictions.predicted[task]
     class_ids = tasks.class_ids[task]

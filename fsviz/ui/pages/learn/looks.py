@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from fsviz.analyses import lessons as study
-from fsviz.analyses.lessons import Pairs
+from fsviz.analyses.lessons import ClassPairs
 from fsviz.figures import lessons as figures
 from fsviz.records import Dataset
 from fsviz.tasks import draw
@@ -16,7 +16,7 @@ from fsviz.ui.parts import export, shell
 from fsviz.ui.parts.shell import plain
 
 
-def _show(dataset: Dataset, pairs: Pairs, at: int, seen: Sequence[bool]) -> None:
+def _show(dataset: Dataset, pairs: ClassPairs, at: int, seen: Sequence[bool]) -> None:
     stop = pairs.stops[at]
     left, right = shell.columns_if_wide("looks", 2, gap="large")
     with left:
@@ -32,14 +32,14 @@ def _show(dataset: Dataset, pairs: Pairs, at: int, seen: Sequence[bool]) -> None
     images(dataset, stop, study.typical(pairs.stops, at, paired=False), f"looks_{at}", n_queries=10)
 
 
-def _stops(pairs: Pairs) -> Mapping[str, str]:
+def _stops(pairs: ClassPairs) -> Mapping[str, str]:
     return titles(pairs.stops)
 
 
-def _go_on(dataset: Dataset, pairs: Pairs, at: int) -> None:
+def _go_on(dataset: Dataset, pairs: ClassPairs, at: int) -> None:
     asked = {"split": draw.default_split(dataset), "classes": [pairs.name, pairs.stops[at].title]}
     label = f"{plain(pairs.name)} and {plain(pairs.stops[at].title)} among all classes, with the images behind it"
-    st.page_link("pages/7_Confusion.py", label=label, icon="🔀", query_params=shell.link(dataset, **asked))
+    shell.page_link("confusion", label, shell.link(dataset, **asked))
 
 
 LESSON = Lesson(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from fsviz.analyses import lessons as study
-from fsviz.analyses.lessons import Stop
+from fsviz.analyses.lessons import ControlPosition
 from fsviz.records import Dataset
 from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, chart, images, titles
@@ -15,7 +15,7 @@ from fsviz.ui.parts import shell
 from fsviz.ui.parts.shell import plain
 
 
-def _show(dataset: Dataset, stops: list[Stop], at: int, seen: Sequence[bool]) -> None:
+def _show(dataset: Dataset, stops: list[ControlPosition], at: int, seen: Sequence[bool]) -> None:
     left, right = shell.columns_if_wide("meaning", 2, gap="large")
     with left:
         chart(stops, at, seen, "closeness in meaning that classes are drawn with")
@@ -29,10 +29,10 @@ def _show(dataset: Dataset, stops: list[Stop], at: int, seen: Sequence[bool]) ->
         images(dataset, stops[at], task, f"meaning_{at}")
 
 
-def _go_on(dataset: Dataset, stops: list[Stop], at: int) -> None:
+def _go_on(dataset: Dataset, stops: list[ControlPosition], at: int) -> None:
     asked = {"split": draw.default_split(dataset), "sampler": "semantic", "alpha": stops[at].name}
     label = f"Draw tasks at {plain(stops[at].title)}, see their coarsity"
-    st.page_link("pages/3_Tasks.py", label=label, icon="🎚️", query_params=shell.link(dataset, **asked))
+    shell.page_link("sample_tasks", label, shell.link(dataset, **asked))
 
 
 LESSON = Lesson(

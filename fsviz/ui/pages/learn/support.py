@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import streamlit as st
-
 from fsviz.analyses import lessons as study
-from fsviz.analyses.lessons import Stop
+from fsviz.analyses.lessons import ControlPosition
 from fsviz.records import Dataset
 from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, same_queries, titles
 from fsviz.ui.parts import page_links, shell
 
 
-def _show(dataset: Dataset, stops: list[Stop], at: int, seen: Sequence[bool]) -> None:
+def _show(dataset: Dataset, stops: list[ControlPosition], at: int, seen: Sequence[bool]) -> None:
     same_queries(dataset, stops, at, seen, "support of the same queries", "support")
 
 
-def _go_on(dataset: Dataset, stops: list[Stop], at: int) -> None:
+def _go_on(dataset: Dataset, stops: list[ControlPosition], at: int) -> None:
     task = study.typical(stops, at, paired=True)
     backbone = draw.default_backbone(dataset)
     page_links.to_task(dataset, stops[at].tasks, task, backbone, "Swap support images of this very task", study.METHOD)
     asked = {"split": draw.default_split(dataset), "n_shot": str(study.SHAPE["n_shot"])}
     label = "Hard and easy support of many tasks"
-    st.page_link("pages/6_Hard_tasks.py", label=label, icon="🧗", query_params=shell.link(dataset, **asked))
+    shell.page_link("hard_supports", label, shell.link(dataset, **asked))
 
 
 LESSON = Lesson(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from fsviz.analyses import lessons as study
-from fsviz.analyses.lessons import Together
+from fsviz.analyses.lessons import CombinedLesson
 from fsviz.difficulty.measures import MEASURES
 from fsviz.figures import lessons as figures
 from fsviz.records import Dataset
@@ -18,7 +18,7 @@ from fsviz.ui.parts import export, page_links, shell
 from fsviz.ui.parts.shell import plain
 
 
-def _show(dataset: Dataset, found: Together, at: int, seen: Sequence[bool]) -> None:
+def _show(dataset: Dataset, found: CombinedLesson, at: int, seen: Sequence[bool]) -> None:
     name = list(found.measures)[at]
     measure, values, accuracy = MEASURES[name], found.measures[name].to_numpy(), found.stop.accuracy
     how = found.correlations[name]
@@ -63,16 +63,16 @@ def _show(dataset: Dataset, found: Together, at: int, seen: Sequence[bool]) -> N
             images(dataset, found.stop, task, f"together_{which}")
 
 
-def _stops(found: Together) -> Mapping[str, str]:
+def _stops(found: CombinedLesson) -> Mapping[str, str]:
     return {name: MEASURES[name].title for name in found.measures}
 
 
-def _go_on(dataset: Dataset, found: Together, at: int) -> None:
+def _go_on(dataset: Dataset, found: CombinedLesson, at: int) -> None:
     backbone = draw.default_backbone(dataset)
     page_links.to_task(dataset, found.stop.tasks, found.hard, backbone, "Take the hard task apart", study.METHOD)
     asked = {"split": draw.default_split(dataset), **{name: str(n) for name, n in study.SHAPE.items()}}
     label = "Every cause of these tasks, weighed against the others"
-    st.page_link("pages/14_Difficulty.py", label=label, icon="🧭", query_params=shell.link(dataset, **asked))
+    shell.page_link("causes", label, shell.link(dataset, **asked))
 
 
 LESSON = Lesson(

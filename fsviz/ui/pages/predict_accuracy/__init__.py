@@ -19,6 +19,7 @@ from fsviz.ui.pages.predict_accuracy import hard_or_easy, labelling, settings, s
 from fsviz.ui.parts import controls, export, links, page_links, shell
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 from fsviz.ui.parts.task_list import TASK
@@ -54,6 +55,22 @@ def show(dataset: Dataset) -> None:
         asked = part.show(dataset, spec)
     st.divider()
     shell.same_from_terminal(study.command(asked))
+
+
+PAGE = Page(
+    slug="predict_accuracy",
+    label="Predict accuracy",
+    icon="🔮",
+    group="Why hard?",
+    order=4,
+    question="Can accuracy be predicted without query labels?",
+    lead="Measures that need no query labels, compared with the true accuracy.",
+    paper="Bontonou et al. (2020)",
+    needs=("features",),
+    explains=("measures", "correlation", "accuracy", "rand"),
+    keywords=("label-free", "uncertainty"),
+    show=show,
+)
 
 
 def _headline(found: Measured) -> None:

@@ -45,7 +45,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         ]
     chosen = drilldown.chart(
         "What to label next",
-        figures.plot_curves(curves, "images labelled by hand", "accuracy (%)", percent=True, leads=True),
+        figures.plot_curves(curves, "images labelled by hand", "accuracy (%)", percent=True),
         key="labelling",
         name="labelled",
         of=lambda point: str(drilldown.data(point, 2) or ""),

@@ -59,7 +59,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         st.markdown(f"**Correlation of the measures with the {what}, in the direction expected**")
         drilldown.chart(
             "Correlations as a setting varies",
-            figures.plot_curves(_curves(cells), AXES[question], "correlation", leads=True),
+            figures.plot_curves(_curves(cells), AXES[question], "correlation"),
             key=f"curves_{question}",
             **leading,
         )
@@ -76,7 +76,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         ]
         drilldown.chart(
             "Means as a setting varies",
-            figures.plot_curves({what: mean}, AXES[question], f"mean {what} (%)", percent=True, leads=True),
+            figures.plot_curves({what: mean}, AXES[question], f"mean {what} (%)", percent=True),
             key=f"mean_{question}",
             **leading,
         )

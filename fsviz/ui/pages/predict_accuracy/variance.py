@@ -49,7 +49,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     with right:
         st.markdown("**What the variance is due to**")
         if "parts" in found:
-            chart = figures.plot_parts(found["parts"]["parts"])
+            chart = figures.plot_components(found["parts"]["parts"])
             drilldown.chart("What the variance is due to", chart, key="parts", **leading)
             st.caption(
                 f"{plain(parts_in_words(found['parts']))} Tasks of the same classes vary less than random tasks by "

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from fsviz import jobs
@@ -31,6 +30,7 @@ from fsviz.ui.parts import (
     run_panel,
     shell,
 )
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 GROUP = Setting(
@@ -74,48 +74,59 @@ def show(dataset: Dataset) -> None:
         show_all_runs(runs)
 
 
-def _method_runs(chosen: Sequence[jobs.Run]) -> list[run_comparison.Line]:
-    found: list[run_comparison.Line] = []
+PAGE = Page(
+    slug="runs",
+    label="Runs",
+    icon="📈",
+    group="Results",
+    order=1,
+    question="Is one method significantly better?",
+    lead="Results of finished runs, compared task by task.",
+    paper="Bennequin et al. (2022), figure 5 and tables 1 to 3",
+    explains=("accuracy", "interval", "paired", "correlation", "coarsity"),
+    keywords=("p value", "paired test", "LaTeX"),
+    show=show,
+)
+
+
+def _method_runs(chosen: Sequence[jobs.Run]) -> list[run_comparison.MethodRun]:
+    found: list[run_comparison.MethodRun] = []
     for run in chosen:
         try:
-            found += recorded.lines_of(run)
+            found += recorded.method_runs(run)
         except FsvizError as error:
             st.error(plain(str(error)), icon="⚠️")
     return found
 
 
-def _show_comparison(lines: list[run_comparison.Line], chosen: Sequence[jobs.Run]) -> None:
-    groups, notes = run_comparison.compared(lines)  # the most accurate first, so that colours and rows agree
-    every, lines = lines, [line for group in groups.values() for line in group]
+def _show_comparison(every: list[run_comparison.MethodRun], chosen: Sequence[jobs.Run]) -> None:
+    groups, notes = run_comparison.group_by_tasks(every)  # the most accurate first, so that colours and rows agree
     main = _pick_group(groups)
-    over = _pick_interval(lines)
-    table = run_comparison.with_interval(recorded.result_table(lines, over=over), over)
-    differences = recorded.differences(main, over=over)
-    here = run_comparison.with_interval(recorded.result_table(main, over=over), over)
+    over = _pick_interval([run for group in groups.values() for run in group])
     more, n_missing = _show_unfinished(chosen, every, notes)
-    notes += more
-    _show_headline(here, differences, over, n_missing)
-    shown = show_curves(lines, main, here, _recipe_of(main[0], chosen), over)
+    comparison = recorded.compare(groups, main, over, [*notes, *more])
+    _show_headline(comparison, n_missing)
+    section = show_curves(comparison, _recipe_of(comparison.main[0], chosen))
     show_failed_methods(chosen)
-    published, pairs, caveat = show_results(table, main[0], over)
+    published = show_results(comparison)
     left, right = shell.columns_if_wide("methods", 2, gap="large")
     with left:
-        cell = show_ranks(main)
+        cell = show_ranks(comparison.main)
     with right:
-        other = show_differences(main, differences, len(groups), over)
+        other = show_differences(comparison, len(groups))
     if cell:
-        list_tasks_of_quarter(main, cell)
+        list_tasks_of_quarter(comparison.main, cell)
     if other:
-        list_largest_differences(main, str(differences["reference"].iloc[0]), other)
-    if len(differences) and not shell.classroom():
-        show_difference_table(differences)
-    _show_mistakes(lines, over)
+        list_largest_differences(comparison.main, str(comparison.differences["reference"].iloc[0]), other)
+    if len(comparison.differences) and not shell.classroom():
+        show_difference_table(comparison.differences)
+    _show_mistakes(comparison.runs, over)
     if not shell.classroom():
-        show_exports(table, lines, main, differences, published, chosen, over, pairs, shown, caveat, notes)
+        show_exports(comparison, chosen, section, published)
 
 
 def _show_unfinished(
-    chosen: Sequence[jobs.Run], lines: Sequence[run_comparison.Line], notes: Sequence[str]
+    chosen: Sequence[jobs.Run], lines: Sequence[run_comparison.MethodRun], notes: Sequence[str]
 ) -> tuple[Sequence[str], int]:
     """What is missing of runs that are not finished, and the way to it; returns sentences beyond the notes, and how
     many methods have no results yet."""
@@ -139,36 +150,37 @@ def _show_unfinished(
     return more, n_missing
 
 
-def _pick_group(groups: Mapping[str, list[run_comparison.Line]]) -> list[run_comparison.Line]:
-    """The lines of the tasks that figures and paired tests are about: the largest group, or one that is picked."""
+def _pick_group(groups: Mapping[str, Sequence[run_comparison.MethodRun]]) -> str:
+    """The digest of the tasks that figures and paired tests are about: the largest group, or one that is picked."""
     if len(groups) == 1:
-        return next(iter(groups.values()))
+        return next(iter(groups))
     order = sorted(groups, key=lambda digest: -len(groups[digest]))
     names = {digest: _group_name(groups[digest][0]) for digest in order}
-    return groups[controls.pick(GROUP.with_(choices=names, default=order[0]), st.sidebar)]
+    return controls.pick(GROUP.with_(choices=names, default=order[0]), st.sidebar)
 
 
-def _group_name(line: run_comparison.Line) -> str:
+def _group_name(line: run_comparison.MethodRun) -> str:
     return f"{run_comparison.testbed_title(line)} ({line.testbed[:40]})"
 
 
-def _pick_interval(lines: list[run_comparison.Line]) -> str:
+def _pick_interval(lines: list[run_comparison.MethodRun]) -> str:
     """What intervals are over: every one of the comparison. The widest that is known unless chosen, as in reports and
     commands."""
     return controls.pick(OVER.with_(default=recorded.widest(lines)), st.sidebar, as_buttons=True)
 
 
-def _recipe_of(line: run_comparison.Line, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:
+def _recipe_of(line: run_comparison.MethodRun, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:
     for run in chosen:
         if run.id == line.run_id:
             return evaluate.run_testbeds(run.spec)[evaluate.entries(run.spec)[line.entry].testbed]["recipe"]
     return {}
 
 
-def _show_headline(here: pd.DataFrame, differences: pd.DataFrame, over: str, n_missing: int) -> None:
-    top = here.loc[here["accuracy"].idxmax()]
+def _show_headline(comparison: run_comparison.RunComparison, n_missing: int) -> None:
+    rows, differences, over = comparison.main_table, comparison.differences, comparison.over
+    top = rows.loc[rows["accuracy"].idxmax()]
     best, margin, drop, tasks = shell.columns_if_wide("headline", 4, "pairs")
-    run_panel.show_most_accurate(best, top, over, len(here), n_missing)
+    run_panel.show_most_accurate(best, top, over, len(rows), n_missing)
     if len(differences):
         second = differences.iloc[0]
         margin.metric(
@@ -197,15 +209,15 @@ def _show_headline(here: pd.DataFrame, differences: pd.DataFrame, over: str, n_m
     tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=told)
 
 
-def _show_mistakes(lines: list[run_comparison.Line], over: str) -> None:
+def _show_mistakes(lines: Sequence[run_comparison.MethodRun], over: str) -> None:
     st.subheader("What gets confused", anchor=False)
-    named = run_comparison.named(lines)
+    named = run_comparison.by_name(lines)
     who = st.selectbox("Mistakes of", list(named), key="mistakes_of") if len(named) > 1 else next(iter(named))
     line = named[who if who in named else next(iter(named))]
     try:
         dataset = shell.load_dataset(line.dataset)
         done = int(line.done.sum())
-        answer, tasks = recorded.answer_of(line)
+        answer, tasks = recorded.predictions_of(line)
     except FsvizError as error:
         st.caption(f"The images cannot be shown: {plain(str(error))}")
         return

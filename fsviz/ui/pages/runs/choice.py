@@ -89,7 +89,7 @@ def show_failed_methods(chosen: Sequence[jobs.Run]) -> None:
 
 
 def is_comparable(run: jobs.Run) -> bool:
-    return run.study == "evaluate" and run.n_done > 0 and evaluate.is_whole(run.spec)
+    return run.study == "evaluate" and run.n_done > 0 and evaluate.is_complete(run.spec)
 
 
 def _run_title(run: jobs.Run) -> str:
@@ -110,6 +110,6 @@ def _newest_group(evaluations: Sequence[jobs.Run]) -> list[jobs.Run]:
 
 def _is_readable(run: jobs.Run) -> bool:
     try:
-        return bool(recorded.lines_of(run))
+        return bool(recorded.method_runs(run))
     except FsvizError:
         return False

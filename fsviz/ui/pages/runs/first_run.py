@@ -50,12 +50,7 @@ def show_first_run(dataset: Dataset) -> None:
             shell.link_to_what_is_missing(dataset, "features")
             shell.offer_demo(dataset)
         return
-    right.page_link(
-        "pages/4_Evaluate.py",
-        label="Choose what to run on the page Evaluate",
-        icon="⚖️",
-        query_params=shell.link(dataset),
-    )
+    shell.page_link("evaluate", "Choose what to run on the page Evaluate", shell.link(dataset), where=right)
 
 
 def offer_other_datasets(runs: Sequence[jobs.Run]) -> None:
@@ -89,7 +84,7 @@ def show_published() -> None:
 
 
 def _start_first(dataset: Dataset, backbone: str) -> None:
-    spec: evaluate.Spec = {
+    spec: evaluate.EvaluationSpec = {
         "study": "evaluate",
         "dataset": dataset.name,
         "backbones": [backbone],

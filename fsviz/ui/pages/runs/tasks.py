@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -21,7 +21,7 @@ from fsviz.ui.parts.shell import plain
 MOST_LISTED = 60  # tasks behind a point
 
 
-def dataset_of(line: run_comparison.Line, any_task: bool = True) -> Dataset | None:
+def dataset_of(line: run_comparison.MethodRun, any_task: bool = True) -> Dataset | None:
     """The dataset of a line whose single tasks can be shown; None where they cannot, and it says why."""
     if not any_task or line.tasks is None:
         st.caption("The images of single tasks are not known: the run's files are damaged, or none is finished yet.")
@@ -33,17 +33,17 @@ def dataset_of(line: run_comparison.Line, any_task: bool = True) -> Dataset | No
         return None
 
 
-def list_tasks_of_quarter(main: list[run_comparison.Line], cell: str) -> None:
+def list_tasks_of_quarter(main: Sequence[run_comparison.MethodRun], cell: str) -> None:
     """The tasks of a quarter, the worst of a method first."""
     name, _, quarter = cell.rpartition("@Q")
-    line = run_comparison.named(main)[name]
+    line = run_comparison.by_name(main)[name]
     drilldown.heading(f"Tasks of quarter {plain(quarter)}, the worst of {plain(name)} first", "rank_of")
-    list_tasks(line, run_comparison.of_quarter(line, int(quarter)), cell, "rank_task")
+    list_tasks(line, run_comparison.tasks_of_quarter(line, int(quarter)), cell, "rank_task")
 
 
-def list_largest_differences(main: list[run_comparison.Line], reference: str, other: str) -> None:
+def list_largest_differences(main: Sequence[run_comparison.MethodRun], reference: str, other: str) -> None:
     """The tasks on which two methods differ most."""
-    named = run_comparison.named(main)
+    named = run_comparison.by_name(main)
     one, two = named[other], named[reference]
     apart = one.accuracy - two.accuracy
     order = np.argsort(-np.abs(np.nan_to_num(apart)), kind="stable")
@@ -55,7 +55,7 @@ def list_largest_differences(main: list[run_comparison.Line], reference: str, ot
 
 
 def list_tasks(
-    line: run_comparison.Line, order: np.ndarray, about: str, name: str, notes: Mapping[int, str] | None = None
+    line: run_comparison.MethodRun, order: np.ndarray, about: str, name: str, notes: Mapping[int, str] | None = None
 ) -> None:
     """Tasks of a line in this order with their images; `name` is where the chosen one is in the link."""
     order = order[np.isfinite(line.accuracy[order])]
@@ -63,5 +63,5 @@ def list_tasks(
     if dataset is None or line.tasks is None:
         return
     told = notes or {int(t): f"{100 * line.accuracy[t]:.0f}% right" for t in order}
-    named = partial(recorded.task_name, dataset, line)
+    named = partial(recorded.task_id, dataset, line)
     drilldown.tasks(dataset, line.tasks, order[:MOST_LISTED], told, f"{line.digest} {about}", name, named=named)

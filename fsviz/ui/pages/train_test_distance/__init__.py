@@ -26,6 +26,7 @@ from fsviz.ui.pages.train_test_distance import (
 )
 from fsviz.ui.parts import controls, drilldown, export, hover, page_links, shell
 from fsviz.ui.parts.image_wall import Tile, gallery
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 MAP, PICKED, BESIDE = "split_map", "class", "split_beside"
@@ -34,7 +35,7 @@ SECTIONS = ("Other divergences", "How certain", "Other splits", "What it costs",
 
 
 def show(dataset: Dataset) -> None:
-    if "features" not in dataset.offers:
+    if "features" not in dataset.capabilities:
         published.show_without_features(dataset)
         return
     spec = settings.pick_spec(dataset)
@@ -68,18 +69,34 @@ def show(dataset: Dataset) -> None:
     save.show(dataset, found)
 
 
-def _headline(found: study.Found, at_random: tuple[float, float]) -> Any:
+PAGE = Page(
+    slug="train_test_distance",
+    label="Train–test distance",
+    icon="✂️",
+    group="Why hard?",
+    order=3,
+    question="How far are test classes from training classes?",
+    lead="Split the classes of {dataset} at a target distance and measure the cost.",
+    paper="Arnold & Sha (2021), sections 4 and 5, figures 1 and 3",
+    needs=("features",),
+    explains=("clustering", "divergences", "nearest_train", "accuracy", "interval"),
+    keywords=("transfer", "ATG", "domain", "split"),
+    show=show,
+)
+
+
+def _headline(found: study.SplitResult, at_random: tuple[float, float]) -> Any:
     """Four numbers; returns the slot of the last one, which takes a moment longer.
 
     at_random  between what 95% of random splits have as distance of a test class to the nearest training class
     """
     split = found.split
     asked, sizes, nearest, alike = shell.columns_if_wide("headline", 4, "pairs")
-    if split.asked is not None and split.reached is not None:
+    if split.requested is not None and split.reached is not None:
         asked.metric(
             "Divergence reached",
             f"{split.reached:.2f}",
-            f"asked for {split.asked:g}",
+            f"asked for {split.requested:g}",
             delta_color="off",
             delta_arrow="off",
             help="Between the two distributions over classes that the centroids give. In few dimensions the asked one "
@@ -108,7 +125,7 @@ def _headline(found: study.Found, at_random: tuple[float, float]) -> Any:
     return alike.empty()
 
 
-def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.Found) -> None:
+def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.SplitResult) -> None:
     split = found.split
     left, side = shell.columns_if_wide("map", [2.2, 1], gap="medium")
     with side:
@@ -175,10 +192,10 @@ def _row_clicked(names: list[str]) -> None:
         st.session_state[PICKED] = names[row]
 
 
-def _in_words(dataset: Dataset, found: study.Found) -> None:
+def _in_words(dataset: Dataset, found: study.SplitResult) -> None:
     """What the sides are made of, and where the divergence that was asked for is not there."""
     superclasses.say(dataset, found.split)
-    said = study.told(found)
+    said = study.describe_split(found)
     if said:
         st.info(plain(said), icon="🎯")
     if found.is_at_floor:
@@ -195,7 +212,7 @@ def _in_words(dataset: Dataset, found: study.Found) -> None:
         )
 
 
-def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Found, place: int) -> None:
+def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.SplitResult, place: int) -> None:
     split = found.split
     with st.container(border=True):
         st.markdown(f"**{plain(split.names[place])}** is a **{SIDES[split.sides[place]]}** class.")
@@ -222,8 +239,8 @@ def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Fou
         st.caption("The classes most like it, whatever their side; a row leads to its class.")
 
 
-def _small_multiples(dataset: Dataset, key: computed.Spec, found: study.Found) -> None:
-    if found.split.asked is None:
+def _small_multiples(dataset: Dataset, key: computed.Spec, found: study.SplitResult) -> None:
+    if found.split.requested is None:
         st.info("This split asks for no divergence. Choose the mode “stable” at the left to see what others do.")
         return
     many = computed.over_targets(dataset, key)
@@ -246,8 +263,8 @@ def _small_multiples(dataset: Dataset, key: computed.Spec, found: study.Found) -
     )
 
 
-def _superclasses(dataset: Dataset, found: study.Found) -> None:
-    if not study.mixes(dataset, found.split):
+def _superclasses(dataset: Dataset, found: study.SplitResult) -> None:
+    if not study.superclass_shares(dataset, found.split):
         return
     superclasses.draw(dataset, found.split, "mix", 80, 28)
     st.caption(

@@ -68,7 +68,7 @@ def show(dataset: Dataset) -> None:
     _published()
 
 
-def _how(grid: study.Recorded) -> None:
+def _how(grid: study.TrainingGrid) -> None:
     """What a recorded grid is made of."""
     recipe, rows = grid.facts["recipe"], grid.rows
     side = recipe.get("side", 32)
@@ -390,8 +390,8 @@ def _pivot(rows: pd.DataFrame, words: str) -> None:
 
 
 @remember()
-def _recorded(dataset: Dataset) -> list[study.Recorded]:
-    return study.recorded(dataset.name)
+def _recorded(dataset: Dataset) -> list[study.TrainingGrid]:
+    return study.training_grid(dataset.name)
 
 
 @remember(most=8)

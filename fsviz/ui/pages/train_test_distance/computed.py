@@ -40,12 +40,12 @@ def classes(dataset: Dataset, backbone: str) -> study.ClassFeatures:
 
 
 @remember("Looking for the split", 256)
-def found(dataset: Dataset, spec: Spec) -> study.Found:
-    return study.find(dataset, classes(dataset, str(dict(spec)["backbone"])), **dict(spec))
+def found(dataset: Dataset, spec: Spec) -> study.SplitResult:
+    return study.find_split(dataset, classes(dataset, str(dict(spec)["backbone"])), **dict(spec))
 
 
 @remember(most=256)
-def agreement(dataset: Dataset, spec: Spec) -> study.Agreement:
+def agreement(dataset: Dataset, spec: Spec) -> study.SplitAgreement:
     return study.agreement(dataset, classes(dataset, str(dict(spec)["backbone"])), **dict(spec))
 
 
@@ -55,13 +55,13 @@ def nearest_at_random(dataset: Dataset, spec: Spec) -> tuple[float, float]:
     return study.nearest_at_random(known, found(dataset, spec).split)
 
 
-def over_targets(dataset: Dataset, spec: Spec) -> list[study.Found]:
+def over_targets(dataset: Dataset, spec: Spec) -> list[study.SplitResult]:
     """Other divergences than the one asked for: the same whichever that is."""
     return _over_targets(dataset, tuple(pair for pair in spec if pair[0] != "divergence"))
 
 
 @remember("Looking for splits with other divergences", 64)
-def _over_targets(dataset: Dataset, spec: Spec) -> list[study.Found]:
+def _over_targets(dataset: Dataset, spec: Spec) -> list[study.SplitResult]:
     return study.over_targets(dataset, classes(dataset, str(dict(spec)["backbone"])), **dict(spec))
 
 
@@ -75,14 +75,14 @@ def over_dims(spec: RawSettings, progress: Progress) -> pd.DataFrame:
 
 @remember("Setting splits beside each other", 64)
 def comparisons(dataset: Dataset, spec: Spec) -> pd.DataFrame:
-    return study.comparisons(dataset, classes(dataset, str(dict(spec)["backbone"])), found(dataset, spec))
+    return study.comparison_table(dataset, classes(dataset, str(dict(spec)["backbone"])), found(dataset, spec))
 
 
 @remember("Setting splits beside each other", 64)
 def beside(dataset: Dataset, spec: Spec, name: str) -> ClassSplit:
     """One of the splits that stand beside the one that is shown."""
     known = classes(dataset, str(dict(spec)["backbone"]))
-    return study.beside(dataset, known, found(dataset, spec))[name].split
+    return study.compared_splits(dataset, known, found(dataset, spec))[name].split
 
 
 @remember("Turning the branches", 64)

@@ -15,7 +15,7 @@ from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.shell import link, load_dataset, plain
 
 
-def show(dataset: Dataset, found: study.Found) -> None:
+def show(dataset: Dataset, found: study.SplitResult) -> None:
     st.divider()
     command = study.command(dataset, found.settings)
     offer(dataset, found.split, study.recipe(found), study.fitting_name(found), command, "split")
@@ -65,8 +65,8 @@ def _save(dataset: Dataset, split: ClassSplit, name: str, recipe: RawSettings) -
     st.success(f"Saved: {plain(', '.join(added))} are splits of {plain(dataset.title)} now.", icon="✅")
     test = link(dataset, split=added[-1])
     with st.container(horizontal=True):
-        st.page_link("pages/3_Tasks.py", label="Draw tasks from its test classes", icon="🎚️", query_params=test)
-        st.page_link("pages/4_Evaluate.py", label="Evaluate methods on them", icon="⚖️", query_params=test)
+        shell.page_link("sample_tasks", "Draw tasks from its test classes", test)
+        shell.page_link("evaluate", "Evaluate methods on them", test)
 
 
 def _bring(dataset: Dataset) -> None:
@@ -101,7 +101,9 @@ def _saved(dataset: Dataset) -> None:
     with st.expander(f"Saved splits of this dataset ({len(names):,})"):
         for name in names:
             line, button = st.columns([5, 1], vertical_alignment="center")
-            line.markdown(f"**{plain(name)}**: {plain(study.in_words(saved_splits.split_recipe(dataset.name, name)))}")
+            line.markdown(
+                f"**{plain(name)}**: {plain(study.describe_recipe(saved_splits.split_recipe(dataset.name, name)))}"
+            )
             if access.may("delete") and button.button("Delete", key=f"delete_{name}", width="stretch"):
                 access.do("delete", saved_splits.remove_split, dataset.name, name)
                 st.rerun()

@@ -26,9 +26,9 @@ def pick_spec(dataset: Dataset) -> dict[str, Value]:
             told = own["divergence"].help
             spec["divergence"] = pick(own["divergence"], as_slider=True, told=shell.plain(told))
         if stable:
-            most = study.most_dims(dataset)
+            most = study.max_dims(dataset)
             dims = own["dims"]
-            dims = dims.with_(high=most, default=study.default_dims(dataset), usual=min(dims.usual or most, most))
+            dims = dims.with_(high=most, default=study.default_dims(dataset), typical=min(dims.typical or most, most))
             spec["dims"] = pick(dims, as_slider=most > 1)
             spec["starts"] = pick(own["starts"], as_slider=True)
         spec["seed"] = pick(own["seed"])

@@ -18,7 +18,7 @@ from fsviz.ui.parts.caching import compute_with_bar
 from fsviz.ui.parts.shell import plain
 
 
-def headline(where: Any, found: study.Agreement) -> None:
+def headline(where: Any, found: study.SplitAgreement) -> None:
     where.metric(
         "Agreement over seeds",
         plain(percent(found.value)),
@@ -32,8 +32,8 @@ def headline(where: Any, found: study.Agreement) -> None:
     )
 
 
-def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> None:
-    if found.split.asked is None:
+def show(dataset: Dataset, spec: Mapping[str, Value], found: study.SplitResult) -> None:
+    if found.split.requested is None:
         st.info("This split is not searched for, so another seed gives another one. Choose the mode “stable”.")
         return
     known = computed.classes(dataset, str(spec["backbone"]))
@@ -44,7 +44,7 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> Non
         return
     asked = {"dataset": dataset.name, "n_seeds": n_seeds, **spec}
     table = compute_with_bar(computed.over_dims, asked, "Splits of several seeds")
-    most = study.most_dims(dataset) if spec["mode"] == "stable" else 0
+    most = study.max_dims(dataset) if spec["mode"] == "stable" else 0
     export.chart(
         "Agreement of seeds by dimensions",
         figures.plot_agreement(table, found.split.points.shape[1]),

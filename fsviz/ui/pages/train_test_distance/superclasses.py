@@ -14,7 +14,7 @@ from fsviz.ui.parts.shell import plain
 
 def say(dataset: Dataset, split: ClassSplit) -> bool:
     """Says which kind of classes tells train and test from the rest; False where there is no taxonomy to say it by."""
-    found = study.mixes(dataset, split)
+    found = study.superclass_shares(dataset, split)
     for mix in found:
         st.markdown(
             f"**{plain(mix.side)}**: {mix.n:,} of {mix.of:,} classes are kinds of *{plain(mix.concept)}* (elsewhere "
@@ -25,11 +25,11 @@ def say(dataset: Dataset, split: ClassSplit) -> bool:
 
 def draw(dataset: Dataset, split: ClassSplit, key: str, room: int, row: int) -> None:
     """Classes by superclass and side; below, the classes of the bar that was clicked."""
-    table = study.mix_table(dataset, split)
+    table = study.superclass_table(dataset, split)
     kinds = [f"{side}: {kind}" for kind in table.index for side in SIDES if table.loc[kind, side]]
     chosen = drilldown.chart(
         "Superclasses by side",
-        figures.plot_mix(table, room + row * len(table)),
+        figures.plot_superclasses(table, room + row * len(table)),
         key=key,
         name="kind",
         of=lambda point: str(drilldown.data(point, 1) or ""),

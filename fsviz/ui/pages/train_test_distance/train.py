@@ -11,7 +11,7 @@ import streamlit as st
 
 from fsviz import features, jobs, training
 from fsviz.analyses import transfer
-from fsviz.analyses.class_splits import ClassFeatures, Found
+from fsviz.analyses.class_splits import ClassFeatures, SplitResult
 from fsviz.figures import transfer as figures
 from fsviz.records import SIDES, Dataset
 from fsviz.settings import Setting, Settings
@@ -44,7 +44,7 @@ MATCHED_AT = 2.0  # the divergence of the matched comparison
 PREFIX = "train_"  # of their keys in the link: the page has settings of the same name
 
 
-def show(dataset: Dataset, classes: ClassFeatures, found: Found) -> None:
+def show(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> None:
     st.divider()
     st.markdown("**Train a network on this split**")
     if not dataset.has_pixels:
@@ -82,9 +82,9 @@ def show(dataset: Dataset, classes: ClassFeatures, found: Found) -> None:
         )
 
 
-def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: Found, spec: Settings) -> None:
+def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: SplitResult, spec: Settings) -> None:
     """The method at every divergence, on both sides, and matched: what the figure above is made of."""
-    if found.split.asked is None or not access.may("run"):
+    if found.split.requested is None or not access.may("run"):
         return
     trainer = training.get(spec["method"])
     settings = {name: spec[name] for name in trainer.settings if name != "seed"}
@@ -120,7 +120,7 @@ def _is_of(spec: Settings, run: jobs.Run) -> bool:
     return same and _classes_of(split) == _classes_of(spec["split"]) and jobs.asks_the_same(settings, run.spec)
 
 
-def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: Found) -> dict[str, Any]:
+def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> dict[str, Any]:
     with st.container(border=True):
         one, two, *rest = st.columns(4, vertical_alignment="bottom")
         method = pick(study.METHOD, one, key=f"{PREFIX}method")
@@ -136,7 +136,7 @@ def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: Found) -> dict[s
         slots = iter([*rest, *(slot for _ in range(2) for slot in st.columns(4, vertical_alignment="bottom"))])
         n_held = max(2, min(len(found.split.on(held)) for held in ("val", "test")))
         values: dict[str, Any] = {}
-        settings = fitting.fitted(trainer.settings, fits)
+        settings = fitting.with_defaults(trainer.settings, fits)
         for name in (name for name in SHOWN if name in settings):
             setting = settings[name].with_(high=n_held) if name == "n_way" else settings[name]
             values[name] = pick(setting, next(slots), key=f"{PREFIX}{name}")
@@ -165,7 +165,7 @@ def _classes_of(split: Mapping[str, Any]) -> list[set[str]]:
     return [set(split.get(side) or ()) for side in SIDES]
 
 
-def _curve(summary: study.Summary) -> None:
+def _curve(summary: study.TrainingSummary) -> None:
     if summary.get("curve"):
         export.chart(
             "Learning curve", figures.plot_learning(summary["curve"], summary["best_epoch"]), key="learning_curve"
@@ -173,7 +173,7 @@ def _curve(summary: study.Summary) -> None:
 
 
 def _came_out(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
-    result: study.Summary = jobs.results(run_id)
+    result: study.TrainingSummary = jobs.results(run_id)
     left, right = shell.columns_if_wide("trained", [2.2, 1], gap="medium")
     with left:
         _curve(result)
@@ -208,12 +208,7 @@ def _correlations(dataset: str, backbone: str, run_id: str) -> pd.DataFrame:
 def _use(dataset: Dataset, backbone: str) -> None:
     """The trained network as a backbone: its features, then every page."""
     if backbone in features.available(dataset):
-        st.page_link(
-            "pages/4_Evaluate.py",
-            label="Evaluate methods on its features",
-            icon="⚖️",
-            query_params=shell.link(dataset, backbone=backbone),
-        )
+        shell.page_link("evaluate", "Evaluate methods on its features", shell.link(dataset, backbone=backbone))
         st.caption("Save the split below to draw tasks from its test classes: the network knows the train classes.")
         return
     spec = {"study": "extraction", "dataset": dataset.name, "backbone": backbone}

@@ -1,0 +1,4 @@
+from fsviz.ui.pages import causes
+from fsviz.ui.parts import shell
+
+shell.run(causes.PAGE)

@@ -1,0 +1,4 @@
+from fsviz.ui.pages import learn
+from fsviz.ui.parts import shell
+
+shell.run(learn.PAGE)
