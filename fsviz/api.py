@@ -157,7 +157,7 @@ def evaluate(
         raise BadInput(f"A testbed brings its own tasks, so {next(iter(settings))} has no effect. Leave it out.")
     else:
         spec["testbed"] = save_testbed(tasks, number=True).stem if isinstance(tasks, Testbed) else str(tasks)
-    return evaluation(jobs.run_here(spec).id)
+    return evaluation(jobs.run_in_foreground(spec).id)
 
 
 def evaluation(run: str) -> Evaluation:

@@ -40,7 +40,7 @@ _KEPT_PLAIN = re.compile(
 )  # as it stands after the apostrophe
 
 
-def plain(value: Any) -> str:
+def escape_markdown(value: Any) -> str:
     """A value in a text that Streamlit draws (all of them are Markdown): shown as it is, on one line."""
     line = _NOTHING.join(_COLON.sub(r"\\:", markdown(part)) for part in _APART.split(_line(value)))
     return _START.sub(r"\1\\", line)
@@ -64,7 +64,7 @@ def escape_plotly(value: Any) -> str:
     return str(value).translate(_PLOTLY)
 
 
-def of_split(split: str) -> str:
+def split_title(split: str) -> str:
     """Whose tasks or classes they are, as "tasks of ..." goes on; without splits all classes are in "all"."""
     return "all classes" if split == "all" else f"split {split}"
 

@@ -20,7 +20,7 @@ import pandas as pd
 from fsviz.datasets import tables
 from fsviz.datasets.catalog import splits_of
 from fsviz.datasets.images import is_image, path_below
-from fsviz.datasets.preview import Preview, Problem, check_images, excluded_by_suffix, many, raw_table
+from fsviz.datasets.preview import Preview, Problem, check_images, excluded_by_suffix, pluralize, raw_table
 from fsviz.datasets.saved import load_workspace_dataset, remove_dataset, save_dataset, workspace_dataset_names
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Dataset, Progress
@@ -152,7 +152,7 @@ def preview_dataset(
     images.index.name = "image_id"
     if "group" in images and (images["group"] != PAD).any():
         n_together, n_groups = int((images["group"] != PAD).sum()), int(images["group"].max()) + 1
-        together = f"{many(n_together, 'image')} in {many(n_groups, 'group')} (copies of a picture, frames of a video)"
+        together = f"{pluralize(n_together, 'image')} in {pluralize(n_groups, 'group')} (copies of a picture, frames of a video)"
         notes = (*notes, f"{together}: sampling keeps a group on one side of a task.")
     contexts = None
     if "context" in images:
@@ -311,7 +311,7 @@ def _inspect_folder(
         known = sorted({row["context"] for row in rows})
         message = (
             f"The folders inside the class folders have the same names again and again, so they were read as "
-            f"{many(len(known), 'context')} (concept/context/image). If they are classes of their own, choose "
+            f"{pluralize(len(known), 'context')} (concept/context/image). If they are classes of their own, choose "
             "--first-level class."
         )
         problems.append(Problem("contexts", message, tuple(known)))
@@ -353,8 +353,8 @@ def _annotations(root: Path) -> str:
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
         return (
-            f"COCO annotations ({path.relative_to(root)}: {many(n_objects, 'object')} of "
-            f"{many(n_categories, 'category', 'categories')} in {many(n_images, 'image')}; an image may show several)"
+            f"COCO annotations ({path.relative_to(root)}: {pluralize(n_objects, 'object')} of "
+            f"{pluralize(n_categories, 'category', 'categories')} in {pluralize(n_images, 'image')}; an image may show several)"
         )
     for kind, pattern in (("YOLO's labels", "labels/**/*.txt"), ("Pascal VOC's", "Annotations/*.xml")):
         if (file := next(root.glob(pattern), None)) or (file := next(root.glob(f"*/{pattern}"), None)):
@@ -380,16 +380,18 @@ def _folder_problems(
 ) -> list[Problem]:
     problems = []
     if closed:
-        message = f"{many(len(closed), 'folder')} may not be read and {'is' if len(closed) == 1 else 'are'} left out."
+        message = (
+            f"{pluralize(len(closed), 'folder')} may not be read and {'is' if len(closed) == 1 else 'are'} left out."
+        )
         problems.append(Problem("broken", f"{message} Change the permissions.", tuple(closed)))
     if links:
-        message = f"{many(len(links), 'linked folder')} not followed: only what lies in {root} itself is read."
+        message = f"{pluralize(len(links), 'linked folder')} not followed: only what lies in {root} itself is read."
         problems.append(Problem("leaves_root", message, tuple(links)))
     if unreadable:
-        message = f"{many(len(unreadable), 'file')} left out: the name is not valid UTF-8."
+        message = f"{pluralize(len(unreadable), 'file')} left out: the name is not valid UTF-8."
         problems.append(Problem("broken", message, tuple(unreadable)))
     if loose:
-        message = f"{many(len(loose), 'image')} outside any class folder left out."
+        message = f"{pluralize(len(loose), 'image')} outside any class folder left out."
         problems.append(Problem("left_out", message, tuple(loose)))
     other = excluded_by_suffix(others)
     return [*problems, other] if other else problems

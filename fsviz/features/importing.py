@@ -25,7 +25,7 @@ import pandas as pd
 
 from fsviz import datasets, workspace
 from fsviz.datasets.images import SUFFIXES
-from fsviz.datasets.preview import SPELLING_RULE, look_alikes, many
+from fsviz.datasets.preview import SPELLING_RULE, look_alikes, pluralize
 from fsviz.errors import BadInput, FsvizError
 from fsviz.features import store
 from fsviz.features.precision import LOST, share_lost, share_lost_before
@@ -164,7 +164,7 @@ def _notes(whole: np.ndarray, values: np.ndarray, precision: str, names: Iterabl
     if twins := look_alikes(names):
         more = f" and {len(twins) - 5:,} more" if len(twins) > 5 else ""
         notes.append(
-            f"{many(len(twins), 'group')} of class names {SPELLING_RULE}: {', '.join(twins[:5])}{more}. They are kept "
+            f"{pluralize(len(twins), 'group')} of class names {SPELLING_RULE}: {', '.join(twins[:5])}{more}. They are kept "
             "apart; give them one label and import again (--replace) if they are the same class."
         )
     if not whole.all():

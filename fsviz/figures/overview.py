@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from fsviz.figures.palette import QUIET, meaning
 from fsviz.records import SIDES, Hierarchy, SizeHistogram
-from fsviz.text import escape_plotly, of_split, shorten
+from fsviz.text import escape_plotly, shorten, split_title
 
 ROOT = "#5B6675"  # dark enough for a white label on both themes
 DARK = "#1C2430"  # for labels on quiet grey
@@ -62,7 +62,7 @@ def _split_order(split: str) -> tuple[int, str]:
 
 
 def _split_label(split: str) -> str:
-    return "several splits" if split == "mixed" else escape_plotly(of_split(split))
+    return "several splits" if split == "mixed" else escape_plotly(split_title(split))
 
 
 def _bin_label(left: float, right: float) -> str:
@@ -96,7 +96,7 @@ def plot_class_sizes(histogram: SizeHistogram, height: int = 300) -> go.Figure:
                 name=escape_plotly(split),
                 marker_color=meaning(split),
                 customdata=[[f"{i} {at}", _bin_label(*ends)] for at, ends in enumerate(zip(left, right))],
-                hovertemplate=f"%{{customdata[1]}} images: %{{y}} classes, {escape_plotly(of_split(split))}"
+                hovertemplate=f"%{{customdata[1]}} images: %{{y}} classes, {escape_plotly(split_title(split))}"
                 "<extra></extra>",
             )
         figure.update_xaxes(title="images per class", type="log" if histogram.logarithmic else "linear")

@@ -22,7 +22,7 @@ from fsviz.records import PAD, Dataset
 from fsviz.reports import html, tables
 from fsviz.studies import evaluate, support_sets
 from fsviz.tasks import draw
-from fsviz.text import of_split
+from fsviz.text import split_title
 
 PICTURE_PX = 72
 MOST_CLASSES = 10  # of a task that stand in a report with an image each
@@ -228,7 +228,7 @@ def of_support_sets(found: support_sets.SupportSets, run: str) -> str:
     spec = found.spec
     figure = support_figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"])
     caption = (
-        f"{len(found):,} tasks of {of_split(spec['split'])}: the same queries with hard, random and easy support "
+        f"{len(found):,} tasks of {split_title(spec['split'])}: the same queries with hard, random and easy support "
         f"images. Means with 95% intervals over tasks of these images. {numbers['failed']}".strip()
     )
     parts = [

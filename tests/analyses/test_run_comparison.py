@@ -146,7 +146,7 @@ def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "methods": ["protonet", "simpleshot"],
         "sampler": {"sampler": "semantic", "n_way": 4, "n_shot": 1, "n_query": 5, "n_tasks": 80, "beta": 10.0},
     }
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     settled = jobs.spec(run.id)
     lines = run_comparison.method_runs(run.id, settled, jobs.chunks(run.id))
     table = run_comparison.result_table(lines)
@@ -249,7 +249,7 @@ def test_a_run_in_words_and_as_a_command_that_runs_the_same(tmp_path: Path, monk
     sampler = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 20, "alpha": 0.5}
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "sampler": sampler, "device": "cpu"}
     spec |= {"methods": [{"name": "protonet"}, {"name": "tim", "parameters": {"steps": 5}}], "seed": 3}
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     told = dict(run_comparison.describe(run.spec))
     assert told["Dataset"] == "Toy" and told["Backbone"] == "alpha_net" and "TIM (steps 5)" in told["Methods"]
     assert told["Tasks"].startswith("20 of 4-way 2-shot, 5 query images per class, drawn by the sampler ")
@@ -258,7 +258,9 @@ def test_a_run_in_words_and_as_a_command_that_runs_the_same(tmp_path: Path, monk
     assert (args.dataset, args.backbone, args.alpha, args.seed, args.n_tasks) == ("toy", "alpha_net", 0.5, 3, 20)
     assert [m["parameters"].get("steps") for m in _methods(args.methods, args.set)][1] == 5
     both = {**spec, "sampler": None, "samplers": evaluate.both_samplers({**sampler, "n_shot": 1}, [1, 2])}
-    assert "--side-by-side 1,2" in run_comparison.command(jobs.run_here({k: v for k, v in both.items() if v}).spec)
+    assert "--side-by-side 1,2" in run_comparison.command(
+        jobs.run_in_foreground({k: v for k, v in both.items() if v}).spec
+    )
     assert run_comparison.command({**run.spec, "dataset": "gone"}) == ""
 
 

@@ -153,7 +153,7 @@ def test_tasks_of_a_class_and_a_pair_of_a_task(toy) -> None:
 def test_runs_lead_to_the_tasks_of_a_quarter_and_to_where_methods_differ(toy) -> None:
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"]}
     sampler = {"sampler": "uniform", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 20}
-    run = jobs.run_here({**spec, "methods": [{"name": "protonet"}, {"name": "ridge"}], "sampler": sampler})
+    run = jobs.run_in_foreground({**spec, "methods": [{"name": "protonet"}, {"name": "ridge"}], "sampler": sampler})
     lines = run_comparison.method_runs(run.id, jobs.spec(run.id), jobs.chunks(run.id), run.summary)
     ranks = run_comparison.ranks(lines)
     name, line = next(iter(run_comparison.by_name(lines).items()))

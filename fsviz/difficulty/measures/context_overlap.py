@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fsviz.difficulty.measures.declaration import Measure, MeasureInputs
-from fsviz.numerics import mean_of_known
+from fsviz.numerics import nanmean_rows
 
 MEASURE = Measure(
     "context_overlap",
@@ -24,4 +24,4 @@ MEASURE = Measure(
 
 
 def measure(inputs: MeasureInputs) -> np.ndarray:
-    return mean_of_known(inputs.contexts.reshape(len(inputs.contexts), -1))
+    return nanmean_rows(inputs.contexts.reshape(len(inputs.contexts), -1))

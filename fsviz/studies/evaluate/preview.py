@@ -13,7 +13,7 @@ from fsviz.studies.evaluate.requests import check_backbones, check_features, che
 from fsviz.studies.evaluate.run_features import centre_for, fingerprint_of
 from fsviz.studies.evaluate.spec import EvaluationSpec, RunTestbed, entries, is_complete, run_testbeds
 from fsviz.studies.evaluate.tasks import recipe_of, resolve_testbed
-from fsviz.studies.thread_limits import half_the_cores
+from fsviz.studies.thread_limits import limit_threads
 from fsviz.tasks import snapshot
 
 
@@ -74,5 +74,5 @@ def predict_tasks(dataset: Dataset, backbone: str, method: str, parameters: RawS
 
     table = features.load(dataset, backbone)
     centre = centre_for(method, dataset, table, tasks.class_ids, bool(parameters.get("unit_length")))
-    with half_the_cores():
+    with limit_threads():
         return evaluate(table, tasks, method, dict(parameters), centre=centre)

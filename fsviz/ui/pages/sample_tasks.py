@@ -23,7 +23,7 @@ from fsviz.tasks.draw import SHOTS, Recipe
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 from fsviz.ui.parts import access, caching, controls, drilldown, export, hover, links, page_links, shell, task_list
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 HISTOGRAM = "coarsity_histogram"
 MOST_LISTED = 60  # tasks around a quantile
@@ -86,7 +86,7 @@ def show(dataset: Dataset) -> None:
     split = shell.pick_split(dataset)
     if draw.check_n_classes(dataset, split) < 3:
         st.info(
-            f"Split {plain(repr(split))} of {plain(dataset.title)} has 2 classes, so all tasks would hold the same. "
+            f"Split {escape(repr(split))} of {escape(dataset.title)} has 2 classes, so all tasks would hold the same. "
             "Choose a split with more classes, or add images of other classes.",
             icon="🧩",
         )
@@ -98,13 +98,13 @@ def show(dataset: Dataset) -> None:
         _ = classes.distances  # with its own message while it works
     else:
         st.info(
-            f"**{plain(dataset.title)} has no taxonomy** and no features, so how far apart its classes are is not "
+            f"**{escape(dataset.title)} has no taxonomy** and no features, so how far apart its classes are is not "
             "known. Give your own copy a taxonomy or extract features on the page Add images.",
             icon="🧩",
         )
     _live(classes)
-    access.deny("upload")
-    if access.may("upload") and not shell.classroom():
+    access.show_denied("upload")
+    if access.can("upload") and not shell.classroom():
         _bring_testbed(dataset, split)
 
 
@@ -124,7 +124,7 @@ PAGE = Page(
 
 
 @st.fragment
-@shell.sentences()
+@shell.errors_on_page()
 def _live(classes: Classes) -> None:
     """Everything that follows the sliders: they rerun this part of the page only."""
     headline = st.container()
@@ -180,7 +180,7 @@ def _recipes(classes: Classes) -> dict[str, Recipe]:
     return recipes
 
 
-@caching.remember(most=24)
+@caching.cache_data(most=24)
 def _fit(dataset: Dataset, split: str, sampler: str) -> fitting.Fit:
     given = {"split": split, "sampler": sampler}
     return fitting.fit(dataset, given, draw.IMAGE_DEFAULTS, varied=True)
@@ -295,7 +295,7 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
             f"{f' ({possible:,} exist)' if possible < 1e6 else ''}; the other tasks repeat them with other images."
         )
     dropped = None if bed.recipe["n_distinct"] == 1 else _repeats(classes.dataset, bed, classes.distances)
-    told = "" if dropped is None else f" {plain(draw.describe_repeats(dropped))}"
+    told = "" if dropped is None else f" {escape(draw.describe_repeats(dropped))}"
     st.caption(
         f"{len(bed.tasks):,} tasks each, on the same axes; dashed: the median.{told}{repeats} "
         "Click a bar for its tasks."
@@ -375,7 +375,7 @@ def _left_out(classes: Classes, recipes: dict[str, Recipe]) -> None:
         }.values()
     )
     if why:
-        st.caption(f"Left out: {plain(why[0])}" + (f" {len(why) - 1:,} more are left out too." if why[1:] else ""))
+        st.caption(f"Left out: {escape(why[0])}" + (f" {len(why) - 1:,} more are left out too." if why[1:] else ""))
 
 
 def _browser(
@@ -396,7 +396,7 @@ def _browser(
         found = np.flatnonzero((beds[name].tasks.class_ids == class_id).any(axis=1))
         if coarsity is not None:
             found = found[np.argsort(coarsity[found], kind="stable")]
-        left.markdown(f"**{plain(titles[name])}**: {len(found):,} tasks with {plain(wanted)}, the finest first")
+        left.markdown(f"**{escape(titles[name])}**: {len(found):,} tasks with {escape(wanted)}, the finest first")
         right.button("Back to quantiles", on_click=_forget_bar, icon="↩️")
     elif bar is not None:
         name = bar[0]
@@ -405,7 +405,7 @@ def _browser(
         found = np.flatnonzero(bins.bin_of(coarsity) == bar[1])
         found = found[np.argsort(coarsity[found], kind="stable")]
         left.markdown(
-            f"**{plain(titles[name])}**: {len(found):,} tasks with a coarsity of {_number(bins.edges[bar[1]])} to "
+            f"**{escape(titles[name])}**: {len(found):,} tasks with a coarsity of {_number(bins.edges[bar[1]])} to "
             f"{_number(bins.edges[bar[1] + 1])}, the finest first"
         )
         right.button("Back to quantiles", on_click=_forget_bar, icon="↩️")
@@ -438,7 +438,7 @@ def _chosen_task(classes: Classes, bed: Testbed, task: int) -> None:
         task_list.show_task(classes.dataset, bed.tasks, task, "task_images", named=_named(classes, bed, task))
     else:
         ids = bed.tasks.class_ids[task]
-        st.markdown(", ".join(plain(n) for n in _names_of(classes, ids[ids != PAD])))
+        st.markdown(", ".join(escape(n) for n in _names_of(classes, ids[ids != PAD])))
         page_links.from_task(classes.dataset, bed.tasks, task, named=_named(classes, bed, task))
 
 
@@ -470,7 +470,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
     shown = _names_of(classes, class_ids)
     inside = distances[np.ix_(positions, positions)]
     few = len(class_ids) <= 10  # the tree of more needs the whole width
-    left, right = shell.columns_if_wide("task", [3, 2], gap="medium")
+    left, right = shell.responsive_columns("task", [3, 2], gap="medium")
     with left:
         if dataset.has_pixels and bed.tasks.has_images:
             notes = [_mean_note(inside, i) for i in range(len(shown))]
@@ -500,7 +500,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
             st.caption(
                 "Images are dealt once there is at least one support image per class."
                 if dataset.has_pixels
-                else f"{plain(dataset.title)} comes without images here; its classes are named instead."
+                else f"{escape(dataset.title)} comes without images here; its classes are named instead."
             )
             page_links.from_task(dataset, bed.tasks, task, named=_named(classes, bed, task))
         if not dataset.has_pixels and few:
@@ -534,7 +534,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
     )
     if pair:
         places = sorted({int(at) for at in pair.split("-")})
-        drilldown.heading(" and ".join(plain(shown[at]) for at in places), "cell")
+        drilldown.heading(" and ".join(escape(shown[at]) for at in places), "cell")
         drilldown.classes(dataset, [int(class_ids[at]) for at in places], "cell_classes")
 
 
@@ -575,7 +575,7 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     st.caption("A testbed is a saved, ordered list of tasks with the recipe that drew it: every method sees the same.")
     if st.session_state.get("keep") not in beds:
         st.session_state.pop("keep", None)
-    which_column, rest = shell.columns_if_wide("keep", [3, 8], vertical_alignment="bottom")
+    which_column, rest = shell.responsive_columns("keep", [3, 8], vertical_alignment="bottom")
     start = list(beds).index("chosen") if "chosen" in beds else 0
     which = which_column.selectbox("Tasks", list(beds), index=start, format_func=titles.__getitem__, key="keep")
     recipe = recipes[which]
@@ -583,17 +583,17 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     name = rest.text_input("Name", placeholder=recipe.name, key="testbed_name").strip() or recipe.name
     has_images = "n_shot" in recipe.settings or deals
     buttons = st.columns(4)
-    access.deny("save")
+    access.show_denied("save")
     words: dict[str, Any] = {"type": "primary", "icon": "💾", "width": "stretch", "key": "save_testbed"}
-    if access.may("save") and buttons[0].button("Save testbed", **words):
+    if access.can("save") and buttons[0].button("Save testbed", **words):
         try:
             testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
             saved, said = access.do("save", draw.save, testbed, number=name == recipe.name)
-            st.success(f"{plain(said)} {len(testbed.tasks):,} tasks.", icon="✅")
+            st.success(f"{escape(said)} {len(testbed.tasks):,} tasks.", icon="✅")
             if testbed.tasks.has_images and classes.dataset.has_features:
                 controls.link_to_evaluate(classes.dataset, saved, "Evaluate methods on this testbed")
         except FsvizError as error:
-            st.error(plain(shell.in_titles(error)), icon="⚠️")
+            st.error(escape(shell.with_setting_titles(error)), icon="⚠️")
     tasks = beds[which].tasks
     per_class = tasks.support.shape[2] + tasks.query.shape[2] if tasks.has_images else 0
     if not tasks.has_images:
@@ -618,7 +618,7 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
                 "json": "Paths of the support and query images of each task; needs images.",
             }[kind],
         )
-    shell.same_from_terminal(recipe.command(f"{name}.parquet"), "The same tasks from a terminal")
+    shell.command_popover(recipe.command(f"{name}.parquet"), "The same tasks from a terminal")
 
 
 def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
@@ -664,7 +664,7 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
             "CSV with the columns task, variance, labels, image_id, support; JSON with Support and Query image paths; "
             "or a Parquet file saved here. Files of Bennequin et al. hold support rows only: queries are then drawn. "
             "Labels count through the classes of split "
-            f"{plain(repr(split))}. Every row is checked."
+            f"{escape(repr(split))}. Every row is checked."
         )
         uneven = st.checkbox("Allow tasks of different shapes (ways, shots)", key="uneven")
         file = st.file_uploader("Testbed file", ["csv", "json", "parquet"], key="testbed_file")
@@ -676,28 +676,28 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
             f"{len(bed.tasks):,} tasks of {bed.tasks.n_way:,} classes, {images}: every row is in order.", icon="✅"
         )
         for note in bed.recipe.get("notes", ()):
-            st.info(plain(note), icon="🎲")
+            st.info(escape(note), icon="🎲")
         name = st.text_input("Keep it as", bed.name, key="bring_name")
         if st.button("Save in the workspace", key="save_brought", icon="💾"):
             path = access.do("save", testbeds.save_testbed, Testbed(name.strip(), bed.tasks, bed.recipe))
-            st.success(f"Saved to {plain(path)}.", icon="✅")
+            st.success(f"Saved to {escape(path)}.", icon="✅")
 
 
 def _number(value: float) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
 
 
-@caching.remember("Drawing tasks", 24)
+@caching.cache_data("Drawing tasks", 24)
 def _drawn(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
     return draw.draw(dataset, recipe, distances=_distances)
 
 
-@caching.remember("Dealing images", 6)
+@caching.cache_data("Dealing images", 6)
 def _drawn_with_images(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
     return draw.draw(dataset, recipe, distances=_distances)
 
 
-@caching.remember(most=64, hashes={Testbed: lambda bed: bed.name})
+@caching.cache_data(most=64, hashes={Testbed: lambda bed: bed.name})
 def _repeats(dataset: Dataset, bed: Testbed, _distances: np.ndarray | None) -> draw.RepeatCounts | None:
     return draw.count_repeats(dataset, bed, _distances)
 
@@ -706,7 +706,7 @@ def _testbed(classes: Classes, recipe: Recipe) -> Testbed:
     return _drawn(classes.dataset, recipe, classes.distances)
 
 
-@caching.remember("Loading the samplers")
+@caching.cache_data("Loading the samplers")
 def _warm_up() -> bool:
     study.warm_up()
     return True

@@ -198,7 +198,7 @@ def _download(label: str, make: Callable[[], str], name: str, mime: str, key: st
 
 
 def _plain(value: str) -> str:
-    return text.plain(access.without_paths(value))
+    return text.escape_markdown(access.without_paths(value))
 
 
 def _css_class(key: str) -> str:

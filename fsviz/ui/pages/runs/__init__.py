@@ -31,7 +31,7 @@ from fsviz.ui.parts import (
     shell,
 )
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 GROUP = Setting(
     "group",
@@ -95,7 +95,7 @@ def _method_runs(chosen: Sequence[jobs.Run]) -> list[run_comparison.MethodRun]:
         try:
             found += recorded.method_runs(run)
         except FsvizError as error:
-            st.error(plain(str(error)), icon="⚠️")
+            st.error(escape(str(error)), icon="⚠️")
     return found
 
 
@@ -109,7 +109,7 @@ def _show_comparison(every: list[run_comparison.MethodRun], chosen: Sequence[job
     section = show_curves(comparison, _recipe_of(comparison.main[0], chosen))
     show_failed_methods(chosen)
     published = show_results(comparison)
-    left, right = shell.columns_if_wide("methods", 2, gap="large")
+    left, right = shell.responsive_columns("methods", 2, gap="large")
     with left:
         cell = show_ranks(comparison.main)
     with right:
@@ -141,9 +141,9 @@ def _show_unfinished(
             more.append(f"Run {run.id} is {run.state}; it has no results yet of {', '.join(missing)}.")
     if told := [*notes, *more]:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.warning(plain(" ".join(told)), icon="⏸️")
+            st.warning(escape(" ".join(told)), icon="⏸️")
             stopped = [run for run in unfinished if run.resumable]
-            if stopped and access.may("run") and st.button("Resume", icon="▶️", key="resume_compared"):
+            if stopped and access.can("run") and st.button("Resume", icon="▶️", key="resume_compared"):
                 for run in stopped:
                     access.do("run", jobs.resume, run.id)
                 st.rerun()
@@ -179,14 +179,14 @@ def _recipe_of(line: run_comparison.MethodRun, chosen: Sequence[jobs.Run]) -> Ma
 def _show_headline(comparison: run_comparison.RunComparison, n_missing: int) -> None:
     rows, differences, over = comparison.main_table, comparison.differences, comparison.over
     top = rows.loc[rows["accuracy"].idxmax()]
-    best, margin, drop, tasks = shell.columns_if_wide("headline", 4, "pairs")
+    best, margin, drop, tasks = shell.responsive_columns("headline", 4, "pairs")
     run_panel.show_most_accurate(best, top, over, len(rows), n_missing)
     if len(differences):
         second = differences.iloc[0]
         margin.metric(
-            f"Ahead of {plain(second['name'])}",
+            f"Ahead of {escape(second['name'])}",
             run_panel.points(abs(second["difference"]), second["ci95"], 2),
-            f"{plain(second['verdict'])}, over {plain(over)}",
+            f"{escape(second['verdict'])}, over {escape(over)}",
             delta_color="normal" if second["significant"] else "off",
             delta_arrow="off",
             help="Mean of the differences task by task. 'Real' when chance alone would give such a difference less "
@@ -203,9 +203,9 @@ def _show_headline(comparison: run_comparison.RunComparison, n_missing: int) -> 
             f"are farthest apart, minus that with the lowest (Q1). 95% interval {run_comparison.CI_UNITS[over]}.",
         )
     else:
-        title = plain(measures.lower_title(run_comparison.QUARTERS))
+        title = escape(measures.lower_title(run_comparison.QUARTERS))
         drop.metric("Quarters", "none", help=f"Tasks carry no {title}, or all the same.")
-    told = f"{plain(top['testbed_title'])}. Testbed {plain(top['testbed'])}."
+    told = f"{escape(top['testbed_title'])}. Testbed {escape(top['testbed'])}."
     tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=told)
 
 
@@ -219,7 +219,7 @@ def _show_mistakes(lines: Sequence[run_comparison.MethodRun], over: str) -> None
         done = int(line.done.sum())
         answer, tasks = recorded.predictions_of(line)
     except FsvizError as error:
-        st.caption(f"The images cannot be shown: {plain(str(error))}")
+        st.caption(f"The images cannot be shown: {escape(str(error))}")
         return
     if len(tasks) < done:
         st.caption(f"Of the first {len(tasks):,} of {done:,} tasks.")

@@ -32,7 +32,7 @@ from fsviz.ui.parts import (
     task_list,
 )
 from fsviz.ui.parts.image_wall import Row, Tile, strip_uri, task_rows
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 WINDOW = Setting(
     "window",
@@ -66,7 +66,7 @@ def show_curves(comparison: run_comparison.RunComparison, recipe: RawSettings) -
     measure, share = _curve_settings(names)
     title = measures.lower_title(measure)
     heading = f"Accuracy against {measures.lower_title(measure)}"
-    st.subheader(plain(heading), anchor=False)
+    st.subheader(escape(heading), anchor=False)
     window = run_comparison.window_of(main, share)
     curves = recorded.curves(main, measure, window, over)
     values = main[0].measures[measure]
@@ -88,15 +88,15 @@ def show_curves(comparison: run_comparison.RunComparison, recipe: RawSettings) -
         + (f" {n_others} more lines are of other tasks and not drawn here." if n_others else "")
         + f" {draw.explain(measure, recipe)}"
     )
-    st.caption(plain(caption))
+    st.caption(escape(caption))
     if at is not None:
         _around(main, measure, at, band)
     correlations = recorded.correlations(main, measure, over)
     table, correlated = run_report.correlation_table(correlations, title)
     st.html(report.plain_table(table, report.CORRELATION_TITLES, {}))
-    st.caption(plain(correlated))
+    st.caption(escape(correlated))
     if note := _no_effect_note(measure, recipe, correlations):
-        st.info(plain(note), icon="🧭")
+        st.info(escape(note), icon="🧭")
         correlated = f"{correlated} {note}"
     return run_report.MeasureSection((heading, figure, caption), correlations, table, correlated)
 
@@ -120,11 +120,11 @@ def _show_bars(comparison: run_comparison.RunComparison) -> None:
         about=main[0].digest,
     )
     st.caption(
-        plain(run_comparison.no_curve_reason(main)) + " Mean accuracies, with 95% intervals "
+        escape(run_comparison.no_curve_reason(main)) + " Mean accuracies, with 95% intervals "
         f"{run_comparison.CI_UNITS[comparison.over]}. Click a point for the tasks of its method."
     )
     if chosen:
-        drilldown.heading(f"Tasks of {plain(chosen)}, the hardest first", "bar_of")
+        drilldown.heading(f"Tasks of {escape(chosen)}, the hardest first", "bar_of")
         run = run_comparison.by_name(main)[chosen]
         list_tasks(run, np.argsort(run.accuracy, kind="stable"), chosen, "bar_task")
 
@@ -178,7 +178,7 @@ def _around(main: Sequence[run_comparison.MethodRun], measure: str, at: float, b
     line = named[band]
     near = run_comparison.nearest_tasks(line, measure, at)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Tasks around {plain(measures.lower_title(measure))} {at:.4g}**")
+        st.markdown(f"**Tasks around {escape(measures.lower_title(measure))} {at:.4g}**")
         st.button("Close", key="forget_place", on_click=_clear_selection)
     dataset = dataset_of(line, bool(len(near)))
     if dataset is None or line.tasks is None:
@@ -212,7 +212,7 @@ def _around(main: Sequence[run_comparison.MethodRun], measure: str, at: float, b
             "classes": st.column_config.TextColumn("Classes", width=320),
         },
     )
-    st.caption(f"The {len(near):,} tasks nearest to it, those that {plain(band)} finds hardest first. Choose one.")
+    st.caption(f"The {len(near):,} tasks nearest to it, those that {escape(band)} finds hardest first. Choose one.")
     task = int(links.value_of(TASK.with_(high=len(line.tasks) - 1), TASK.name, line.digest))
     _show_task(dataset, line, int(near[0]) if task < 0 else task, band)
 
@@ -229,14 +229,14 @@ def _show_task(dataset: Dataset, line: run_comparison.MethodRun, task: int, who:
     try:
         answer, tasks = recorded.predictions_of(line)
     except FsvizError as error:
-        st.caption(f"The images cannot be shown: {plain(str(error))}")
+        st.caption(f"The images cannot be shown: {escape(str(error))}")
         return
     if task >= len(tasks):
         st.caption(f"Only the first {len(tasks):,} tasks can be looked at one by one.")
         return
     names = dataset.classes["class_name"].astype(str).reindex(tasks.class_ids[task]).fillna("?").tolist()
     accuracy = 100 * float(line.accuracy[task])
-    st.markdown(f"**Task {task:,}** · {accuracy:.0f}% of queries right with {plain(who)}")
+    st.markdown(f"**Task {task:,}** · {accuracy:.0f}% of queries right with {escape(who)}")
     rows = []
     for way in np.flatnonzero(tasks.class_ids[task] != PAD)[: run_report.MOST_CLASSES]:
         support, query = tasks.support[task, way], tasks.query[task, way]

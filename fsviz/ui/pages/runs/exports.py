@@ -22,7 +22,7 @@ from fsviz.ui.parts import (
     recorded,
     run_panel,
 )
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 
 def show_exports(
@@ -62,8 +62,8 @@ def show_exports(
     )
     with st.popover("How to run the compared runs again", width="content"):
         for recipe in recipes:
-            st.markdown(f"**Run {plain(recipe.run)}**")
-            st.markdown("\n".join(f"- {plain(title)}: {plain(words)}" for title, words in recipe.words))
+            st.markdown(f"**Run {escape(recipe.run)}**")
+            st.markdown("\n".join(f"- {escape(title)}: {escape(words)}" for title, words in recipe.words))
             if recipe.command:
                 st.code(recipe.command, language="bash", wrap_lines=True)
 

@@ -20,7 +20,7 @@ from fsviz.ui.parts import (
     recorded,
     shell,
 )
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 NONE = "none"
 
@@ -31,7 +31,7 @@ def show_results(comparison: run_comparison.RunComparison) -> run_report.Publish
     pairs, over = comparison.pairs, comparison.over
     for (dataset, setting), pair in pairs.items():
         title = shell.dataset_title(dataset)
-        st.markdown(f"**Semantic beside uniform tasks: {plain(title)}, {plain(setting)}**")
+        st.markdown(f"**Semantic beside uniform tasks: {escape(title)}, {escape(setting)}**")
         st.html(report.side_by_side_table(pair, only_over_tasks(published_side_by_side(setting), over)))
     if pairs:
         st.caption(
@@ -48,7 +48,7 @@ def show_results(comparison: run_comparison.RunComparison) -> run_report.Publish
         "rows "
         "of the same tasks. Q1 is the quarter of tasks with the lowest coarsity, whose classes are closest, Q4 that "
         "with the highest; the CSV has their intervals too."
-        + (f" {plain(published.note)}" if published.note else "")
+        + (f" {escape(published.note)}" if published.note else "")
         + (
             " Published intervals are over tasks, so left out."
             if published.rows is not None and over != "tasks"
@@ -140,7 +140,7 @@ def show_differences(comparison: run_comparison.RunComparison, n_groups: int) ->
         about=comparison.main[0].digest,
     )
     st.caption(
-        f"Differences to {plain(differences['reference'].iloc[0])} over the same "
+        f"Differences to {escape(differences['reference'].iloc[0])} over the same "
         f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals "
         f"{run_comparison.CI_UNITS[over]}. "
         + ("Filled: real (p below 5%" + (" in a paired t test and in Wilcoxon's test" if over == "tasks" else ""))
@@ -153,7 +153,7 @@ def show_differences(comparison: run_comparison.RunComparison, n_groups: int) ->
 
 def show_difference_table(differences: pd.DataFrame) -> None:
     """The differences as a table, which needs the whole width of the page."""
-    with st.expander(f"The differences to {plain(differences['reference'].iloc[0])} in numbers"):
+    with st.expander(f"The differences to {escape(differences['reference'].iloc[0])} in numbers"):
         # The reference is the same in every row, and named above.
         titles = {column: title for column, title in report.DIFFERENCE_TITLES.items() if column != "reference"}
         st.html(report.plain_table(differences, titles, report.DIFFERENCE_FORMATS))
