@@ -18,7 +18,8 @@ import pandas as pd
 from fsviz import datasets
 from fsviz.analyses import run_comparison
 from fsviz.errors import BadInput
-from fsviz.records import ClassGraph, Dataset, Predictions, Tasks, Testbed
+from fsviz.records import Dataset, Predictions, Tasks, Testbed
+from fsviz.records.graphs import ClassGraph
 from fsviz.sampling import SAMPLER
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.support_sets import SupportSets

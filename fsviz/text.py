@@ -3,7 +3,7 @@
 Names of datasets, classes, contexts, attributes, splits, testbeds, runs and backbones come from users' files: nothing
 in them may become a link, a picture, markup or a formula.
 
-Streamlit (every text on a page is Markdown)   `plain`
+Streamlit (every text on a page is Markdown)   `escape_markdown`
 Markdown files                                 `markdown`
 Plotly (text, hover, legend, ticks, titles)    `escape_plotly`
 CSV files                                      `csv`

@@ -9,6 +9,7 @@ from typing import Any
 from fsviz.cli import add_command, aligned, progress, sampler_flags
 from fsviz.settings import Setting
 from fsviz.tasks import draw, fitting
+from fsviz.tasks.repeats import count_repeats
 
 DISTANCE_FLAGS = {name: draw.SETTINGS[name] for name in ("split", "distance", "dag", "backbone")}
 CLASS_FLAGS = {name: setting for name, setting in draw.SETTINGS.items() if name not in draw.IMAGE_SETTINGS}
@@ -149,8 +150,8 @@ def _repeats(dataset: Any, testbed: Any, distances: Any = None) -> dict[str, Any
     """What dropping repeated class sets did, in numbers and words; nothing where none were dropped."""
     from dataclasses import asdict
 
-    found = draw.count_repeats(dataset, testbed, distances)
-    return {} if found is None else {"repeats": {**asdict(found), "in_words": draw.describe_repeats(found)}}
+    found = count_repeats(dataset, testbed, distances)
+    return {} if found is None else {"repeats": {**asdict(found), "in_words": found.describe()}}
 
 
 def list_measures(args: argparse.Namespace) -> dict[str, Any]:
@@ -254,13 +255,13 @@ def manage_testbeds(args: argparse.Namespace) -> dict[str, Any]:
     if args.action == "list":
         return {"testbeds": [{"name": name, **_kept_recipe(name)} for name in testbeds.list_testbeds()]}
     if not args.name:
-        raise BadInput(f"Say which testbed: 'python -m fsviz testbeds {args.action} NAME'.")
+        raise BadInput(f"Say which testbed: 'fsviz testbeds {args.action} NAME'.")
     if args.action == "remove":
         testbeds.delete_testbed(args.name)
         return {"removed": args.name}
     if args.action == "rename":
         if not args.new:
-            raise BadInput("Renaming needs a new name: 'python -m fsviz testbeds rename NAME NEW'.")
+            raise BadInput("Renaming needs a new name: 'fsviz testbeds rename NAME NEW'.")
         return {"renamed": args.name, "name": testbeds.rename_testbed(args.name, args.new)}
     return {"name": args.name, "recipe": testbeds.read_recipe(args.name)}
 

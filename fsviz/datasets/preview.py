@@ -194,7 +194,8 @@ def _copies(root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None])
         sizes, classes = members.size(), members["class_name"].nunique()
         exactly = f" ({int((exact != PAD).sum()):,} byte by byte)" if (exact != PAD).any() else ""
         message = (
-            f"{pluralize(len(sizes), 'group')} of copies: {pluralize(int(sizes.sum()), 'image')} showing the same picture as "
+            f"{pluralize(len(sizes), 'group')} of copies: {pluralize(int(sizes.sum()), 'image')} showing the "
+            "same picture as "
             f"another{exactly}, at most {int(sizes.max()):,} together. A task keeps copies on one side, so that no "
             "query is a copy of a support image."
         )
@@ -203,13 +204,15 @@ def _copies(root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None])
         torn = classes.index[classes > 1]
         if len(torn):
             message = (
-                f"{pluralize(len(torn), 'group')} of copies in more than one class: a label is wrong, or the picture shows "
+                f"{pluralize(len(torn), 'group')} of copies in more than one class: a label is wrong, or the "
+                "picture shows "
                 "both. Remove the wrong ones."
             )
             problems.append(Problem("two_classes", message, tuple(_in_words(members.get_group(g)) for g in torn)))
     if not seen.all():
         message = (
-            f"{pluralize(int((~seen).sum()), 'image')} of very many pixels compared by bytes alone: copies in another size "
+            f"{pluralize(int((~seen).sum()), 'image')} of very many pixels compared by bytes alone: copies "
+            "in another size "
             "or quality are not found."
         )
         problems.append(Problem("not_compared", message, tuple(images["path"][~seen])))
@@ -233,7 +236,8 @@ def _frames(images: pd.DataFrame, glimpses: list[np.ndarray | None]) -> list[Pro
         return []
     names = images["class_name"].unique()
     message = (
-        f"The images of these {pluralize(len(names), 'folder')} follow one another like frames of videos. If they are, take "
+        f"The images of these {pluralize(len(names), 'folder')} follow one another like frames of videos. If "
+        "they are, take "
         "each folder as a group of the class above it (--groups folder): frames of one video then stay on one side of "
         "a task."
     )
@@ -254,7 +258,8 @@ def _one_split_per_class(images: pd.DataFrame) -> tuple[pd.DataFrame, list[Probl
     return images, [
         Problem(
             "two_splits",
-            f"{pluralize(n, 'class', 'classes')} in more than one split. Splits of few-shot learning share no class, so "
+            f"{pluralize(n, 'class', 'classes')} in more than one split. Splits of few-shot learning share "
+            "no class, so "
             "each was put into the split that holds most of its images; the attribute image_split keeps the original.",
             tuple(f"{name}: {', '.join(counts[name].index)}" for name in shared),
         )
@@ -293,7 +298,8 @@ def _about_classes(images: pd.DataFrame) -> list[Problem]:
         whole = [name for name, n in several.value_counts(sort=False).items() if n == 1 and counts[name] > 1]
         if whole:
             message = (
-                f"{pluralize(len(whole), 'class', 'classes')} with a single group: its images cannot stand on both sides of "
+                f"{pluralize(len(whole), 'class', 'classes')} with a single group: its images cannot stand "
+                "on both sides of "
                 "a task. Add other images, or draw tasks without keeping groups together."
             )
             problems.append(Problem("too_few", message, tuple(f"{n}: {pluralize(counts[n], 'image')}" for n in whole)))

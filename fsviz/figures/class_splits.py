@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fsviz.figures.palette import ACCENT, QUIET, meaning
-from fsviz.records import PAD, SIDES, ClassSplit, ClassTree, Tanglegram
+from fsviz.records import PAD, SIDES, ClassSplit
+from fsviz.records.graphs import ClassTree, Tanglegram
 from fsviz.text import escape_plotly, percent, shorten
 
 SYMBOLS = {"train": "circle", "val": "diamond", "test": "triangle-up"}

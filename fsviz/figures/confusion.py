@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
-from fsviz.records import ClassGraph
+from fsviz.records.graphs import ClassGraph
 from fsviz.text import escape_plotly, shorten
 
 SYMBOLS = ("circle", "diamond", "triangle", "roundRect", "pin")  # of clusters, in addition to their colour

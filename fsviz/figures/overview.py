@@ -8,7 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import QUIET, meaning
-from fsviz.records import SIDES, Hierarchy, SizeHistogram
+from fsviz.records import SIDES, SizeHistogram
+from fsviz.records.graphs import Hierarchy
 from fsviz.text import escape_plotly, shorten, split_title
 
 ROOT = "#5B6675"  # dark enough for a white label on both themes

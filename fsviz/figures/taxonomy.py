@@ -10,7 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
-from fsviz.records import PAD, ClassMap, ConceptTree
+from fsviz.records import PAD
+from fsviz.records.graphs import ClassMap, ConceptTree
 from fsviz.text import escape_plotly, shorten
 
 MANY = 700  # nodes above which a graph has no animation

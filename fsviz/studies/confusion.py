@@ -25,7 +25,8 @@ from fsviz.difficulty.class_confusion import PairCommunities
 from fsviz.errors import BadInput, Missing
 from fsviz.evaluation.intervals import Correlation, Estimate
 from fsviz.features.backbones import title_of
-from fsviz.records import ClassGraph, Dataset, Features, Progress, Tasks
+from fsviz.records import Dataset, Features, Progress, Tasks
+from fsviz.records.graphs import ClassGraph
 from fsviz.settings import RawSettings, Schema, Setting, Settings, to_args
 from fsviz.studies import chunk_data
 from fsviz.studies import evaluate as evaluation_study
@@ -435,7 +436,7 @@ def command(spec: Settings, more: Sequence[str] = ()) -> str:
     """The command that gives the same graph, with more words such as `versus_words`."""
     known = {**SETTINGS, "likeness": SIMILARITY}
     said = {n: spec[n] for n, s in known.items() if spec.get(n, s.default) != s.default}
-    return shlex.join(["python", "-m", "fsviz", "confusion", spec["dataset"], *to_args(said, known), *more])
+    return shlex.join(["fsviz", "confusion", spec["dataset"], *to_args(said, known), *more])
 
 
 def describe_versus(first: ClassGraph, second: ClassGraph) -> list[str]:

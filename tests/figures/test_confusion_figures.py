@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from fsviz.figures import confusion as figures
-from fsviz.records import ClassGraph
+from fsviz.records.graphs import ClassGraph
 
 NAMES = ("<b>a</b>", "b", "c", "d")
 WEIGHTS = np.array([[np.nan, 0.9, 0.1, 0], [0.9, np.nan, 0.5, 0], [0.1, 0.5, np.nan, 0], [0, 0, 0, np.nan]])

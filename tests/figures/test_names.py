@@ -33,20 +33,8 @@ from fsviz.figures import (
     taxonomy,
     transfer,
 )
-from fsviz.records import (
-    PAD,
-    ClassGraph,
-    ClassMap,
-    ClassSplit,
-    ClassTree,
-    Colouring,
-    ConceptTree,
-    ContextTable,
-    Hierarchy,
-    NeighbourAgreement,
-    SizeHistogram,
-    Tanglegram,
-)
+from fsviz.records import PAD, ClassSplit, Colouring, ContextTable, NeighbourAgreement, SizeHistogram
+from fsviz.records.graphs import ClassGraph, ClassMap, ClassTree, ConceptTree, Hierarchy, Tanglegram
 from fsviz.text import escape_plotly
 
 EVIL = '<i>x</i><a href="https://evil.example">y</a>%{x}$z$'

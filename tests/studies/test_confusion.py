@@ -13,7 +13,7 @@ import pytest
 
 from fsviz import datasets, jobs
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
-from fsviz.records import ClassGraph
+from fsviz.records.graphs import ClassGraph
 from fsviz.reports import graphs
 from fsviz.studies import confusion as study
 from fsviz.studies import evaluate

@@ -1,4 +1,4 @@
-"""What pages compute once and keep: `cached_call` for functions of the engine, `remember` for those of a page.
+"""What pages compute once and keep: `cached_call` for functions of the engine, `cache_data` for those of a page.
 
 A function of a dataset is computed again when the dataset changes in the workspace, whatever its record's age. An
 argument of another type that is too large to hash declares `cache_key`, a property that changes when the argument does.
@@ -20,7 +20,8 @@ import streamlit as st
 from fsviz import datasets
 from fsviz.analyses import headline
 from fsviz.errors import FsvizError
-from fsviz.records import ClassMap, ConceptTree, Dataset
+from fsviz.records import Dataset
+from fsviz.records.graphs import ClassMap, ConceptTree
 from fsviz.settings import RawSettings
 from fsviz.tasks import draw, task_ids
 from fsviz.taxonomy import Dag, maps
@@ -28,7 +29,7 @@ from fsviz.ui.parts.shell import escape
 
 Function = TypeVar("Function", bound=Callable)
 Answer = TypeVar("Answer")
-MOST_COMPUTED = 32  # answers kept by compute_with_bar, each a few megabytes at most
+MOST_COMPUTED = 32  # answers kept by compute_with_progress, each a few megabytes at most
 
 
 def identity(dataset: Dataset) -> tuple[str, str]:
@@ -85,7 +86,7 @@ def _kept(function: Callable[..., Answer], words: str, keep: int) -> Callable[..
 def compute_with_progress(compute: Callable[..., Answer], spec: RawSettings, words: str) -> Answer:
     """The answer of a study to a spec, computed once for all visitors with a bar that says how far it is.
 
-    A function kept by `remember` replays what it drew, so a bar cannot live in one. Moving the bar also lets Streamlit
+    A function kept by `cache_data` replays what it drew, so a bar cannot live in one. Moving the bar lets Streamlit
     stop the computation as soon as the visitor changes a setting or leaves.
     """
     memory, key = _computed(), _key(compute, spec)
@@ -108,7 +109,7 @@ def compute_with_progress(compute: Callable[..., Answer], spec: RawSettings, wor
 
 
 def is_computed(compute: Callable[..., Any], spec: RawSettings) -> bool:
-    """Whether `compute_with_bar` would answer at once."""
+    """Whether `compute_with_progress` would answer at once."""
     return _key(compute, spec) in _computed()
 
 

@@ -117,7 +117,8 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
         dag = pick(DAG) if dataset.taxonomy is not None else str(DAG.default)
         if dataset.n_images is None and DISTANCES[distance].by_counts:
             st.caption(
-                f"How many images the classes of {escape(dataset.title)} have is not known here, so each counts as one: "
+                f"How many images the classes of {escape(dataset.title)} have is not known here, so each "
+                "counts as one: "
                 "distances and coarsity differ from those of a paper that counts images."
             )
     return distance, dag, backbone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from fsviz.records import ClassGraph
+from fsviz.records.graphs import ClassGraph
 from fsviz.studies import confusion as study
 from fsviz.ui.parts import access
 from fsviz.ui.parts.answers import answer

@@ -45,7 +45,8 @@ def show(dataset: Dataset, spec: RawSettings, a: int, b: int, key: str = "pair")
     counts = found.counts(run)
     low, high = float(found.bits.min()), float(found.bits.max())
     st.markdown(
-        f"**{escape(names[0])}** and **{escape(names[1])}**: {found.bits.mean():.2f} bits, from {low:.2f} to {high:.2f} "
+        f"**{escape(names[0])}** and **{escape(names[1])}**: {found.bits.mean():.2f} bits, from {low:.2f} to "
+        f"{high:.2f} "
         f"in {len(found.bits):,} runs of Louvain's algorithm on {len(found.labels):,} images, by "
         f"features of {escape(title_of(backbone))}."
     )

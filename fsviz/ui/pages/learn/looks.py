@@ -25,7 +25,8 @@ def _show(dataset: Dataset, pairs: ClassPairs, at: int, seen: Sequence[bool]) ->
         figure = figures.plot_clouds(pairs.points[at], pairs.labels[at], (pairs.name, stop.title), height=300)
         export.chart("Images of both classes", figure, key="lesson_clouds")
         st.caption(
-            f"All images of {escape(pairs.name)} and {escape(stop.title)} by their features. Communities of images that "
+            f"All images of {escape(pairs.name)} and {escape(stop.title)} by their features. Communities of "
+            "images that "
             f"look alike leave **{stop.facts['confusion']:.2f} bits** of the class unknown (0: they are of one class "
             "each, 1: they tell nothing)."
         )

@@ -50,8 +50,8 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     value = drilldown.chosen("value", values, question)
     leading: Any = {
         "name": "value",
-        "of": lambda point: str(drilldown.data(point, 2) or "").rpartition("@")[2],
-        "known": values,
+        "values": lambda point: str(point.at(2) or "").rpartition("@")[2],
+        "texts": values,
         "already": value,
     }
     left, right = responsive_columns("varied", [3, 2], gap="large")
@@ -92,7 +92,8 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     fewest, most = (pick_end(cell["n_tasks"] for cell in cells) for pick_end in (min, max))
     intervals = measured.intervals_in_words(row for cell in cells for row in cell["correlations"].values())
     st.caption(
-        f"{fewest:,}{f' to {most:,}' if most > fewest else ''} tasks per point. Correlations: {escape(intervals)}. Mean "
+        f"{fewest:,}{f' to {most:,}' if most > fewest else ''} tasks per point. Correlations: "
+        f"{escape(intervals)}. Mean "
         f"{what}: 95% intervals over tasks of these images. Where a measure has no point it is not defined, as the "
         "Davies-Bouldin score with one shot."
         + (f" {escape(study.unlabelled_in_words(found))}" if found.get("n_unlabelled") else "")

@@ -9,7 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from fsviz.analyses import class_splits as study
-from fsviz.records import ClassSplit, Dataset, Progress, Tanglegram
+from fsviz.records import ClassSplit, Dataset, Progress
+from fsviz.records.graphs import Tanglegram
 from fsviz.settings import RawSettings, Value
 from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.caching import cache_data
@@ -66,7 +67,7 @@ def _over_targets(dataset: Dataset, spec: Spec) -> list[study.SplitResult]:
 
 
 def over_dims(spec: RawSettings, progress: Progress) -> pd.DataFrame:
-    """For `compute_with_bar`: settings and the dataset's name in one."""
+    """For `compute_with_progress`: settings and the dataset's name in one."""
     dataset = shell.load_dataset(str(spec["dataset"]))
     settings = {name: value for name, value in spec.items() if name != "dataset"}
     known = classes(dataset, str(settings["backbone"]))
