@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import TOLD, Told, add_command, aligned, engine, report_progress, sampler_flags, summary_of
+from fsviz.cli import TOLD, Told, add_command, engine, report_progress, sampler_flags, summary_of
 from fsviz.settings import add_flags, from_args
 from fsviz.studies import sweep
+from fsviz.tables import Column, Table, to_text
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -41,20 +42,13 @@ def run_sweep(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_sweep(result: dict[str, Any]) -> str:
     rows: dict[Any, dict[str, Any]] = {}
+    columns = {"value": Column("value", result["title"])}
     for point in result["points"]:
-        rows.setdefault(point["value"], {result["vary"]: point["value"]})[_column(point)] = _cell(point)
-    columns = [result["vary"], *dict.fromkeys(_column(point) for point in result["points"])]
+        name = point["name"]
+        ends = (f"{name}_low", f"{name}_high")
+        columns[name] = Column(name, point["title"], point["unit"], interval=ends, kind="number")
+        row = rows.setdefault(point["value"], {"value": point["value"]})
+        row |= {name: point["number"], ends[0]: point["low"], ends[1]: point["high"]}
     units = sorted({point["ci_unit"] for point in result["points"] if point["low"] is not None})
     note = f"\n\n95% intervals over {' or '.join(units)}." if units else ""
-    return aligned(list(rows.values()), columns) + note
-
-
-def _column(point: sweep.Point) -> str:
-    return f"{point['title']} ({point['unit']})" if point["unit"] else point["title"]
-
-
-def _cell(point: sweep.Point) -> str | None:
-    if point["number"] is None:
-        return None
-    ends = "" if point["low"] is None else f" ({point['low']:.4g} to {point['high']:.4g})"
-    return f"{point['number']:.4g}{ends}"
+    return to_text(Table("Headline numbers", *columns.values()), list(rows.values())) + note

@@ -23,6 +23,7 @@ from fsviz.difficulty.measures.declaration import (
     Stage,
 )
 from fsviz.errors import UnknownName
+from fsviz.tables import Column
 
 __all__ = [
     "CAUSE_TITLES",
@@ -36,6 +37,7 @@ __all__ = [
     "MeasureInputs",
     "Need",
     "Stage",
+    "column",
     "get",
     "lower_title",
     "title",
@@ -68,3 +70,8 @@ def title(name: str) -> str:
 def lower_title(name: str) -> str:
     """The same inside a sentence or along an axis."""
     return MEASURES[name].lower_title if name in MEASURES else title(name)
+
+
+def column(name: str) -> Column:
+    """The column of a table that holds a measure, a row per task."""
+    return Column(name, title(name), kind="number", help=MEASURES[name].description if name in MEASURES else "")

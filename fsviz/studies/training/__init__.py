@@ -36,12 +36,13 @@ from fsviz.studies.training.epochs import (
     state_file,
 )
 from fsviz.studies.training.inputs import class_ids_of, dataset_of_run, image_ids_of, tasks_of_run, test_tasks
-from fsviz.studies.training.results import TrainingSummary, summary_of, test_accuracy
+from fsviz.studies.training.results import ACCURACIES, TrainingSummary, summary_of, test_accuracy
 from fsviz.studies.training.stages import TrainingSpec, entries, parts, stage_of
 from fsviz.studies.training.testing import RATE_TASKS, answers, finetune_rate, rate_accuracies
 from fsviz.training import FINETUNE, TRAINERS
 
 __all__ = [
+    "ACCURACIES",
     "METHOD",
     "OWN",
     "SETTINGS",
