@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,13 +14,14 @@ from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import compare_datasets as figures
-from fsviz.records import Dataset, Progress
+from fsviz.records import Dataset, HeadlineNumber, Progress
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import RawSettings
+from fsviz.settings import RawSettings, Setting
 from fsviz.studies import support_sets
 from fsviz.tasks import draw, fitting
 from fsviz.ui.parts import access, caching, controls, export, links, shell
 from fsviz.ui.parts.answers import answer
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
@@ -122,27 +122,30 @@ def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[s
 
 
 def _settings(sides: Sequence[study.DatasetSplit]) -> study.ComparisonSpec:
-    fewest = min(draw.check_n_classes(side.dataset, side.split) for side in sides)
-    backbones = dict.fromkeys(name for side in sides for name in features.available(side.dataset))
     fits = study.fit(sides, {})
-    settings = fitting.with_defaults(study.SETTINGS, fits)
-    values: dict[str, Any] = {}
+    settings = _fitting_settings(sides, fitting.with_defaults(study.SETTINGS, fits))
     with st.sidebar:
-        for name, setting in settings.items():
-            if name == "n_way":
-                setting = setting.with_(high=fewest)
-            elif name == "sampler" and not all(s.dataset.taxonomy is not None for s in sides):
-                setting = setting.with_(choices={k: v for k, v in setting.choices.items() if not SAMPLERS[k].needs})
-            elif name == "backbone":
-                if not backbones:
-                    continue
-                best = study.common_backbone(sides)
-                titles = {known: title_of(known) for known in backbones}
-                setting = setting.with_(kind="choice", choices=titles, default=best)
-            values[name] = controls.pick(setting)
+        values = {name: controls.pick(setting) for name, setting in settings.items()}
         controls.say_fit(fits, values)
     values["n_tasks"] = _at_once(values["n_tasks"])
     return study.check({"sides": [side.name for side in sides], **values})
+
+
+def _fitting_settings(sides: Sequence[study.DatasetSplit], settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    """The settings with limits and choices that all datasets can give; no backbone if there are no features."""
+    fewest = min(draw.check_n_classes(side.dataset, side.split) for side in sides)
+    adjusted = {**settings, "n_way": settings["n_way"].with_(high=fewest)}
+    if any(side.dataset.taxonomy is None for side in sides):
+        samplers = {name: title for name, title in settings["sampler"].choices.items() if not SAMPLERS[name].needs}
+        adjusted["sampler"] = settings["sampler"].with_(choices=samplers)
+    backbones = dict.fromkeys(name for side in sides for name in features.available(side.dataset))
+    if backbones:
+        titles = {name: title_of(name) for name in backbones}
+        best = study.common_backbone(sides)
+        adjusted["backbone"] = settings["backbone"].with_(kind="choice", choices=titles, default=best)
+    else:
+        del adjusted["backbone"]
+    return adjusted
 
 
 def _at_once(n_tasks: int) -> int:
@@ -187,23 +190,25 @@ def _compare_meaning(asked: RawSettings, progress: Progress | None = None) -> st
 
 def _answer(found: study.DatasetComparison, first_look: bool = False) -> None:
     first, *others = found.sides
-    columns = st.columns(max(len(others), 3))
-    for column, side in zip(columns, others, strict=False):
+    numbers: list[HeadlineNumber | None] = []
+    for side in others:
         both = [(d.verdict, d.here) for d in study.differences(found) if d.other == side.name]
         rows, here = [verdict for verdict, _ in both], [verdict for _, verdict in both]
         known = len(rows) - rows.count("unknown")
-        column.metric(
-            f"Against {escape(side.title)}",
-            f"{rows.count('harder'):,} harder, {rows.count('easier'):,} easier" if known else "not comparable",
-            f"of {known:,} measures; these very classes: {here.count('harder'):,} and {here.count('easier'):,}"
-            if known
-            else "no measure is known of both",
-            delta_color="off",
-            delta_arrow="off",
-            help="By how many measures the first one is harder or easier beyond noise, so that other classes of the "
-            "same kind would say so too: the 95% interval over classes leaves out 0. Then the same for these very "
-            "classes and images, over tasks. One in twenty differences is beyond noise by chance.",
+        numbers.append(
+            HeadlineNumber.worded(
+                side.name,
+                f"Against {side.title}",
+                f"{rows.count('harder'):,} harder, {rows.count('easier'):,} easier" if known else "not comparable",
+                note=f"of {known:,} measures; these very classes: {here.count('harder'):,} and {here.count('easier'):,}"
+                if known
+                else "no measure is known of both",
+                help="By how many measures the first one is harder or easier beyond noise, so that other classes of "
+                "the same kind would say so too: the 95% interval over classes leaves out 0. Then the same for these "
+                "very classes and images, over tasks. One in twenty differences is beyond noise by chance.",
+            )
         )
+    show_numbers([*numbers, *[None] * (3 - len(numbers))])
     for side in others:
         st.markdown(escape(study.headline(found, side.name)))
     table = study.measure_table(found)

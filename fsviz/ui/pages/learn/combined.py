@@ -10,12 +10,13 @@ from fsviz.analyses import lessons as study
 from fsviz.analyses.lessons import CombinedLesson
 from fsviz.difficulty.measures import MEASURES
 from fsviz.figures import lessons as figures
-from fsviz.records import Dataset
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.studies.prediction.measured import fitted_line
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, images
 from fsviz.ui.parts import export, page_links, shell
+from fsviz.ui.parts.headline import show_number
 from fsviz.ui.parts.shell import escape
 
 MEASURES_TRIED = Table(
@@ -54,14 +55,16 @@ def _chart(lesson: CombinedLesson, name: str) -> None:
 def _numbers(lesson: CombinedLesson, name: str, visited: Sequence[bool]) -> None:
     """Correlation of a measure, the two tasks by it, and the measures tried so far."""
     correlation, accuracy = lesson.correlations[name], lesson.position.accuracy
-    st.metric(
+    number = HeadlineNumber(
+        "correlation",
         "Correlation with accuracy",
-        f"{correlation.value:.2f}",
-        f"95% CI {correlation.low:.2f} to {correlation.high:.2f}",
-        delta_color="off",
-        delta_arrow="off",
-        help=f"Higher is {MEASURES[name].direction}. CI over {escape(correlation.over)}.",
+        correlation.value,
+        unit="",
+        digits=2,
+        note=f"95% CI {correlation.low:.2f} to {correlation.high:.2f}",
+        help=f"Higher is {MEASURES[name].direction}. CI over {correlation.over}.",
     )
+    show_number(number)
     for which, task in (("Hard", lesson.hard), ("Easy", lesson.easy)):
         percentile = lesson.percentile(name, task)
         text = f"{which} task ({accuracy[task]:.0f}% correct): harder than {percentile:.0f}% of tasks"
