@@ -40,7 +40,7 @@ def test_a_split_is_saved_used_written_read_and_deleted(toy, capsys, tmp_path: P
     assert main(["split", "toy", "--delete", "hard"]) == 0
     assert "deleted the split hard" in capsys.readouterr().out
     assert "Unknown split" in fails(capsys, "sample", "toy", "--split", "hard_test")
-    assert "no saved split" in fails(capsys, "split", "toy", "--delete", "hard")
+    assert "Unknown saved split" in fails(capsys, "split", "toy", "--delete", "hard")
 
 
 def test_what_a_person_reads(toy, capsys) -> None:
