@@ -539,7 +539,7 @@ def class_distances(
 
 def measure_coarsity(tasks: Tasks, class_ids: np.ndarray, distances: np.ndarray) -> Tasks:
     """The tasks with their coarsity, given the distances between the classes class_ids (C,)."""
-    inputs = measures.Given(positions=tasks.positions(class_ids), distances=distances)
+    inputs = measures.MeasureInputs(positions=tasks.positions(class_ids), distances=distances)
     return tasks.with_measure("coarsity", measures.MEASURES["coarsity"](inputs))
 
 
@@ -561,9 +561,11 @@ def explain(measure: str, recipe: RawSettings) -> str:
     spec = measures.MEASURES[measure]
     kind = DISTANCES.get(str(recipe.get("distance", DISTANCE.default)))
     if "distances" not in spec.needs or kind is None:
-        return f"{spec.title}: {spec.what}"
+        return f"{spec.title}: {spec.description}"
     looks = "between mean features: how alike classes look, not what they mean"
-    return f"{spec.title}: {spec.what} Distances are {looks if kind.needs == 'features' else f'by {kind.title}'}."
+    return (
+        f"{spec.title}: {spec.description} Distances are {looks if kind.needs == 'features' else f'by {kind.title}'}."
+    )
 
 
 # Names and keeping -----------------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def load_method(code: user_code.Code) -> Method:
     else:
         raise BrokenCode(f"{code.name} is neither a function nor a class, but {type(loaded).__name__}.")
     if isinstance(declaration, Method):  # it says of itself what a signature cannot
-        method = replace(declaration, name=code.name, title=code.name, place=_ORDER)
+        method = replace(declaration, name=code.name, title=code.name, order=_ORDER)
     return replace(method, function=_guarded(function, code.name))
 
 

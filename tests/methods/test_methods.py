@@ -202,7 +202,7 @@ def test_every_file_is_a_method_with_a_place_of_its_own() -> None:
     root = Path(geometry.__file__).parent
     files = {path.stem for path in root.glob("*.py")} - {"__init__", "declaration", "geometry", "descent", "transport"}
     assert files == set(NAMES) and all(METHODS[name].name == name for name in NAMES)
-    assert sorted(method.place for method in METHODS.values()) == list(range(len(METHODS)))
+    assert sorted(method.order for method in METHODS.values()) == list(range(len(METHODS)))
     kinds = [METHODS[name].kind for name in NAMES]
     assert kinds == sorted(kinds) and set(kinds) == {"inductive", "transductive"}
 

@@ -105,7 +105,7 @@ def test_the_trial_on_the_demo_is_found_again(demo: np.ndarray) -> None:
     assert paper.objective == pytest.approx(107 * np.log(107), abs=1e-3)
     assert paper.divergence == pytest.approx(0.96, abs=1e-3)
     sides = np.stack([assignment.assign(scores, seed) for seed, scores in enumerate(paper.scores[:, 0])])
-    assert abs(assignment.agreement(sides) - assignment.chance(107)) < 0.1
+    assert abs(assignment.agreement(sides) - assignment.expected_agreement(107)) < 0.1
 
 
 def test_the_train_side_is_the_wider_one_and_seeds_give_the_same_numbers() -> None:

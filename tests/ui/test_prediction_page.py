@@ -109,11 +109,11 @@ def test_curves_are_a_preview_until_their_run_is_started_and_finished(open_page,
     curves = [trace["name"] for trace in figure(page, 2)["data"] if trace["mode"] == "lines+markers"]
     assert curves == [
         "Coarsity",
-        "Class confusion",
-        "Training loss",
-        "Similarity",
-        "Davies-Bouldin score",
-        "N-th eigenvalue",
+        "Class overlap (Louvain)",
+        "Support training loss",
+        "Support separation (cosine)",
+        "Cluster overlap (Davies–Bouldin)",
+        "Graph connectivity (N-th eigenvalue)",
     ]
     assert_no_nan(page)
 
@@ -125,10 +125,10 @@ def test_what_is_not_defined_is_said(open_page) -> None:
     assert "not defined for 1 shot" in texts(page)
     assert list(page.dataframe[0].value["title"]) == [
         "Coarsity",
-        "Class confusion",
-        "Training loss",
-        "Similarity",
-        "N-th eigenvalue",
+        "Class overlap (Louvain)",
+        "Support training loss",
+        "Support separation (cosine)",
+        "Graph connectivity (N-th eigenvalue)",
     ]
     assert_no_nan(page)
 
@@ -138,7 +138,7 @@ def test_what_is_not_defined_is_said(open_page) -> None:
     save_toy_features(toy, "alpha_net", spoil=flatten)
     page = open_page(setting="semi", n_tasks="50", n_way="3")
     assert not page.error, [e.value for e in page.error]
-    assert "Not measured: Class confusion: All images of these 16 classes have the same features" in texts(page)
+    assert "Not measured: Class overlap (Louvain): All images of these 16 classes have the same features" in texts(page)
     assert_no_nan(page)
 
 

@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from fsviz import datasets
-from fsviz.difficulty.measures import MEASURES, Given
+from fsviz.difficulty.measures import MEASURES, MeasureInputs
 from fsviz.errors import BadInput, FsvizError, Missing
 from fsviz.records import PAD, Dataset, Features, Tasks
 from fsviz.settings import RawSettings, Setting
@@ -115,7 +115,7 @@ def with_confusion(tasks: Tasks, dataset: Dataset, spec: Spec) -> Tasks:
         class_ids, confusions = confusions_of(spec)
     except FsvizError:  # too large for now, images that are all the same, classes of one image
         return tasks
-    given = Given(positions=tasks.positions(class_ids), confusions=confusions)
+    given = MeasureInputs(positions=tasks.positions(class_ids), overlaps=confusions)
     return tasks.with_measure("class_overlap", MEASURES["class_overlap"](given))
 
 

@@ -47,8 +47,8 @@ def _chart(lesson: CombinedLesson, name: str) -> None:
     figure = figures.plot_cause(values, accuracy, line, lesson.hard, lesson.easy, measure.title)
     export.chart("Accuracy by measure", figure, key="lesson_chart")
     st.caption(
-        f"{len(accuracy):,} random tasks. **{escape(measure.title)}**: {escape(measure.words)}.",
-        help=f"{escape(measure.what)} {escape(lesson.position.tasks.setting)}.",
+        f"{len(accuracy):,} random tasks. **{escape(measure.title)}**: {escape(measure.description)}.",
+        help=f"{escape(measure.description)} {escape(lesson.position.tasks.setting)}.",
     )
 
 

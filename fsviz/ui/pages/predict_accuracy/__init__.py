@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from fsviz.difficulty.measures import axis, title
+from fsviz.difficulty.measures import lower_title, title
 from fsviz.features.backbones import title_of
 from fsviz.figures import prediction as figures
 from fsviz.records import Dataset, HeadlineNumber
@@ -157,7 +157,7 @@ def _scatter(found: Measured) -> tuple[int, str]:
             values[few],
             100 * found.outcome[few],
             measured.fitted_line(values, 100 * found.outcome),
-            "mean confidence (%)" if name == expected else axis(name),
+            "mean confidence (%)" if name == expected else lower_title(name),
             f"{what} (%)",
             clicked,
             few,
