@@ -41,7 +41,7 @@ def test_a_question_is_a_run(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_unknown_methods_and_tables_of_counts_are_refused(capsys) -> None:
     assert "protonett" in fails(capsys, "contexts", "demo", "--question", "methods", "--methods", "protonett")
-    assert "no images with contexts" in fails(capsys, "contexts", "metacoco", "--question", "ways")
+    assert "no images with contexts" in fails(capsys, "contexts", "metacoco", "--question", "dial")
 
 
 def test_similarity(capsys) -> None:

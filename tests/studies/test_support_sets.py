@@ -19,7 +19,7 @@ from fsviz.features import store
 from fsviz.numerics import holm
 from fsviz.records import PAD
 from fsviz.sampling.testbeds import list_testbeds, load_testbed
-from fsviz.studies import search_comparison, stress_test, support_sets
+from fsviz.studies import search_comparison, stress_test, support_sets, sweep
 from fsviz.studies.study import first_needed
 from tests.studies.noise_dataset import make_noise
 from tests.studies.shifted_dataset import make_shifted
@@ -174,11 +174,13 @@ def test_curated_pairs_are_saved_as_testbeds(shifted) -> None:
 
 
 def test_steps_from_random_weights(shifted) -> None:
-    table = search_comparison.by_step_size(SPEC, steps=(0.01, 200.0, 5000.0)).query("objective == 'hard'")
+    spec = sweep.sweep(support_sets.STUDY, {**SPEC, "start": "random"}, "step", (0.01, 200.0, 5000.0))
+    numbers = jobs.compute({"study": "sweep", **spec}).table
+    table = numbers[numbers["name"] == "accuracy_hard"]
     random = support_sets.summary(find(SPEC))["accuracy"]
-    assert abs(table["accuracy"].iloc[0] - random["random"]) < 8
-    assert table["accuracy"].is_monotonic_decreasing
-    assert abs(table["accuracy"].iloc[2] - random["hard"]) < 8
+    assert abs(table["number"].iloc[0] - random["random"]) < 8
+    assert table["number"].is_monotonic_decreasing
+    assert abs(table["number"].iloc[2] - random["hard"]) < 8
     several = search_comparison.by_number_of_steps(SPEC, most=2)
     assert several["n_steps"].tolist() == [0, 1, 2]
     assert several["accuracy"].iloc[1] == pytest.approx(random["hard"])
@@ -491,7 +493,6 @@ def test_everything_that_takes_seconds_says_how_far_it_is(shifted) -> None:
     calls = {
         "find": lambda spec, progress: find({**spec, "search": "greedy"}, progress),
         "shift": lambda spec, progress: attribute_shifts.shift_table(spec, ["noise", "context"], progress),
-        "step": lambda spec, progress: search_comparison.by_step_size(spec, (1.0, 200.0), progress=progress),
         "steps": lambda spec, progress: search_comparison.by_number_of_steps(spec, 2, progress),
     }
     for name, call in calls.items():
