@@ -135,7 +135,7 @@ def test_a_run_that_was_stopped_shows_what_it_has(toy) -> None:
     sampler = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 60}
     spec = {"study": "evaluate", "dataset": "toy_pages", "backbones": ["alpha_net"], "methods": ["protonet"]}
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Cancelled):
-        for name in ("_TELL_EVERY", "_SUMMARISE_EVERY"):
+        for name in ("_WRITE_EVERY", "_SUMMARISE_EVERY"):
             patch.setattr(sys.modules["fsviz.jobs.execute"], name, 0.0)
         jobs.run_in_foreground({**spec, "sampler": sampler, "device": "cpu", "chunk": 10}, stop)
     (run,) = jobs.list_runs()
@@ -386,7 +386,7 @@ def stopped(at: int, **more) -> jobs.Run:
             store.ask_to_stop(jobs.folder(jobs.list_runs()[0].id))
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Cancelled):
-        for name in ("_TELL_EVERY", "_SUMMARISE_EVERY"):
+        for name in ("_WRITE_EVERY", "_SUMMARISE_EVERY"):
             patch.setattr(sys.modules["fsviz.jobs.execute"], name, 0.0)
         spec = {"study": "evaluate", "dataset": "toy_pages", "backbones": ["alpha_net"], "device": "cpu", "chunk": 10}
         spec |= {"methods": ["protonet", "ridge"], "sampler": {"sampler": "semantic", **SMALL}, **more}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from fsviz.features.backbones import title_of
 from fsviz.figures import compare_datasets as figures
 from fsviz.records import Dataset, HeadlineNumber, Progress
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import RawSettings
+from fsviz.settings import RawSettings, Setting
 from fsviz.studies import support_sets
 from fsviz.tasks import draw, fitting
 from fsviz.ui.parts import access, caching, controls, export, links, shell
@@ -123,27 +122,30 @@ def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[s
 
 
 def _settings(sides: Sequence[study.DatasetSplit]) -> study.ComparisonSpec:
-    fewest = min(draw.check_n_classes(side.dataset, side.split) for side in sides)
-    backbones = dict.fromkeys(name for side in sides for name in features.available(side.dataset))
     fits = study.fit(sides, {})
-    settings = fitting.with_defaults(study.SETTINGS, fits)
-    values: dict[str, Any] = {}
+    settings = _fitting_settings(sides, fitting.with_defaults(study.SETTINGS, fits))
     with st.sidebar:
-        for name, setting in settings.items():
-            if name == "n_way":
-                setting = setting.with_(high=fewest)
-            elif name == "sampler" and not all(s.dataset.taxonomy is not None for s in sides):
-                setting = setting.with_(choices={k: v for k, v in setting.choices.items() if not SAMPLERS[k].needs})
-            elif name == "backbone":
-                if not backbones:
-                    continue
-                best = study.common_backbone(sides)
-                titles = {known: title_of(known) for known in backbones}
-                setting = setting.with_(kind="choice", choices=titles, default=best)
-            values[name] = controls.pick(setting)
+        values = {name: controls.pick(setting) for name, setting in settings.items()}
         controls.say_fit(fits, values)
     values["n_tasks"] = _at_once(values["n_tasks"])
     return study.check({"sides": [side.name for side in sides], **values})
+
+
+def _fitting_settings(sides: Sequence[study.DatasetSplit], settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    """The settings with limits and choices that all datasets can give; no backbone if there are no features."""
+    fewest = min(draw.check_n_classes(side.dataset, side.split) for side in sides)
+    adjusted = {**settings, "n_way": settings["n_way"].with_(high=fewest)}
+    if any(side.dataset.taxonomy is None for side in sides):
+        samplers = {name: title for name, title in settings["sampler"].choices.items() if not SAMPLERS[name].needs}
+        adjusted["sampler"] = settings["sampler"].with_(choices=samplers)
+    backbones = dict.fromkeys(name for side in sides for name in features.available(side.dataset))
+    if backbones:
+        titles = {name: title_of(name) for name in backbones}
+        best = study.common_backbone(sides)
+        adjusted["backbone"] = settings["backbone"].with_(kind="choice", choices=titles, default=best)
+    else:
+        del adjusted["backbone"]
+    return adjusted
 
 
 def _at_once(n_tasks: int) -> int:
@@ -252,14 +254,14 @@ def _one_measure(found: study.DatasetComparison) -> None:
     name = controls.pick(controls.MEASURE.with_(choices=titles, default=most), st.columns([2, 3])[0])
     table = study.measure_table(found)
     rows = table[(table["measure"] == name) & np.isfinite(table["mean"])]
-    axis = "accuracy of a task (%)" if name == study.ACCURACY else measures.axis(name)
+    axis = "accuracy of a task (%)" if name == study.ACCURACY else measures.lower_title(name)
     figure = figures.plot_measure(rows, axis, study.direction(name))
     export.chart(f"{titles[name]} of every side", figure, key="one_measure")
     lacking = table[(table["measure"] == name) & ~np.isfinite(table["mean"])]
     st.caption(
         "Bars hold the middle half of the tasks, a stroke is their median, a point the mean with its 95% interval "
         f"over {escape(' or '.join(dict.fromkeys(rows['over'])))}. "
-        + (f"{escape(measures.get(name).what)} " if name in measures.MEASURES else "")
+        + (f"{escape(measures.get(name).description)} " if name in measures.MEASURES else "")
         + " ".join(f"{escape(row.side_title)}: {escape(_why(found, name, row.side))}" for row in lacking.itertuples())
     )
     _what_to_add(found)

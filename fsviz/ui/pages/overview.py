@@ -220,28 +220,34 @@ def _causes(found: study.TaskContrast) -> None:
 
 def _try_it(found: study.TaskContrast, cause: study.CauseContrast) -> None:
     """The page that shows a cause, with this very task or its setting."""
-    shape = {name: str(found.recipe.settings[name]) for name in ("n_way", "n_shot", "n_query")}
-    asked: dict[str, object] = {"split": found.recipe.split, "backbone": found.backbone}
-    if not found.backbone:
-        page, label = "images", "Try it: look at images of these classes"
-        asked = {"split": found.recipe.split, "classes": found.names_of(found.hard), "order": "class"}
-    elif cause.kind == "meaning":
-        page, label = "classes", "Try it: these classes in the tree of meanings"
-        asked = {"split": found.recipe.split, "classes": found.names_of(found.hard)}
-    elif cause.kind == "looks":
-        a, b = found.closest_of(found.hard)
-        page, label = "confusion", f"Try it: {escape(a)} and {escape(b)} as the backbone sees them"
-        asked |= {"classes": [a, b]}
-    elif cause.kind == "support":
+    has_contexts = cause.attribute == "context" and found.dataset.contexts is not None
+    if found.backbone and cause.kind == "support":
         _this_task(found, "Try it: swap support images of this very task")
-        return
-    elif cause.attribute == "context" and found.dataset.contexts is not None:
+    elif found.backbone and cause.kind not in ("meaning", "looks") and has_contexts:
         _this_task(found, "Try it: swap support images of this task for some of other contexts")
-        return
     else:
-        page, label = "hard_supports", "Try it: how support and query differ in hard tasks"
-        asked |= {"show": "Attributes", **shape}
-    shell.page_link(page, label, shell.link(found.dataset, **asked), icon="👉")
+        page, label, selection = _page_of(found, cause)
+        shell.page_link(page, label, shell.link(found.dataset, **selection), icon="👉")
+
+
+def _page_of(found: study.TaskContrast, cause: study.CauseContrast) -> tuple[str, str, dict[str, object]]:
+    """The page that shows a cause, the label of its link, and what the link selects."""
+    selection: dict[str, object] = {"split": found.recipe.split, "classes": found.names_of(found.hard)}
+    if not found.backbone:
+        return "images", "Try it: look at images of these classes", {**selection, "order": "class"}
+    if cause.kind == "meaning":
+        return "classes", "Try it: these classes in the tree of meanings", selection
+    selection = {"split": found.recipe.split, "backbone": found.backbone}
+    if cause.kind == "looks":
+        a, b = found.closest_of(found.hard)
+        label = f"Try it: {escape(a)} and {escape(b)} as the backbone sees them"
+        return "confusion", label, {**selection, "classes": [a, b]}
+    shape = {name: str(found.recipe.settings[name]) for name in ("n_way", "n_shot", "n_query")}
+    return (
+        "hard_supports",
+        "Try it: how support and query differ in hard tasks",
+        {**selection, "show": "Attributes", **shape},
+    )
 
 
 def _this_task(found: study.TaskContrast, label: str) -> None:

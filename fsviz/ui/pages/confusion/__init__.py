@@ -241,7 +241,6 @@ def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pa
     export.table(
         study.pair_table(study.SIMILARITIES[graph.kind].unit, high),
         {"value": values, **names},
-        height="content",
         key=TABLE,
         sets=Click(selections.CLASSES, pairs),
     )

@@ -57,16 +57,16 @@ def show(dataset: Dataset) -> None:
     section = controls.pick_section("What is behind it?", SECTIONS)
     if section == "Other divergences":
         _small_multiples(dataset, key, found)
-    elif section == "How certain":
+    if section == "How certain":
         stability.show(dataset, spec, found)
-    elif section == "Other splits":
+    if section == "Other splits":
         _comparisons(dataset, key)
-    elif section == "What it costs":
+    if section == "What it costs":
         accuracy_cost.show(dataset)
         train.show(dataset, classes, found)
-    elif section == "Trees":
+    if section == "Trees":
         trees.show(dataset, found.split)
-    else:
+    if section == "Published splits":
         published.show(dataset)
     save.show(dataset, found)
 
@@ -220,7 +220,6 @@ def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Spl
         export.table(
             study.NEIGHBOURS,
             near,
-            height="content",
             key="class_neighbours",
             sets=Click(CLASS, near["class"].tolist()),
         )
