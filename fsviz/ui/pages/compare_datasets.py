@@ -208,7 +208,7 @@ def _answer(found: study.DatasetComparison, first_look: bool = False) -> None:
                 "very classes and images, over tasks. One in twenty differences is beyond noise by chance.",
             )
         )
-    show_numbers([*numbers, *[None] * (3 - len(numbers))])
+    show_numbers([*numbers, *[None] * (3 - len(numbers))], "first_look" if first_look else "headline")
     for side in others:
         st.markdown(escape(study.headline(found, side.name)))
     table = study.measure_table(found)
