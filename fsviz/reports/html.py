@@ -87,7 +87,7 @@ def declared_table(table: Table, rows: Rows) -> Markup:
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """What the report of compared runs holds.
+    """The contents of the report of compared runs.
 
     results    a row per method
     figures    (heading, plotly figure, caption) in the order they are shown
@@ -173,9 +173,9 @@ def _content(what: Any) -> tuple[Markup | None, bool, Sequence[Shown]]:
     return (None if what is None else _drawn(what)), False, ()
 
 
-def _own_pictures(shown: Shown) -> Shown:
+def _own_pictures(task: Shown) -> Shown:
     """Without pictures that are elsewhere: a page asks no network for anything."""
-    return replace(shown, pictures=[p for p in shown.pictures if p[1].startswith("data:image/")])
+    return replace(task, pictures=[p for p in task.pictures if p[1].startswith("data:image/")])
 
 
 def _drawn(figure: Any) -> Markup:

@@ -206,13 +206,13 @@ def _title(name: str) -> str:
 # Support sets --------------------------------------------------------------------------------------------------------
 
 
-def of_support_sets(found: support_sets.SupportSets, run: str) -> str:
+def of_support_sets(sets: support_sets.SupportSets, run: str) -> str:
     """The report of hard, random and easy support sets."""
-    numbers = support_sets.summary(found)
-    spec = found.spec
+    numbers = support_sets.summary(sets)
+    spec = sets.spec
     figure = support_figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"])
     caption = (
-        f"{len(found):,} tasks of {split_title(spec['split'])}: the same queries with hard, random and easy support "
+        f"{len(sets):,} tasks of {split_title(spec['split'])}: the same queries with hard, random and easy support "
         f"images. Means with 95% intervals over tasks of these images. {numbers['failed']}".strip()
     )
     parts = [
