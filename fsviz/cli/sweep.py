@@ -12,8 +12,8 @@ from fsviz.tables import Column, Table, to_text
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    what = "vary one setting of a study and list its headline numbers"
-    parser = commands.add_parser("sweep", help=what, description=what)
+    help_line = "vary one setting of a study and list its headline numbers"
+    parser = commands.add_parser("sweep", help=help_line, description=help_line)
     swept = parser.add_subparsers(dest="swept", required=True, metavar="STUDY")
     for name, study in sweep.swept_studies().items():
         own = add_command(swept, name, run_sweep, show_sweep, study.question)
@@ -35,8 +35,10 @@ def run_sweep(args: argparse.Namespace) -> dict[str, Any]:
     spec = {"dataset": args.dataset, **from_args(args, study.settings.settings.values())}
     if "backbone" in study.settings.required:
         spec["backbone"] = sampler_flags.backbone(args)
-    asked = sweep.sweep(study, spec, args.vary, args.values or ())
-    run = jobs.run_in_foreground({"study": sweep.STUDY.name, **asked}, report_progress, engine=engine.chosen(args))
+    spec_of_sweep = sweep.sweep(study, spec, args.vary, args.values or ())
+    run = jobs.run_in_foreground(
+        {"study": sweep.STUDY.name, **spec_of_sweep}, report_progress, engine=engine.chosen(args)
+    )
     return jobs.results(run.id) | {"run": run.id}
 
 
