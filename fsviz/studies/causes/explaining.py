@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from fsviz import evaluation
-from fsviz.difficulty.measures import CAUSES, MEASURES, STAGES, Cause, Stage
+from fsviz.difficulty.measures import HARD_PHRASES, MEASURES, STAGE_TITLES, Cause, Stage
 from fsviz.errors import BadInput
-from fsviz.evaluation import Correlation, Explained, Share
+from fsviz.evaluation import Correlation, VarianceExplained, VarianceShare
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import HeadlineNumber
 from fsviz.studies.causes.spec import STAGE, CausesDict, CausesSummary, MeasuredTasks, MethodCauses
@@ -73,7 +73,7 @@ def mean(values: np.ndarray) -> MethodCauses:
     return {"accuracy": finite(mean), "ci95": finite(ci95)}
 
 
-def _causes_dict(share: Share) -> CausesDict:
+def _causes_dict(share: VarianceShare) -> CausesDict:
     return {"share": finite(share.value), "low": finite(share.low), "high": finite(share.high), "over": share.over}
 
 
@@ -90,7 +90,7 @@ def mean_accuracy(measured: MeasuredTasks, method: str) -> tuple[float, float]:
 
 def sampling_noise(measured: MeasuredTasks, method: str) -> float:
     """The share of the differences in accuracy that the draw of the queries brings, at most."""
-    return evaluation.luck(measured.accuracy[method], measured.n_queries)
+    return evaluation.sampling_noise(measured.accuracy[method], measured.n_queries)
 
 
 def correlations(measured: MeasuredTasks, method: str) -> dict[str, Correlation]:
@@ -140,19 +140,19 @@ def varied(measured: MeasuredTasks) -> list[str]:
 
 def causes_at(measured: MeasuredTasks, stage: str) -> dict[Cause, list[str]]:
     """The measures that are known at a stage, by cause."""
-    known = list(STAGES)[: list(STAGES).index(cast(Stage, stage)) + 1]
+    known = list(STAGE_TITLES)[: list(STAGE_TITLES).index(cast(Stage, stage)) + 1]
     names = [name for name in varied(measured) if MEASURES[name].stage in known]
-    groups = {cause: [name for name in names if MEASURES[name].cause == cause] for cause in CAUSES}
+    groups = {cause: [name for name in names if MEASURES[name].cause == cause] for cause in HARD_PHRASES}
     return {cause: group for cause, group in groups.items() if group}
 
 
-def explained(measured: MeasuredTasks, method: str, stage: str = "labelled") -> Explained:
+def explained(measured: MeasuredTasks, method: str, stage: str = "labelled") -> VarianceExplained:
     """Variance explained on held-out tasks by a regression on the measures of a stage."""
     groups = cast(Mapping[str, Sequence[str]], causes_at(measured, stage))
     return evaluation.explain(measured.measures, measured.accuracy[method], groups, measured.tasks.class_ids)
 
 
-def headline(measured: MeasuredTasks, method: str, variance: Explained) -> str:
+def headline(measured: MeasuredTasks, method: str, variance: VarianceExplained) -> str:
     """Why these tasks are hard, in one sentence with its numbers, or that no cause explains it."""
     share, lost = variance.whole, variance.lost
     ordered = sorted(lost, key=lambda cause: -lost[cause].value)
@@ -165,20 +165,20 @@ def headline(measured: MeasuredTasks, method: str, variance: Explained) -> str:
         )
     first = lost[sure[0]]
     how = "mostly" if first.value > share.value / 2 else "first of all"
-    also = [f"{CAUSES[cast(Cause, cause)]} ({lost[cause].value:.0%})" for cause in sure[1:]]
+    also = [f"{HARD_PHRASES[cast(Cause, cause)]} ({lost[cause].value:.0%})" for cause in sure[1:]]
     others = f", then because {', and because '.join(also)}" if also else ""
     return (
-        f"For {method}, these tasks are hard {how} because {CAUSES[cast(Cause, sure[0])]}: that explains "
+        f"For {method}, these tasks are hard {how} because {HARD_PHRASES[cast(Cause, sure[0])]}: that explains "
         f"{first.value:.0%} of the differences in accuracy between them ({_interval(first)}){others}. All measures "
         f"together explain {share.value:.0%} ({_interval(share)})."
     )
 
 
-def _interval(share: Share) -> str:
+def _interval(share: VarianceShare) -> str:
     return f"95% interval {max(share.low, 0):.0%} to {min(share.high, 1):.0%}"
 
 
-def calibration(measured: MeasuredTasks, method: str, variance: Explained, n_groups: int = 8) -> pd.DataFrame:
+def calibration(measured: MeasuredTasks, method: str, variance: VarianceExplained, n_groups: int = 8) -> pd.DataFrame:
     """Tasks in groups by what the regression expects: columns expected, accuracy, ci95 (over tasks), n_tasks."""
     there = np.flatnonzero(np.isfinite(variance.expected))
     order = there[np.argsort(variance.expected[there], kind="stable")]

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from fsviz import evaluation
-from fsviz.difficulty.measures import CAUSES, EASED, Cause
+from fsviz.difficulty.measures import EASY_PHRASES, HARD_PHRASES, Cause
 from fsviz.errors import BadInput, UnknownName
-from fsviz.evaluation import Explained
+from fsviz.evaluation import VarianceExplained
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Predictions
 from fsviz.settings import Setting
@@ -48,7 +48,9 @@ def brush_text(ranges: Mapping[str, tuple[float, float]]) -> str:
     return ";".join(f"{axis}~{min(ends):.6g}~{max(ends):.6g}" for axis, ends in ranges.items())
 
 
-def chosen(measured: MeasuredTasks, method: str, brush: str = "", variance: Explained | None = None) -> np.ndarray:
+def chosen(
+    measured: MeasuredTasks, method: str, brush: str = "", variance: VarianceExplained | None = None
+) -> np.ndarray:
     """Which tasks (T,) a brush chooses; the hardest tenth where it is empty.
 
     An axis is "accuracy", "expected", a measure, or "rank " and a measure: where it stands among these tasks.
@@ -71,7 +73,7 @@ def chosen(measured: MeasuredTasks, method: str, brush: str = "", variance: Expl
     return which
 
 
-def _axis_values(measured: MeasuredTasks, method: str, axis: str, variance: Explained | None) -> np.ndarray:
+def _axis_values(measured: MeasuredTasks, method: str, axis: str, variance: VarianceExplained | None) -> np.ndarray:
     if axis == ACCURACY:
         return measured.accuracy[method]
     if axis == EXPECTED and variance is not None:
@@ -106,7 +108,7 @@ def extremes(measured: MeasuredTasks, which: np.ndarray) -> pd.DataFrame:
 
 
 def selection_breakdown(
-    measured: MeasuredTasks, method: str, variance: Explained, which: np.ndarray
+    measured: MeasuredTasks, method: str, variance: VarianceExplained, which: np.ndarray
 ) -> dict[str, float]:
     """Difference of the selected tasks from all, in accuracy (0 to 1): "below" the mean of all, by cause what the
     regression puts down to it, and "left" unexplained: luck, and causes that nobody measured."""
@@ -119,7 +121,7 @@ def selection_breakdown(
     return {"below": below, **by_cause, "left": below - sum(by_cause.values())}
 
 
-def describe_selection(measured: MeasuredTasks, method: str, variance: Explained, which: np.ndarray) -> str:
+def describe_selection(measured: MeasuredTasks, method: str, variance: VarianceExplained, which: np.ndarray) -> str:
     """The same in a sentence."""
     parts = selection_breakdown(measured, method, variance, which)
     below, left = parts.pop("below"), parts.pop("left")
@@ -127,7 +129,7 @@ def describe_selection(measured: MeasuredTasks, method: str, variance: Explained
     told = f"The {n:,} chosen tasks lie {abs(100 * below):.1f} points {'below' if below >= 0 else 'above'} the mean"
     if variance.whole.low <= 0:
         return told + "; no cause explains the accuracy of these tasks beyond chance."
-    sign, why = (1, CAUSES) if below >= 0 else (-1, EASED)
+    sign, why = (1, HARD_PHRASES) if below >= 0 else (-1, EASY_PHRASES)
     points = {cause: 100 * sign * value for cause, value in sorted(parts.items(), key=lambda pair: -pair[1] * sign)}
     sure = {cause: n for cause, n in points.items() if n > 0.5 and variance.lost[cause].sure > 0}
     named = [f"{n:.1f} because {why[cast(Cause, cause)]}" for cause, n in sure.items()]

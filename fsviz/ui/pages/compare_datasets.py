@@ -208,7 +208,7 @@ def _answer(comparison: study.DatasetComparison, first_look: bool = False) -> No
                 "very classes and images, over tasks. One in twenty differences is beyond noise by chance.",
             )
         )
-    show_numbers([*numbers, *[None] * (3 - len(numbers))])
+    show_numbers([*numbers, *[None] * (3 - len(numbers))], "preview" if first_look else "headline")
     for side in others:
         st.markdown(escape(study.headline(comparison, side.name)))
     table = study.measure_table(comparison)
@@ -258,14 +258,14 @@ def _one_measure(comparison: study.DatasetComparison) -> None:
     name = controls.pick(controls.MEASURE.with_(choices=titles, default=most), st.columns([2, 3])[0])
     table = study.measure_table(comparison)
     rows = table[(table["measure"] == name) & np.isfinite(table["mean"])]
-    axis = "accuracy of a task (%)" if name == study.ACCURACY else measures.axis(name)
+    axis = "accuracy of a task (%)" if name == study.ACCURACY else measures.lower_title(name)
     figure = figures.plot_measure(rows, axis, study.direction(name))
     export.chart(f"{titles[name]} of every side", figure, key="one_measure")
     lacking = table[(table["measure"] == name) & ~np.isfinite(table["mean"])]
     st.caption(
         "Bars hold the middle half of the tasks, a stroke is their median, a point the mean with its 95% interval "
         f"over {escape(' or '.join(dict.fromkeys(rows['over'])))}. "
-        + (f"{escape(measures.get(name).what)} " if name in measures.MEASURES else "")
+        + (f"{escape(measures.get(name).description)} " if name in measures.MEASURES else "")
         + " ".join(
             f"{escape(row.side_title)}: {escape(_why(comparison, name, row.side))}" for row in lacking.itertuples()
         )

@@ -253,7 +253,7 @@ def _facts(passport: TaskProfile, among: ValuesAmongTasks) -> list[HeadlineNumbe
                 ranks["coarsity"].value,
                 unit="",
                 note=f"harder than {ranks['coarsity'].harder:.0%} of its testbed",
-                help=MEASURES["coarsity"].what,
+                help=MEASURES["coarsity"].description,
             )
         )
     pairs = next((p for p in _pairs(passport) if p.name == "confusion"), None)
@@ -328,7 +328,7 @@ def _ends(positions: np.ndarray, values: np.ndarray) -> tuple[int, int] | None:
 
 
 def _pretty(passport: TaskProfile, by: str) -> str:
-    return MEASURES[by].title.lower() if by in MEASURES else by
+    return MEASURES[by].lower_title if by in MEASURES else by
 
 
 def _images(passport: TaskProfile, which: int) -> None:
@@ -511,7 +511,7 @@ def _values_alone(passports: Sequence[TaskProfile], stands: Sequence[Mapping[str
         export.table(table, rows, height="content", key="measure_table")
         for known in passports[0].values:
             if not known.why_not:
-                st.markdown(f"**{escape(known.measure.title)}** {escape(known.measure.what)}")
+                st.markdown(f"**{escape(known.measure.title)}** {escape(known.measure.description)}")
         reasons: dict[str, list[str]] = {}
         for unknown in passports[0].values:
             if unknown.why_not:
