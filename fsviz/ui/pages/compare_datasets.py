@@ -132,7 +132,7 @@ def _settings(sides: Sequence[study.DatasetSplit]) -> study.ComparisonSpec:
     fits = study.fit(sides, {})
     settings = fitting.with_defaults(study.SETTINGS, fits)
     values: dict[str, Any] = {}
-    with st.sidebar:
+    with shell.side():
         for name, setting in settings.items():
             if name == "n_way":
                 setting = setting.with_(high=fewest)
@@ -144,7 +144,7 @@ def _settings(sides: Sequence[study.DatasetSplit]) -> study.ComparisonSpec:
                 best = study.common_backbone(sides)
                 titles = {known: title_of(known) for known in backbones}
                 setting = setting.with_(kind="choice", choices=titles, default=best)
-            values[name] = controls.pick(setting)
+            values[name] = controls.pick(setting, shell.side("backbone" if name == "backbone" else "page"))
         controls.say_fit(fits, values)
     values["n_tasks"] = _at_once(values["n_tasks"])
     return study.check({"sides": [side.name for side in sides], **values})

@@ -108,7 +108,7 @@ def _name(dataset: Dataset, found: MeasuredTasks, task: int) -> TaskId | None:
 
 def _pick_method(found: MeasuredTasks) -> str:
     titles = {label: label for label in found.accuracy}
-    return str(controls.pick(ACCURACY_OF.with_(choices=titles, default=next(iter(titles))), st.sidebar))
+    return str(controls.pick(ACCURACY_OF.with_(choices=titles, default=next(iter(titles))), shell.side()))
 
 
 def _headline(found: MeasuredTasks, method: str) -> None:

@@ -57,7 +57,7 @@ def show(dataset: Dataset, split: str) -> None:
 
 
 def _settings(dataset: Dataset, split: str, known: list[str]) -> study.Spec:
-    with st.sidebar:
+    with shell.side():
         question = pick(study.QUESTION.with_(advanced=True))
         backbone = pick_backbone(known, help="The network whose features are classified.")
         names = pick_methods(study.METHODS_COMPARED.default)

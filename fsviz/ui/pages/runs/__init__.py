@@ -161,7 +161,7 @@ def _pick_group(groups: Mapping[str, list[run_comparison.MethodRun]]) -> list[ru
         return next(iter(groups.values()))
     order = sorted(groups, key=lambda digest: -len(groups[digest]))
     names = {digest: _group_name(groups[digest][0]) for digest in order}
-    return groups[controls.pick(GROUP.with_(choices=names, default=order[0]), st.sidebar)]
+    return groups[controls.pick(GROUP.with_(choices=names, default=order[0]), shell.side())]
 
 
 def _group_name(line: run_comparison.MethodRun) -> str:
@@ -171,7 +171,7 @@ def _group_name(line: run_comparison.MethodRun) -> str:
 def _pick_interval(lines: list[run_comparison.MethodRun]) -> str:
     """What intervals are over: every one of the comparison. The widest that is known unless chosen, as in reports and
     commands."""
-    return controls.pick(OVER.with_(default=recorded.widest(lines)), st.sidebar, as_buttons=True)
+    return controls.pick(OVER.with_(default=recorded.widest(lines)), shell.side(), as_buttons=True)
 
 
 def _recipe_of(line: run_comparison.MethodRun, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:

@@ -30,6 +30,7 @@ from fsviz.ui.parts import (
     links,
     page_links,
     recorded,
+    shell,
     task_list,
 )
 from fsviz.ui.parts.image_wall import Row, Tile, strip_uri, task_rows
@@ -148,7 +149,9 @@ def _pick_band(names: list[str], main: list[run_comparison.MethodRun], measure: 
     about = f"{main[0].digest} {measure}"
     band = names[0]
     if len(names) > 1:
-        band = controls.pick(BAND.with_(choices={name: name for name in names}, default=band), st.sidebar, about=about)
+        band = controls.pick(
+            BAND.with_(choices={name: name for name in names}, default=band), shell.side(), about=about
+        )
     try:
         at = float(links.value_of(NEAR, NEAR.name, about))
     except ValueError:
@@ -264,5 +267,5 @@ def _curve_settings(known: list[str]) -> tuple[str, int]:
         setting = controls.MEASURE.with_(
             title="Accuracy against", choices={name: measures.title(name) for name in known}, default=picked
         )
-        picked = controls.pick(setting, st.sidebar)
-    return picked, controls.pick(WINDOW, st.sidebar, as_slider=True)
+        picked = controls.pick(setting, shell.side())
+    return picked, controls.pick(WINDOW, shell.side(), as_slider=True)
