@@ -18,14 +18,16 @@ _BETWEEN = " · "
 _MARK = "color-mix(in srgb, currentColor 9%, transparent)"
 # An image has the fonts of the system only. Its colours are between those of the light and the dark theme.
 _SIGN = """<g fill="none" stroke="#4675E8" stroke-width="2.6"><circle cx="8" cy="26" r="5"/>
-<circle cx="23" cy="29" r="5"/><circle cx="17" cy="11" r="5"/><path d="M10 21.500 15 15.700M18.200 16 21.500 24.200"/></g>"""
+<circle cx="23" cy="29" r="5"/><circle cx="17" cy="11" r="5"/>
+<path d="M10 21.5 15 15.7M18.2 16 21.5 24.2"/></g>
+"""
 _ICON = f'<svg xmlns="http://www.w3.org/2000/svg" width="32" height="40" viewBox="0 0 32 40">{_SIGN}</svg>'
 _LOGO = f"""
-<svg xmlns="http://www.w3.org/2000/svg" width="250" height="40" viewBox="0 0 250 40" font-family="system-ui, sans-serif">
-{_SIGN}
+<svg xmlns="http://www.w3.org/2000/svg" width="250" height="40" viewBox="0 0 250 40">
+<g font-family="system-ui, sans-serif">{_SIGN}
 <text x="36" y="20" font-size="20" font-weight="700" fill="#4675E8">fsviz</text>
 <text x="36" y="37" font-size="13" fill="#7B8794">why is a few-shot task hard?</text>
-</svg>
+</g></svg>
 """
 
 
@@ -102,7 +104,8 @@ def style(here: Page) -> str:
     if here.group not in groups:
         return ""
     nth = len(menus) + groups.index(here.group) + 1
-    return f'[data-testid="stTopNav"] > :nth-child({nth}) [data-testid="stTopNavSection"] {{font-weight: 600; background: {_MARK}}}'
+    menu = f'[data-testid="stTopNav"] > :nth-child({nth}) [data-testid="stTopNavSection"]'
+    return f"{menu} {{font-weight: 600; background: {_MARK}}}"
 
 
 def _entry(page: Page, dataset: Dataset | None) -> Any:

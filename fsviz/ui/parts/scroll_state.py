@@ -1,6 +1,6 @@
 """Where a page is scrolled to, and the steps of the browser's history.
 
-A column that scrolls by itself goes back to its top when it shows something else. The browser's back and forward buttons
+A column that scrolls by itself goes back to its top when it shows something else. The browser's back and forward
 lead to where a page was left, in as many steps as there were clicks.
 """
 
@@ -19,7 +19,7 @@ def to_top(container: str, about: str) -> None:
 
 
 def remember() -> None:
-    """Keeps where each address of this tab is scrolled to, for the browser's back and forward; one click is one step."""
+    """Keeps where each address of this tab is scrolled to, for back and forward; one click is one step."""
     _remember()(key="fsviz_scrolled", height=1)
 
 
@@ -84,8 +84,8 @@ const install = () => {
 };
 
 // A menu leads to a bare address, into which the page then writes its dataset. As a step of its own, Back would lead to
-// the bare address, where the page writes the dataset again: nobody would get past it. What a page writes before anybody
-// has touched it belongs to the step that led there.
+// the bare address, where the page writes the dataset again: nobody would get past it. What a page writes before it is
+// touched belongs to the step that led there.
 const joinSteps = () => {
   const push = history.pushState.bind(history);
   let untouched = true;

@@ -69,4 +69,5 @@ html {font-size: 20px !important}
 [data-testid="stCaptionContainer"] {font-size: 1rem !important}
 /* The bar stays as large as it is, or its menus would fold. */
 [data-testid="stToolbar"], .st-key-fsviz_tools {zoom: .8}
+.st-key-fsviz_tools {top: 1rem}
 """
