@@ -66,5 +66,5 @@ def _timed(engine: Any) -> tuple[float, float, str]:
         moments.setdefault(min(done, 1) if done < total else total, time.perf_counter())
 
     spec |= {"sampler": tasks, "device": "cpu", "threads": 1, "chunk": CHUNK}
-    run = jobs.run_here(spec, tell, engine=engine)
+    run = jobs.run_in_foreground(spec, tell, engine=engine)
     return moments[1] - start, moments[N_TASKS // CHUNK] - moments[1], run.id

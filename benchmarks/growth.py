@@ -63,13 +63,13 @@ def _studies(folder: Path) -> dict[str, Study]:
 
     def of(study: str, **fixed: Any) -> Callable[[int], Any]:
         spec = {"study": study, "dataset": "demo", "backbone": "efficientnet_lite0", **fixed}
-        return lambda n: jobs.run_here({**spec, "n_tasks": n})
+        return lambda n: jobs.run_in_foreground({**spec, "n_tasks": n})
 
     def evaluated(method: str, **of_size: str) -> Callable[[int], Any]:
         fixed = {"sampler": "uniform", "split": "all", "n_way": 5, "n_shot": 5, "n_query": 10, "n_tasks": 2000}
         spec = {"study": "evaluate", "dataset": "demo", "backbones": ["efficientnet_lite0"], "methods": [method]}
         spec |= {"device": "cpu", "threads": 1}
-        return lambda n: jobs.run_here({**spec, "sampler": {**fixed, **dict.fromkeys(of_size.values(), n)}})
+        return lambda n: jobs.run_in_foreground({**spec, "sampler": {**fixed, **dict.fromkeys(of_size.values(), n)}})
 
     table = features.load(datasets.load("demo"), "efficientnet_lite0")
     photographs = _photographs(folder / "images")
@@ -77,7 +77,7 @@ def _studies(folder: Path) -> dict[str, Study]:
     def extracted(n: int) -> Any:
         kept = f"first{n}x{len(jobs.list_runs())}"
         save_dataset(dataclasses.replace(photographs, name=kept, images=photographs.images.iloc[:n]))
-        return jobs.run_here({"study": "extraction", "dataset": kept, "device": "cpu", "workers": 0})
+        return jobs.run_in_foreground({"study": "extraction", "dataset": kept, "device": "cpu", "workers": 0})
 
     of_size = dict(zip((97, 160, 351), (("tiered_imagenet", split) for split in ("val", "test", "train")), strict=True))
     of_size[1000] = ("imagenet1k", "all")
@@ -102,14 +102,16 @@ def _studies(folder: Path) -> dict[str, Study]:
         "stress test": Study(
             "tasks",
             (50, 100, 200, 400),
-            lambda n: jobs.run_here({"study": "stress_test", "dataset": "demo", **stressed, "n_tasks": n}),
+            lambda n: jobs.run_in_foreground({"study": "stress_test", "dataset": "demo", **stressed, "n_tasks": n}),
         ),
         "searches side by side": Study(
             "tasks", (10, 20, 40, 80), of("search_comparison", searches=["fastdiffsel", "greedy"])
         ),
         "prediction, semi-supervised": Study("tasks", (100, 200, 400, 800), of("prediction")),
         "contexts": Study(
-            "tasks", tasks, lambda n: jobs.run_here({"study": "context_shift", "dataset": "demo", "n_tasks": n})
+            "tasks",
+            tasks,
+            lambda n: jobs.run_in_foreground({"study": "context_shift", "dataset": "demo", "n_tasks": n}),
         ),
         "every measure (causes)": Study("tasks", (100, 200, 400, 800), of("causes", methods=["protonet"])),
         "confusion of all pairs": Study(
@@ -126,7 +128,7 @@ def _studies(folder: Path) -> dict[str, Study]:
         "training, ProtoNet on CNN4": Study(
             "tasks",
             (20, 40, 80, 160),
-            lambda n: jobs.run_here(
+            lambda n: jobs.run_in_foreground(
                 {
                     "study": "training",
                     "dataset": "demo",

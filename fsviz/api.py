@@ -18,7 +18,8 @@ import pandas as pd
 from fsviz import datasets
 from fsviz.analyses import run_comparison
 from fsviz.errors import BadInput
-from fsviz.records import ClassGraph, Dataset, Predictions, Tasks, Testbed
+from fsviz.records import Dataset, Predictions, Tasks, Testbed
+from fsviz.records.graphs import ClassGraph
 from fsviz.sampling import SAMPLER
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.support_sets import SupportSets
@@ -157,7 +158,7 @@ def evaluate(
         raise BadInput(f"A testbed brings its own tasks, so {next(iter(settings))} has no effect. Leave it out.")
     else:
         spec["testbed"] = save_testbed(tasks, number=True).stem if isinstance(tasks, Testbed) else str(tasks)
-    return evaluation(jobs.run_here(spec).id)
+    return evaluation(jobs.run_in_foreground(spec).id)
 
 
 def evaluation(run: str) -> Evaluation:
@@ -224,11 +225,11 @@ def plot(what: Any, **options: Any) -> Figure:
         told = summary(what)
         return plot_distribution(told["histogram"], told["accuracy"], told["ci95"], **options)
     if isinstance(what, ClassGraph):
-        from fsviz.figures.confusion import plot_likeness_map
+        from fsviz.figures.confusion import plot_similarity_map
         from fsviz.studies import confusion
 
         groups = confusion.communities(what)
-        return plot_likeness_map(what, confusion.community_order(what, groups), groups, **options)
+        return plot_similarity_map(what, confusion.community_order(what, groups), groups, **options)
     if isinstance(what, str | Dataset):
         return _plot_map(_dataset(what), **options)
     raise BadInput(

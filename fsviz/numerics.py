@@ -30,7 +30,7 @@ def finite(value: float | np.ndarray | None) -> float | None:
     return float(value) if value is not None and np.isfinite(value) else None
 
 
-def mean_of_known(values: np.ndarray, axis: int = -1) -> np.ndarray:
+def nanmean_rows(values: np.ndarray, axis: int = -1) -> np.ndarray:
     """The mean over an axis of what is finite; NaN where nothing is."""
     known = np.isfinite(values)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -3,9 +3,9 @@
 Names of datasets, classes, contexts, attributes, splits, testbeds, runs and backbones come from users' files: nothing
 in them may become a link, a picture, markup or a formula.
 
-Streamlit (every text on a page is Markdown)   `plain`
+Streamlit (every text on a page is Markdown)   `escape_markdown`
 Markdown files                                 `markdown`
-Plotly (text, hover, legend, ticks, titles)    `drawn`
+Plotly (text, hover, legend, ticks, titles)    `escape_plotly`
 CSV files                                      `csv`
 LaTeX                                          pandas Styler with escape="latex", then `latex`
 HTML                                           markupsafe and Jinja2 with autoescape; nothing by hand
@@ -40,7 +40,7 @@ _KEPT_PLAIN = re.compile(
 )  # as it stands after the apostrophe
 
 
-def plain(value: Any) -> str:
+def escape_markdown(value: Any) -> str:
     """A value in a text that Streamlit draws (all of them are Markdown): shown as it is, on one line."""
     line = _NOTHING.join(_COLON.sub(r"\\:", markdown(part)) for part in _APART.split(_line(value)))
     return _START.sub(r"\1\\", line)
@@ -59,12 +59,12 @@ def markdown(value: str) -> str:
     return value.translate(_MARKDOWN)
 
 
-def drawn(value: Any) -> str:
+def escape_plotly(value: Any) -> str:
     """A value in a Plotly figure, also in the middle of a hover template. ECharts takes names as they are."""
     return str(value).translate(_PLOTLY)
 
 
-def of_split(split: str) -> str:
+def split_title(split: str) -> str:
     """Whose tasks or classes they are, as "tasks of ..." goes on; without splits all classes are in "all"."""
     return "all classes" if split == "all" else f"split {split}"
 

@@ -49,7 +49,7 @@ def run_of(spec: dict[str, Any]) -> jobs.Run | None:
     for run in jobs.list_runs("training"):
         told = run.spec.get("split", {})
         alike = all(told.get(key) == spec["split"].get(key) for key in ("train", "val", "test", "recipe"))
-        if alike and jobs.asks_the_same(settings, run.spec):
+        if alike and jobs.has_same_spec(settings, run.spec):
             return run
     return None
 
@@ -118,7 +118,7 @@ def train(arguments: argparse.Namespace) -> None:
     if on is not None:
         begin_all(specs, runs, on)
     for i, (spec, known) in enumerate(zip(specs, runs, strict=True)):
-        run = known or jobs.run_here(spec)
+        run = known or jobs.run_in_foreground(spec)
         if on is not None:
             run = jobs.wait(run.id, math.inf, every=1.0)
             if run.state != "finished":

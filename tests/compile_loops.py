@@ -23,7 +23,7 @@ def main() -> None:
         os.environ["FSVIZ_HOME"] = folder
         spec = {"study": "evaluate", "dataset": "demo", "backbones": ["demo_clip"], "methods": ["pt_map", "finetune"]}
         sampler = {"sampler": "semantic", "n_way": 3, "n_shot": 1, "n_query": 2, "n_tasks": 2}
-        jobs.run_here({**spec, "sampler": sampler, "device": "cpu"})
+        jobs.run_in_foreground({**spec, "sampler": sampler, "device": "cpu"})
 
 
 if __name__ == "__main__":

@@ -127,4 +127,4 @@ def make_hostile_run(dataset: Dataset) -> jobs.Run:
         "backbones": [LINK, PICTURE],
         "methods": ["protonet", "ridge"],
     }
-    return jobs.run_here({**spec, "testbed": make_hostile_testbed(dataset), "device": "cpu"})
+    return jobs.run_in_foreground({**spec, "testbed": make_hostile_testbed(dataset), "device": "cpu"})

@@ -19,17 +19,21 @@ ROOM = Path(text.__file__).parent
 
 @pytest.mark.parametrize("name", NAMES)
 def test_markdown_is_the_name_with_every_mark_escaped(name: str) -> None:
-    shown = text.plain(name)
+    shown = text.escape_markdown(name)
     assert not re.search(r"(?<!\\)(?:\\\\)*[\[\]<>|`*_$]", shown.replace(":gray[]", ""))
     assert re.sub(r"\\(.)", r"\1", shown.replace(":gray[]", "")).split() == re.sub("[\u202e\u2066]", "", name).split()
     assert not re.search(r"https?://|www\.|\w@\w|:material/|(?<!\S)(->|--)(?!\S)", re.sub(r"\\(.)", r"\1", shown))
 
 
 def test_markdown_by_hand() -> None:
-    assert text.plain("two  words\n# no heading") == r"two words \# no heading"
-    assert text.plain("http://a.b") == r"http\::gray[]//a.b"
-    assert text.plain(12) == "12" and text.plain("16: x (y) - z.") == "16: x (y) - z." and text.plain("x:") == r"x\:"
-    assert [text.plain(start) for start in ("1. x", "- x", "2) y", "=", "1.5")] == [
+    assert text.escape_markdown("two  words\n# no heading") == r"two words \# no heading"
+    assert text.escape_markdown("http://a.b") == r"http\::gray[]//a.b"
+    assert (
+        text.escape_markdown(12) == "12"
+        and text.escape_markdown("16: x (y) - z.") == "16: x (y) - z."
+        and text.escape_markdown("x:") == r"x\:"
+    )
+    assert [text.escape_markdown(start) for start in ("1. x", "- x", "2) y", "=", "1.5")] == [
         r"1\. x",
         r"\- x",
         r"2\) y",
@@ -42,7 +46,7 @@ def test_what_is_drawn_by_plotly_is_decoded_to_the_name() -> None:
     from html import unescape
 
     for name in NAMES:
-        shown = text.drawn(name)
+        shown = text.escape_plotly(name)
         assert not re.search(r"[<>{$]", shown)
         assert unescape(shown) == re.sub("[\u202e\u2066]", "", name)
 

@@ -24,7 +24,8 @@ from fsviz import datasets, features, splits, taxonomy
 from fsviz.datasets import published, saved_splits
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.features.backbones import title_of
-from fsviz.records import PAD, SIDES, ClassSplit, ClassTree, Dataset, Progress, Tanglegram
+from fsviz.records import PAD, SIDES, ClassSplit, Dataset, Progress
+from fsviz.records.graphs import ClassTree, Tanglegram
 from fsviz.settings import RawSettings, Setting, Value, to_args
 from fsviz.splits import SOUGHT, assignment, clustering, trees
 from fsviz.tasks import draw

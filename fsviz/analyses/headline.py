@@ -28,7 +28,7 @@ from fsviz.numerics import holm, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 from fsviz.tasks import draw
 from fsviz.taxonomy import maps
-from fsviz.text import of_split
+from fsviz.text import split_title
 
 METHOD = "protonet"
 N_TASKS = 1000
@@ -182,7 +182,7 @@ def contrast(dataset: Dataset) -> TaskContrast:
 
 def rule(found: TaskContrast) -> str:
     """How the two tasks were found, in one sentence."""
-    tasks, whose = f"{len(found.tasks):,} random {found.tasks.setting} tasks", of_split(found.recipe.split)
+    tasks, whose = f"{len(found.tasks):,} random {found.tasks.setting} tasks", split_title(found.recipe.split)
     if found.accuracy is None:
         return (
             f"Of {tasks} of {whose}, by how far apart their classes are in meaning (coarsity): the "

@@ -21,7 +21,7 @@ from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 from fsviz.splits.clustering import DIVERGENCES
 from fsviz.studies import chunk_data, evaluate
 from fsviz.studies.prediction.tasks import Spec, confusions_of
-from fsviz.studies.thread_limits import half_the_cores
+from fsviz.studies.thread_limits import limit_threads
 from fsviz.tasks import draw
 
 OF_IMAGES = {"images", "support", "queries"}  # needs that features of the tasks' own images meet
@@ -89,7 +89,7 @@ def of_images(tasks: Tasks, table: Features, chosen: Iterable[Measure] = MEASURE
 
     found: dict[str, np.ndarray] = {}
     of_image = [measure for measure in chosen if OF_IMAGES & set(measure.needs)]
-    with half_the_cores():
+    with limit_threads():
         for setting in ("supervised", "semi"):
             seen = [m for m in of_image if (m.needs == ("support",)) == (setting == "supervised")]
             for where, view in views(table, tasks, setting) if seen else ():

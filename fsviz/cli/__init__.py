@@ -39,7 +39,7 @@ class Told(NamedTuple):
 TOLD: dict[str, Told] = {}  # by study, filled as commands are added
 
 
-def told_by(study: str) -> Told | None:
+def formatter_for(study: str) -> Told | None:
     """How runs of a study are told; None where no command makes such runs."""
     return TOLD.get(study)
 
@@ -75,7 +75,7 @@ def progress(message: str, end: str = "\n") -> None:
     print(message, end=end, file=sys.stderr, flush=True)
 
 
-def tell(done: int, total: int, message: str) -> None:
+def report_progress(done: int, total: int, message: str) -> None:
     """How far a run is, a line each time."""
     progress(f"{message} ({done:,} of {total:,})")
 
@@ -142,7 +142,7 @@ def _called() -> str:
     return "fsviz" if os.path.basename(sys.argv[0]) in ("fsviz", "fsviz.exe") else "python -m fsviz"
 
 
-def what_can_be_done(parser: argparse.ArgumentParser) -> str:
+def welcome_text(parser: argparse.ArgumentParser) -> str:
     """A first page for whoever gives no command."""
     listed = parser.format_help().partition("COMMAND\n")[2].partition("\n\n")[0]
     first = {
@@ -160,7 +160,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         parser = build_parser()
         if not (sys.argv[1:] if argv is None else argv):
-            return _print(what_can_be_done(parser))
+            return _print(welcome_text(parser))
         args = parser.parse_args(argv)
         result = args.run(args)
         return _print(json.dumps(plain_json(result), default=str, allow_nan=False) if args.json else args.show(result))

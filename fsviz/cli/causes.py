@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from fsviz import text
-from fsviz.cli import add_command, aligned, engine, sampler_flags, tell
+from fsviz.cli import add_command, aligned, engine, report_progress, sampler_flags
 from fsviz.studies import causes as study
 from fsviz.tasks import draw
 
@@ -46,7 +46,7 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
             args.run_id, evaluated, jobs.chunks(args.run_id), jobs.status(args.run_id).summary
         )
         spec["backbone"] = args.backbone or lines[0].backbone
-    run = jobs.run_here(spec, tell, engine=engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
     found = jobs.result(run.id)
     own = [line for line in lines if line.backbone == spec["backbone"]]
     found = study.with_predictions(found, {name: line.accuracy for name, line in run_comparison.by_name(own).items()})

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, aligned, engine, progress, sampler_flags, tell
+from fsviz.cli import add_command, aligned, engine, progress, report_progress, sampler_flags
 from fsviz.settings import add_flags, from_args
 
 
@@ -70,7 +70,7 @@ def _graph(spec: dict[str, Any], on: Any) -> Any:
     asked = {name: value for name, value in spec.items() if name != "likeness"}
     if spec.get("likeness", "confusion") != "confusion":
         raise BadInput("Only the likeness 'confusion' is measured as a run. Leave out --engine.")
-    run = jobs.run_here({"study": "confusion", **asked}, tell, engine=on)
+    run = jobs.run_in_foreground({"study": "confusion", **asked}, report_progress, engine=on)
     return study.collect(jobs.spec(run.id), jobs.chunks(run.id))
 
 

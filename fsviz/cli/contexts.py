@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, aligned, engine, sampler_flags, tell
+from fsviz.cli import add_command, aligned, engine, report_progress, sampler_flags
 from fsviz.settings import add_flags, from_args
 from fsviz.studies import context_shift as shift
 
@@ -27,7 +27,7 @@ def run_contexts(args: argparse.Namespace) -> dict[str, Any]:
         asked = from_args(args, {**shift.TASKS, **shift.OWN}.values())
         spec = {"study": "context_shift", "dataset": args.dataset, **asked}
         sampler_flags.say_fit(shift.fit(study.load_with_images(spec), asked))
-        run = jobs.run_here(spec, tell, engine=engine.chosen(args))
+        run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
         return jobs.results(run.id) | {"run": run.id}
     return study.summary(datasets.load(args.dataset), args.split or "")
 

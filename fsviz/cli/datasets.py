@@ -214,12 +214,12 @@ def _senses_of(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_senses(result: dict[str, Any]) -> str:
     if "classes" in result:
-        from fsviz.datasets.preview import many
+        from fsviz.datasets.preview import pluralize
 
         rows = [{**row, "path": " > ".join(row["path"][-3:]), "check": row["doubt"]} for row in result["classes"]]
         columns = ["class", "synset", "path", "by", *(["check"] if any(row["doubt"] for row in rows) else [])]
         lines = [aligned(rows, columns)]
-        lines += [f"{many(result['changed'], 'meaning')} changed."] if result["changed"] is not None else []
+        lines += [f"{pluralize(result['changed'], 'meaning')} changed."] if result["changed"] is not None else []
         return "\n".join([*lines, *([f"written to {result['out']}"] if result["out"] else [])])
     if not result["senses"]:
         return f"WordNet does not know {result['name']!r}. Try a more general word, or an id such as n02084071 (dog)."

@@ -81,7 +81,7 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
         run_id = jobs.submit(spec, engine.chosen(args))
         progress(f"Run {run_id} is queued. 'python -m fsviz runs show {run_id}' says how far it is.")
         return result_of(jobs.status(run_id))
-    run = jobs.run_here(
+    run = jobs.run_in_foreground(
         spec,
         bar(),
         started=lambda run: progress(

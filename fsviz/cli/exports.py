@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, evaluation, names, progress, sampler_flags, tell
+from fsviz.cli import add_command, evaluation, names, progress, report_progress, sampler_flags
 from fsviz.errors import BadInput
 
 FORMATS = ("fiftyone", "atlas")
@@ -94,7 +94,7 @@ def run_import(args: argparse.Namespace) -> dict[str, Any]:
     name = args.name or Path(args.file).stem
     spec: dict[str, Any] = {"study": "evaluate", "dataset": args.dataset, "testbed": args.testbed}
     spec |= {"predictions": args.file, "name": name, "backbones": [args.backbone] if args.backbone else []}
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     digest = run.spec["tasks"]["digest"]
     others = [
         one.id
@@ -187,7 +187,7 @@ def run_export(args: argparse.Namespace) -> dict[str, Any]:
     runs = [(run_id, jobs.spec(run_id), jobs.chunks(run_id)) for run_id in names(args.runs)]
     progress(f"Writing {dataset.title} for {'FiftyOne' if args.to == 'fiftyone' else 'Embedding Atlas'}.")
     if args.to == "fiftyone":
-        written = dataset_tools.write_fiftyone(dataset, out, args.backbone or "", runs, tell)
+        written = dataset_tools.write_fiftyone(dataset, out, args.backbone or "", runs, report_progress)
     else:
         written = dataset_tools.write_atlas(dataset, out, args.backbone or "", runs, not args.no_pictures)
     return {"to": args.to, "path": str(out), **written}

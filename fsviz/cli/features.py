@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from fsviz.cli import add_command, aligned, engine, progress, sampler_flags, tell
+from fsviz.cli import add_command, aligned, engine, progress, report_progress, sampler_flags
 from fsviz.errors import BadInput
 from fsviz.features import backbones
 
@@ -96,7 +96,7 @@ def run_extract(args: argparse.Namespace) -> dict[str, Any]:
         if args.again:
             raise BadInput("--again and --engine do not go together. Remove the features first: 'features remove'.")
         spec = {"study": "extraction", "dataset": dataset.name, "backbone": args.backbone, **how}
-        result = extraction_of(jobs.run_here(spec, tell, engine=on))
+        result = extraction_of(jobs.run_in_foreground(spec, report_progress, engine=on))
     else:
         result = extract_now(dataset, args.backbone, **how, again=args.again, progress=_Told())
     if result["warning"]:
@@ -226,10 +226,10 @@ def run_map(args: argparse.Namespace) -> dict[str, Any]:
     found = maps.find(dataset, backbone, maps.BETTER if args.better else maps.FAST)
     if found is None and args.better:
         spec = {"study": "feature_map", "dataset": dataset.name, "backbone": backbone}
-        jobs.run_here(spec, tell, engine=engine.chosen(args))
+        jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
         found = maps.find(dataset, backbone, maps.BETTER)
     if found is None:
-        found = study.fast_map({"dataset": dataset.name, "backbone": backbone}, tell)
+        found = study.fast_map({"dataset": dataset.name, "backbone": backbone}, report_progress)
     if args.out:
         study.write_csv(dataset, found, args.out)
     return {**study.facts(found), "neighbours": maps.NEIGHBOURS, "measured_on": found.measured, "out": args.out}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, cast
 
-from fsviz.cli import add_command, aligned, engine, sampler_flags, tell
+from fsviz.cli import add_command, aligned, engine, report_progress, sampler_flags
 from fsviz.settings import add_flags, from_args
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction.measured import intervals_in_words, outcome_name
@@ -37,7 +37,7 @@ def run_predict(args: argparse.Namespace) -> dict[str, Any]:
         **tasks,
         **from_args(args, study.OWN_SETTINGS.values()),
     }
-    run = jobs.run_here(spec, tell, engine=engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
     return jobs.results(run.id) | {"run": run.id}
 
 

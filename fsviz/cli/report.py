@@ -69,7 +69,7 @@ def _of_runs(run_ids: list[str], over: str | None) -> str:
         recipes.append(html.Recipe(run.id, words, run_comparison.command(run.spec)))
     if not lines:
         raise BadInput("No task of these runs is finished yet. Wait for the first ones.")
-    return runs.of_lines(lines, recipes, over)
+    return runs.of_method_runs(lines, recipes, over)
 
 
 def show_report(result: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fsviz.cli import add_command, aligned, engine, evaluation, summary_of, told_by
+from fsviz.cli import add_command, aligned, engine, evaluation, formatter_for, summary_of
 from fsviz.errors import BadInput
 from fsviz.settings import RawSettings
 
@@ -60,7 +60,7 @@ def _act(args: argparse.Namespace, run_id: str) -> dict[str, Any]:
         run = jobs.resume(run_id, on) if args.background else jobs.resume_here(run_id, evaluation.bar(), on)
     else:
         run = jobs.status(run_id)
-    told = told_by(run.study) if run.study == "evaluate" or run.state == "finished" else None
+    told = formatter_for(run.study) if run.study == "evaluate" or run.state == "finished" else None
     found = told.result(run) if told else summary_of(run)
     spec = {"spec": dict(run.spec), "message": run.message, "error": run.error}
     return {**listed(run), **found, **spec, "seconds": round(run.seconds, 3)}
@@ -147,7 +147,7 @@ def show_runs(result: dict[str, Any]) -> str:
         lines.append(result["error"])
     if result["study"] != "evaluate":
         lines.append(f"Run {result['run']}: {result['state']}")
-    study = told_by(result["study"])
+    study = formatter_for(result["study"])
     if study and (result["study"] == "evaluate" or result["state"] == "finished"):
         lines.append(study.show(result))
     return "\n".join(lines)

@@ -7,7 +7,7 @@ import argparse
 from typing import Any, cast
 
 from fsviz.analyses import attribute_shifts
-from fsviz.cli import add_command, aligned, engine, sampler_flags, tell
+from fsviz.cli import add_command, aligned, engine, report_progress, sampler_flags
 from fsviz.cli.support_sets import asked
 from fsviz.settings import Setting, add_flags, from_args
 from fsviz.studies import search_comparison, support_sets
@@ -63,7 +63,7 @@ def run_searches(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import jobs
 
     spec = {"study": "search_comparison", **_spec(args), **from_args(args, [search_comparison.SEARCHES])}
-    return result_of(jobs.run_here(spec, tell, engine=engine.chosen(args)))
+    return result_of(jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args)))
 
 
 def result_of(run: Any) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def run_filtered(args: argparse.Namespace) -> dict[str, Any]:
 
 def _tell_now_and_then(done: int, total: int, message: str) -> None:
     if done % 1000 == 0 or done == total:
-        tell(done, total, message)
+        report_progress(done, total, message)
 
 
 def show_filtered(result: dict[str, Any]) -> str:
@@ -115,7 +115,9 @@ def show_filtered(result: dict[str, Any]) -> str:
 def run_restricted(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
 
-    found = attribute_shifts.restricted_sets({**_spec(args), "attribute": args.attribute, "values": args.value}, tell)
+    found = attribute_shifts.restricted_sets(
+        {**_spec(args), "attribute": args.attribute, "values": args.value}, report_progress
+    )
     numbers = dict(support_sets.summary(found))
     dataset = datasets.load(args.dataset)
     shared = attribute_shifts.shared_values(found, dataset, args.attribute, args.value)
@@ -142,7 +144,7 @@ def show_restricted(result: dict[str, Any]) -> str:
 
 
 def run_steps(args: argparse.Namespace) -> dict[str, Any]:
-    found = search_comparison.by_number_of_steps(_spec(args), progress=tell)
+    found = search_comparison.by_number_of_steps(_spec(args), progress=report_progress)
     return {"steps": found.to_dict("records"), "words": search_comparison.steps_in_words(found)}
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from fsviz.analyses import support_attributes
-from fsviz.cli import add_command, aligned, engine, sampler_flags, tell
+from fsviz.cli import add_command, aligned, engine, report_progress, sampler_flags
 from fsviz.errors import FsvizError
 from fsviz.settings import Setting, Value, add_flags, from_args
 from fsviz.studies import stress_test as stress_study
@@ -65,11 +65,13 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
         "backbone": sampler_flags.backbone(args),
         **asked(args, study.SEARCH_SETTINGS.values()),
     }
-    run = jobs.run_here(spec, tell, engine=engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
     result = result_of(run)
     if args.reasons:
         sets = jobs.result(run.id)
-        result["reasons"] = _reasons(sets, support_attributes.explain(sets, datasets.load(args.dataset), tell))
+        result["reasons"] = _reasons(
+            sets, support_attributes.explain(sets, datasets.load(args.dataset), report_progress)
+        )
     return result
 
 
@@ -136,7 +138,7 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
     spec = {"study": "stress_test", "dataset": args.dataset, **from_args(args, own), **searched}
     if args.full_finetuning:
         spec["adaptations"] = [*(args.adaptations or stress_study.ADAPTED.default), stress_study.FULL]
-    run = jobs.run_here(spec, tell, engine=engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
     return jobs.results(run.id) | {"run": run.id}
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fsviz.cli import add_command, aligned, sampler_flags, tell
+from fsviz.cli import add_command, aligned, report_progress, sampler_flags
 
 if TYPE_CHECKING:
     from fsviz.analyses.task_profile import TaskProfile, ValuesAmongTasks
@@ -46,7 +46,7 @@ def opened(name: str, backbone: str = "") -> tuple[TaskProfile, ValuesAmongTasks
             )
     passport = study.open_task(found, task.position, backbone, study.newest_of_each(of_runs))
     here = [one.method for one in passport.answers if not one.source]
-    among = study.values_among_tasks(found, passport.backbone, methods=here, progress=tell)
+    among = study.values_among_tasks(found, passport.backbone, methods=here, progress=report_progress)
     sets = None
     with suppress(FsvizError):  # no features, or no image to choose from
         sets = study.support_sets_of(passport)

@@ -9,6 +9,7 @@ from typing import Any
 from fsviz.cli import add_command, aligned, progress, sampler_flags
 from fsviz.settings import Setting
 from fsviz.tasks import draw, fitting
+from fsviz.tasks.repeats import count_repeats
 
 DISTANCE_FLAGS = {name: draw.SETTINGS[name] for name in ("split", "distance", "dag", "backbone")}
 CLASS_FLAGS = {name: setting for name, setting in draw.SETTINGS.items() if name not in draw.IMAGE_SETTINGS}
@@ -149,8 +150,8 @@ def _repeats(dataset: Any, testbed: Any, distances: Any = None) -> dict[str, Any
     """What dropping repeated class sets did, in numbers and words; nothing where none were dropped."""
     from dataclasses import asdict
 
-    found = draw.count_repeats(dataset, testbed, distances)
-    return {} if found is None else {"repeats": {**asdict(found), "in_words": draw.describe_repeats(found)}}
+    found = count_repeats(dataset, testbed, distances)
+    return {} if found is None else {"repeats": {**asdict(found), "in_words": found.describe()}}
 
 
 def list_measures(args: argparse.Namespace) -> dict[str, Any]:

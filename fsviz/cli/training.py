@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any, cast
 
-from fsviz.cli import add_command, aligned, engine, progress, sampler_flags, tell
+from fsviz.cli import add_command, aligned, engine, progress, report_progress, sampler_flags
 from fsviz.settings import add_flags, from_args
 from fsviz.studies import training as study
 
@@ -61,7 +61,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
         run_id = jobs.submit(spec, engine.chosen(args))
         progress(f"Run {run_id} is queued; 'python -m fsviz runs show {run_id}' says how far it is.")
         return {"run": run_id, "state": jobs.status(run_id).state}
-    run = jobs.run_here(spec, tell, lambda run: progress(f"Run {run.id}"), engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, lambda run: progress(f"Run {run.id}"), engine.chosen(args))
     return {"run": run.id, "seconds": run.seconds, **jobs.results(run.id)}
 
 

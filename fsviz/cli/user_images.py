@@ -120,15 +120,15 @@ def add_images(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_added(result: dict[str, Any]) -> str:
-    from fsviz.datasets.preview import many
+    from fsviz.datasets.preview import pluralize
 
     splits = ", ".join(
-        f"{s} {many(c['n_classes'], 'class', 'classes')} / {many(c['n_images'], 'image')}"
+        f"{s} {pluralize(c['n_classes'], 'class', 'classes')} / {pluralize(c['n_images'], 'image')}"
         for s, c in result["splits"].items()
     )
     lines = [
-        f"Added {result['name']}: {many(result['n_classes'], 'class', 'classes')}, "
-        f"{many(result['n_images'], 'image')} ({splits}).",
+        f"Added {result['name']}: {pluralize(result['n_classes'], 'class', 'classes')}, "
+        f"{pluralize(result['n_images'], 'image')} ({splits}).",
         f"Images stay in {result['root']}.",
     ]
     for problem in result["problems"]:
@@ -141,7 +141,9 @@ def show_added(result: dict[str, Any]) -> str:
             for g in sorted(result["guesses"], key=lambda g: not g["doubt"])
         ]
         kept = result.get("kept")
-        told = f"; {many(kept, 'meaning')} that you chose before {'stays' if kept == 1 else 'stay'}" if kept else ""
+        told = (
+            f"; {pluralize(kept, 'meaning')} that you chose before {'stays' if kept == 1 else 'stay'}" if kept else ""
+        )
         lines += ["", f"What the classes mean{told}:"]
         lines += [aligned(rows[:40], ["class", "synset", "path", "check"])]
         if len(rows) > 40:

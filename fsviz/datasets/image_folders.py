@@ -11,7 +11,8 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ import pandas as pd
 from fsviz.datasets import tables
 from fsviz.datasets.catalog import splits_of
 from fsviz.datasets.images import is_image, path_below
-from fsviz.datasets.preview import Preview, Problem, check_images, excluded_by_suffix, many, raw_table
+from fsviz.datasets.preview import Preview, Problem, check_images, excluded_by_suffix, pluralize, raw_table
 from fsviz.datasets.saved import load_workspace_dataset, remove_dataset, save_dataset, workspace_dataset_names
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Dataset, Progress
@@ -152,7 +153,10 @@ def preview_dataset(
     images.index.name = "image_id"
     if "group" in images and (images["group"] != PAD).any():
         n_together, n_groups = int((images["group"] != PAD).sum()), int(images["group"].max()) + 1
-        together = f"{many(n_together, 'image')} in {many(n_groups, 'group')} (copies of a picture, frames of a video)"
+        together = (
+            f"{pluralize(n_together, 'image')} in {pluralize(n_groups, 'group')} (copies of a "
+            "picture, frames of a video)"
+        )
         notes = (*notes, f"{together}: sampling keeps a group on one side of a task.")
     contexts = None
     if "context" in images:
@@ -210,13 +214,15 @@ def _has_class_folders(root: Path) -> bool:
         folders = [e for e in os.scandir(root) if e.is_dir(follow_symlinks=False) and e.name.lower() != "images"]
     except OSError:
         return False
-    return any(is_image(f.path) for folder in folders for _, _, f in _walk(folder.path))
+    return any(is_image(f.path) for folder in folders for _, f in _walk(folder.path))
 
 
-def _walk(root: str | os.PathLike[str], closed: list[str] | None = None):
-    """Yields (folder, relative parts, entry) of every file below root, links included, in name order.
+def _walk(
+    root: str | os.PathLike[str], closed: list[str] | None = None
+) -> Iterator[tuple[tuple[str, ...], os.DirEntry[str]]]:
+    """Yields (folders below root, entry) of every file below root, links included, in name order.
 
-    Folders that may not be read are added to `closed`.
+    Folders without read permission are added to `closed`.
     """
     waiting: list[tuple[str, tuple[str, ...]]] = [(os.fspath(root), ())]
     while waiting:
@@ -235,8 +241,56 @@ def _walk(root: str | os.PathLike[str], closed: list[str] | None = None):
             if entry.is_dir(follow_symlinks=False):
                 below.append((entry.path, (*parts, entry.name)))
             else:
-                yield folder, parts, entry
+                yield parts, entry
         waiting += reversed(below)
+
+
+@dataclass
+class _FolderListing:
+    """Files below a folder, sorted by their use.
+
+    images      (folders below the root, name) of every image
+    others      names of files that are no images
+    links       linked folders, which are not followed
+    unreadable  files whose name is not valid UTF-8
+    loose       images outside any class folder
+    closed      folders without read permission
+    """
+
+    images: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    loose: list[str] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, root: Path) -> _FolderListing:
+        listing = cls()
+        for parts, entry in _walk(root, listing.closed):
+            listing._add(root, parts, entry)
+        return listing
+
+    def _add(self, root: Path, parts: tuple[str, ...], entry: os.DirEntry[str]) -> None:
+        if not _is_text(entry.path):
+            readable = entry.path.encode("utf-8", "replace").decode()
+            self.unreadable.append(f"{readable}: its name is not valid UTF-8")
+        elif entry.is_symlink() and _is_folder(entry):
+            self.links.append(_about_link(entry.path, root))
+        elif not is_image(entry.path):
+            self.others.append(entry.name)
+        elif not parts:
+            self.loose.append(entry.name)
+        else:
+            self.images.append((parts, entry.name))
+
+    @property
+    def top_folders(self) -> set[str]:
+        return {parts[0] for parts, _ in self.images}
+
+    @property
+    def min_depth(self) -> int:
+        return min((len(parts) for parts, _ in self.images), default=0)
 
 
 def _inspect_folder(
@@ -249,79 +303,74 @@ def _inspect_folder(
             f"class_level must be 0 (the folder an image lies in) or 1, 2, ... for the first, second, ... folder. "
             f"Got {class_level}."
         )
-    found: list[tuple[tuple[str, ...], str]] = []
-    others, links, unreadable, loose = [], [], [], []
-    closed: list[str] = []
-    for _, parts, entry in _walk(root, closed):
-        if not _is_text(entry.path):
-            unreadable.append(f"{entry.path.encode('utf-8', 'replace').decode()}: its name is not valid UTF-8")
-        elif entry.is_symlink() and _is_folder(entry):
-            links.append(_about_link(entry.path, root))
-        elif not is_image(entry.path):
-            others.append(entry.name)
-        elif not parts:
-            loose.append(entry.name)
-        else:
-            found.append((parts, entry.name))
-    depths = {len(parts) for parts, _ in found}
-    firsts = {parts[0] for parts, _ in found}
+    listing = _FolderListing.of(root)
+    top_folders = listing.top_folders
+    by_split = first_level == "split"
     if first_level == "auto":
-        by_split = bool(firsts) and all(f.lower() in SPLIT_NAMES for f in firsts) and min(depths) > 1
-    else:
-        by_split = first_level == "split"
-    if by_split and depths and min(depths) < 2:
-        loose += [f"{'/'.join(parts)}/{name}" for parts, name in found if len(parts) < 2]
-        found = [(parts, name) for parts, name in found if len(parts) > 1]
-    inner = Counter(parts[1:] if by_split else parts for parts, _ in found)
-    if first_level == "concept" and not any(len(folder) > 1 for folder in inner):
-        raise BadInput(
-            f"There are no folders inside the class folders of {root}, so they cannot be contexts. Expected is "
-            "root/concept/context/image; choose first_level class otherwise."
-        )
-    if class_level > max((len(folder) for folder in inner), default=class_level):
-        raise BadInput(
-            f"class_level must be at most {max(len(folder) for folder in inner)}, the depth of the folders in {root}. "
-            f"Got {class_level}."
-        )
+        by_split = bool(top_folders) and listing.min_depth > 1 and all(f.lower() in SPLIT_NAMES for f in top_folders)
+    if by_split:
+        listing.loose += [f"{'/'.join(parts)}/{name}" for parts, name in listing.images if len(parts) < 2]
+        listing.images = [(parts, name) for parts, name in listing.images if len(parts) > 1]
+    n_images = Counter(parts[1:] if by_split else parts for parts, _ in listing.images)
+    _check_depth(root, n_images, first_level, class_level)
     in_contexts = first_level == "concept" or (
-        first_level != "class" and groups == "auto" and not class_level and _are_contexts(inner)
+        first_level != "class" and groups == "auto" and not class_level and _are_contexts(n_images)
     )
-    rows = []
-    for parts, name in found:
-        row = {"path": "/".join((*parts, name)), "split": parts[0] if by_split else "all"}
-        above = parts[1:] if by_split else parts
-        if in_contexts:
-            row["context"] = "/".join(above[1:])
-            above = above[:1]
-        elif groups == "folder":
-            level = class_level or max(1, len(above) - 1)
-            row["group"] = "/".join(parts) if len(above) > level else ""
-            above = above[:level]
-        above = above[:class_level] if class_level else above
-        rows.append(row | {"class_name": "/".join(above)})
+    rows = [_row(parts, name, by_split, in_contexts, groups, class_level) for parts, name in listing.images]
     if groups == "folder" and not any(row["group"] for row in rows):
         raise BadInput(
-            f"There are no folders inside the class folders of {root}, so they cannot be groups. Expected is "
-            "root/class/video/frame; leave out --groups folder otherwise."
+            f"There are no folders inside the class folders of {root}, so they cannot be groups. Expected "
+            "root/class/video/frame. Leave out --groups folder."
         )
     if first_level == "auto" and not class_level:
-        _refuse_stores(root, {row["class_name"] for row in rows}, firsts)
-    problems = _folder_problems(root, others, links, unreadable, loose, closed)
+        _refuse_stores(root, {row["class_name"] for row in rows}, top_folders)
+    problems = _folder_problems(root, listing)
     if in_contexts and first_level != "concept":
-        known = sorted({row["context"] for row in rows})
+        contexts = sorted({row["context"] for row in rows})
         message = (
             f"The folders inside the class folders have the same names again and again, so they were read as "
-            f"{many(len(known), 'context')} (concept/context/image). If they are classes of their own, choose "
+            f"{pluralize(len(contexts), 'context')} (concept/context/image). If they are classes of their own, choose "
             "--first-level class."
         )
-        problems.append(Problem("contexts", message, tuple(known)))
+        problems.append(Problem("contexts", message, tuple(contexts)))
     if not rows:
-        told = f" {problems[0].message}" if problems else ""
+        first_problem = f" {problems[0].message}" if problems else ""
         raise BadInput(
-            f"{root} holds no images in class folders.{told} Expected is root/class/image or root/split/class/image."
+            f"No images found in {root}.{first_problem} Expected root/class/image or root/split/class/image."
         )
     source = "folder of splits" if by_split else "folder of classes"
     return check_images(source, root, raw_table(rows), problems, check=check, progress=progress, groups=groups)
+
+
+def _check_depth(root: Path, folders: Collection[tuple[str, ...]], first_level: str, class_level: int) -> None:
+    """Refuses levels that the folders below the root or split do not have."""
+    max_depth = max((len(folder) for folder in folders), default=0)
+    if first_level == "concept" and max_depth < 2:
+        raise BadInput(
+            f"There are no folders inside the class folders of {root}, so they cannot be contexts. Expected "
+            "root/concept/context/image. Choose first_level class."
+        )
+    if folders and class_level > max_depth:
+        raise BadInput(
+            f"class_level must be at most {max_depth}, the depth of the folders in {root}. Got {class_level}."
+        )
+
+
+def _row(
+    parts: tuple[str, ...], name: str, by_split: bool, in_contexts: bool, groups: str, class_level: int
+) -> dict[str, str]:
+    """The path, split and class of an image from its folders; its context or group if folders stand for them."""
+    row = {"path": "/".join((*parts, name)), "split": parts[0] if by_split else "all"}
+    folders = parts[1:] if by_split else parts
+    if in_contexts:
+        row["context"] = "/".join(folders[1:])
+        folders = folders[:1]
+    elif groups == "folder":
+        level = class_level or max(1, len(folders) - 1)
+        row["group"] = "/".join(parts) if len(folders) > level else ""
+        folders = folders[:level]
+    folders = folders[:class_level] if class_level else folders
+    return row | {"class_name": "/".join(folders)}
 
 
 def _refuse_stores(root: Path, class_names: set[str], firsts: set[str]) -> None:
@@ -353,8 +402,9 @@ def _annotations(root: Path) -> str:
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
         return (
-            f"COCO annotations ({path.relative_to(root)}: {many(n_objects, 'object')} of "
-            f"{many(n_categories, 'category', 'categories')} in {many(n_images, 'image')}; an image may show several)"
+            f"COCO annotations ({path.relative_to(root)}: {pluralize(n_objects, 'object')} of "
+            f"{pluralize(n_categories, 'category', 'categories')} in {pluralize(n_images, 'image')}; an "
+            "image may show several)"
         )
     for kind, pattern in (("YOLO's labels", "labels/**/*.txt"), ("Pascal VOC's", "Annotations/*.xml")):
         if (file := next(root.glob(pattern), None)) or (file := next(root.glob(f"*/{pattern}"), None)):
@@ -375,23 +425,21 @@ def _are_contexts(folders: Mapping[tuple[str, ...], int]) -> bool:
     return 2 * shared >= sum(folders.values()) and not any(c.isdigit() for context in homes for c in context)
 
 
-def _folder_problems(
-    root: Path, others: list[str], links: list[str], unreadable: list[str], loose: list[str], closed: list[str]
-) -> list[Problem]:
+def _folder_problems(root: Path, listing: _FolderListing) -> list[Problem]:
     problems = []
-    if closed:
-        message = f"{many(len(closed), 'folder')} may not be read and {'is' if len(closed) == 1 else 'are'} left out."
-        problems.append(Problem("broken", f"{message} Change the permissions.", tuple(closed)))
-    if links:
-        message = f"{many(len(links), 'linked folder')} not followed: only what lies in {root} itself is read."
-        problems.append(Problem("leaves_root", message, tuple(links)))
-    if unreadable:
-        message = f"{many(len(unreadable), 'file')} left out: the name is not valid UTF-8."
-        problems.append(Problem("broken", message, tuple(unreadable)))
-    if loose:
-        message = f"{many(len(loose), 'image')} outside any class folder left out."
-        problems.append(Problem("left_out", message, tuple(loose)))
-    other = excluded_by_suffix(others)
+    if listing.closed:
+        message = f"Skipped {pluralize(len(listing.closed), 'folder')} without read permission. Change the permissions."
+        problems.append(Problem("broken", message, tuple(listing.closed)))
+    if listing.links:
+        message = f"Skipped {pluralize(len(listing.links), 'linked folder')}: only what lies in {root} itself is read."
+        problems.append(Problem("leaves_root", message, tuple(listing.links)))
+    if listing.unreadable:
+        message = f"Skipped {pluralize(len(listing.unreadable), 'file')}: the name is not valid UTF-8."
+        problems.append(Problem("broken", message, tuple(listing.unreadable)))
+    if listing.loose:
+        message = f"Skipped {pluralize(len(listing.loose), 'image')} outside any class folder."
+        problems.append(Problem("left_out", message, tuple(listing.loose)))
+    other = excluded_by_suffix(listing.others)
     return [*problems, other] if other else problems
 
 
@@ -417,7 +465,7 @@ def _only_folder_inside(root: Path) -> Path:
         try:
             entries = [e for e in os.scandir(root) if not e.name.startswith(".") and e.name != "__MACOSX"]
         except OSError:
-            raise BadInput(f"The folder {root} may not be read. Change its permissions.") from None
+            raise BadInput(f"No read permission: {root}. Change its permissions.") from None
         if len(entries) != 1 or not entries[0].is_dir(follow_symlinks=False) or entries[0].name.lower() in SPLIT_NAMES:
             return root
         try:

@@ -164,7 +164,7 @@ def find_problem(path: str | os.PathLike[str], root: str | os.PathLike[str] | No
     return ""
 
 
-def glimpse(
+def read_thumbnail(
     path: str | os.PathLike[str], root: str | os.PathLike[str] | None, side: int
 ) -> tuple[str, np.ndarray | None]:
     """Why a file cannot be used ("" when it can), and its picture as (side, side, 3) uint8.

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz.datasets import duplicates
-from fsviz.datasets.images import READ, find_problem, glimpse
+from fsviz.datasets.images import READ, find_problem, read_thumbnail
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Progress
 
@@ -96,7 +96,7 @@ def check_images(
     problems = list(problems)
     blank = images["class_name"].astype(str).str.strip() == ""
     if blank.any():
-        message = f"{many(int(blank.sum()), 'image')} left out: the name of the class is blank. Rename its folder."
+        message = f"{pluralize(int(blank.sum()), 'image')} left out: the name of the class is blank. Rename its folder."
         problems.append(Problem("left_out", message, tuple(images["path"][blank])))
         images = images[~blank]
     if groups not in GROUPS:
@@ -132,7 +132,8 @@ def _check_files(
         for start in range(0, len(paths), _BLOCK):
             block = paths[start : start + _BLOCK]
             seen = pool.map(
-                lambda path: glimpse(path, root, duplicates.SIDE) if look else (find_problem(path, root), None), block
+                lambda path: read_thumbnail(path, root, duplicates.SIDE) if look else (find_problem(path, root), None),
+                block,
             )
             for i, (problem, pixels) in enumerate(seen, start):
                 if problem:
@@ -146,14 +147,16 @@ def _check_files(
     if reasons["broken"]:
         n = len(reasons["broken"])
         problems.append(
-            Problem("broken", f"{many(n, 'file')} cannot be opened and {_is(n)} left out.", tuple(reasons["broken"]))
+            Problem(
+                "broken", f"{pluralize(n, 'file')} cannot be opened and {_is(n)} left out.", tuple(reasons["broken"])
+            )
         )
     if reasons["leaves_root"]:
         n = len(reasons["leaves_root"])
         problems.append(
             Problem(
                 "leaves_root",
-                f"{many(n, 'file')} left out: {'it leads' if n == 1 else 'they lead'} out of {root}.",
+                f"{pluralize(n, 'file')} left out: {'it leads' if n == 1 else 'they lead'} out of {root}.",
                 tuple(reasons["leaves_root"]),
             )
         )
@@ -191,7 +194,8 @@ def _copies(root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None])
         sizes, classes = members.size(), members["class_name"].nunique()
         exactly = f" ({int((exact != PAD).sum()):,} byte by byte)" if (exact != PAD).any() else ""
         message = (
-            f"{many(len(sizes), 'group')} of copies: {many(int(sizes.sum()), 'image')} showing the same picture as "
+            f"{pluralize(len(sizes), 'group')} of copies: {pluralize(int(sizes.sum()), 'image')} showing the "
+            "same picture as "
             f"another{exactly}, at most {int(sizes.max()):,} together. A task keeps copies on one side, so that no "
             "query is a copy of a support image."
         )
@@ -200,13 +204,15 @@ def _copies(root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None])
         torn = classes.index[classes > 1]
         if len(torn):
             message = (
-                f"{many(len(torn), 'group')} of copies in more than one class: a label is wrong, or the picture shows "
+                f"{pluralize(len(torn), 'group')} of copies in more than one class: a label is wrong, or the "
+                "picture shows "
                 "both. Remove the wrong ones."
             )
             problems.append(Problem("two_classes", message, tuple(_in_words(members.get_group(g)) for g in torn)))
     if not seen.all():
         message = (
-            f"{many(int((~seen).sum()), 'image')} of very many pixels compared by bytes alone: copies in another size "
+            f"{pluralize(int((~seen).sum()), 'image')} of very many pixels compared by bytes alone: copies "
+            "in another size "
             "or quality are not found."
         )
         problems.append(Problem("not_compared", message, tuple(images["path"][~seen])))
@@ -230,7 +236,8 @@ def _frames(images: pd.DataFrame, glimpses: list[np.ndarray | None]) -> list[Pro
         return []
     names = images["class_name"].unique()
     message = (
-        f"The images of these {many(len(names), 'folder')} follow one another like frames of videos. If they are, take "
+        f"The images of these {pluralize(len(names), 'folder')} follow one another like frames of videos. If "
+        "they are, take "
         "each folder as a group of the class above it (--groups folder): frames of one video then stay on one side of "
         "a task."
     )
@@ -251,7 +258,8 @@ def _one_split_per_class(images: pd.DataFrame) -> tuple[pd.DataFrame, list[Probl
     return images, [
         Problem(
             "two_splits",
-            f"{many(n, 'class', 'classes')} in more than one split. Splits of few-shot learning share no class, so "
+            f"{pluralize(n, 'class', 'classes')} in more than one split. Splits of few-shot learning share "
+            "no class, so "
             "each was put into the split that holds most of its images; the attribute image_split keeps the original.",
             tuple(f"{name}: {', '.join(counts[name].index)}" for name in shared),
         )
@@ -265,18 +273,22 @@ def _about_classes(images: pd.DataFrame) -> list[Problem]:
     if len(few):
         lonely = int((few < 2).sum())
         message = (
-            f"{many(len(few), 'class', 'classes')} with fewer than {SHOTS + QUERIES} images: the usual task takes "
+            f"{pluralize(len(few), 'class', 'classes')} with fewer than {SHOTS + QUERIES} images: the usual task takes "
             f"{SHOTS} + {QUERIES} of each class. Choose fewer shots and queries, or add images."
         )
         if lonely:
-            message += f" {many(lonely, 'class', 'classes')} with a single image cannot give both support and query."
-        problems.append(Problem("too_few", message, tuple(f"{name}: {many(n, 'image')}" for name, n in few.items())))
+            message += (
+                f" {pluralize(lonely, 'class', 'classes')} with a single image cannot give both support and query."
+            )
+        problems.append(
+            Problem("too_few", message, tuple(f"{name}: {pluralize(n, 'image')}" for name, n in few.items()))
+        )
     twins = look_alikes(counts.index)
     if twins:
         problems.append(
             Problem(
                 "duplicate_name",
-                f"{many(len(twins), 'group')} of class names {SPELLING_RULE}. "
+                f"{pluralize(len(twins), 'group')} of class names {SPELLING_RULE}. "
                 "They are kept apart; rename the folders if they are the same class.",
                 twins,
             )
@@ -286,10 +298,11 @@ def _about_classes(images: pd.DataFrame) -> list[Problem]:
         whole = [name for name, n in several.value_counts(sort=False).items() if n == 1 and counts[name] > 1]
         if whole:
             message = (
-                f"{many(len(whole), 'class', 'classes')} with a single group: its images cannot stand on both sides of "
+                f"{pluralize(len(whole), 'class', 'classes')} with a single group: its images cannot stand "
+                "on both sides of "
                 "a task. Add other images, or draw tasks without keeping groups together."
             )
-            problems.append(Problem("too_few", message, tuple(f"{n}: {many(counts[n], 'image')}" for n in whole)))
+            problems.append(Problem("too_few", message, tuple(f"{n}: {pluralize(counts[n], 'image')}" for n in whole)))
     if counts.size == 1:
         problems.append(
             Problem(
@@ -340,8 +353,8 @@ def excluded_by_suffix(names: Iterable[str]) -> Problem | None:
     total = sum(kinds.values())
     return Problem(
         "left_out",
-        f"{many(total, 'file')} {_is(total)} no image by name and {_is(total)} left out.",
-        tuple(f"{kind}: {many(n, 'file')}" for kind, n in kinds.most_common()),
+        f"{pluralize(total, 'file')} {_is(total)} no image by name and {_is(total)} left out.",
+        tuple(f"{kind}: {pluralize(n, 'file')}" for kind, n in kinds.most_common()),
     )
 
 
@@ -357,7 +370,7 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
     return [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in re.split(r"(\d+)", str(name)) if p]
 
 
-def many(n: int, one: str, several: str = "") -> str:
+def pluralize(n: int, one: str, several: str = "") -> str:
     """A count with its noun: 1 file, 1,200 files."""
     return f"{n:,} {one if n == 1 else several or one + 's'}"
 

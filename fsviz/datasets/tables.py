@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz.datasets.images import is_image, path_below
-from fsviz.datasets.preview import Preview, Problem, check_images, many, raw_table
+from fsviz.datasets.preview import Preview, Problem, check_images, pluralize, raw_table
 from fsviz.errors import BadInput
 from fsviz.records import Progress
 
@@ -186,7 +186,7 @@ def _rooted(table: pd.DataFrame, root: Path, bound: bool) -> tuple[pd.DataFrame,
                 f"The paths of this list lead out of {root}, and nothing outside of it is read; the first is "
                 f"{items[0]}. Write them relative to that folder, or give another one that holds the files (--images)."
             )
-        message = f"{many(len(items), 'row')} left out: the path leads out of {root}."
+        message = f"{pluralize(len(items), 'row')} left out: the path leads out of {root}."
         problems.append(Problem("leaves_root", message, items))
     elif outside.any():
         root = real = _common_root([Path(os.path.dirname(p)) for p in full])
@@ -240,7 +240,7 @@ def _inspect_specs(
                 folders.append((split or _split_from(path), name, folder))
     if absent:
         where = "" if images is None else f" in {images}"
-        message = f"{many(len(absent), 'class folder')} listed but not there{where}."
+        message = f"{pluralize(len(absent), 'class folder')} listed but not there{where}."
         problems.append(Problem("missing_file", message, tuple(absent)))
     if not folders:
         where = "" if images is None else f" in {images}"
@@ -261,7 +261,7 @@ def _inspect_specs(
                     outside.append(str(error))
     if outside:
         problems.append(
-            Problem("leaves_root", f"{many(len(outside), 'file')} left out: outside {root}.", tuple(outside))
+            Problem("leaves_root", f"{pluralize(len(outside), 'file')} left out: outside {root}.", tuple(outside))
         )
     if not rows:
         raise BadInput(f"The class folders of {next(iter(files.values())).name} hold no images. Check the class_roots.")
@@ -433,7 +433,7 @@ def _named(table: pd.DataFrame, path: Path, columns: Mapping[str, str]) -> tuple
     problems = []
     if empty.any():
         rows = tuple(f"{path.name} row {i + 2}" for i in table.index[empty])
-        problems.append(Problem("left_out", f"{many(len(rows), 'row')} without a path or a class left out.", rows))
+        problems.append(Problem("left_out", f"{pluralize(len(rows), 'row')} without a path or a class left out.", rows))
     return table[~empty].copy(), problems
 
 
@@ -468,7 +468,7 @@ def _present(table: pd.DataFrame, root: Path) -> tuple[pd.DataFrame, list[Proble
         problems.append(
             Problem(
                 "missing_file",
-                f"{many(len(gone), 'row')} left out: the file is not there.",
+                f"{pluralize(len(gone), 'row')} left out: the file is not there.",
                 tuple(f"{row}: {path}" for row, path in zip(gone["row"], gone["path"])),
             )
         )
@@ -480,7 +480,7 @@ def _present(table: pd.DataFrame, root: Path) -> tuple[pd.DataFrame, list[Proble
             f"{row}: {path}" + ("" if first[path] == name else f" (class {name}, before {first[path]})")
             for row, path, name in zip(table["row"][again], table["path"][again], table["class_name"][again])
         ]
-        message = f"{many(len(items), 'row')} left out: the file is listed before, and its first row counts."
+        message = f"{pluralize(len(items), 'row')} left out: the file is listed before, and its first row counts."
         problems.append(Problem("listed_twice", message, tuple(items)))
     table = table[~again].copy()
     if table.empty:

@@ -118,14 +118,11 @@ def unpack(archive: BinaryIO, max_bytes: int = MAX_BYTES) -> Path:
         return folder
     workspace.sweep("datasets")
     try:
-        with zipfile.ZipFile(archive) as opened:
-            members = _checked_members(opened, max_bytes)
+        with zipfile.ZipFile(archive) as zipped:
+            members = _checked_members(zipped, max_bytes)
             with workspace.atomic_folder(folder, private=True) as temporary:
                 for member in members:
-                    target = temporary.joinpath(*PurePosixPath(member.filename).parts)
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    with opened.open(member) as source, open(target, "wb") as written:
-                        shutil.copyfileobj(source, written, 1 << 20)
+                    _extract_member(zipped, member, temporary)
     except (
         *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError),
         *(NotImplementedError, EOFError, RuntimeError, ValueError),
@@ -134,6 +131,13 @@ def unpack(archive: BinaryIO, max_bytes: int = MAX_BYTES) -> Path:
             f"The upload cannot be read as a zip archive ({error}). Pack the folder again as .zip."
         ) from None
     return folder
+
+
+def _extract_member(zipped: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path) -> None:
+    target = folder.joinpath(*PurePosixPath(member.filename).parts)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with zipped.open(member) as source, open(target, "wb") as file:
+        shutil.copyfileobj(source, file, 1 << 20)
 
 
 @contextmanager

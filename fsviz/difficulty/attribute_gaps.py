@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz.errors import BadInput, Missing, UnknownName
-from fsviz.numerics import holm, mean_of_known
+from fsviz.numerics import holm, nanmean_rows
 from fsviz.records import PAD, Dataset, Tasks
 
 N_SHUFFLES = 200
@@ -133,7 +133,7 @@ def measure_gap(attribute: Attribute, tasks: Tasks, by: str = "task") -> Gap:
             gap = np.abs(support - query) / attribute.deviation
         else:
             gap = 0.5 * np.abs(support - query).sum(axis=2)
-    return Gap(attribute, *(mean_of_known(values, axis=1) for values in (gap, support, query)))
+    return Gap(attribute, *(nanmean_rows(values, axis=1) for values in (gap, support, query)))
 
 
 def measure_gaps(dataset: Dataset, tasks: Tasks, by: str = "task") -> dict[str, Gap]:
@@ -158,7 +158,7 @@ def gap_table(dataset: Dataset, sets: dict[str, Tasks], by: str = "task") -> pd.
         shuffled = shuffled_gaps(attributes, tasks, dataset.image_class_ids(), by)
         for attribute, dealt in zip(attributes, shuffled, strict=True):
             gap = measure_gap(attribute, tasks, by).gap
-            mean, chance, spread = float(mean_of_known(gap)), float(dealt.mean()), float(dealt.std(ddof=1))
+            mean, chance, spread = float(nanmean_rows(gap)), float(dealt.mean()), float(dealt.std(ddof=1))
             half = float(stats.t.ppf(0.975, N_SHUFFLES - 1)) * spread
             p = _p_of_shuffles(mean, dealt) if set_name != "random" else np.nan
             kind = "deviations" if attribute.is_numeric else "share"
@@ -206,8 +206,8 @@ def shuffled_gaps(
         size = min(block, n_shuffles - start)
         dealt = deals.deal(size)
         gaps = (gaps_of(attribute, dealt, support, query) for attribute in attributes)
-        by_deal = (mean_of_known(gap.reshape(len(tasks), -1, size), axis=1) for gap in gaps)
-        means.append([mean_of_known(one[None], axis=1)[0] for one in by_deal])
+        by_deal = (nanmean_rows(gap.reshape(len(tasks), -1, size), axis=1) for gap in gaps)
+        means.append([nanmean_rows(one[None], axis=1)[0] for one in by_deal])
     return np.concatenate(means, axis=1)
 
 
@@ -328,7 +328,7 @@ def _shares(attribute: Attribute, image_ids: np.ndarray) -> np.ndarray:
 
 def _means(attribute: Attribute, image_ids: np.ndarray) -> np.ndarray:
     """Mean number (T, G) of groups of image_ids (T, G, n)."""
-    return mean_of_known(np.where(image_ids == PAD, np.nan, attribute.numbers[image_ids]), axis=2)
+    return nanmean_rows(np.where(image_ids == PAD, np.nan, attribute.numbers[image_ids]), axis=2)
 
 
 def _value_words(name: str, value: object) -> str:

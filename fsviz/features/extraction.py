@@ -80,32 +80,46 @@ def extract(
         with store.locked(key, label):
             if again:
                 store.remove(key, label)
-            stored = store.find(key, label)
-            if stored is not None and store.is_stored(key, label):
-                return _result(stored, backbone, None, n_images)
-            done = {i for i in store.shards_done(key, label) if store.load_shard(key, label, i) is not None}
-            todo = [i for i in range(store.n_shards(n_images)) if i not in done]
-            before = sum(len(store.shard_ids(n_images, i)) for i in done)
-            twice = n_bytes(2 * n_images - before, backbone.dims)  # in parts, and joined
-            workspace.require_space(twice, "The features")
-            started, finished, ready = time.perf_counter(), 0, before
-            with _threads(decoder.workers, backbone.device):
-                for count in _shards(dataset, backbone, todo, decoder, batch, n_images, should_stop):
-                    finished, ready = finished + count, ready + count
-                    if progress is not None:
-                        progress(ready, n_images, _pace(started, finished, n_images - ready))
-                rate = finished / (time.perf_counter() - started) if finished else None
-                where = describe(backbone.device)
-            facts = {"images_per_second": rate, "device": where, "resumed": before}
-            try:
-                store_shards(dataset, backbone, lambda: store.each_shard(key, label, n_images), facts)
-            except BadInput:  # nothing in them is worth keeping
-                store.drop_shards(key, label)
-                raise
-            store.drop_shards(key, label)
-        found = store.find(key, label)
-        assert found is not None
-        return _result(found, backbone, rate, before)
+            entry = store.find(key, label)
+            if entry is not None and store.is_stored(key, label):
+                return _result(entry, backbone, None, n_images)
+            rate, resumed = _extract_missing(dataset, backbone, decoder, batch, progress, should_stop)
+        entry = store.find(key, label)
+        assert entry is not None
+        return _result(entry, backbone, rate, resumed)
+
+
+def _extract_missing(
+    dataset: Dataset,
+    backbone: Backbone,
+    decoder: Decoder,
+    batch: int | None,
+    progress: Progress | None,
+    should_stop: Callable[[], bool] | None,
+) -> tuple[float | None, int]:
+    """Computes the shards that are missing and stores the features: images per second, and images that were there."""
+    key, label, n_images = key_of(dataset, backbone), backbone.label, check_pixels(dataset)
+    done = {i for i in store.shards_done(key, label) if store.load_shard(key, label, i) is not None}
+    todo = [i for i in range(store.n_shards(n_images)) if i not in done]
+    resumed = sum(len(store.shard_ids(n_images, i)) for i in done)
+    needed = n_bytes(2 * n_images - resumed, backbone.dims)  # in shards, and joined
+    workspace.require_space(needed, "The features")
+    started, finished = time.perf_counter(), 0
+    with _threads(decoder.workers, backbone.device):
+        for count in _shards(dataset, backbone, todo, decoder, batch, n_images, should_stop):
+            finished += count
+            ready = resumed + finished
+            if progress is not None:
+                progress(ready, n_images, _pace(started, finished, n_images - ready))
+        rate = finished / (time.perf_counter() - started) if finished else None
+        facts = {"images_per_second": rate, "device": describe(backbone.device), "resumed": resumed}
+    try:
+        store_shards(dataset, backbone, lambda: store.each_shard(key, label, n_images), facts)
+    except BadInput:  # nothing in them is worth keeping
+        store.drop_shards(key, label)
+        raise
+    store.drop_shards(key, label)
+    return rate, resumed
 
 
 def compute_shard(

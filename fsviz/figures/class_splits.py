@@ -1,4 +1,4 @@
-"""Figures of splits: classes and centroids on principal axes, small multiples, agreement, superclasses, two trees."""
+"""Figures of splits: class means and centroids, small multiples, agreement, superclasses, two trees."""
 
 from __future__ import annotations
 
@@ -11,39 +11,41 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fsviz.figures.palette import ACCENT, QUIET, meaning
-from fsviz.records import PAD, SIDES, ClassSplit, ClassTree, Tanglegram
-from fsviz.text import drawn, percent
+from fsviz.records import PAD, SIDES, ClassSplit
+from fsviz.records.graphs import ClassTree, Tanglegram
+from fsviz.text import escape_plotly, percent, shorten
 
 SYMBOLS = {"train": "circle", "val": "diamond", "test": "triangle-up"}
-ROOM = 1.18  # how far the frame goes beyond the classes
+MARGIN_FACTOR = 1.18  # size of the frame relative to the classes
 LINE = 15  # height of a class in a tanglegram
 
 
 def plot_split(
-    split: ClassSplit, customdata: Sequence[int], picked: int | None = None, height: int = 600, names: bool = True
+    split: ClassSplit, customdata: Sequence[int], selected: int | None = None, height: int = 600, names: bool = True
 ) -> go.Figure:
-    """Classes on the first two principal axes, coloured and shaped by side, with both centroids.
+    """Classes on the first two principal components, coloured and shaped by side, with both centroids.
 
     customdata  one number per class, for pictures and clicks
-    picked      position of a class that is marked
+    selected    position of the marked class
+    names       whether classes are labelled
     """
     figure = go.Figure()
-    _add_split(figure, split, customdata, 10, names, picked=picked)
-    if picked is not None:
-        x, y = _plane(split.points)[picked]
+    _add_split(figure, split, customdata, 10, names, selected=selected)
+    if selected is not None:
+        x, y = _plane(split.points)[selected]
         figure.add_scatter(
             x=[x],
             y=[y],
             mode="markers+text",
             marker={"size": 22, "color": "rgba(0,0,0,0)", "line": {"color": ACCENT, "width": 3}},
-            text=[f"<b>{drawn(split.names[picked])}</b>"],
+            text=[f"<b>{escape_plotly(split.names[selected])}</b>"],
             textposition="bottom center",
             hoverinfo="skip",
             showlegend=False,
         )
     reach = _reach(split)
-    figure.update_xaxes(title_text="first principal axis of the class features", range=[-reach[0], reach[0]])
-    figure.update_yaxes(title_text="second principal axis", range=[-reach[1], reach[1]])
+    figure.update_xaxes(title_text="first principal component of the class means", range=[-reach[0], reach[0]])
+    figure.update_yaxes(title_text="second principal component", range=[-reach[1], reach[1]])
     figure.update_layout(
         height=height,
         margin={"l": 0, "r": 0, "t": 8, "b": 0},
@@ -54,13 +56,17 @@ def plot_split(
     return figure
 
 
-def plot_small_multiples(found: Sequence[ClassSplit], columns: int = 3, height: int = 560) -> go.Figure:
-    """The same classes under several divergences, one panel each, on the same axes."""
-    rows = -(-len(found) // columns)
+def plot_small_multiples(splits: Sequence[ClassSplit], columns: int = 3, height: int = 560) -> go.Figure:
+    """The same classes split at several divergences, one panel each, on the same axes."""
+    rows = -(-len(splits) // columns)
     figure = make_subplots(
-        rows, columns, subplot_titles=[drawn(s.title) for s in found], horizontal_spacing=0.03, vertical_spacing=0.1
+        rows,
+        columns,
+        subplot_titles=[escape_plotly(s.title) for s in splits],
+        horizontal_spacing=0.03,
+        vertical_spacing=0.1,
     )
-    for n, split in enumerate(found):
+    for n, split in enumerate(splits):
         at = {"row": n // columns + 1, "col": n % columns + 1}
         _add_split(figure, split, np.arange(len(split.names)), 6, False, at)
         reach = _reach(split)
@@ -81,13 +87,13 @@ def _add_split(
     size: int,
     names: bool,
     at: dict[str, int] | None = None,
-    picked: int | None = None,
+    selected: int | None = None,
 ) -> None:
     at = at or {}
     numbers = np.asarray(customdata)
     first = not at or at == {"row": 1, "col": 1}
     xy = _plane(split.points)
-    labels = _apart(split, picked) if names else [""] * len(xy)
+    labels = _free_labels(split, selected) if names else [""] * len(xy)
     for number, side in enumerate(SIDES):
         here = np.flatnonzero(split.sides == number)
         figure.add_trace(
@@ -103,7 +109,7 @@ def _add_split(
                 textposition="top center",
                 textfont={"size": 11},
                 customdata=[int(numbers[i]) for i in here],
-                hovertext=[f"{drawn(split.names[i])}: a {side} class" for i in here],
+                hovertext=[f"{escape_plotly(split.names[i])}: {side} class" for i in here],
                 hovertemplate="%{hovertext}<extra></extra>",
                 selected={"marker": {"opacity": 0.9}},
                 unselected={"marker": {"opacity": 0.9}},
@@ -115,37 +121,36 @@ def _add_split(
 
 
 def _add_centroids(figure: go.Figure, split: ClassSplit, size: int, first: bool, at: dict[str, int]) -> None:
-    """Both centroids; one beyond the frame stands at its edge, as an arrow head, in its direction."""
+    """Both centroids; one outside the frame is an arrow head at its edge."""
     assert split.centroids is not None
     reach = np.array(_reach(split)) * 0.96
-    for side, place, norm in zip(
+    for side, position, norm in zip(
         ("train", "test"), _plane(split.centroids), np.linalg.norm(split.centroids, axis=1), strict=True
     ):
-        beyond = float(np.max(np.abs(place) / reach))
-        shown = place / max(beyond, 1.0)
-        away = beyond > 1
-        angle = float(np.degrees(np.arctan2(shown[0] / reach[0], shown[1] / reach[1])))
-        where = ", beyond the frame" if away else ""
+        beyond = float(np.max(np.abs(position) / reach))
+        end = position / max(beyond, 1.0)
+        outside = beyond > 1
+        angle = float(np.degrees(np.arctan2(end[0] / reach[0], end[1] / reach[1])))
+        note = ", outside the frame" if outside else ""
         figure.add_trace(
             go.Scatter(
-                x=[0, shown[0]],
-                y=[0, shown[1]],
+                x=[0, end[0]],
+                y=[0, end[1]],
                 mode="lines+markers+text" if not at else "lines+markers",
-                name=f"centroid of {side}",
+                name=f"{side} centroid",
                 showlegend=False,
                 line={"color": meaning(side), "width": 1.5, "dash": "dot"},
                 marker={
                     "color": meaning(side),
                     "size": [0, size * 2],
-                    "symbol": ["circle", "arrow" if away else "cross"],
-                    "angle": [0, angle if away else 0],
+                    "symbol": ["circle", "arrow" if outside else "cross"],
+                    "angle": [0, angle if outside else 0],
                     "line": {"width": 1, "color": "white"},
                     "opacity": 1,
                 },
                 text=["", f"<b>{side} centroid</b>"] if not at else None,
-                textposition=("bottom " if shown[1] > 0.8 * reach[1] else "top ")
-                + ("right" if shown[0] < 0 else "left"),
-                hovertext=["", f"centroid of the {side} side, {norm:.2f} from the middle of all classes{where}"],
+                textposition=("bottom " if end[1] > 0.8 * reach[1] else "top ") + ("right" if end[0] < 0 else "left"),
+                hovertext=["", f"{side} centroid: {norm:.2f} from the mean of all classes{note}"],
                 hovertemplate="%{hovertext}<extra></extra>",
             ),
             **at,
@@ -153,48 +158,48 @@ def _add_centroids(figure: go.Figure, split: ClassSplit, size: int, first: bool,
 
 
 def _plane(points: np.ndarray) -> np.ndarray:
-    """The first two coordinates (n, 2); a second of zeros where there is one axis only."""
+    """First two coordinates (n, 2); the second is zero if there is only one axis."""
     return np.pad(points, ((0, 0), (0, max(0, 2 - points.shape[1]))))[:, :2]
 
 
 def _reach(split: ClassSplit) -> tuple[float, float]:
-    """Half the width and height of the frame: all classes and some room."""
-    most = np.abs(_plane(split.points)).max(axis=0)
-    return tuple(ROOM * max(float(m), 0.2 * float(most.max()), 1e-9) for m in most)  # type: ignore[return-value]
+    """Half the width and height of the frame around all classes."""
+    extent = np.abs(_plane(split.points)).max(axis=0)
+    return tuple(MARGIN_FACTOR * max(float(m), 0.2 * float(extent.max()), 1e-9) for m in extent)  # type: ignore[return-value]
 
 
-def _apart(split: ClassSplit, picked: int | None = None) -> list[str]:
-    """Names of classes, "" where another label or point stands too near; those at the rim come first.
+def _free_labels(split: ClassSplit, selected: int | None = None) -> list[str]:
+    """Names of classes, "" if another label or point is too near; those at the rim come first.
 
-    picked  a class that has a label of its own, below it
+    selected  a class with a label of its own, below it
     """
     labels = [""] * len(split.names)
     reach = np.array(_reach(split))
     scaled = _plane(split.points) / reach
-    kept: list[tuple[float, float, float]] = []  # middle and half the width of labels that are there
+    kept: list[tuple[float, float, float]] = []  # centres and half-widths of the labels so far
     if split.centroids is not None:
         for x, y in _plane(split.centroids) / reach:
             beyond = max(abs(x), abs(y), 0.96) / 0.96
-            above = -0.05 if y / beyond > 0.8 * 0.96 else 0.05  # as _add_centroids writes it
+            above = -0.05 if y / beyond > 0.8 * 0.96 else 0.05  # as in _add_centroids
             kept.append((x / beyond + (0.16 if x < 0 else -0.16), y / beyond + above, 0.16))
-    if picked is not None:
-        x, y = scaled[picked]
-        kept.append((x, y - 0.05, 0.011 * len(split.names[picked]) + 0.01))
+    if selected is not None:
+        x, y = scaled[selected]
+        kept.append((x, y - 0.05, 0.011 * len(split.names[selected]) + 0.01))
     for i in np.argsort(-np.abs(scaled).max(axis=1), kind="stable"):
-        if i == picked:
+        if i == selected:
             continue
-        short = _short(split.names[i], 18)
-        x, y, half = float(scaled[i, 0]), float(scaled[i, 1]) + 0.05, 0.011 * len(short) + 0.01
-        free = all(abs(x - kx) > half + kh or abs(y - ky) > 0.055 for kx, ky, kh in kept)
-        near = (np.abs(scaled[:, 0] - x) < half) & (np.abs(scaled[:, 1] - y) < 0.03)
-        if free and not near.any() and abs(x) + half < 1 and y < 0.98:
-            labels[i] = drawn(short)
-            kept.append((x, y, half))
+        label = shorten(split.names[i], 18)
+        x, y, half_width = float(scaled[i, 0]), float(scaled[i, 1]) + 0.05, 0.011 * len(label) + 0.01
+        free = all(abs(x - kx) > half_width + kh or abs(y - ky) > 0.055 for kx, ky, kh in kept)
+        near = (np.abs(scaled[:, 0] - x) < half_width) & (np.abs(scaled[:, 1] - y) < 0.03)
+        if free and not near.any() and abs(x) + half_width < 1 and y < 0.98:
+            labels[i] = escape_plotly(label)
+            kept.append((x, y, half_width))
     return labels
 
 
 def plot_agreement(table: pd.DataFrame, chosen: int, height: int = 380) -> go.Figure:
-    """Agreement over seeds against the number of dimensions, compared with chance."""
+    """Agreement across seeds by number of dimensions, with the agreement of random splits."""
     x = [f"{d:,}" for d in table["dims"]]
     figure = go.Figure()
     figure.add_scatter(
@@ -203,7 +208,7 @@ def plot_agreement(table: pd.DataFrame, chosen: int, height: int = 380) -> go.Fi
         mode="lines",
         line={"color": QUIET, "dash": "dash"},
         name="random splits",
-        hovertemplate="two random splits put %{y:.0%} of the classes on the same side<extra></extra>",
+        hovertemplate="random splits: %{y:.0%} of classes on the same side, %{x} dimensions<extra></extra>",
     )
     sizes = [15 if d == chosen else 9 for d in table["dims"]]
     figure.add_scatter(
@@ -217,24 +222,24 @@ def plot_agreement(table: pd.DataFrame, chosen: int, height: int = 380) -> go.Fi
         name="two seeds",
         customdata=table[["reached", "above_floor", "dims"]].values.tolist(),
         hovertext=[
-            f"two seeds put {percent(side)} of the classes on the same side and share {percent(test)} of test classes"
+            f"{percent(side)} of classes on the same side, {percent(test)} of test classes shared"
             for side, test in zip(table["agreement"], table["on_test"], strict=True)
         ],
-        hovertemplate="%{x} dimensions: %{hovertext}; reached %{customdata[0]:.2f}, %{customdata[1]:.4f} above M log M"
-        "<extra></extra>",
+        hovertemplate="%{x} dimensions: %{hovertext},<br>divergence %{customdata[0]:.2f}, objective "
+        "%{customdata[1]:.4f} above M log M<extra></extra>",
     )
-    figure.update_xaxes(title_text="dimensions kept (the last: all that there are)", type="category")
-    figure.update_yaxes(title_text="classes on the same side", tickformat=".0%", range=[0, 1.12])
+    figure.update_xaxes(title_text="dimensions (last: all)", type="category")
+    figure.update_yaxes(title_text="classes on the same side (%)", tickformat=".0%", range=[0, 1.12])
     figure.update_layout(
         height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0}, legend={"orientation": "h", "y": 1.05, "x": 0}
     )
     return figure
 
 
-def plot_mix(table: pd.DataFrame, height: int = 300) -> go.Figure:
-    """Classes of every superclass (rows) on each side (columns), as stacked bars."""
+def plot_superclasses(table: pd.DataFrame, height: int = 300) -> go.Figure:
+    """Number of classes by superclass and side, as stacked bars."""
     figure = go.Figure()
-    names = [drawn(_short(str(name), 24)) for name in table.index]
+    names = [escape_plotly(shorten(str(name), 24)) for name in table.index]
     for side in SIDES:
         figure.add_bar(
             y=list(range(len(table))),
@@ -246,8 +251,10 @@ def plot_mix(table: pd.DataFrame, height: int = 300) -> go.Figure:
             textposition="inside",
             textangle=0,
             insidetextanchor="middle",
-            customdata=[[name, drawn(f"{side}: {kind}")] for name, kind in zip(names, table.index, strict=True)],
-            hovertemplate=f"%{{x}} {side} classes are kinds of %{{customdata[0]}}; click to see them<extra></extra>",
+            customdata=[
+                [name, escape_plotly(f"{side}: {kind}")] for name, kind in zip(names, table.index, strict=True)
+            ],
+            hovertemplate=f"%{{customdata[0]}}: %{{x}} {side} classes<extra></extra>",
         )
     figure.update_yaxes(tickvals=list(range(len(table))), ticktext=names, autorange="reversed", automargin=True)
     figure.update_xaxes(title_text="classes")
@@ -256,21 +263,21 @@ def plot_mix(table: pd.DataFrame, height: int = 300) -> go.Figure:
         height=height,
         margin={"l": 0, "r": 0, "t": 8, "b": 0},
         legend={"orientation": "h", "y": 1.05, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
-        uniformtext={"minsize": 10, "mode": "hide"},  # a number too small to read is left to the hover
+        uniformtext={"minsize": 10, "mode": "hide"},  # without room for a number the hover has it
     )
     return figure
 
 
 def plot_tanglegram(facing: Tanglegram, sides: Sequence[str]) -> go.Figure:
-    """Two trees that face each other, a line per class; classes without which no lines would cross are coloured.
+    """Two trees facing each other, a line per class; classes behind the crossings are coloured.
 
     sides  of every class, for the hover
     """
     n = len(facing.crossing)
     figure = go.Figure()
     for which, (tree, middles) in enumerate(zip(facing.trees, facing.middles, strict=True)):
-        out = _heights(tree)
-        _add_branches(figure, tree, -1 - out if which == 0 else 1 + out, middles)
+        height = _heights(tree)
+        _add_branches(figure, tree, -1 - height if which == 0 else 1 + height, middles)
     left, right = facing.ranks
     names = [tree_names(facing.trees[0], c) for c in range(n)]
     for crosses in (False, True):
@@ -285,7 +292,7 @@ def plot_tanglegram(facing: Tanglegram, sides: Sequence[str]) -> go.Figure:
             mode="lines",
             line={"color": meaning("hard") if crosses else QUIET, "width": 1.6 if crosses else 1.0},
             opacity=0.75 if crosses else 0.55,
-            name="crosses" if crosses else "in the same order",
+            name="crossing" if crosses else "same order",
             hoverinfo="skip",
         )
     for ranks, edge, anchor in ((left, -0.97, "middle right"), (right, 0.97, "middle left")):
@@ -295,14 +302,14 @@ def plot_tanglegram(facing: Tanglegram, sides: Sequence[str]) -> go.Figure:
             mode="markers+text",
             marker={"size": 5, "color": QUIET},
             text=[
-                f"<b>{drawn(_short(name, 20))} ×</b>" if crosses else drawn(_short(name, 20))
+                f"<b>{escape_plotly(shorten(name, 20))} ×</b>" if crosses else escape_plotly(shorten(name, 20))
                 for name, crosses in zip(names, facing.crossing, strict=True)
             ],
             textposition=anchor,
             textfont={"size": 10.5},
             customdata=list(range(n)),
             hovertext=[
-                f"{drawn(name)}, a {side} class{', crosses' if crosses else ''}"
+                f"{escape_plotly(name)}: {side} class{', crossing' if crosses else ''}"
                 for name, side, crosses in zip(names, sides, facing.crossing, strict=True)
             ],
             hovertemplate="%{hovertext}<extra></extra>",
@@ -313,7 +320,7 @@ def plot_tanglegram(facing: Tanglegram, sides: Sequence[str]) -> go.Figure:
     figure.update_yaxes(range=[n - 0.3, -1.6], **hidden)
     for tree, edge, anchor in ((facing.trees[0], -2, "left"), (facing.trees[1], 2, "right")):
         figure.add_annotation(
-            x=edge, y=-1.2, text=f"<b>{drawn(_short(tree.title, 34))}</b>", showarrow=False, xanchor=anchor
+            x=edge, y=-1.2, text=f"<b>{escape_plotly(shorten(tree.title, 34))}</b>", showarrow=False, xanchor=anchor
         )
     figure.update_layout(
         height=max(320, LINE * n + 90),
@@ -324,11 +331,12 @@ def plot_tanglegram(facing: Tanglegram, sides: Sequence[str]) -> go.Figure:
 
 
 def tree_names(tree: ClassTree, position: int) -> str:
+    """Name of the class at this position."""
     return tree.names[int(tree.leaves[position])]
 
 
 def _heights(tree: ClassTree) -> np.ndarray:
-    """Heights as shares of the root's; square roots, so that low branches can be seen."""
+    """Square roots of the heights relative to the root, so that low branches are visible."""
     return np.sqrt(tree.heights / max(float(tree.heights.max()), 1e-12))
 
 
@@ -354,11 +362,7 @@ def _add_branches(figure: go.Figure, tree: ClassTree, x: np.ndarray, y: np.ndarr
             y=[float(y[v]) for v in inner],
             mode="markers",
             marker={"size": 6, "color": QUIET, "symbol": "square"},
-            hovertext=[drawn(tree.names[v]) for v in inner],
+            hovertext=[escape_plotly(tree.names[v]) for v in inner],
             hovertemplate="%{hovertext}<extra></extra>",
             showlegend=False,
         )
-
-
-def _short(name: str, most: int = 22) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"

@@ -1,4 +1,4 @@
-"""Figures of datasets side by side: what parts them, one measure of all of them, and the suite of hard support sets."""
+"""Figures of compared datasets: differences by measure, one measure, and accuracy with hard supports."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from fsviz.figures import significance
 from fsviz.figures.palette import ACCENT, INK, QUIET, SERIES, SET_SYMBOLS, meaning
-from fsviz.text import drawn, shorten
+from fsviz.text import escape_plotly, shorten
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon", "bowtie")
-MEAN = meaning("all")  # seen on light and dark, and on the bars
+MEAN = meaning("all")  # visible on light, on dark and on the bars
+_NOTE = "Filled: significant over classes (95% CI). Dot: significant on these classes only. Hollow: not significant."
 
 
 def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Figure:
-    """A row per measure: how much harder the first side is than every other one, in standard deviations of tasks.
+    """A row per measure: how much harder the first dataset is than each other one, in standard deviations of tasks.
 
-    table   measures by sides, as the study has them (measure, title, side, side_title, first_is, effect, effect_ci95,
-            difference, difference_ci95, mean, why)
-    chosen  the measure that is told about below, marked
-    Points carry the measure as customdata. Filled points are beyond noise, hollow ones within it, those with a dot
-    beyond that of tasks but not of classes. Measures that are known of no pair have no row, and what is not known of
-    one is said in words.
+    table   measure, title, side, side_title, first_is, here, effect, effect_ci95, difference, difference_ci95, mean
+    chosen  the marked measure
+    Points carry the measure as customdata. Filled points are significant over classes, hollow ones are not, those with
+    a dot are significant over tasks only. Measures without any value have no row.
     """
     measures = list(dict.fromkeys(table.loc[np.isfinite(table["effect"]), "measure"]))
-    others = [side for side in dict.fromkeys(table["side"]) if side != first]
+    compared = [side for side in dict.fromkeys(table["side"]) if side != first]
     names = dict(zip(table["side"], table["side_title"], strict=True))
     titles = dict(zip(table["measure"], table["title"], strict=True))
-    mine = table[table["side"] == first].set_index("measure")["mean"]
+    means = table[table["side"] == first].set_index("measure")["mean"]
     figure = go.Figure()
-    step = 0.62 / max(len(others), 1)
-    known = table["effect"].abs() + table["effect_ci95"].fillna(0)
-    reach = 1.15 * max(float(known[np.isfinite(known)].max()) if np.isfinite(known).any() else 1.0, 0.6)
-    for i, side in enumerate(others):
+    step = 0.62 / max(len(compared), 1)
+    ends = table["effect"].abs() + table["effect_ci95"].fillna(0)
+    reach = 1.15 * max(float(ends[np.isfinite(ends)].max()) if np.isfinite(ends).any() else 1.0, 0.6)
+    for i, side in enumerate(compared):
         rows = table[table["side"] == side].set_index("measure")
         at = [m for m in measures if np.isfinite(rows.loc[m, "effect"])]
         colour = SERIES[(i + 1) % len(SERIES)]
-        y = [measures.index(m) + step * (i - (len(others) - 1) / 2) for m in at]
+        y = [measures.index(m) + step * (i - (len(compared) - 1) / 2) for m in at]
         figure.add_scatter(
             x=rows.loc[at, "effect"],
             y=y,
-            name=f"than {drawn(names[side])}",
+            name=f"vs {escape_plotly(names[side])}",
             mode="markers",
             marker={
                 "size": 11,
@@ -55,27 +55,32 @@ def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Fi
             selected={"marker": {"opacity": 1}},
             unselected={"marker": {"opacity": 1}},
             customdata=[[m] for m in at],
-            hovertext=[_hover(rows.loc[m], mine[m], names[first], names[side]) for m in at],
+            hovertext=[_difference_hover(rows.loc[m], means[m], names[first], names[side]) for m in at],
             hovertemplate="%{hovertext}<extra></extra>",
         )
-    for place, measure in enumerate(measures):
+    for position, measure in enumerate(measures):
         rows = table[(table["measure"] == measure) & (table["side"] != first)]
         lacking = rows.loc[~np.isfinite(rows["effect"]), "side_title"]
         if len(lacking):
-            words = f"unknown: {', '.join(shorten(n, 26) for n in lacking)}"
+            note = escape_plotly(f"not available: {', '.join(shorten(n, 26) for n in lacking)}")
             figure.add_annotation(
-                x=reach, y=place, text=drawn(words), showarrow=False, xanchor="right", font={"size": 11, "color": QUIET}
+                x=reach,
+                y=position,
+                text=note,
+                showarrow=False,
+                xanchor="right",
+                font={"size": 11, "color": QUIET},
             )
     figure.add_vline(x=0, line={"color": INK, "width": 1})
-    for x, words, anchor in ((reach, "harder →", "right"), (-reach, "← easier", "left")):
+    for x, text, anchor in ((reach, "harder →", "right"), (-reach, "← easier", "left")):
         figure.add_annotation(
-            x=x, y=1, yref="paper", yshift=14, text=f"{drawn(names[first])} is {words}" if x > 0 else words,
+            x=x, y=1, yref="paper", yshift=14, text=f"{escape_plotly(names[first])} {text}" if x > 0 else text,
             showarrow=False, xanchor=anchor, font={"size": 13},
         )  # fmt: skip
     figure.update_xaxes(
-        title="difference of the means (in standard deviations of tasks)", range=[-reach, reach], zeroline=False
+        title=significance.with_note("standardised difference", _NOTE), range=[-reach, reach], zeroline=False
     )
-    ticks = [f"<b>{drawn(titles[m])}</b>" if m == chosen else drawn(titles[m]) for m in measures]
+    ticks = [f"<b>{escape_plotly(titles[m])}</b>" if m == chosen else escape_plotly(titles[m]) for m in measures]
     figure.update_yaxes(
         tickvals=list(range(len(measures))),
         ticktext=ticks,
@@ -84,7 +89,7 @@ def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Fi
         zeroline=False,
     )
     figure.update_layout(
-        height=110 + max(34, 17 * len(others)) * len(measures),
+        height=110 + max(34, 17 * len(compared)) * len(measures),
         margin={"l": 0, "r": 10, "t": 64, "b": 0},
         legend={"orientation": "h", "y": 1, "yanchor": "top", "yref": "container", "x": 0},
         showlegend=True,
@@ -94,34 +99,34 @@ def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Fi
 
 
 def _filling(row: pd.Series) -> str:
-    """The ending of a symbol's name that says how sure a difference is."""
+    """Ending of a symbol's name: filled, hollow, or hollow with a dot."""
     return "" if row["first_is"] != "noise" else "-open" if row["here"] == "noise" else "-open-dot"
 
 
-def _hover(row: pd.Series, mine: float, first: str, other: str) -> str:
-    said = {"harder": "is harder than", "easier": "is easier than", "noise": "is within noise of"}[row["here"]]
+def _difference_hover(row: pd.Series, mean: float, first: str, other: str) -> str:
+    verdict = {"harder": "harder", "easier": "easier", "noise": "not significantly different"}[row["here"]]
     if row["here"] != row["first_is"]:
-        said = f"for these very classes {said}"
+        verdict += " on these classes only"
     return (
-        f"By {drawn(row['title'])} {drawn(first)}<br>{said} {drawn(other)}:<br>mean {mine:.3g} against "
-        f"{row['mean']:.3g}, a difference of {row['difference']:+.3g} ± {row['difference_ci95']:.2g}"
+        f"{escape_plotly(row['title'])}: {escape_plotly(first)} is {verdict}<br>vs {escape_plotly(other)}, mean "
+        f"{mean:.3g} vs {row['mean']:.3g}, difference {row['difference']:+.3g} ± {row['difference_ci95']:.2g}"
     )
 
 
 def plot_measure(table: pd.DataFrame, axis: str, higher_is: str) -> go.Figure:
-    """One measure of every side: the middle half of its tasks as a bar, their median, and the mean with its interval.
+    """One measure by dataset: interquartile range (bar), median (line), mean with 95% CI (dot).
 
-    table  a row per side in which it is known: side_title, q1, median, q3, mean, ci95, n_tasks
+    table  side_title, q1, median, q3, mean, ci95, n_tasks
     """
-    names = [drawn(shorten(name, 40)) for name in table["side_title"]]
+    names = [escape_plotly(shorten(name, 40)) for name in table["side_title"]]
     colours = [ACCENT] + [QUIET] * (len(table) - 1)
     figure = go.Figure()
     figure.add_bar(
         y=names, x=table["q3"] - table["q1"], base=table["q1"], orientation="h", width=0.5, opacity=0.35,
         marker={"color": colours}, showlegend=False,
         hovertext=[
-            f"{drawn(row.side_title)}: half of {row.n_tasks:,} tasks<br>lie between {row.q1:.3g} and {row.q3:.3g}, "
-            f"the median is {row.median:.3g}"
+            f"{escape_plotly(row.side_title)}: median {row.median:.3g},<br>interquartile range {row.q1:.3g} to "
+            f"{row.q3:.3g}, {row.n_tasks:,} tasks"
             for row in table.itertuples()
         ],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -134,17 +139,17 @@ def plot_measure(table: pd.DataFrame, axis: str, higher_is: str) -> go.Figure:
         y=names, x=table["mean"], mode="markers", showlegend=False,
         marker={"size": 9, "color": MEAN},
         error_x={"type": "data", "array": table["ci95"], "color": MEAN, "thickness": 1.5},
-        hovertext=[f"{drawn(r.side_title)}: mean {r.mean:.3g} ± {r.ci95:.2g}" for r in table.itertuples()],
+        hovertext=[f"{escape_plotly(r.side_title)}: mean {r.mean:.3g} ± {r.ci95:.2g}" for r in table.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip
-    figure.update_xaxes(title=f"{drawn(axis)}; higher is {higher_is}")
+    figure.update_xaxes(title=f"{escape_plotly(axis)} (higher is {higher_is})")
     figure.update_yaxes(autorange="reversed", showgrid=False)
     figure.update_layout(height=110 + 46 * len(table), margin={"l": 0, "r": 10, "t": 10, "b": 0}, bargap=0.3)
     return figure
 
 
 def plot_suite(computed: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]]) -> go.Figure:
-    """Accuracy with hard, random and easy supports, a row per dataset; below a line what was published, hollow.
+    """Accuracy with hard, random and easy supports, a row per dataset; published results are hollow, below a line.
 
     computed   title, hard, random, easy and their _ci95
     published  title, setting, source, n_backbones, hard and random with _low and _high over backbones
@@ -162,7 +167,8 @@ def plot_suite(computed: Sequence[Mapping[str, Any]], published: Sequence[Mappin
             marker={"symbol": symbol, "size": 12, "color": meaning(name)},
             error_x={"type": "data", "array": [row[f"{name}_ci95"] or 0 for row in own], "color": meaning(name)},
             hovertext=[
-                f"{drawn(row['title'])}, {name} supports: {row[name]:.1f}%, {row['n_tasks']:,} tasks" for row in own
+                f"{escape_plotly(row['title'])}, {name} supports: {row[name]:.1f}% correct, {row['n_tasks']:,} tasks"
+                for row in own
             ],
             hovertemplate="%{hovertext}<extra></extra>",
         )
@@ -181,9 +187,9 @@ def plot_suite(computed: Sequence[Mapping[str, Any]], published: Sequence[Mappin
                 "thickness": 1,
             },
             hovertext=[
-                f"Published, not computed here: {drawn(row['title'])}, {name} supports, {drawn(row['setting'])}:<br>"
-                f"{row[f'{name}_low']:.1f} to {row[f'{name}_high']:.1f}% over {row['n_backbones']} backbones, in the "
-                f"middle {row[name]:.1f}% ({drawn(row['source'])})"
+                f"{escape_plotly(row['title'])}, {name} supports, {escape_plotly(row['setting'])}: median "
+                f"{row[name]:.1f}% correct,<br>{row[f'{name}_low']:.1f} to {row[f'{name}_high']:.1f}% over "
+                f"{row['n_backbones']} backbones, published in {escape_plotly(row['source'])}"
                 for row in theirs
             ],
             hovertemplate="%{hovertext}<extra></extra>",
@@ -211,6 +217,8 @@ def plot_suite(computed: Sequence[Mapping[str, Any]], published: Sequence[Mappin
 
 def _labels(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
-        f"<i>{drawn(row['title'])} (published)</i>" if row["published"] else f"<b>{drawn(row['title'])}</b>"
+        f"<i>{escape_plotly(row['title'])} (published)</i>"
+        if row["published"]
+        else f"<b>{escape_plotly(row['title'])}</b>"
         for row in rows
     ]

@@ -1,4 +1,4 @@
-"""Figures of contexts: the table of concepts and contexts, and what a change of context costs."""
+"""Figures of contexts: the class–context table, and the cost of a context change."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, QUIET, meaning
 from fsviz.records import ContextTable
-from fsviz.text import drawn, shorten
+from fsviz.text import escape_plotly, shorten
 
-ROW = 20  # height of a concept in pixels
+ROW = 20  # height of a class in pixels
 
 
 def plot_context_table(
@@ -20,22 +20,22 @@ def plot_context_table(
     rows: np.ndarray,
     columns: np.ndarray,
     bits: np.ndarray | None = None,
-    picked: tuple[int | None, int | None] = (None, None),
+    selected: tuple[int | None, int | None] = (None, None),
 ) -> go.Figure:
-    """Heat map of concepts (down) against contexts (across): images, or bits (R, K) against chance where given.
+    """Heat map of classes (rows) by contexts (columns): images, or bits (R, K) relative to chance.
 
-    rows, columns  which ones, in this order; picked  the row and column that are chosen, None for none
-    Every cell has an unseen marker on top, which is what a click selects: its customdata are row, column. So have the
-    sums of rows (right) and columns (below), with -1 for the other one.
+    rows, columns  the ones to show, in this order
+    selected       the selected row and column, None for none
+    Every cell has an invisible marker on top, which a click selects; its customdata are (row, column). So have the
+    totals of rows (right) and columns (below), with -1 for the missing one.
     """
     counts = table.counts[np.ix_(rows, columns)]
     z = np.where(counts > 0, counts, np.nan) if bits is None else bits[np.ix_(rows, columns)]
     scale: dict[str, Any] = {"colorscale": "Cividis", "zmin": 0, "zmax": max(int(counts.max(initial=0)), 1)}
     if bits is not None:
-        most = max(float(np.nanmax(np.abs(bits), initial=0.0)), 0.1)
-        scale = {"colorscale": "RdBu_r", "zmin": -most, "zmax": most}
-    title = "images" if bits is None else "bits against chance"
-    names, contexts = [drawn(table.names[i]) for i in rows], [drawn(table.contexts[k]) for k in columns]
+        limit = max(float(np.nanmax(np.abs(bits), initial=0.0)), 0.1)
+        scale = {"colorscale": "RdBu_r", "zmin": -limit, "zmax": limit}
+    title = "images" if bits is None else "bits vs chance"
     figure = go.Figure(
         go.Heatmap(
             z=np.round(z.astype(float), 3),
@@ -48,16 +48,48 @@ def plot_context_table(
             colorbar={"title": {"text": title, "side": "right"}, "thickness": 14, "len": 0.7},
         )
     )
+    _add_cells(figure, table, rows, columns, None if bits is None else z)
+    for axis, chosen, ids in (("y", selected[0], rows), ("x", selected[1], columns)):
+        for position in np.flatnonzero(ids == (-1 if chosen is None else chosen)):
+            low, high = float(position) - 0.5, float(position) + 0.5
+            box = {"x0": -0.5, "x1": len(columns) + 0.5, "y0": low, "y1": high}
+            box = box if axis == "y" else {"x0": low, "x1": high, "y0": -0.5, "y1": len(rows) + 0.5}
+            figure.add_shape(type="rect", line={"color": ACCENT, "width": 2}, **box)
+    ticks: dict[str, Any] = {"showgrid": False, "zeroline": False, "automargin": True}
+    figure.update_xaxes(
+        **ticks,
+        tickvals=list(range(len(columns) + 1)),
+        ticktext=[*(escape_plotly(shorten(table.contexts[k])) for k in columns), "all"],
+        tickangle=-50 if len(columns) <= 30 else -90,
+        side="top",
+        range=[-0.5, len(columns) + 0.5],
+    )
+    figure.update_yaxes(
+        **ticks,
+        tickvals=list(range(len(rows) + 1)),
+        ticktext=[*(escape_plotly(shorten(table.names[i])) for i in rows), "all"],
+        range=[len(rows) + 0.5, -0.5],
+    )
+    figure.update_layout(height=max(320, 130 + ROW * (len(rows) + 1)), margin={"l": 0, "r": 0, "t": 8, "b": 8})
+    return figure
+
+
+def _add_cells(
+    figure: go.Figure, table: ContextTable, rows: np.ndarray, columns: np.ndarray, bits: np.ndarray | None
+) -> None:
+    """Totals at the edges, and invisible markers with the hover texts of all cells."""
+    names, contexts = [escape_plotly(table.names[i]) for i in rows], [escape_plotly(table.contexts[k]) for k in columns]
+    counts = table.counts[np.ix_(rows, columns)]
     down, across = (part.ravel() for part in np.indices(counts.shape))
-    told = [
-        _words(names[i], contexts[k], int(counts[i, k]), None if bits is None else float(z[i, k]))
+    row_totals, column_totals = table.counts[rows].sum(1), table.counts[:, columns].sum(0)
+    n_contexts, n_classes = (table.counts[rows] > 0).sum(1), (table.counts[:, columns] > 0).sum(0)
+    hover = [
+        _cell_hover(names[i], contexts[k], int(counts[i, k]), None if bits is None else float(bits[i, k]))
         for i, k in zip(down, across, strict=True)
     ]
-    sums = table.counts[rows].sum(1), table.counts[:, columns].sum(0)
-    n_seen = (table.counts[rows] > 0).sum(1), (table.counts[:, columns] > 0).sum(0)
-    told += [f"{n:,} images of {name} in {k:,} contexts" for name, n, k in zip(names, sums[0], n_seen[0], strict=True)]
-    told += [
-        f"{n:,} images in {name}, of {k:,} concepts" for name, n, k in zip(contexts, sums[1], n_seen[1], strict=True)
+    hover += [f"{name}: {_images(n)}, {k:,} contexts" for name, n, k in zip(names, row_totals, n_contexts, strict=True)]
+    hover += [
+        f"{name}: {_images(n)}, {k:,} classes" for name, n, k in zip(contexts, column_totals, n_classes, strict=True)
     ]
     edge_x = [len(columns)] * len(rows) + list(range(len(columns)))
     edge_y = list(range(len(rows))) + [len(rows)] * len(columns)
@@ -65,8 +97,8 @@ def plot_context_table(
         x=edge_x,
         y=edge_y,
         mode="text",
-        text=[f"{n:,}" for n in (*sums[0], *sums[1])],
-        textfont={"size": 12, "color": QUIET},
+        text=[f"{n:,}" for n in (*row_totals, *column_totals)],
+        textfont={"size": 12},
         hoverinfo="skip",
         showlegend=False,
     )
@@ -78,61 +110,39 @@ def plot_context_table(
         customdata=[[int(rows[i]), int(columns[k])] for i, k in zip(down, across, strict=True)]
         + [[int(i), -1] for i in rows]
         + [[-1, int(k)] for k in columns],
-        text=told,
+        text=hover,
         hovertemplate="%{text}<extra></extra>",
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
         showlegend=False,
     )
-    for which, chosen, ids in (("y", picked[0], rows), ("x", picked[1], columns)):
-        for place in np.flatnonzero(ids == (-1 if chosen is None else chosen)):
-            low, high = float(place) - 0.5, float(place) + 0.5
-            box = {"x0": -0.5, "x1": len(columns) + 0.5, "y0": low, "y1": high}
-            box = box if which == "y" else {"x0": low, "x1": high, "y0": -0.5, "y1": len(rows) + 0.5}
-            figure.add_shape(type="rect", line={"color": ACCENT, "width": 2}, **box)
-    ticks: dict[str, Any] = {"showgrid": False, "zeroline": False, "automargin": True}
-    figure.update_xaxes(
-        **ticks,
-        tickvals=list(range(len(columns) + 1)),
-        ticktext=[*(shorten(name) for name in contexts), "all"],
-        tickangle=-50 if len(columns) <= 30 else -90,
-        side="top",
-        range=[-0.5, len(columns) + 0.5],
-    )
-    figure.update_yaxes(
-        **ticks,
-        tickvals=list(range(len(rows) + 1)),
-        ticktext=[*(shorten(name) for name in names), "all"],
-        range=[len(rows) + 0.5, -0.5],
-    )
-    figure.update_layout(height=max(320, 130 + ROW * (len(rows) + 1)), margin={"l": 0, "r": 0, "t": 8, "b": 8})
-    return figure
 
 
 def plot_shifted_methods(
-    rows: Sequence[Mapping[str, Any]], supports: Mapping[str, str], chance: float, height: int = 0
+    rows: Sequence[Mapping[str, Any]], supports: Mapping[str, str], chance_level: float, height: int = 0
 ) -> go.Figure:
-    """Accuracy (%) of every method with each support, by name -> title, with 95% intervals; methods by family.
+    """Accuracy (%) of every method with each support, with 95% CI; methods by family.
 
-    rows  name (what a click hands out), title, family, accuracy: name -> mean and ci95 (None for no interval)
+    rows      name (the customdata), title, family, accuracy: support -> mean and ci95 (None for no interval)
+    supports  name -> title
     """
     order = sorted(rows, key=lambda row: (row["family"], -row["accuracy"][next(iter(supports))]["mean"]))
     figure = go.Figure()
-    styles = zip(supports.items(), ("easy", "hard", "wrong"), ("circle", "diamond", "x"), strict=True)
-    labels = [drawn(f"{row['title']} · {row['family']}") for row in order]
+    styles = zip(supports.items(), ("easy", "hard", "incorrect"), ("circle", "diamond", "x"), strict=True)
+    labels = [escape_plotly(f"{row['title']} · {row['family']}") for row in order]
     for (name, title), colour, symbol in styles:
-        found = [row["accuracy"][name] for row in order]
+        accuracies = [row["accuracy"][name] for row in order]
         figure.add_scatter(
-            x=[one["mean"] for one in found],
+            x=[accuracy["mean"] for accuracy in accuracies],
             y=labels,
-            error_x={"array": [one["ci95"] or 0 for one in found], "thickness": 1.5},
+            error_x={"array": [accuracy["ci95"] or 0 for accuracy in accuracies], "thickness": 1.5},
             mode="markers",
-            name=drawn(title),
+            name=escape_plotly(title),
             customdata=[[row["name"]] for row in order],
             marker={"color": meaning(colour) if name != "spurious" else QUIET, "symbol": symbol, "size": 11},
-            hovertemplate=f"%{{y}}, {drawn(title)}: %{{x:.1f}}%<extra></extra>",
+            hovertemplate=f"%{{y}}: %{{x:.1f}}% correct, {escape_plotly(title)}<extra></extra>",
         )
-    figure.add_vline(x=chance, line={"dash": "dot", "color": QUIET}, annotation_text="chance")
+    figure.add_vline(x=chance_level, line={"dash": "dot", "color": QUIET}, annotation_text="chance level")
     figure.update_xaxes(title_text="accuracy (%)")
     figure.update_yaxes(automargin=True, autorange="reversed")
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
@@ -143,25 +153,27 @@ def plot_shifted_methods(
 
 
 def mark(figure: go.Figure, at: float) -> go.Figure:
-    """The figure with an upright line in the colour of what is chosen."""
+    """Adds a vertical line in the accent colour."""
     figure.add_vline(x=at, line={"color": ACCENT, "width": 2})
     return figure
 
 
-def plot_losses(names: Sequence[str], losses: Sequence[float], halves: Sequence[float], most: int = 15) -> go.Figure:
-    """Points lost by a change of context, for the `most` classes or contexts that lose most, with 95% intervals."""
-    labels = [drawn(shorten(name)) for name in names[:most]]
+def plot_losses(
+    names: Sequence[str], losses: Sequence[float], half_widths: Sequence[float], max_rows: int = 15
+) -> go.Figure:
+    """Points lost by a context change, with 95% CI, for the classes or contexts that lose most."""
+    labels = [escape_plotly(shorten(name)) for name in names[:max_rows]]
     figure = go.Figure(
         go.Bar(
-            x=list(losses[:most]),
+            x=list(losses[:max_rows]),
             y=list(range(len(labels))),
             orientation="h",
-            error_x={"array": list(halves[:most]), "thickness": 2, "color": QUIET},
+            error_x={"array": list(half_widths[:max_rows]), "thickness": 2, "color": QUIET},
             marker={"color": meaning("hard")},
-            text=[drawn(name) for name in names[:most]],
+            text=[escape_plotly(name) for name in names[:max_rows]],
             textposition="none",
-            customdata=[drawn(name) for name in names[:most]],
-            hovertemplate="%{text}: %{x:.1f} points lost; click to see the queries<extra></extra>",
+            customdata=[escape_plotly(name) for name in names[:max_rows]],
+            hovertemplate="%{text}: %{x:.1f} points lost<extra></extra>",
         )
     )
     figure.update_xaxes(title_text="points lost", zeroline=True)
@@ -173,11 +185,12 @@ def plot_losses(names: Sequence[str], losses: Sequence[float], halves: Sequence[
 
 
 def plot_similarity(
-    context: np.ndarray, concept: np.ndarray, told: Sequence[str], image_ids: np.ndarray, height: int = 520
+    context: np.ndarray, concept: np.ndarray, texts: Sequence[str], image_ids: np.ndarray, height: int = 520
 ) -> go.Figure:
-    """Every image as a point: cosine with the text of its context across, of its concept up, and the diagonal.
+    """Every image as a point: cosine similarity to the texts of its context (x) and of its class (y).
 
-    told  what an image is, for its hover; image_ids are the points' customdata
+    texts      hover texts of the images
+    image_ids  customdata of the points
     """
     low = float(min(context.min(), concept.min())) - 0.01
     high = float(max(context.max(), concept.max())) + 0.01
@@ -188,8 +201,8 @@ def plot_similarity(
         showlegend=False,
     )  # fmt: skip
     for which, name, colour, symbol in (
-        (~nearer, "nearer to its concept", meaning("easy"), "circle"),
-        (nearer, "nearer to its context", meaning("hard"), "diamond"),
+        (~nearer, "closer to class text", meaning("easy"), "circle"),
+        (nearer, "closer to context text", meaning("hard"), "diamond"),
     ):
         at = np.flatnonzero(which).tolist()
         figure.add_scatter(
@@ -198,15 +211,18 @@ def plot_similarity(
             mode="markers",
             name=f"{name} ({len(at):,})",
             marker={"color": colour, "size": 6, "opacity": 0.6, "symbol": symbol},
-            text=[drawn(told[i]) for i in at],
+            text=[escape_plotly(texts[i]) for i in at],
             customdata=[int(image_ids[i]) for i in at],
-            hovertemplate="%{text}: %{x:.2f} with its context, %{y:.2f} with its concept<extra></extra>",
+            hovertemplate="%{text}: %{x:.2f} to context text, %{y:.2f} to class text<extra></extra>",
         )
-    for update, values, what in ((figure.update_xaxes, context, "context"), (figure.update_yaxes, concept, "concept")):
-        room = 0.05 * max(float(np.ptp(values)), 0.02)
+    for update, values, kind, index in (
+        (figure.update_xaxes, context, "context", "context"),
+        (figure.update_yaxes, concept, "class", "concept"),
+    ):
+        pad = 0.05 * max(float(np.ptp(values)), 0.02)
         update(
-            title_text=f"cosine with the text of its {what} (M<sub>{what}</sub>)",
-            range=[float(values.min()) - room, float(values.max()) + room],
+            title_text=f"cosine similarity to {kind} text (M<sub>{index}</sub>)",
+            range=[float(values.min()) - pad, float(values.max()) + pad],
         )
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 30, "b": 0}, legend=legend, dragmode="lasso")
@@ -216,32 +232,35 @@ def plot_similarity(
 def plot_benchmarks(
     names: Sequence[str], values: Sequence[float], here: tuple[str, str, float] | None = None
 ) -> go.Figure:
-    """M_concept of published benchmarks, grey, with this dataset among them: its title, the model, and the value."""
-    own = [(here[2], f"{shorten(here[0])} by {here[1]}", True)] if here else []
-    every = sorted([*zip(values, names, [False] * len(names), strict=True), *own])
+    """M_concept of published datasets, with this dataset: its title, the model, and the value."""
+    own = [(here[2], f"{shorten(here[0])}, {here[1]}", True)] if here else []
+    bars = sorted([*zip(values, names, [False] * len(names), strict=True), *own])
     figure = go.Figure(
         go.Bar(
-            x=[one[0] for one in every],
-            y=list(range(len(every))),
+            x=[bar[0] for bar in bars],
+            y=list(range(len(bars))),
             orientation="h",
-            marker={"color": [ACCENT if one[2] else QUIET for one in every]},
-            text=[f"{one[0]:.3f}" for one in every],
-            customdata=[drawn(one[1]) for one in every],
+            marker={"color": [ACCENT if bar[2] else QUIET for bar in bars]},
+            text=[f"{bar[0]:.3f}" for bar in bars],
+            customdata=[escape_plotly(bar[1]) for bar in bars],
             hovertemplate=[
-                "%{customdata}: %{x:.3f}" + ("" if one[2] else " (Zhang et al. 2024, table 1)") + "<extra></extra>"
-                for one in every
+                "%{customdata}: %{x:.3f}" + ("" if bar[2] else ", Zhang et al. 2024, table 1") + "<extra></extra>"
+                for bar in bars
             ],
         )
     )
     figure.update_xaxes(title_text="mean M<sub>concept</sub>")
-    labels = [f"<b>{drawn(one[1])}</b>" if one[2] else drawn(shorten(one[1])) for one in every]
-    figure.update_yaxes(tickvals=list(range(len(every))), ticktext=labels, automargin=True)
-    figure.update_layout(height=100 + 22 * len(every), margin={"l": 0, "r": 0, "t": 8, "b": 0})
+    labels = [f"<b>{escape_plotly(bar[1])}</b>" if bar[2] else escape_plotly(shorten(bar[1])) for bar in bars]
+    figure.update_yaxes(tickvals=list(range(len(bars))), ticktext=labels, automargin=True)
+    figure.update_layout(height=100 + 22 * len(bars), margin={"l": 0, "r": 0, "t": 8, "b": 0})
     return figure
 
 
-def _words(name: str, context: str, n: int, bits: float | None) -> str:
-    if not n:
-        return f"no image of {name} in {context}"
-    often = "" if bits is None else f", {2 ** abs(bits):.1f} times as {'often' if bits >= 0 else 'rarely'} as by chance"
-    return f"{n:,} image{'' if n == 1 else 's'} of {name} in {context}{often}"
+def _cell_hover(name: str, context: str, n: int, bits: float | None) -> str:
+    """Hover text of a cell; bits say how much more often than expected by chance."""
+    ratio = "" if bits is None or not n else f", {2**bits:.2g}x as often as expected by chance"
+    return f"{name} in {context}: {_images(n)}{ratio}"
+
+
+def _images(n: int) -> str:
+    return f"{n:,} image{'' if n == 1 else 's'}"

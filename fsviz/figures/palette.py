@@ -1,6 +1,7 @@
-"""One colour, one meaning, on every page. Colour-blind safe (after Paul Tol's schemes), readable on light and dark.
+"""Colours with one meaning on every page: colour-blind safe, after Paul Tol's schemes.
 
-Never colour alone: every figure that uses these also names the thing in text or by shape.
+Each has a contrast of at least 3:1 to the light and to the dark background. Colour is never the only sign: figures
+also name the thing in text or by shape.
 """
 
 from __future__ import annotations
@@ -9,43 +10,43 @@ from fsviz import methods
 from fsviz.difficulty.objectives import SUPPORT_SETS
 
 ACCENT = "#3D6FE0"  # what is selected
-QUIET = "#9AA3AE"  # the rest
-INK = "#56616F"  # intervals on bars: seen on white, on the dark page and on the bar itself
+QUIET = "#8A94A0"  # the rest
+INK = "#5A6675"  # intervals on bars
 
 MEANING: dict[str, str] = {
     "uniform": "#4477AA",
     "random": "#4477AA",
-    "semantic": "#EE7733",
+    "semantic": "#E66F2B",
     "hard": "#CC3311",
     "easy": "#009988",
     "train": "#7768AE",
-    "val": "#C99A2E",
+    "val": "#B98A20",
     "test": "#B8478A",
     "all": "#7A8794",
     "support": "#2E8B57",
-    "query": "#33A7D8",
-    "right": "#009988",
-    "wrong": "#CC3311",
+    "query": "#2899C9",
+    "correct": "#009988",
+    "incorrect": "#CC3311",
     "published": "#7A8794",
     "root": "#2E8B57",
     "leaf": "#CC3311",
 }
 
-# For things without a meaning of their own (methods, backbones, classes): ten that can be told apart.
+# Ten distinguishable colours for things without a fixed meaning (methods, backbones, classes).
 SERIES: tuple[str, ...] = (
     "#3D6FE0",
-    "#EE7733",
+    "#E66F2B",
     "#009988",
     "#B8478A",
-    "#C99A2E",
-    "#33A7D8",
+    "#B98A20",
+    "#2899C9",
     "#CC3311",
     "#7768AE",
     "#5E8C31",
     "#7A8794",
 )
 
-# Titles of the methods, each at the place of its colour: a method looks the same in every figure, whatever its rank.
+# Titles of the methods in the order of their colours: a method looks the same in every figure, whatever its rank.
 METHODS: tuple[str, ...] = tuple(m.title for m in sorted(methods.METHODS.values(), key=lambda m: m.place))
 
 
@@ -54,7 +55,7 @@ SET_SYMBOLS: dict[str, str] = {name: kind.symbol for name, kind in SUPPORT_SETS.
 
 
 def meaning(name: str) -> str:
-    """The colour of a named thing; quiet grey for anything without a fixed meaning."""
+    """Colour of a named thing; grey for anything without a fixed meaning."""
     name = SUPPORT_SETS[name].colour if name in SUPPORT_SETS else name
     base = name.rsplit("_", 1)[-1] if name not in MEANING else name
     return MEANING.get(base, QUIET)

@@ -1,4 +1,4 @@
-"""Figures of predicted accuracy: measures against outcome, correlations, ROC curves, the spread by cause, labelling."""
+"""Figures of predicted accuracy: measures and outcome, correlations, ROC curves, sources of variance, labelling."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, INK, QUIET, SERIES, meaning
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 
 MARGIN = {"l": 0, "r": 10, "t": 24, "b": 0}
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
@@ -27,10 +27,10 @@ def plot_scatter(
     diagonal: bool = False,
     height: int = 430,
 ) -> go.Figure:
-    """One point per task: a measure against the outcome in percent, and the straight line through them.
+    """One point per task: the outcome in percent by a measure, and a linear fit.
 
-    tasks     (n,) numbers of the tasks, what a click hands out; chosen is one of them
-    diagonal  whether x is a prediction of y: the line where it is right is drawn
+    tasks     (n,) numbers of the tasks, the customdata of their points; chosen is one of them
+    diagonal  whether x is a prediction of y, so that the line y = x is shown
     """
     tasks = np.arange(len(x)) if tasks is None else tasks
     figure = go.Figure()
@@ -67,24 +67,26 @@ def plot_scatter(
             hoverinfo="skip",
             cliponaxis=False,
         )
-    figure.update_xaxes(title="<br>".join(drawn(line) for line in wrap(x_title, 48)))
-    figure.update_yaxes(title=drawn(y_title))
+    figure.update_xaxes(title="<br>".join(escape_plotly(line) for line in wrap(x_title, 48)))
+    figure.update_yaxes(title=escape_plotly(y_title))
     figure.update_layout(height=height, showlegend=False, margin=MARGIN, hovermode="closest")
     return figure
 
 
 def plot_correlations(rows: Sequence[Mapping[str, Any]], outcome: str, height: int | None = None) -> go.Figure:
-    """A bar per measure: its correlation with the outcome, right where it is in the direction that was expected.
+    """A bar per measure: its correlation with the outcome; expected sign to the right.
 
-    rows  name (what a click hands out), title, value, low, high (turned so that expected is positive), shown (the
-          correlation as it is), why, best
+    rows  name (the customdata), title, value, low, high (positive: expected sign), shown (with its own sign), why (no
+          value is available), best
     """
     rows = sorted(rows, key=lambda row: -np.inf if row["value"] is None else row["value"])
-    names = [drawn(row["title"]) for row in rows]
-    known = [row["value"] is not None for row in rows]
-    values = np.array([row["value"] if k else 0.0 for row, k in zip(rows, known, strict=True)])
+    names = [escape_plotly(row["title"]) for row in rows]
+    available = [row["value"] is not None for row in rows]
+    values = np.array([row["value"] if k else 0.0 for row, k in zip(rows, available, strict=True)])
     low, high = (
-        np.array([row[end] if k and row[end] is not None else v for row, k, v in zip(rows, known, values, strict=True)])
+        np.array(
+            [row[end] if k and row[end] is not None else v for row, k, v in zip(rows, available, values, strict=True)]
+        )
         for end in ("low", "high")
     )
     figure = go.Figure(
@@ -104,21 +106,21 @@ def plot_correlations(rows: Sequence[Mapping[str, Any]], outcome: str, height: i
                 "width": 4,
             },
             customdata=[[row["name"], row["shown"]] for row in rows],
-            hovertemplate=f"%{{y}}: %{{customdata[1]}} with the {drawn(outcome)}<extra></extra>",
+            hovertemplate=f"%{{y}}: correlation %{{customdata[1]}}, {escape_plotly(outcome)}<extra></extra>",
         )
     )
-    for row, name, k, v, end in zip(rows, names, known, values, high, strict=True):
+    for row, name, k, v, end in zip(rows, names, available, values, high, strict=True):
         figure.add_annotation(
             x=max(end, v, 0),
             y=name,
-            text=f"{row['shown']}" if k else drawn(row["why"]),
+            text=f"{row['shown']}" if k else escape_plotly(row["why"]),
             showarrow=False,
             xanchor="left",
             xshift=6,
         )
     figure.add_vline(x=0, line={"color": QUIET, "width": 1})
     lowest = min(0.0, float(low.min(initial=0)))
-    figure.update_xaxes(title="correlation", range=[lowest - 0.03, 1.18], tickvals=[0, 0.5, 1])
+    figure.update_xaxes(title="correlation (expected sign: right)", range=[lowest - 0.03, 1.18], tickvals=[0, 0.5, 1])
     figure.update_yaxes(automargin=True, ticklabelstandoff=6)
     figure.update_layout(height=height or 90 + 46 * len(rows), showlegend=False, margin=MARGIN)
     return figure
@@ -130,19 +132,18 @@ def plot_curves(
     y_title: str,
     percent: bool = False,
     height: int = 420,
-    leads: bool = False,
 ) -> go.Figure:
-    """A line per name with its 95% band: (x, value, low, high), gaps where there is no value; labelled at its end.
+    """A line per name with its 95% band: (x, value, low, high), with gaps if there is no value.
 
-    leads  whether a click shows more; the third thing that a point carries is "NAME@X"
+    Points carry low, high and "NAME@X" as customdata.
     """
     figure = go.Figure()
     for i, (name, points) in enumerate(curves.items()):
         colour = SERIES[i % len(SERIES)]
         x = np.array([p[0] for p in points], dtype=float)
         y, low, high = (np.array([p[k] for p in points], dtype=float) for k in (1, 2, 3))
-        there = np.isfinite(y)
-        band = there & np.isfinite(low) & np.isfinite(high)
+        finite = np.isfinite(y)
+        band = finite & np.isfinite(low) & np.isfinite(high)
         if band.sum() > 1:
             figure.add_scatter(
                 x=np.concatenate([x[band], x[band][::-1]]),
@@ -156,21 +157,21 @@ def plot_curves(
             )
         unit = "%" if percent else ""
         figure.add_scatter(
-            x=x[there],
-            y=y[there],
+            x=x[finite],
+            y=y[finite],
             mode="lines+markers",
-            name=drawn(name),
+            name=escape_plotly(name),
             line={"color": colour, "width": 2.5},
             marker={"symbol": _SYMBOLS[i % len(_SYMBOLS)], "size": 8},
             customdata=[
-                [a, b, drawn(f"{name}@{at:g}")]
-                for a, b, at in zip(np.nan_to_num(low[there]), np.nan_to_num(high[there]), x[there], strict=True)
+                [a, b, escape_plotly(f"{name}@{at:g}")]
+                for a, b, at in zip(np.nan_to_num(low[finite]), np.nan_to_num(high[finite]), x[finite], strict=True)
             ],
-            hovertemplate=f"{drawn(name)} at %{{x:~g}}: %{{y:.2f}}{unit} (%{{customdata[0]:.2f}} to "
-            f"%{{customdata[1]:.2f}}){'; click to see what is behind' if leads else ''}<extra></extra>",
+            hovertemplate=f"{escape_plotly(name)} at %{{x:~g}}: %{{y:.2f}}{unit}, 95% CI %{{customdata[0]:.2f}} to "
+            "%{customdata[1]:.2f}<extra></extra>",
         )
-    figure.update_xaxes(title=drawn(x_title))
-    figure.update_yaxes(title=drawn(y_title))
+    figure.update_xaxes(title=escape_plotly(x_title))
+    figure.update_yaxes(title=escape_plotly(y_title))
     figure.update_layout(
         height=height,
         showlegend=len(curves) > 1,
@@ -183,7 +184,10 @@ def plot_curves(
 def plot_roc(
     fpr: np.ndarray, tpr: np.ndarray, at: tuple[float, float], carried: tuple[float, float] | None, height: int = 400
 ) -> go.Figure:
-    """The ROC curve, the threshold on it, and where the same threshold lands on the other half of the classes."""
+    """ROC curve with the threshold, and the same threshold on the other half of the classes.
+
+    at, carried  (false positive rate, true positive rate) on the fitted and on the other half
+    """
     figure = go.Figure()
     figure.add_scatter(
         x=[0, 1], y=[0, 1], mode="lines", line={"color": QUIET, "dash": "dot", "width": 1.5}, hoverinfo="skip"
@@ -195,10 +199,9 @@ def plot_roc(
         line={"color": ACCENT, "width": 3},
         marker={"color": ACCENT, "size": 5},
         customdata=np.round(100 * np.asarray(tpr)).astype(int).tolist(),
-        hovertemplate="finds %{y:.0%} of the hard tasks, calls %{x:.0%} of the easy ones hard; click to put the "
-        "threshold here<extra></extra>",
+        hovertemplate="threshold: true positive rate %{y:.0%}, false positive rate %{x:.0%}<extra></extra>",
     )
-    for point, text, symbol, place in (
+    for point, text, symbol, position in (
         (at, "threshold", "circle", "bottom right"),
         (carried, "on the other half", "diamond", "top left"),
     ):
@@ -208,96 +211,95 @@ def plot_roc(
                 y=[point[1]],
                 mode="markers+text",
                 text=[text],
-                textposition=place,
+                textposition=position,
                 marker={"size": 13, "color": meaning("hard"), "symbol": symbol},
-                hovertemplate=f"{text}: %{{y:.0%}} of the hard tasks, %{{x:.0%}} of the easy ones<extra></extra>",
+                hovertemplate=f"{text}: true positive rate %{{y:.0%}}, false positive rate %{{x:.0%}}<extra></extra>",
                 cliponaxis=False,
             )
-    figure.update_xaxes(title="easy tasks called hard", range=[-0.02, 1.02], tickformat=".0%")
-    figure.update_yaxes(title="hard tasks called hard", range=[-0.02, 1.02], tickformat=".0%")
+    figure.update_xaxes(title="false positive rate", range=[-0.02, 1.02], tickformat=".0%")
+    figure.update_yaxes(title="true positive rate", range=[-0.02, 1.02], tickformat=".0%")
     figure.update_layout(height=height, showlegend=False, margin=MARGIN)
     return figure
 
 
 def plot_confusion_table(table: np.ndarray, height: int = 300) -> go.Figure:
-    """Tasks hard and easy in truth (rows) and as called (columns): shares of a row, and counts; of a row without tasks
-    there is no share."""
+    """Actually (rows) and predicted (columns) hard and easy tasks: shares of a row, and counts."""
     share = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
-    rows, columns = ["hard", "easy"], ["called hard", "called easy"]
+    rows, columns = ["hard", "easy"], ["predicted hard", "predicted easy"]
 
-    def told(row: int, column: int) -> str:
+    def label(row: int, column: int) -> str:
         n = int(table[row, column])
-        return f"{share[row, column]:.0%}<br>{n:,} task{'s' * (n != 1)}" if table[row].any() else "no such task"
+        mark = "✓" if row == column else "✗"
+        return f"{mark} {share[row, column]:.0%}<br>{n:,} task{'s' * (n != 1)}" if table[row].any() else "no such task"
 
-    right = np.array([[share[0, 0], -share[0, 1]], [-share[1, 0], share[1, 1]]])
+    signed = np.array([[share[0, 0], -share[0, 1]], [-share[1, 0], share[1, 1]]])
     figure = go.Figure(
         go.Heatmap(
-            z=right[::-1],
+            z=signed[::-1],
             x=columns,
             y=rows[::-1],
-            text=[[told(i, j) for j in (0, 1)] for i in (1, 0)],
+            text=[[label(i, j) for j in (0, 1)] for i in (1, 0)],
             texttemplate="%{text}",
             textfont={"size": 15},
-            colorscale=[[0, meaning("wrong")], [0.5, "#E3E7EC"], [1, meaning("right")]],
+            colorscale=[[0, meaning("incorrect")], [0.5, "#E3E7EC"], [1, meaning("correct")]],
             zmin=-1,
             zmax=1,
             showscale=False,
             xgap=4,
             ygap=4,
-            hoverinfo="none",  # "skip" would skip clicks, too
+            hoverinfo="none",  # "skip" would ignore clicks, too
         )
     )
     figure.update_xaxes(side="top", showgrid=False)
-    figure.update_yaxes(title="in truth", showgrid=False)
+    figure.update_yaxes(title="actual", showgrid=False)
     figure.update_layout(height=height, margin={**MARGIN, "t": 30})
     return figure
 
 
 def plot_spread(rows: Sequence[Mapping[str, Any]], height: int = 250) -> go.Figure:
-    """Standard deviation of the accuracy in points, with its interval: random tasks, fixed shots, fixed classes."""
+    """Standard deviation of accuracy in points with 95% CI: random tasks, fixed classes, fixed support."""
     rows = sorted(rows, key=lambda row: row["std"])
     figure = go.Figure(
         go.Scatter(
             x=[100 * row["std"] for row in rows],
-            y=[drawn(row["cause"]) for row in rows],
+            y=[escape_plotly(row["cause"]) for row in rows],
             mode="markers+text",
             text=[f"{100 * row['std']:.1f}" for row in rows],
             textposition="top center",
             marker={"size": 12, "color": ACCENT},
             error_x={"type": "data", "array": [100 * (row["ci95"] or 0) for row in rows], "width": 5, "color": QUIET},
-            customdata=[drawn(row["cause"]) for row in rows],
-            hovertemplate="%{y}: standard deviation %{x:.2f} points; click to see such tasks<extra></extra>",
+            customdata=[escape_plotly(row["cause"]) for row in rows],
+            hovertemplate="%{y}: SD %{x:.2f} points<extra></extra>",
             cliponaxis=False,
         )
     )
-    figure.update_xaxes(title="standard deviation of the accuracy (points)", rangemode="tozero")
+    figure.update_xaxes(title="SD of accuracy (points)", rangemode="tozero")
     figure.update_yaxes(automargin=True, ticklabelstandoff=6)
     figure.update_layout(height=height, margin=MARGIN)
     return figure
 
 
-def plot_parts(parts: Sequence[Mapping[str, Any]], height: int = 190) -> go.Figure:
-    """One stacked bar: what share of the variance of the accuracy is due to what."""
+def plot_components(components: Sequence[Mapping[str, Any]], height: int = 190) -> go.Figure:
+    """One stacked bar: shares of the variance of accuracy by source."""
     figure = go.Figure()
-    for part, colour in zip(parts, (meaning("semantic"), meaning("support"), meaning("query")), strict=True):
-        share = 100 * part["share"]
+    for component, colour in zip(components, (meaning("semantic"), meaning("support"), meaning("query")), strict=True):
+        share = 100 * component["share"]
         figure.add_bar(
             x=[share],
             y=[""],
             orientation="h",
-            name=drawn(part["cause"]),
+            name=escape_plotly(component["cause"]),
             marker_color=colour,
-            text=f"<b>{drawn(part['cause'])}</b><br>{share:.0f}%" if share > 12 else "",
+            text=f"<b>{escape_plotly(component['cause'])}</b><br>{share:.0f}%" if share > 12 else "",
             textposition="inside",
             textangle=0,
             insidetextanchor="middle",
             textfont={"color": "#FFFFFF", "size": 14},
-            customdata=[drawn(part["cause"])],
-            hovertemplate=f"{drawn(part['cause'])}: {share:.0f}% of the variance "
-            f"({100 * part['low']:.0f} to {100 * part['high']:.0f}%); click to see tasks that differ in it"
-            "<extra></extra>",
+            customdata=[escape_plotly(component["cause"])],
+            hovertemplate=f"{escape_plotly(component['cause'])}: {share:.0f}% of the variance, "
+            f"95% CI {100 * component['low']:.0f} to {100 * component['high']:.0f}%<extra></extra>",
         )
-    figure.update_xaxes(title="share of the variance of the accuracy (%)", range=[0, 100])
+    figure.update_xaxes(title="share of the variance of accuracy (%)", range=[0, 100])
     figure.update_yaxes(showticklabels=False)
     figure.update_layout(
         height=height,

@@ -1,4 +1,4 @@
-"""Figures of evaluations: accuracies with intervals, accuracy against coarsity, ranks, paired differences."""
+"""Figures of evaluations: accuracies with intervals, accuracy by coarsity, ranks, paired differences."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from fsviz.figures import significance
 from fsviz.figures.palette import ACCENT, METHODS, QUIET, SERIES, meaning
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 
 # Beyond ten lines colours repeat; the dash then tells two lines of one colour apart.
 _DASHES = ("solid", "dot", "dash", "dashdot")
@@ -26,40 +27,41 @@ def plot_accuracies(
     top5: Sequence[float] | None = None,
     marked: bool = True,
 ) -> go.Figure:
-    """One dot per method with its 95% interval, the best on top; a dotted line marks guessing. Percent.
+    """One dot per method with its 95% CI, the best on top; a dotted line marks the chance level. Percent.
 
-    top5    how often the true class is among the five most probable, written beside the accuracy
-    marked  whether the best stands out
+    chance  accuracy of guessing
+    top5    how often the true class is among the five most probable, written next to the accuracy
+    marked  whether the best is highlighted
     """
     order = np.argsort(np.asarray(accuracy, dtype=float), kind="stable")
-    names = [drawn(names[i]) for i in order]
+    names = [escape_plotly(names[i]) for i in order]
     values = np.asarray(accuracy, dtype=float)[order]
-    half = np.asarray(ci95, dtype=float)[order]
-    told, half = [_half(h, 2) for h in half], np.nan_to_num(half)
-    beside = [""] * len(names) if top5 is None else [f", top-5 {v:.1f}" for v in np.asarray(top5, dtype=float)[order]]
+    intervals = np.asarray(ci95, dtype=float)[order]
+    intervals_text, half_width = [_plus_minus(h, 2) for h in intervals], np.nan_to_num(intervals)
+    suffixes = [""] * len(names) if top5 is None else [f", top-5 {v:.1f}" for v in np.asarray(top5, dtype=float)[order]]
     top = len(names) - 1
     figure = go.Figure(
         go.Scatter(
             x=values,
             y=names,
             mode="markers+text",
-            text=[f"{v:.1f}{more}" for v, more in zip(values, beside, strict=True)],
+            text=[f"{v:.1f}{more}" for v, more in zip(values, suffixes, strict=True)],
             textposition="top center",
             marker={
                 "size": 11,
                 "color": [ACCENT if marked and i == top and top else QUIET for i in range(len(names))],
             },
-            error_x={"type": "data", "array": half, "thickness": 2, "width": 5, "color": QUIET},
-            customdata=[[text, name] for text, name in zip(told, names, strict=True)],
-            hovertemplate="%{y}: %{x:.2f}%{customdata[0]}% of queries right<extra></extra>",
+            error_x={"type": "data", "array": half_width, "thickness": 2, "width": 5, "color": QUIET},
+            customdata=[[text, name] for text, name in zip(intervals_text, names, strict=True)],
+            hovertemplate="%{y}: %{x:.2f}%{customdata[0]}% correct<extra></extra>",
             cliponaxis=False,
         )
     )
     if chance is not None and len(values):
-        low = float((values - half).min())
+        low = float((values - half_width).min())
         if chance > low - 25:
-            figure.add_vline(x=chance, line={"dash": "dot", "color": QUIET}, annotation_text="guessing")
-    figure.update_xaxes(title="accuracy (% of queries right)")
+            figure.add_vline(x=chance, line={"dash": "dot", "color": QUIET}, annotation_text="chance level")
+    figure.update_xaxes(title="accuracy (%)")
     figure.update_yaxes(automargin=True, ticklabelstandoff=6)
     figure.update_layout(height=110 + 44 * len(names), showlegend=False, margin={"l": 0, "r": 20, "t": 24, "b": 0})
     return figure
@@ -75,62 +77,37 @@ def plot_accuracy_by_measure(
     banded: str | None = None,
     at: float | None = None,
 ) -> go.Figure:
-    """Accuracy against a measure: a rolling mean and its 95% band per method, labelled at its end.
+    """Accuracy by a measure: a rolling mean and its 95% band per method, labelled at its end.
 
-    points     (measure, accuracy in percent, position) of single tasks, drawn faintly behind
+    points     (measure, accuracy in percent, position) of single tasks, faint in the background
     quartiles  ranges of the measure, marked Q1 to Q4 along the top
-    axis       what stands along the measure's axis, and measure what it is called beside a number
-    banded     the one method whose band is drawn, and whose line is wider; unless said, both of two: more bands blend
+    axis       title of the measure's axis; measure its short name for the hover
+    banded     the one method with a band and a wider line; by default both of two, because more bands blend
     at         a value of the measure that is marked
-    Points of a line have its 95% half-width as text and its name as customdata, single tasks their position, so that a
-    click can be followed.
+    Points of a line carry the 95% half-width as text and the method's name, single tasks carry their position, so that
+    a click can be followed.
     """
     figure = go.Figure()
+    measure = escape_plotly(measure)
     if points is not None:
         figure.add_scatter(
             x=points[0],
             y=points[1],
             mode="markers",
             marker={"size": 5, "color": QUIET, "opacity": 0.35},
-            name="single tasks",
+            name="tasks",
             customdata=points[2].tolist(),
-            hovertemplate=f"task %{{customdata}}: {drawn(measure)} %{{x:.1f}}, %{{y:.0f}}% right; click to see it"
-            "<extra></extra>",
+            hovertemplate=f"task %{{customdata}}: %{{y:.0f}}% correct, {measure} %{{x:.1f}}<extra></extra>",
         )
     bands = set(curves if len(curves) <= 2 else ()) if banded is None else {banded} & set(curves)
-    looks = _looks(list(curves))
+    styles = _styles(list(curves))
     for name, curve in curves.items():
-        colour, dash = looks[name]
-        x, y, half = (curve[c].to_numpy(dtype=float) for c in ("measure", "accuracy", "ci95"))
-        told, known = [_half(h, 1) for h in half], np.isfinite(half)
-        if name in bands and len(x) > 1 and known.any():
-            figure.add_scatter(
-                x=np.concatenate([x[known], x[known][::-1]]),
-                y=np.concatenate([(y + half)[known], (y - half)[known][::-1]]),
-                mode="lines",
-                fill="toself",
-                fillcolor=_faded(colour, 0.15),
-                line={"width": 0},
-                hoverinfo="skip",
-                showlegend=False,
-            )
-        figure.add_scatter(
-            x=x,
-            y=y,
-            mode="lines+markers",
-            name=drawn(name),
-            line={"color": colour, "width": 3.5 if banded == name and len(curves) > 1 else 2, "dash": dash},
-            # markers nobody sees: a line alone cannot be clicked
-            marker={"color": colour, "size": 9, "opacity": 0 if len(x) > 1 else 1},
-            selected={"marker": {"opacity": 0 if len(x) > 1 else 1}},
-            unselected={"marker": {"opacity": 0 if len(x) > 1 else 1}},
-            customdata=[[text, drawn(name)] for text in told],
-            hovertemplate=f"{drawn(name)}: %{{y:.1f}}%{{customdata[0]}}% right around {drawn(measure)} "
-            "%{x:.1f}<extra></extra>",
-        )
-    for label, x, y, colour in _spread(curves, bool(bands), points[1] if points is not None else ()):
+        if name in bands:
+            _add_band(figure, curve, styles[name][0])
+        _add_curve(figure, name, curve, styles[name], measure, banded == name and len(curves) > 1)
+    for label, x, y, colour in _label_places(curves, bool(bands), points[1] if points is not None else ()):
         figure.add_annotation(
-            x=1 if points is not None else x,  # beside single tasks, not among them
+            x=1 if points is not None else x,  # next to single tasks, not among them
             xref="paper" if points is not None else "x",
             y=y,
             text=label,
@@ -139,11 +116,67 @@ def plot_accuracy_by_measure(
             xshift=8,
             showarrow=False,
         )
-    everything = [curve["measure"].to_numpy(dtype=float) for curve in curves.values()]
-    everything += [points[0]] if points is not None else []
-    first, last = (float(f(np.concatenate(everything))) if everything else 0.0 for f in (np.nanmin, np.nanmax))
-    for i, (low, high) in enumerate(quartiles):
-        low, high = np.clip([low, high], first, last)
+    values = [curve["measure"].to_numpy(dtype=float) for curve in curves.values()]
+    values += [points[0]] if points is not None else []
+    first, last = (float(f(np.concatenate(values))) if values else 0.0 for f in (np.nanmin, np.nanmax))
+    _add_quartiles(figure, quartiles, first, last)
+    if at is not None and first <= at <= last:
+        figure.add_vline(x=at, line={"color": ACCENT, "width": 2})
+    if values:  # names at the ends of lines are in the margin and must not stretch the axis
+        pad = 0.02 * (last - first) or 1.0
+        figure.update_xaxes(range=[first - pad, last + pad])
+    figure.update_xaxes(title=escape_plotly(axis))
+    figure.update_yaxes(title="accuracy (%)")
+    longest = max((len(name) for name in curves), default=0)
+    margin = {"l": 0, "r": min(320, 24 + 7 * longest), "t": 28, "b": 0}
+    figure.update_layout(height=height, showlegend=False, margin=margin)
+    return figure
+
+
+def _add_band(figure: go.Figure, curve: pd.DataFrame, colour: str) -> None:
+    """The 95% band of a rolling mean, where it is available."""
+    x, y, half_width = (curve[c].to_numpy(dtype=float) for c in ("measure", "accuracy", "ci95"))
+    finite = np.isfinite(half_width)
+    if len(x) < 2 or not finite.any():
+        return
+    x, low, high = x[finite], (y - half_width)[finite], (y + half_width)[finite]
+    figure.add_scatter(
+        x=np.concatenate([x, x[::-1]]),
+        y=np.concatenate([high, low[::-1]]),
+        mode="lines",
+        fill="toself",
+        fillcolor=_faded(colour, 0.15),
+        line={"width": 0},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _add_curve(
+    figure: go.Figure, name: str, curve: pd.DataFrame, style: tuple[str, str], measure: str, wide: bool
+) -> None:
+    """The rolling mean of one method."""
+    colour, dash = style
+    label = escape_plotly(name)
+    opacity = 0 if len(curve) > 1 else 1  # invisible markers: a line alone cannot be clicked
+    figure.add_scatter(
+        x=curve["measure"].to_numpy(dtype=float),
+        y=curve["accuracy"].to_numpy(dtype=float),
+        mode="lines+markers",
+        name=label,
+        line={"color": colour, "width": 3.5 if wide else 2, "dash": dash},
+        marker={"color": colour, "size": 9, "opacity": opacity},
+        selected={"marker": {"opacity": opacity}},
+        unselected={"marker": {"opacity": opacity}},
+        customdata=[[_plus_minus(half_width, 1), label] for half_width in curve["ci95"].to_numpy(dtype=float)],
+        hovertemplate=f"{label}: %{{y:.1f}}%{{customdata[0]}}% correct, {measure} about %{{x:.1f}}<extra></extra>",
+    )
+
+
+def _add_quartiles(figure: go.Figure, quartiles: Sequence[tuple[float, float]], first: float, last: float) -> None:
+    """Labels Q1 to Q4 along the top, with dotted lines between them."""
+    for i, ends in enumerate(quartiles):
+        low, high = np.clip(ends, first, last)
         figure.add_annotation(
             x=(low + high) / 2,
             y=1,
@@ -155,56 +188,42 @@ def plot_accuracy_by_measure(
         )
         if i:
             figure.add_vline(x=low, line={"dash": "dot", "width": 1, "color": QUIET})
-    if at is not None and first <= at <= last:
-        figure.add_vline(x=at, line={"color": ACCENT, "width": 2})
-    longest = max((len(name) for name in curves), default=0)
-    if everything:  # names at the ends of lines stand in the margin and must not stretch the axis
-        pad = 0.02 * (last - first) or 1.0
-        figure.update_xaxes(range=[first - pad, last + pad])
-    figure.update_xaxes(title=drawn(axis))
-    figure.update_yaxes(title="accuracy (% of queries right)")
-    figure.update_layout(
-        height=height,
-        showlegend=False,
-        margin={"l": 0, "r": min(320, 24 + 7 * longest), "t": 28, "b": 0},
-    )
-    return figure
 
 
 def plot_quartiles(results: pd.DataFrame, height: int = 340, source: str = "") -> go.Figure:
     """Accuracy by quartile of coarsity, one line per method; columns name, Q1 .. Q4 and their ci95.
 
-    source  where the numbers were published, for the hover: nothing is behind them here
+    source  where the numbers were published, for the hover
     """
     figure = go.Figure()
     quartiles = ["Q1", "Q2", "Q3", "Q4"]
-    looks = _looks([str(name) for name in results["name"]])
+    styles = _styles([str(name) for name in results["name"]])
     for i, row in enumerate(results.to_dict("records")):
-        colour, dash = looks[str(row["name"])]
-        half = [row.get(f"{q}_ci95", np.nan) for q in quartiles]
+        colour, dash = styles[str(row["name"])]
+        half_width = [row.get(f"{q}_ci95", np.nan) for q in quartiles]
         figure.add_scatter(
             x=["Q1 (finest)", "Q2", "Q3", "Q4 (coarsest)"],
             y=[row[q] for q in quartiles],
-            error_y={"type": "data", "array": np.nan_to_num(half), "thickness": 1.5, "width": 4},
+            error_y={"type": "data", "array": np.nan_to_num(half_width), "thickness": 1.5, "width": 4},
             mode="lines+markers",
-            name=drawn(row["name"]),
+            name=escape_plotly(row["name"]),
             line={"color": colour, "width": 2, "dash": dash},
             marker={"symbol": _SYMBOLS[i % len(_SYMBOLS)], "size": 9},
-            customdata=np.nan_to_num(half),
-            hovertemplate=f"{drawn(row['name'])}, %{{x}}: %{{y:.1f}} ± %{{customdata:.1f}}%"
-            f"{f' ({drawn(source)})' if source else ''}<extra></extra>",
+            customdata=np.nan_to_num(half_width),
+            hovertemplate=f"{escape_plotly(row['name'])}, %{{x}}: %{{y:.1f}} ± %{{customdata:.1f}}%"
+            f"{f' ({escape_plotly(source)})' if source else ''}<extra></extra>",
         )
     ends = {
         str(row["name"]): pd.DataFrame({"measure": [3] * 4, "accuracy": [row[q] for q in quartiles]})
         for row in results.to_dict("records")
     }
-    for label, x, y, colour in _spread(ends):
+    for label, x, y, colour in _label_places(ends):
         figure.add_annotation(
             x=x, y=y, text=label, font={"color": colour, "size": 13}, xanchor="left", xshift=10, showarrow=False
         )
     longest = max((len(name) for name in ends), default=0)
     figure.update_xaxes(range=[-0.2, 3.05])
-    figure.update_yaxes(title="accuracy (% of queries right)")
+    figure.update_yaxes(title="accuracy (%)")
     figure.update_layout(
         height=height, showlegend=False, margin={"l": 0, "r": min(320, 24 + 7 * longest), "t": 8, "b": 0}
     )
@@ -212,12 +231,12 @@ def plot_quartiles(results: pd.DataFrame, height: int = 340, source: str = "") -
 
 
 def _in_two_lines(name: str) -> str:
-    """A method and its backbone, one above the other: beside each other they take the room of the figure."""
-    return "<br>".join(drawn(part) for part in name.split(" · ", 1))
+    """A method and its backbone on two lines, so that they leave room for the figure."""
+    return "<br>".join(escape_plotly(part) for part in name.split(" · ", 1))
 
 
 def plot_ranks(ranks: pd.DataFrame) -> go.Figure:
-    """Who is best where: rank of every method (rows) in every quartile (columns), 1 is best."""
+    """Rank of every method (rows) in every quartile of coarsity (columns), 1 is best."""
     wide = ranks.pivot(index="method", columns="bin", values="rank")
     accuracy = ranks.pivot(index="method", columns="bin", values="accuracy").loc[wide.index]
     order = wide.mean(axis=1).sort_values(kind="stable", ascending=False).index
@@ -241,7 +260,7 @@ def plot_ranks(ranks: pd.DataFrame) -> go.Figure:
         )
     )
     cells = [(name, b, r) for name, row in zip(wide.index, wide.to_numpy(), strict=True) for b, r in zip(wide, row)]
-    # unseen markers above the cells: a heat map alone reports no clicks
+    # invisible markers above the cells: a heat map alone reports no clicks
     figure.add_scatter(
         x=[f"Q{b}" for _, b, _ in cells],
         y=[_in_two_lines(name) for name, _, _ in cells],
@@ -249,8 +268,8 @@ def plot_ranks(ranks: pd.DataFrame) -> go.Figure:
         marker={"symbol": "square", "size": 28, "color": "rgba(0,0,0,0)"},
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
-        customdata=[[drawn(f"{name}@Q{b}"), accuracy.loc[name, b], f"{r:g}"] for name, b, r in cells],
-        hovertemplate="%{y} in %{x}: rank %{customdata[2]}, %{customdata[1]:.1f}% right<extra></extra>",
+        customdata=[[escape_plotly(f"{name}@Q{b}"), accuracy.loc[name, b], f"{r:g}"] for name, b, r in cells],
+        hovertemplate="%{y} in %{x}: rank %{customdata[2]}, %{customdata[1]:.1f}% correct<extra></extra>",
         showlegend=False,
     )
     figure.update_xaxes(side="top", showgrid=False)
@@ -260,11 +279,10 @@ def plot_ranks(ranks: pd.DataFrame) -> go.Figure:
 
 
 def plot_differences(differences: pd.DataFrame) -> go.Figure:
-    """Paired differences to the reference with 95% intervals: filled where significant, hollow where chance will do or
-    nothing is known."""
+    """Paired differences to the reference with 95% CI; filled if significant (p < 0.05, Holm-corrected)."""
     table = differences.iloc[::-1]
     significant = table["significant"].to_numpy(dtype=bool)
-    colours = np.where(significant, np.where(table["difference"] < 0, meaning("wrong"), meaning("right")), QUIET)
+    colours = np.where(significant, np.where(table["difference"] < 0, meaning("incorrect"), meaning("correct")), QUIET)
     figure = go.Figure(
         go.Scatter(
             x=table["difference"],
@@ -280,9 +298,9 @@ def plot_differences(differences: pd.DataFrame) -> go.Figure:
             customdata=[
                 list(row)
                 for row in zip(
-                    [_half(h, 2) for h in table["ci95"]],
-                    ["p not known" if np.isnan(p) else f"p = {p:.2g}" for p in table["p_holm"]],
-                    table["name"].map(drawn),
+                    [_plus_minus(h, 2) for h in table["ci95"]],
+                    ["p not available" if np.isnan(p) else f"p = {p:.2g}" for p in table["p_holm"]],
+                    table["name"].map(escape_plotly),
                     strict=True,
                 )
             ],
@@ -291,58 +309,59 @@ def plot_differences(differences: pd.DataFrame) -> go.Figure:
     )
     figure.add_vline(x=0, line={"color": QUIET, "width": 1.5})
     reference = _in_two_lines(differences["reference"].iloc[0]) if len(differences) else ""
-    figure.update_xaxes(title=f"points of accuracy<br>against {reference}", zeroline=False)
+    title = f"difference in accuracy (points)<br>vs {reference}"
+    figure.update_xaxes(title=significance.with_note(title, significance.HOLM), zeroline=False)
     figure.update_yaxes(automargin=True, ticklabelstandoff=6)
-    figure.update_layout(height=130 + 36 * len(table), showlegend=False, margin={"l": 0, "r": 20, "t": 8, "b": 0})
+    figure.update_layout(height=150 + 36 * len(table), showlegend=False, margin={"l": 0, "r": 20, "t": 8, "b": 0})
     return figure
 
 
-def _half(ci95: float, digits: int) -> str:
-    """The half-width of an interval as it stands behind its mean; "" where it is not known."""
+def _plus_minus(ci95: float, digits: int) -> str:
+    """Half-width of an interval as written after its mean; "" if it is not available."""
     return f" ± {ci95:.{digits}f}" if np.isfinite(ci95) else ""
 
 
-def _looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and dash of each line: a method's own one, for other names and for repeats the first that is free."""
-    every = [(colour, dash) for dash in _DASHES for colour in SERIES]
-    found: dict[str, tuple[str, str]] = {}
+def _styles(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Colour and dash of each line: the method's own; for other names and for repeats the first free one."""
+    palette = [(colour, dash) for dash in _DASHES for colour in SERIES]
+    styles: dict[str, tuple[str, str]] = {}
     for name in names:
-        known = [m for m in METHODS if name.casefold().startswith(m.casefold())]
-        look = every[METHODS.index(max(known, key=len))] if known else None
-        if look is not None and look not in found.values():
-            found[name] = look
+        methods = [m for m in METHODS if name.casefold().startswith(m.casefold())]
+        style = palette[METHODS.index(max(methods, key=len))] if methods else None
+        if style is not None and style not in styles.values():
+            styles[name] = style
     for i, name in enumerate(names):
-        if name not in found:
-            found[name] = next((look for look in every if look not in found.values()), every[i % len(every)])
-    return found
+        if name not in styles:
+            styles[name] = next((style for style in palette if style not in styles.values()), palette[i % len(palette)])
+    return styles
 
 
-def _spread(
+def _label_places(
     curves: Mapping[str, pd.DataFrame], band: bool = False, points: Sequence[float] | np.ndarray = ()
 ) -> list[tuple[str, float, float, str]]:
-    """Where to write each line's name at its right end so that names do not overlap: (label, x, y, colour).
+    """Places of the lines' names at their right ends, without overlaps: (label, x, y, colour).
 
     band    whether the axis also holds the intervals around the lines
-    points  what else the axis holds
+    points  further accuracies on the axis
     """
-    looks = _looks(list(curves))
+    styles = _styles(list(curves))
     ends: list[list[Any]] = [
-        [name, float(curve["measure"].iloc[-1]), float(curve["accuracy"].iloc[-1]), looks[name][0]]
+        [name, float(curve["measure"].iloc[-1]), float(curve["accuracy"].iloc[-1]), styles[name][0]]
         for name, curve in curves.items()
         if len(curve)
     ]
     if not ends:
         return []
-    everything = np.concatenate([curve["accuracy"].to_numpy(dtype=float) for curve in curves.values()])
+    values = np.concatenate([curve["accuracy"].to_numpy(dtype=float) for curve in curves.values()])
     if band:
-        half = np.nan_to_num(np.concatenate([curve["ci95"].to_numpy(dtype=float) for curve in curves.values()]))
-        everything = np.concatenate([everything - half, everything + half])
-    everything = np.concatenate([everything, np.asarray(points, dtype=float)])
-    gap = max(float(np.nanmax(everything) - np.nanmin(everything)), 4.0) * 0.062
+        half_width = np.nan_to_num(np.concatenate([curve["ci95"].to_numpy(dtype=float) for curve in curves.values()]))
+        values = np.concatenate([values - half_width, values + half_width])
+    values = np.concatenate([values, np.asarray(points, dtype=float)])
+    gap = max(float(np.nanmax(values) - np.nanmin(values)), 4.0) * 0.062
     ends.sort(key=lambda end: end[2])
     for below, above in pairwise(ends):
         above[2] = max(above[2], below[2] + gap)
-    return [(drawn(name), x, y, colour) for name, x, y, colour in ends]
+    return [(escape_plotly(name), x, y, colour) for name, x, y, colour in ends]
 
 
 def _faded(colour: str, opacity: float) -> str:

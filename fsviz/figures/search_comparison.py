@@ -1,4 +1,4 @@
-"""Figures of searches for hard support sets: side by side, step by step, against filtering, and what they choose."""
+"""Figures of searches for hard support sets: accuracy and time, step sizes, rarity, and chosen values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plotly.subplots import make_subplots
 from fsviz.difficulty.objectives import OBJECTIVES, SUPPORT_SETS
 from fsviz.figures.palette import ACCENT, QUIET, SET_SYMBOLS, meaning
 from fsviz.figures.support_sets import MARGIN, SETS, faint
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 
 _FIRST = next(iter(OBJECTIVES))  # not written in links
 
@@ -21,7 +21,8 @@ _FIRST = next(iter(OBJECTIVES))  # not written in links
 def plot_searches(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], height: int | None = None) -> go.Figure:
     """Left: accuracy with the sets of every search and objective, random sets as a line. Right: time per task.
 
-    rows have search ("random" for none), objective, accuracy, ci95 and seconds; titles are those of the searches.
+    rows    search ("random" for none), objective, accuracy, ci95 and seconds
+    titles  of the searches
     """
     table = pd.DataFrame(rows)
     random = table[table["search"] == "random"].iloc[0]
@@ -39,9 +40,8 @@ def plot_searches(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], 
             textposition="top center",
             name=f"{objective} supports",
             marker={"color": meaning(objective), "symbol": SET_SYMBOLS[objective], "size": 12},
-            customdata=[leads_to(name, objective) for name in part["search"]],
-            hovertemplate=f"%{{y}}: %{{x:.1f}}% right with its {objective} supports; click for its tasks"
-            "<extra></extra>",
+            customdata=[selection_of(name, objective) for name in part["search"]],
+            hovertemplate=f"%{{y}}: %{{x:.1f}}% correct, {objective} supports<extra></extra>",
             row=1,
             col=1,
         )
@@ -66,13 +66,13 @@ def plot_searches(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], 
         cliponaxis=False,
         showlegend=False,
         customdata=names,
-        hovertemplate="%{y}: %{x:.3g} milliseconds per task; click for its tasks<extra></extra>",
+        hovertemplate="%{y}: %{x:.3g} ms per task<extra></extra>",
         row=1,
         col=2,
     )
     low = np.floor(np.log10(float(milliseconds.min())) - 0.2)
     high = np.log10(float(milliseconds.max()))
-    figure.update_xaxes(title="accuracy (% of queries right)", ticksuffix="%", row=1, col=1)
+    figure.update_xaxes(title="accuracy (%)", ticksuffix="%", row=1, col=1)
     span = [low, high + 0.3 * (high - low)]
     figure.update_xaxes(title="time per task (ms, logarithmic)", type="log", dtick=1, range=span, row=1, col=2)
     order = [titles[name] for name in names]
@@ -87,14 +87,14 @@ def plot_searches(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], 
     return figure
 
 
-def leads_to(name: str, objective: str) -> str:
-    """The value of a point in the link: a search or step with an objective; hard sets by the name alone."""
+def selection_of(name: str, objective: str) -> str:
+    """Text of a search or step with an objective in links; hard sets by the name alone."""
     return name if objective == _FIRST else f"{name}@{objective}"
 
 
-def parse_lead(value: str) -> tuple[str, str]:
-    """The search or step, and the objective, that `leads_to` wrote."""
-    name, _, objective = value.partition("@")
+def parse_selection(text: str) -> tuple[str, str]:
+    """Search or step, and objective, of a text of `selection_of`."""
+    name, _, objective = text.partition("@")
     return name, objective or _FIRST
 
 
@@ -105,7 +105,10 @@ def _duration(milliseconds: float) -> str:
 def plot_step_sizes(
     table: pd.DataFrame, reference: Mapping[str, float], chosen: float | None = None, height: int = 380
 ) -> go.Figure:
-    """Accuracy of hard and easy sets against the size of the gradient step; dotted lines need no step size."""
+    """Accuracy of hard and easy sets by the size of the gradient step; dotted lines have no step size.
+
+    chosen  the step size that is marked
+    """
     figure = go.Figure()
     for objective, rows in table.groupby("objective", sort=False):
         figure.add_scatter(
@@ -116,8 +119,8 @@ def plot_step_sizes(
             name=objective,
             line={"color": meaning(objective), "width": 2},
             marker={"symbol": SET_SYMBOLS[objective], "size": 9},
-            customdata=[leads_to(f"{step:g}", objective) for step in rows["step"]],
-            hovertemplate=f"step %{{x:~g}}: {objective} supports reach %{{y:.1f}}%; click for its tasks<extra></extra>",
+            customdata=[selection_of(f"{step:g}", objective) for step in rows["step"]],
+            hovertemplate=f"step %{{x:~g}}: %{{y:.1f}}% correct, {objective} supports<extra></extra>",
         )
         last = rows.iloc[-1]
         figure.add_annotation(
@@ -151,37 +154,34 @@ def plot_step_sizes(
             font={"color": ACCENT, "size": 13},
             hovertext=f"{near['accuracy'].iloc[0]:.1f}%",
         )
-    figure.update_xaxes(title="size of the gradient step (logarithmic)", type="log", dtick=1)
+    figure.update_xaxes(title="step size (logarithmic)", type="log", dtick=1)
     figure.update_yaxes(title="accuracy (%)", rangemode="tozero")
     figure.update_layout(height=height, margin=MARGIN | {"r": 55}, showlegend=False)
     return figure
 
 
 def plot_number_of_steps(table: pd.DataFrame, height: int = 330) -> go.Figure:
-    """Left: accuracy of hard sets after every number of gradient steps. Right: the loss that the steps climb, that of
-    the weighted prototypes, and the loss of the images that are then selected."""
+    """Left: accuracy of hard sets by number of gradient steps. Right: query loss of the weighted prototypes, which the
+    steps increase, and of the selected images."""
     figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.12)
     curves = (
-        (1, "accuracy", "selected sets", meaning("hard"), SET_SYMBOLS["hard"], "solid", "%{y:.1f}% right"),
-        (2, "selected", "selected sets", meaning("hard"), SET_SYMBOLS["hard"], "solid", "a loss of %{y:.2f} nats"),
-        (2, "weighted", "weighted prototypes", QUIET, "circle", "dash", "a loss of %{y:.2f} nats"),
+        (1, "accuracy", "selected sets", meaning("hard"), SET_SYMBOLS["hard"], "solid", "%{y:.1f}% correct"),
+        (2, "selected", "selected sets", meaning("hard"), SET_SYMBOLS["hard"], "solid", "loss %{y:.2f} nats"),
+        (2, "weighted", "weighted prototypes", QUIET, "circle", "dash", "loss %{y:.2f} nats"),
     )
-    for column, name, title, colour, symbol, dash, words in curves:
-        known = table.dropna(subset=[name])
+    for column, name, title, colour, symbol, dash, value in curves:
+        rows = table.dropna(subset=[name])
         figure.add_scatter(
-            x=known["n_steps"],
-            y=known[name],
-            error_y={"type": "data", "array": known[f"{name}_ci95"].fillna(0), "thickness": 1.2, "width": 3},
+            x=rows["n_steps"],
+            y=rows[name],
+            error_y={"type": "data", "array": rows[f"{name}_ci95"].fillna(0), "thickness": 1.2, "width": 3},
             mode="lines+markers",
             name=title,
             showlegend=column == 2,
             line={"color": colour, "width": 2, "dash": dash},
             marker={"symbol": symbol, "size": 8},
-            customdata=known["n_steps"].tolist(),
-            hovertemplate=[
-                f"{title} after {n} step{'s' * (n != 1)}: {words}{'; click for its tasks' * bool(n)}<extra></extra>"
-                for n in known["n_steps"]
-            ],
+            customdata=rows["n_steps"].tolist(),
+            hovertemplate=[f"{n} step{'s' * (n != 1)}: {value}, {title}<extra></extra>" for n in rows["n_steps"]],
             row=1,
             col=column,
         )
@@ -194,18 +194,20 @@ def plot_number_of_steps(table: pd.DataFrame, height: int = 330) -> go.Figure:
     return figure
 
 
-KINDS = {"random": "random tasks", "filtered": "the hardest of them", "searched": "hard supports"}
+KINDS = {"random": "random tasks", "filtered": "hardest random tasks", "searched": "hard supports"}
 _KIND_COLOURS = {"random": meaning("random"), "filtered": QUIET, "searched": meaning("hard")}
-_KIND_SET_SYMBOLS = {"random": SET_SYMBOLS["random"], "filtered": "diamond", "searched": SET_SYMBOLS["hard"]}
+_KIND_SYMBOLS = {"random": SET_SYMBOLS["random"], "filtered": "diamond", "searched": SET_SYMBOLS["hard"]}
 
 
 def plot_filtered(
     curve: pd.DataFrame, means: pd.DataFrame, at: float, second: str, axis: str = "", height: int = 360
 ) -> go.Figure:
-    """Left: after how many random tasks one is as hard, against its accuracy; `at` is that of searched supports.
-    Right: the mean of another number of random, filtered and searched tasks; nothing where `second` is "".
+    """Left: number of random tasks per task of an accuracy or below. Right: mean of another property by kind of task.
 
-    curve has accuracy and draws; means has kind, and `second` with its ci95; `axis` says what that is.
+    curve   accuracy and draws
+    means   kind, and the columns `second` and its ci95
+    at      accuracy with hard supports, marked
+    second  the property on the right, "" for none; axis is its title
     """
     widths = [0.62, 0.38] if second else [1.0]
     figure = make_subplots(rows=1, cols=len(widths), horizontal_spacing=0.2, column_widths=widths)
@@ -218,8 +220,7 @@ def plot_filtered(
         fill="tozeroy",
         fillcolor=faint(meaning("random"), 0.12),
         customdata=[f"random@{value:g}" for value in curve["accuracy"]],
-        hovertemplate="one random task in %{y:,.0f} has an accuracy of %{x:.0f}% or less; click to see them"
-        "<extra></extra>",
+        hovertemplate="%{x:.0f}% correct or less: 1 in %{y:,.0f} random tasks<extra></extra>",
         showlegend=False,
         row=1,
         col=1,
@@ -235,7 +236,7 @@ def plot_filtered(
     )
     low = min(float(curve["accuracy"].min()), at)
     figure.update_xaxes(title="accuracy of a task (%)", range=[max(0.0, low - 5), 102], row=1, col=1)
-    figure.update_yaxes(title="random tasks to draw (logarithmic)", type="log", dtick=1, row=1, col=1)
+    figure.update_yaxes(title="random tasks per such task (logarithmic)", type="log", dtick=1, row=1, col=1)
     figure.update_layout(height=height, margin=MARGIN)
     if not second:
         return figure
@@ -256,10 +257,10 @@ def plot_filtered(
         marker={
             "size": 12,
             "color": [_KIND_COLOURS[kind] for kind in means.index],
-            "symbol": [_KIND_SET_SYMBOLS[kind] for kind in means.index],
+            "symbol": [_KIND_SYMBOLS[kind] for kind in means.index],
         },
         customdata=list(means.index),
-        hovertemplate="%{y}: %{x:.1f}; click to see them<extra></extra>",
+        hovertemplate="%{y}: %{x:.1f}<extra></extra>",
         showlegend=False,
         row=1,
         col=2,
@@ -270,13 +271,14 @@ def plot_filtered(
 
 
 def plot_shares(table: pd.DataFrame, values: Sequence[str], height: int | None = None) -> go.Figure:
-    """Which values of an attribute the hard, random and easy supports have, when all queries have some of them.
+    """Share of each attribute value in the hard, random and easy supports, for restricted queries.
 
-    table has the columns set, value, share and ci95 (percent); the queries' own values stand on top, marked.
+    table   set, value, share and ci95 (percent)
+    values  those of the queries; they are on top, marked
     """
     order = table[table["set"] == "random"].sort_values("share")["value"].tolist()
     order = [value for value in order if value not in values] + [value for value in order if value in values]
-    labels = [f"<b>{drawn(v)}</b> (queries)" if v in values else drawn(v) for v in order]
+    labels = [f"<b>{escape_plotly(v)}</b> (queries)" if v in values else escape_plotly(v) for v in order]
     figure = go.Figure()
     for name in SETS:
         rows = table[table["set"] == name].set_index("value").loc[order]
@@ -287,13 +289,13 @@ def plot_shares(table: pd.DataFrame, values: Sequence[str], height: int | None =
             mode="markers",
             name=f"{name} supports",
             marker={"color": meaning(name), "size": 11, "symbol": SET_SYMBOLS[name]},
-            customdata=[drawn(f"{name}: {value}") for value in order],
-            hovertemplate=f"%{{x:.0f}}% of the {name} support images: %{{y}}; click to see them<extra></extra>",
+            customdata=[escape_plotly(f"{name}: {value}") for value in order],
+            hovertemplate=f"%{{y}}: %{{x:.0f}}% of images, {name} supports<extra></extra>",
         )
     figure.add_hrect(
         y0=len(order) - len(values) - 0.5, y1=len(order) - 0.5, fillcolor=ACCENT, opacity=0.12, line_width=0
     )
-    figure.update_xaxes(title="share of the support images (%)", rangemode="tozero", ticksuffix="%")
+    figure.update_xaxes(title="support images (%)", rangemode="tozero", ticksuffix="%")
     figure.update_yaxes(automargin=True, ticklabelstandoff=8)
     figure.update_layout(
         height=height or 130 + 30 * len(order),

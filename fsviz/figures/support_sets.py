@@ -1,4 +1,4 @@
-"""Figures of hard and easy support sets: accuracies, attributes of support and query, stress test."""
+"""Figures of hard and easy support sets: accuracies, attribute shifts, other classifiers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from fsviz.figures import significance
 from fsviz.figures.palette import ACCENT, QUIET, SET_SYMBOLS, meaning
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 
 SETS = tuple(SET_SYMBOLS)
 MARGIN = {"l": 0, "r": 10, "t": 30, "b": 0}
@@ -23,13 +24,11 @@ def plot_distribution(
     ci95: Mapping[str, float | None],
     height: int = 360,
     chosen: tuple[str, int] | None = None,
-    leads: bool = True,
 ) -> go.Figure:
-    """How many tasks reach which accuracy, with hard, random and easy supports; means are written at their lines.
+    """Number of tasks by accuracy, with hard, random and easy supports; dotted lines mark the means.
 
-    chosen  a set and the place of one of its bars, marked. Points of the traces "bars of ..." have (set, bar) as
-            customdata.
-    leads   whether a click shows the tasks: not while they are still being searched
+    chosen  a set and the position of one of its bars, marked
+    Points of the traces "bars of ..." carry (set, bar) as customdata.
     """
     edges = np.asarray(histogram["edges"])
     centre, width = (edges[:-1] + edges[1:]) / 2, edges[1] - edges[0]
@@ -64,13 +63,11 @@ def plot_distribution(
             unselected={"marker": {"opacity": 1}},
             showlegend=False,
             customdata=[[name, int(bar)] for bar in filled],
-            hovertemplate=f"%{{y}} tasks with {name} supports reach about %{{x:.0f}}% accuracy"
-            + ("; click to see them" if leads else "")
-            + "<extra></extra>",
+            hovertemplate=f"{name} supports, %{{x:.0f}}% correct: %{{y}} tasks<extra></extra>",
         )
     places = _label_places(mean)
     for name, anchor, level in places:
-        half = f" ± {ci95[name]:.1f}" if ci95[name] is not None else ""
+        interval = f" ± {ci95[name]:.1f}" if ci95[name] is not None else ""
         y = top * (1.06 + 0.14 * level)
         figure.add_scatter(
             x=[mean[name], mean[name]],
@@ -83,7 +80,7 @@ def plot_distribution(
         figure.add_annotation(
             x=mean[name],
             y=y,
-            text=f"<b>{name}</b> {mean[name]:.1f}{half}%",
+            text=f"<b>{name}</b> {mean[name]:.1f}{interval}%",
             showarrow=False,
             xanchor=anchor,
             yshift=10,
@@ -91,19 +88,18 @@ def plot_distribution(
         )
     n_levels = max(1, *(level for _, _, level in places))
     room = 130 if max(mean.values()) > 90 else 70  # for the label at the highest mean
-    figure.update_xaxes(title="accuracy of a task (% of its queries right)", range=[-3, 103], ticksuffix="%")
+    figure.update_xaxes(title="accuracy of a task (%)", range=[-3, 103], ticksuffix="%")
     figure.update_yaxes(title="tasks", rangemode="tozero", range=[0, top * (1.18 + 0.14 * n_levels)])
     figure.update_layout(height=height, margin=MARGIN | {"t": 10, "r": room}, showlegend=False, hovermode="closest")
     return figure
 
 
 def _label_places(mean: Mapping[str, float], near: float = 17.0) -> list[tuple[str, str, int]]:
-    """Places of the labels of means so that none covers another: name, anchor, level above the curve."""
-    low, *between_them, high = sorted(mean, key=lambda name: mean[name])
-    if len(between_them) != 1:
-        middles = [(name, "center", level) for level, name in enumerate(between_them, start=1)]
-        return [(low, "right", 0), *middles, (high, "left", 0)]
-    middle = between_them[0]
+    """Places of the labels of means, without overlaps: name, anchor, level above the curve."""
+    low, *inner, high = sorted(mean, key=lambda name: mean[name])
+    if len(inner) != 1:
+        return [(low, "right", 0), *((name, "center", level) for level, name in enumerate(inner, 1)), (high, "left", 0)]
+    middle = inner[0]
     below, above = mean[middle] - mean[low] < near, mean[high] - mean[middle] < near
     crowded = (below or above) and mean[high] - mean[low] < 2.2 * near  # the middle one leans towards the third
     between = {(True, True): "center", (True, False): "left", (False, True): "right"}.get((below, above), "center")
@@ -115,24 +111,26 @@ def _label_places(mean: Mapping[str, float], near: float = 17.0) -> list[tuple[s
 
 
 def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
-    """Gap between support and query per attribute for hard, random and easy sets, with what chance adds or takes.
+    """Attribute shift between support and queries for hard, random and easy sets, with 95% of its chance variation.
 
-    Shares on the left (0 = the same mix, 1 = nothing in common), numbers on the right in standard deviations. Hard and
-    easy sets are filled where their gap is more (or less) than chance gives, hollow where chance will do.
+    Values on the left (0 = the same distribution, 1 = nothing in common), numbers on the right in standard deviations.
+    Hard and easy sets are filled if their shift differs significantly from that expected by chance; random sets are not
+    tested and always filled.
     """
     kinds = [k for k in ("share", "deviations") if (table["kind"] == k).any()]
     titles = {"share": "values (contexts, styles, ...)", "deviations": "numbers (blur, size, ...)"}
     axes = {
-        "share": "share of the mix that differs",
-        "deviations": "shift (standard deviations)",
+        "share": "distribution difference (0 to 1)",
+        "deviations": "shift (SD)",
     }
+    titles_with_note = axes | {kinds[0]: significance.with_note(axes[kinds[0]], significance.HOLM)}
     figure = make_subplots(rows=1, cols=len(kinds), subplot_titles=[titles[k] for k in kinds], horizontal_spacing=0.17)
-    most = 1
+    n_rows = 1
     for column, kind in enumerate(kinds, start=1):
         part = table[table["kind"] == kind]
         hard = part[part["set"] == "hard"].sort_values("gap")
         order = hard["attribute"].tolist()
-        most = max(most, len(order))
+        n_rows = max(n_rows, len(order))
         for name in SETS:
             rows = part[part["set"] == name].set_index("attribute").loc[order]
             filled = rows["significant"] | (name == "random")
@@ -150,11 +148,11 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
                 error_x={"type": "data", "array": rows["ci95"], "thickness": 1.5, "width": 4},
                 showlegend=False,
                 customdata=[
-                    [chance, half, drawn(attribute)]
-                    for chance, half, attribute in zip(rows["chance"], rows["ci95"], order, strict=True)
+                    [expected, half_width, escape_plotly(attribute)]
+                    for expected, half_width, attribute in zip(rows["chance"], rows["ci95"], order, strict=True)
                 ],
-                hovertemplate=f"%{{customdata[2]}}: gap %{{x:.2f}} with {name} supports; chance gives "
-                "%{customdata[0]:.2f} ± %{customdata[1]:.2f}<extra></extra>",
+                hovertemplate=f"%{{customdata[2]}}, {name} supports: shift %{{x:.2f}}, "
+                "expected by chance %{customdata[0]:.2f} ± %{customdata[1]:.2f}<extra></extra>",
                 row=1,
                 col=column,
             )
@@ -170,11 +168,11 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
                 row=1,
                 col=column,
             )
-        figure.update_xaxes(title=axes[kind], rangemode="tozero", row=1, col=column)
+        figure.update_xaxes(title=titles_with_note[kind], rangemode="tozero", row=1, col=column)
         figure.update_yaxes(ticklabelstandoff=8, automargin=True, row=1, col=column)
     _add_legend(figure, {name: (SET_SYMBOLS[name], meaning(name)) for name in SETS})
     figure.update_layout(
-        height=height or 150 + 38 * most,
+        height=height or 170 + 38 * n_rows,
         margin=MARGIN | {"t": 84},
         legend={"orientation": "h", "y": 1, "yref": "container", "yanchor": "top", "x": 0},
     )
@@ -182,10 +180,9 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
 
 
 def plot_reasons(rows: Sequence[Mapping[str, Any]], height: int | None = None) -> go.Figure:
-    """One task: what the gap of each attribute costs beyond random supports, in points of accuracy.
+    """One task: cost of the shift of each attribute, in points of accuracy relative to random supports.
 
-    rows have attribute, points, ci95 and real of the hard support, and easy: the points of the easy support. Filled
-    where the attribute is a reason, hollow where chance will do.
+    rows  attribute, points, ci95 and real of the hard support, and easy: the points of the easy support; filled if real
     """
     rows = list(rows)[::-1]
     labels = [shortened(r["attribute"]) for r in rows]
@@ -205,18 +202,19 @@ def plot_reasons(rows: Sequence[Mapping[str, Any]], height: int | None = None) -
                 "line": {"width": 2, "color": meaning(name)},
             },
             error_x={"type": "data", "array": [r["ci95"] for r in rows], "thickness": 1.5, "width": 4} if hard else {},
-            customdata=[drawn(r["attribute"]) for r in rows],
-            hovertemplate=f"%{{customdata}}: the gap of the {name} support costs %{{x:.1f}} points beyond random "
-            "ones; click to see the images<extra></extra>",
+            customdata=[escape_plotly(r["attribute"]) for r in rows],
+            hovertemplate=f"%{{customdata}}, {name} support: costs %{{x:.1f}} points, vs random supports"
+            "<extra></extra>",
         )
         _add_legend(figure, {f"{name} support": (SET_SYMBOLS[name] + ("" if hard else "-open"), meaning(name))})
     figure.add_vline(x=0, line={"color": meaning("random"), "width": 1.5, "dash": "dot"})
-    figure.update_xaxes(title="points of accuracy that the gap costs<br>beyond random supports of this task")
+    note = "Filled: significant cost, and a shift larger than in 95% of random supports."
+    figure.update_xaxes(title=significance.with_note("cost of the shift (points), vs random supports", note))
     figure.update_yaxes(
         automargin=True, ticklabelstandoff=6, tickvals=list(range(len(rows))), ticktext=labels, zeroline=False
     )
     figure.update_layout(
-        height=height or 120 + 30 * len(rows),
+        height=height or 140 + 30 * len(rows),
         margin=MARGIN,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "reversed"},
     )
@@ -224,7 +222,7 @@ def plot_reasons(rows: Sequence[Mapping[str, Any]], height: int | None = None) -
 
 
 def _add_legend(figure: go.Figure, entries: Mapping[str, tuple[str, str]]) -> None:
-    """Names with their (symbol, colour), filled, where plotly would show the first point, which may be hollow."""
+    """Legend entries name -> (symbol, colour): Plotly would show the first point, which may be hollow."""
     for name, (symbol, colour) in entries.items():
         figure.add_scatter(
             x=[None], y=[None], mode="markers", name=name, marker={"size": 11, "symbol": symbol, "color": colour}
@@ -232,12 +230,12 @@ def _add_legend(figure: go.Figure, entries: Mapping[str, tuple[str, str]]) -> No
 
 
 def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure:
-    """Accuracy without and with a shift of one attribute, the same queries; the costliest attribute on top.
+    """Accuracy without and with a shift of one attribute, same queries; the costliest attribute on top.
 
-    Filled where the cost is real (column significant), hollow where chance will do.
+    Filled if the cost is significant (column significant), else hollow.
     """
     table = table.dropna(subset=["cost"]).sort_values("cost")
-    table["attribute"] = table["attribute"].map(drawn)
+    table["attribute"] = table["attribute"].map(escape_plotly)
     figure = go.Figure()
     for _, row in table.iterrows():
         figure.add_scatter(
@@ -249,8 +247,8 @@ def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure
             showlegend=False,
         )
     for column, name, symbol, colour in (
-        ("with_shift", "support differs from query", "triangle-down", meaning("hard")),
-        ("without_shift", "support is like query", "circle", meaning("random")),
+        ("with_shift", "different value", "triangle-down", meaning("hard")),
+        ("without_shift", "same value", "circle", meaning("random")),
     ):
         figure.add_scatter(
             x=table[column],
@@ -265,7 +263,7 @@ def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure
             },
             showlegend=False,
             customdata=table["attribute"].tolist(),
-            hovertemplate=f"%{{y}}, {name}: %{{x:.1f}}% right; click to see such tasks<extra></extra>",
+            hovertemplate=f"%{{y}}: %{{x:.1f}}% correct, {name} in the support<extra></extra>",
         )
         _add_legend(figure, {name: (symbol, colour)})
     for _, row in table.iterrows():
@@ -273,15 +271,16 @@ def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure
             x=max(row["with_shift"], row["without_shift"]),
             y=row["attribute"],
             text=f"{round(-row['cost'], 1) + 0.0:+.1f} ± {row['ci95']:.1f} points"  # no minus before a zero
-            + ("" if row["significant"] else ", may be chance"),
+            + ("" if row["significant"] else ", not significant"),
             showarrow=False,
             xanchor="left",
             xshift=12,
         )
-    figure.update_xaxes(title="accuracy (% of queries right, mean over tasks)", ticksuffix="%")
+    title = significance.with_note("mean accuracy (%)", significance.HOLM)
+    figure.update_xaxes(title=title, ticksuffix="%")
     figure.update_yaxes(automargin=True, ticklabelstandoff=8)
     figure.update_layout(
-        height=height or 120 + 36 * len(table),
+        height=height or 140 + 36 * len(table),
         margin=MARGIN | {"r": 150},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
     )
@@ -289,7 +288,7 @@ def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure
 
 
 def plot_by_coarsity(table: pd.DataFrame, height: int = 380) -> go.Figure:
-    """Accuracy of hard, random and easy sets in four groups of tasks, from close to distant classes."""
+    """Accuracy of hard, random and easy sets by quartile of coarsity."""
     figure = go.Figure()
     last = {name: float(table[table["set"] == name].sort_values("bin")["accuracy"].iloc[-1]) for name in SETS}
     lifts = dict.fromkeys(SETS, 0)
@@ -311,9 +310,8 @@ def plot_by_coarsity(table: pd.DataFrame, height: int = 380) -> go.Figure:
             name=name,
             line={"color": meaning(name), "width": 2},
             marker={"symbol": SET_SYMBOLS[name], "size": 10},
-            customdata=[[100 * half, int(b)] for half, b in zip(rows["ci95"], rows["bin"], strict=True)],
-            hovertemplate=f"{name} supports reach %{{y:.1f}} ± %{{customdata[0]:.1f}}%; click to see the tasks"
-            "<extra></extra>",
+            customdata=[[100 * half_width, int(b)] for half_width, b in zip(rows["ci95"], rows["bin"], strict=True)],
+            hovertemplate=f"{name} supports: %{{y:.1f}} ± %{{customdata[0]:.1f}}% correct<extra></extra>",
         )
         below = name == "random"  # close to easy ones: a number above would cover theirs
         figure.add_scatter(
@@ -334,7 +332,7 @@ def plot_by_coarsity(table: pd.DataFrame, height: int = 380) -> go.Figure:
             yshift=lifts[name],
             font={"color": meaning(name), "size": 13},
         )
-    figure.update_xaxes(title="classes of a task, by how far apart they are in meaning (quarters of all tasks)")
+    figure.update_xaxes(title="quartile of semantic distance between the classes (coarsity)")
     figure.update_yaxes(title="accuracy (%)", rangemode="tozero", range=[0, 105])
     figure.update_layout(height=height, margin=MARGIN | {"r": 60}, showlegend=False)
     return figure
@@ -345,12 +343,10 @@ def plot_stress(
     adaptation_names: Mapping[str, str],
     source: str,
     titles: Mapping[str, str] | None = None,
-    leads: bool = False,
 ) -> go.Figure:
-    """Drop from random to hard tasks for every backbone and adaptation; cells say both accuracies.
+    """Points lost from random to hard support sets, by backbone and classifier; cells show both accuracies.
 
-    titles  of backbones, for people; a name without one stands for itself
-    leads   whether a click shows the tasks of a cell
+    titles  of backbones; a name without one is its own title
     """
     titles = titles or {}
     rows = [r for r in matrix if r["source"] == source]
@@ -358,17 +354,17 @@ def plot_stress(
     adaptations = list(dict.fromkeys(r["adaptation"] for r in rows))
     drop = np.full((len(backbones), len(adaptations)), np.nan)
     text = np.full(drop.shape, "", dtype=object)
-    words = np.full(drop.shape, "", dtype=object)
+    hover = np.full(drop.shape, "", dtype=object)
     cells = []
     for r in rows:
         at = backbones.index(r["backbone"]), adaptations.index(r["adaptation"])
         drop[at] = r["drop"]
-        half = f" ± {r['drop_ci95']:.1f}" if r["drop_ci95"] is not None else ""
-        text[at] = f"<b>{-r['drop']:+.1f}{half}</b><br>{r['random']:.1f} → {r['hard']:.1f}"
-        cells.append((at, drawn(f"{r['backbone']} {r['adaptation']}")))
-        words[at] = drawn(
-            f"{_both(r['backbone'], titles)}, {adaptation_names[r['adaptation']]}: {r['random']:.1f}% on random tasks, "
-            f"{r['hard']:.1f}% on hard ones ({r['n_tasks']} tasks)"
+        interval = f" ± {r['drop_ci95']:.1f}" if r["drop_ci95"] is not None else ""
+        text[at] = f"<b>{-r['drop']:+.1f}{interval}</b><br>{r['random']:.1f} → {r['hard']:.1f}"
+        cells.append((at, escape_plotly(f"{r['backbone']} {r['adaptation']}")))
+        hover[at] = escape_plotly(
+            f"{_both(r['backbone'], titles)}, {adaptation_names[r['adaptation']]}: {r['random']:.1f}% with random, "
+            f"{r['hard']:.1f}% with hard supports, {r['n_tasks']} tasks"
         )
     figure = go.Figure(
         go.Heatmap(
@@ -387,7 +383,7 @@ def plot_stress(
             colorbar={"title": {"text": "points lost"}, "thickness": 14},
         )
     )
-    # unseen markers above the cells: a heat map alone reports no clicks
+    # invisible markers above the cells: a heat map alone reports no clicks
     figure.add_scatter(
         x=[adaptation_names[adaptations[at[1]]] for at, _ in cells],
         y=[figure.data[0].y[at[0]] for at, _ in cells],
@@ -396,11 +392,11 @@ def plot_stress(
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
         customdata=[cell for _, cell in cells],
-        text=[words[at] for at, _ in cells],
-        hovertemplate="%{text}" + ("; click to see its tasks" if leads else "") + "<extra></extra>",
+        text=[hover[at] for at, _ in cells],
+        hovertemplate="%{text}<extra></extra>",
         showlegend=False,
     )
-    figure.update_xaxes(title="how the classifier adapts to the support set", side="top")
+    figure.update_xaxes(title="classifier", side="top")
     figure.update_yaxes(autorange="reversed", automargin=True, ticklabelstandoff=8)
     figure.update_layout(height=140 + 84 * len(backbones), margin=MARGIN | {"t": 60})
     return figure
@@ -409,7 +405,7 @@ def plot_stress(
 def plot_loss_accuracy(
     loss: Mapping[str, np.ndarray], accuracy: Mapping[str, np.ndarray], height: int = 380
 ) -> go.Figure:
-    """Accuracy of every task against its query loss."""
+    """Accuracy of every task by its query loss."""
     figure = go.Figure()
     for name in SETS:
         figure.add_scattergl(
@@ -419,8 +415,7 @@ def plot_loss_accuracy(
             name=name,
             marker={"color": meaning(name), "symbol": SET_SYMBOLS[name], "size": 6, "opacity": 0.65},
             customdata=np.arange(len(loss[name])),
-            hovertemplate=f"task %{{customdata}}, {name}: loss %{{x:.2f}}, %{{y:.0f}}% right; click to see it"
-            "<extra></extra>",
+            hovertemplate=f"task %{{customdata}}, {name} supports: %{{y:.0f}}% correct, loss %{{x:.2f}}<extra></extra>",
         )
     figure.update_xaxes(title="query loss (nats, logarithmic)", type="log")
     figure.update_yaxes(title="accuracy (%)", range=[0, 103])
@@ -431,22 +426,23 @@ def plot_loss_accuracy(
 
 
 def _both(name: str, titles: Mapping[str, str]) -> str:
-    """A title with the name behind it, where they differ: what hover says."""
+    """Title followed by the name, if they differ."""
     return name if titles.get(name, name) == name else f"{titles[name]} ({name})"
 
 
-def shortened(name: Any, most: int = 28) -> str:
-    """A name beside an axis: cut where it would take the room of the figure; hover has the whole."""
+def shortened(name: Any, max_length: int = 28) -> str:
+    """Tick label, cut to leave room for the figure; the hover has the full name."""
     text = str(name)
-    return drawn(text if len(text) <= most else f"{text[: most - 1]}…")
+    return escape_plotly(text if len(text) <= max_length else f"{text[: max_length - 1]}…")
 
 
 def faint(colour: str, opacity: float) -> str:
+    """Colour with this opacity."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
 
 
 def _on_white(colour: str, opacity: float) -> str:
-    """What the colour looks like on white: opaque, so that a cell's text contrasts with it in the dark as well."""
+    """Opaque mix of the colour with white, so that a cell's text has contrast on dark pages, too."""
     mixed = (round(255 + opacity * (int(colour[i : i + 2], 16) - 255)) for i in (1, 3, 5))
     return "#" + "".join(f"{part:02X}" for part in mixed)

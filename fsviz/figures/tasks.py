@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from fsviz.figures.palette import ACCENT, MEANING, QUIET, SERIES
+from fsviz.text import escape_plotly
 
 OTHER = SERIES[7]  # samplers that are neither uniform nor semantic
-COMPARED = SERIES[8]  # the second setting, beside the first
+COMPARED = SERIES[8]  # the second setting, next to the first
+MARGIN = {"l": 0, "r": 10, "t": 50, "b": 0}
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One histogram: its title, the share of tasks per bin, and the median."""
+    """One histogram: its title, the share of tasks per bin in percent, their number, and the median."""
 
     title: str
     shares: np.ndarray
@@ -27,148 +30,102 @@ class Panel:
 
 
 def colour_of(sampler: str, second: bool = False) -> str:
+    """Colour of a testbed: its sampler's, or that of the second setting."""
     return COMPARED if second else MEANING.get(sampler, OTHER)
 
 
 def plot_histograms(
-    edges: np.ndarray, panels: Sequence[Panel], measure: str, axis: str, chosen: tuple[int, int] | None = None
-) -> dict[str, Any]:
-    """ECharts histograms of a measure side by side on the same axes; the dashed line is the median.
+    edges: np.ndarray,
+    panels: Sequence[Panel],
+    measure: str,
+    axis: str,
+    chosen: tuple[int, int] | None = None,
+    height: int = 330,
+) -> go.Figure:
+    """Histograms of a measure side by side on the same axes; the dashed line is the median.
 
-    measure, axis  what it is called, and what it tells
-    chosen         (panel, bin)
+    measure, axis  short name of the measure, and the title of its axis
+    chosen         (panel, bin) of the marked bar
+    Bars carry (panel, bin) as customdata.
     """
-    centres = (edges[:-1] + edges[1:]) / 2
+    figure = make_subplots(1, len(panels), shared_yaxes=True, horizontal_spacing=0.04)
     digits = 0 if edges[1] >= 1 and float(edges[1]).is_integer() else 1 if edges[1] >= 0.1 else 3
-    labels = [f"{a:.{digits}f} to {b:.{digits}f}" for a, b in pairwise(edges.tolist())]
-    n = len(panels)
-    gap, left, right = 4.0, 5.5, 1.0
-    width = (100 - left - right - gap * (n - 1)) / n
-    tallest = max(float(panel.shares.max()) for panel in panels) * 1.12
-    grids, x_axes, y_axes, series, titles = [], [], [], [], []
+    ranges = [f"{low:.{digits}f} to {high:.{digits}f}" for low, high in pairwise(edges.tolist())]
     for i, panel in enumerate(panels):
-        start = left + i * (width + gap)
-        grids.append({"left": f"{start}%", "width": f"{width}%", "top": 64, "bottom": 46})
-        x_axes.append(
-            {
-                "type": "value",
-                "gridIndex": i,
-                "min": float(edges[0]),
-                "max": float(edges[-1]),
-                "name": axis if i == 0 else measure,
-                "nameLocation": "middle",
-                "nameGap": 30,
-                "axisLabel": {"showMaxLabel": False},  # it is no round number, and crowds the last one that is
-                "splitLine": {"show": False},
-            }
+        cell = {"row": 1, "col": i + 1}
+        bins = range(len(panel.shares))
+        figure.add_bar(
+            x=(edges[:-1] + edges[1:]) / 2,
+            y=np.round(panel.shares, 3),
+            width=0.94 * np.diff(edges),
+            marker={"color": [ACCENT if chosen == (i, b) else panel.colour for b in bins]},
+            customdata=[[i, b] for b in bins],
+            hovertext=[
+                f"{escape_plotly(measure)} {ranges[b]}: {int(panel.counts[b]):,} tasks, {panel.shares[b]:.1f}%"
+                for b in bins
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+            showlegend=False,
+            **cell,
         )
-        y_axes.append(
-            {
-                "type": "value",
-                "gridIndex": i,
-                "min": 0,
-                "max": round(tallest, 4),
-                "name": "% of tasks" if i == 0 else "",
-                "nameGap": 8,
-                "axisLabel": {"show": i == 0, "showMaxLabel": False},
-            }
+        figure.add_vline(x=panel.median, line={"color": QUIET, "dash": "dash", "width": 1.5}, **cell)
+        figure.add_annotation(
+            x=0,
+            y=1,
+            xref=f"x{i + 1 if i else ''} domain",
+            yref="paper",
+            yanchor="bottom",
+            xanchor="left",
+            align="left",
+            showarrow=False,
+            text=f'<b style="color:{panel.colour}">{escape_plotly(panel.title)}</b><br>'
+            f"median {panel.median:.{max(digits, 1)}f}",
         )
-        titles.append(
-            {
-                "text": panel.title,
-                "left": f"{start}%",
-                "top": 8,
-                "textStyle": {"fontSize": 14, "fontWeight": "bold", "color": panel.colour},
-                "subtext": f"median {panel.median:.{max(digits, 1)}f}",
-                "itemGap": 3,
-            }
-        )
-        bars = []
-        for b, share in enumerate(panel.shares):
-            bar: dict[str, Any] = {
-                "name": labels[b],
-                "value": [float(centres[b]), round(float(share), 3), int(panel.counts[b])],
-            }
-            if chosen == (i, b):
-                bar["itemStyle"] = {"color": ACCENT, "borderColor": ACCENT}
-            bars.append(bar)
-        series.append(
-            {
-                "type": "bar",
-                "name": panel.title,
-                "xAxisIndex": i,
-                "yAxisIndex": i,
-                "data": bars,
-                "barWidth": "94%",
-                "itemStyle": {"color": panel.colour, "borderRadius": 0},
-                "selectedMode": "single",
-                "select": {"itemStyle": {"color": ACCENT, "borderColor": ACCENT}},
-                "emphasis": {"itemStyle": {"opacity": 0.75}},
-                "markLine": {
-                    "silent": True,
-                    "symbol": "none",
-                    "animation": False,
-                    "lineStyle": {"type": "dashed", "color": QUIET, "width": 1.5},
-                    "label": {"show": False},
-                    "data": [{"xAxis": panel.median}],
-                },
-            }
-        )
-    return {
-        "animation": False,
-        "title": titles,
-        "grid": grids,
-        "xAxis": x_axes,
-        "yAxis": y_axes,
-        "tooltip": {"trigger": "item", "formatter": f"{{@[2]}} tasks ({{@[1]}}%) have a {measure} of {{b}}"},
-        "legend": {"show": False},
-        "series": series,
-    }
+        ends = [float(edges[0]), float(edges[-1])]
+        figure.update_xaxes(title=escape_plotly(measure if i else axis), range=ends, **cell)
+    tallest = max(float(panel.shares.max()) for panel in panels) * 1.12
+    figure.update_yaxes(range=[0, tallest])
+    figure.update_yaxes(title="tasks (%)", row=1, col=1)
+    figure.update_layout(height=height, margin=MARGIN, bargap=0, hovermode="closest")
+    return figure
 
 
 def plot_balance(
     names: Sequence[str],
     shares: Mapping[str, np.ndarray],
     colours: Mapping[str, str],
-    even: float,
+    balanced: float,
     by_taxonomy: bool = True,
-) -> dict[str, Any]:
-    """ECharts lines: the share of tasks that hold each class; a flat line is a balanced testbed."""
-    series = [
-        {
-            "type": "line",
-            "name": name,
-            "data": [round(float(v), 4) for v in values],
-            "showSymbol": True,  # a line alone cannot be clicked
-            "symbolSize": 8 if len(names) <= 200 else 4,
-            "selectedMode": "single",
-            "select": {"itemStyle": {"color": ACCENT, "borderColor": ACCENT, "borderWidth": 4}},
-            "lineStyle": {"width": 1.6, "color": colours[name]},
-            "itemStyle": {"color": colours[name]},
-        }
-        for name, values in shares.items()
-    ]
-    series[0]["markLine"] = {
-        "silent": True,
-        "symbol": "none",
-        "lineStyle": {"type": "dashed", "color": QUIET},
-        "label": {"formatter": "even", "position": "end", "color": QUIET},
-        "data": [{"yAxis": round(even, 4)}],
-    }
-    return {
-        "animation": False,
-        "grid": {"left": 52, "right": 40, "top": 52, "bottom": 34, "outerBoundsMode": "none"},
-        "legend": {"top": 4, "left": 0},
-        "tooltip": {"trigger": "axis", "valueFormatter": "%.2f %%"},
-        "xAxis": {
-            "type": "category",
-            "data": list(names),
-            "name": f"the {len(names):,} classes of the split" + (", relatives side by side" if by_taxonomy else ""),
-            "nameLocation": "middle",
-            "nameGap": 10,
-            "axisLabel": {"show": False},
-            "axisTick": {"show": False},
-        },
-        "yAxis": {"type": "value", "name": "% of tasks", "min": 0},
-        "series": series,
-    }
+    height: int = 230,
+) -> go.Figure:
+    """Share of tasks (%) that hold each class, a line per testbed; a flat line is a balanced testbed.
+
+    balanced  the share if all classes are used equally often
+    Points carry (line, class) as customdata, both as positions.
+    """
+    figure = go.Figure()
+    for line, (testbed, values) in enumerate(shares.items()):
+        figure.add_scatter(
+            x=list(range(len(names))),
+            y=np.round(values, 4),
+            mode="lines+markers",  # a line alone cannot be clicked
+            name=escape_plotly(testbed),
+            line={"width": 1.6, "color": colours[testbed]},
+            marker={"size": 7 if len(names) <= 200 else 4, "color": colours[testbed]},
+            customdata=[[line, position] for position in range(len(names))],
+            hovertext=[escape_plotly(name) for name in names],
+            hovertemplate=f"%{{hovertext}}: %{{y:.2f}}% of tasks, {escape_plotly(testbed)}<extra></extra>",
+        )
+    figure.add_hline(
+        y=balanced,
+        line={"color": QUIET, "dash": "dash", "width": 1.5},
+        annotation={"text": "balanced", "font": {"size": 12}, "xanchor": "right", "yanchor": "bottom"},
+    )
+    order = ", in taxonomy order" if by_taxonomy else ""
+    figure.update_xaxes(title=f"{len(names):,} classes of the split{order}", showticklabels=False, showgrid=False)
+    figure.update_yaxes(title="tasks (%)", rangemode="tozero")
+    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    figure.update_layout(
+        height=height, margin=MARGIN | {"t": 30}, legend=legend, showlegend=len(shares) > 1, hovermode="closest"
+    )
+    return figure

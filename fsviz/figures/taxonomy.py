@@ -1,4 +1,4 @@
-"""Figures of the taxonomy: rings or a graph of meanings, the heat map of distances, the small tree of one task."""
+"""Figures of the taxonomy: sunburst or graph of concepts, heat map of distances, tree of one task."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
-from fsviz.records import PAD, ClassMap, ConceptTree
-from fsviz.text import drawn, shorten
+from fsviz.records import PAD
+from fsviz.records.graphs import ClassMap, ConceptTree
+from fsviz.text import escape_plotly, shorten
 
-MANY = 700  # above this many nodes a graph is drawn without animation
-ENDS = {"radial": 100, "layered": 48}  # ends of branches that have room for their names
-RINGS, SECTORS = 4, 170  # at most so many rings, and so many sectors in the last one
+MANY = 700  # nodes above which a graph has no animation
+ENDS = {"radial": 100, "layered": 48}  # leaves that have room for their names
+RINGS, SECTORS = 4, 170  # maximum number of rings, and of sectors in the last one
 _DARK = "#1C2430"
-_LETTER = 6.2  # pixels that a letter of a name takes, about
-_HALF = 330  # pixels from the middle to the edge of the rings, about
+_LETTER = 6.2  # approximate width of a letter in pixels
+_RADIUS = 330  # approximate radius in pixels
 
 
-def plot_concept_rings(
+def plot_concept_sunburst(
     tree: ConceptTree, at: int, levels: int, selected: Sequence[int] = (), pictures: Mapping[int, str] | None = None
 ) -> dict[str, Any]:
-    """ECharts sunburst of the part of a tree below one node, which is the disc in the middle.
+    """ECharts sunburst of the subtree below one node, which is in the centre.
 
-    The angle of a sector is its number of classes; names are written where there is room. Clicks are answered with
-    places in `tree.part(at, levels)`, counted from one.
+    The angle of a sector is its number of classes. Clicks return positions in `tree.part(at, levels)`, counted from 1.
 
-    selected  places in the split of the classes picked by the user
-    pictures  node -> HTML of its pictures, for the box beside the pointer
+    selected  positions in the split of the selected classes
+    pictures  node -> HTML of its pictures, for the tooltip
     """
-    shown = tree.part(at, levels).tolist()
-    picked = {v for v in range(len(tree.ids)) if tree.class_position[v] in set(selected)} if selected else set()
-    marked = {above for v in picked for above in tree.path_to(v)} - set(tree.path_to(at)[:-1])
-    inside = set(shown)
+    part = tree.part(at, levels).tolist()
+    chosen = {v for v in range(len(tree.ids)) if tree.class_position[v] in set(selected)} if selected else set()
+    marked = {ancestor for v in chosen for ancestor in tree.path_to(v)} - set(tree.path_to(at)[:-1])
+    inside = set(part)
     children: dict[int, list[int]] = {}
-    for v in shown[1:]:
+    for v in part[1:]:
         children.setdefault(int(tree.parents[v]), []).append(v)
     branch: dict[int, int] = {}
     for i, first in enumerate(children.get(at, [])):
         branch[first] = i
-    for v in shown[1:]:
+    for v in part[1:]:
         branch.setdefault(v, branch.get(int(tree.parents[v]), 0))
     nodes: dict[int, dict[str, Any]] = {}
-    for v in shown:
+    for v in part:
         ring = int(tree.depth[v] - tree.depth[at])
-        colour = ACCENT if v in picked else _tint(SERIES[(branch.get(v, 0) + 1) % len(SERIES)], 0.16 * (ring - 1))
+        colour = ACCENT if v in chosen else _tint(SERIES[(branch.get(v, 0) + 1) % len(SERIES)], 0.16 * (ring - 1))
         style: dict[str, Any] = {"color": colour if v != at else "transparent"}
         if v in marked and v != at:
             style |= {"borderColor": ACCENT, "borderWidth": 2.5}
@@ -56,15 +56,15 @@ def plot_concept_rings(
             "name": tree.names[v] + (" ▸" if folded else ""),
             "value": int(tree.n_classes[v]),
             "itemStyle": style,
-            "label": {"color": QUIET if v == at else "#FFFFFF" if v in picked or ring < 3 else _DARK},
-            "tooltip": {"formatter": _about(tree, v, (pictures or {}).get(v, ""))},
+            "label": {"color": QUIET if v == at else "#FFFFFF" if v in chosen or ring < 3 else _DARK},
+            "tooltip": {"formatter": _sector_tooltip(tree, v, (pictures or {}).get(v, ""))},
         }
         if v != at:
             nodes[int(tree.parents[v])].setdefault("children", []).append(nodes[v])
-    depth = int(tree.depth[shown].max() - tree.depth[at])
+    depth = int(tree.depth[part].max() - tree.depth[at])
     levels_drawn = _rings(depth)
-    for v in shown[1:]:
-        _turn(nodes[v], levels_drawn[1 + int(tree.depth[v] - tree.depth[at])], int(tree.n_classes[at]))
+    for v in part[1:]:
+        _rotate_label(nodes[v], levels_drawn[1 + int(tree.depth[v] - tree.depth[at])], int(tree.n_classes[at]))
     return {
         "animation": False,
         "tooltip": {},
@@ -85,15 +85,15 @@ def plot_concept_rings(
     }
 
 
-def _about(tree: ConceptTree, v: int, pictures: str) -> str:
-    """What the box beside the pointer says of a sector; {b} is its name, which ECharts escapes."""
+def _sector_tooltip(tree: ConceptTree, v: int, pictures: str) -> str:
+    """Tooltip of a sector; {b} is its name, which ECharts escapes."""
     is_class = tree.class_position[v] != PAD
-    said = "a class" if is_class and tree.n_nodes[v] == 1 else f"{int(tree.n_classes[v]):,} classes"
-    return f"<b>{{b}}</b><br>{said}{pictures}"
+    text = "class" if is_class and tree.n_nodes[v] == 1 else _n_classes(int(tree.n_classes[v]))
+    return f"<b>{{b}}</b>: {text}{pictures}"
 
 
 def _rings(depth: int) -> list[dict[str, Any]]:
-    """Where each ring lies and how wide an angle a name needs in it; the last ring is the widest."""
+    """Radii of the rings and the minimum angle of a label in each; the last ring is the widest."""
     middle = 17.0
     shares = np.array([*([1.0] * max(depth - 1, 0)), 1.35][:depth])
     edges = middle + np.concatenate([[0.0], np.cumsum(shares / shares.sum())]) * (98 - middle) if depth else [middle]
@@ -102,7 +102,7 @@ def _rings(depth: int) -> list[dict[str, Any]]:
         {"r0": "0%", "r": f"{middle}%", "label": {"rotate": 0, "width": 100, "fontSize": 13, "fontWeight": "bold"}},
     ]
     for inner, outer in pairwise(edges):
-        centre = _HALF * (inner + outer) / 200
+        centre = _RADIUS * (inner + outer) / 200
         needed = 360 * 13 / (2 * np.pi * centre)
         levels.append(
             {
@@ -111,75 +111,51 @@ def _rings(depth: int) -> list[dict[str, Any]]:
                 "label": {
                     "rotate": "radial",
                     "minAngle": round(needed, 2),
-                    "width": round(_HALF * (outer - inner) / 100 - 8),
+                    "width": round(_RADIUS * (outer - inner) / 100 - 8),
                 },
             }
         )
     return levels
 
 
-def _turn(node: dict[str, Any], ring: dict[str, Any], whole: int) -> None:
-    """Writes a name along its ring where it is too long to stand across it and the arc has room for it."""
-    across, long = ring["label"]["width"], _LETTER * len(node["name"])
-    centre = _HALF * (float(ring["r0"][:-1]) + float(ring["r"][:-1])) / 200
-    arc = 2 * np.pi * centre * node["value"] / whole - 12
-    if long > across and arc > across:
+def _rotate_label(node: dict[str, Any], ring: dict[str, Any], total: int) -> None:
+    """Writes a label along its ring if it is too long to fit across it and the arc has room."""
+    width, length = ring["label"]["width"], _LETTER * len(node["name"])
+    centre = _RADIUS * (float(ring["r0"][:-1]) + float(ring["r"][:-1])) / 200
+    arc = 2 * np.pi * centre * node["value"] / total - 12
+    if length > width and arc > width:
         node["label"] |= {"rotate": "tangential", "width": round(arc)}
 
 
 def _tint(colour: str, share: float) -> str:
-    """A colour mixed with so much white."""
-    parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return "#" + "".join(f"{round(part + (255 - part) * min(max(share, 0.0), 0.7)):02X}" for part in parts)
+    """Colour mixed with this share of white."""
+    channels = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(channel + (255 - channel) * min(max(share, 0.0), 0.7)):02X}" for channel in channels)
 
 
 def plot_class_map(
     graph: ClassMap, selected: Sequence[int] = (), pictures: Mapping[int, str] | None = None
 ) -> dict[str, Any]:
-    """ECharts graph: root green, classes red, concepts grey; first-level concepts in colours of their own.
+    """ECharts graph: root green, classes red, concepts grey; first-level concepts have their own colours.
 
-    Names are written at the ends of branches where there is room for all of them, else of what is picked and of the
-    first level; the box beside the pointer has every name.
+    Leaves are labelled if there is room for all of them, else only the selection and the first level; tooltips have
+    every name.
 
-    selected  places in the graph of the classes picked by the user
+    selected  positions in the graph of the selected classes
     pictures  node -> HTML of its pictures
     """
-    picked = {int(graph.shown_at[p]) for p in selected}
-    first_level = np.flatnonzero((graph.depth == 1) & (graph.class_position == PAD))
-    colours = [colour for colour in SERIES if colour not in (ACCENT, meaning("leaf"))]  # red is a class, blue is picked
-    few_branches = 1 < len(first_level) <= len(colours)
-    branch_colour = {int(v): colour for v, colour in zip(first_level, colours)} if few_branches else {}
+    chosen = {int(graph.shown_at[p]) for p in selected}
     crowded = len(graph.names) > MANY
     size = 5 if crowded else 7 if len(graph.names) > 250 else 10
-    ends = np.ones(len(graph.names), dtype=bool)
-    ends[graph.parents] = False
     radial = bool((graph.xy[:, 0] < -1e-9).any())
-    room = int(ends.sum()) <= 1.25 * ENDS["radial" if radial else "layered"]
-    nodes = []
-    for v, name in enumerate(graph.names):
-        is_class = graph.class_position[v] != PAD
-        kind = 4 if v in picked else 0 if v == 0 else 3 if is_class else 2 if graph.folded[v] else 1
-        label: dict[str, Any] = {"show": bool(ends[v] and room)}
-        node: dict[str, Any] = {
-            "id": str(v),
-            "name": name,
-            "x": round(float(graph.xy[v, 0]) * 100, 2),
-            "y": round(float(graph.xy[v, 1]) * 100, 2),
-            "category": kind,
-            "value": [int(graph.n_classes[v])],
-        }
-        if v == 0 or kind == 4:
-            node["symbolSize"] = size * 2
-            label = {"show": True, "fontWeight": "bold", "fontSize": 13}
-        elif v in branch_colour:
-            node["symbolSize"] = size * 1.9
-            node["itemStyle"] = {"color": branch_colour[v]}
-            label = {"show": True, "fontSize": 12}
-        elif kind == 2:
-            node["symbolSize"] = min(size * (1 + float(np.log2(1 + graph.n_classes[v])) / 3), size * 2.6)
-        node["label"] = label | (_outward(graph.xy[v], radial) if ends[v] else {})
-        node["tooltip"] = {"formatter": _holds(graph, v) + (pictures or {}).get(v, "")}
-        nodes.append(node)
+    nodes = _class_map_nodes(graph, chosen, size, radial, pictures or {})
+    categories = [
+        {"name": "root", "itemStyle": {"color": meaning("root")}, "symbol": "diamond"},
+        {"name": "concept", "itemStyle": {"color": QUIET}, "symbol": "circle"},
+        {"name": "collapsed concept", "itemStyle": {"color": QUIET, "opacity": 0.75}, "symbol": "roundRect"},
+        {"name": "class", "itemStyle": {"color": meaning("leaf")}, "symbol": "circle"},
+        {"name": "selected", "itemStyle": {"color": ACCENT}, "symbol": "triangle"},
+    ]
     series: dict[str, Any] = {
         "type": "graph",
         "layout": "none",
@@ -189,14 +165,8 @@ def plot_class_map(
         "nodeScaleRatio": 0.2,
         "preserveAspect": "contain",
         "data": nodes,
-        "links": [{"source": int(p), "target": int(c)} for p, c in zip(graph.parents, graph.children, strict=True)],
-        "categories": [
-            {"name": "root", "itemStyle": {"color": meaning("root")}, "symbol": "diamond"},
-            {"name": "concept", "itemStyle": {"color": QUIET}},
-            {"name": "folded concept", "itemStyle": {"color": QUIET, "opacity": 0.75}, "symbol": "roundRect"},
-            {"name": "class", "itemStyle": {"color": meaning("leaf")}},
-            {"name": "your task", "itemStyle": {"color": ACCENT}, "symbol": "triangle"},
-        ],
+        "links": _tree_links(graph),
+        "categories": categories,
         "symbolSize": size,
         "label": {
             "show": True,
@@ -220,15 +190,9 @@ def plot_class_map(
         series["progressive"] = 400
     return {
         "tooltip": {},
-        "toolbox": {"feature": {"restore": {"title": "Whole picture"}}, "right": 6, "top": 2, "itemSize": 18},
+        "toolbox": {"feature": {"restore": {"title": "Reset zoom"}}, "right": 6, "top": 2, "itemSize": 18},
         "legend": {
-            "data": [
-                {"name": "root", "icon": "diamond"},
-                {"name": "concept", "icon": "circle"},
-                {"name": "folded concept", "icon": "roundRect"},
-                {"name": "class", "icon": "circle"},
-                {"name": "your task", "icon": "triangle"},
-            ],
+            "data": [{"name": category["name"], "icon": category["symbol"]} for category in categories],
             "orient": "vertical",
             "top": 0,
             "left": 0,
@@ -241,20 +205,65 @@ def plot_class_map(
     }
 
 
-def _holds(graph: ClassMap, v: int) -> str:
-    """What the box beside the pointer says of a node; {b} is its name, which ECharts escapes."""
+def _class_map_nodes(
+    graph: ClassMap, chosen: set[int], size: float, radial: bool, pictures: Mapping[int, str]
+) -> list[dict[str, Any]]:
+    """Nodes of the class map; category 0 is the root, 1 concepts, 2 collapsed ones, 3 classes, 4 the selection."""
+    first_level = np.flatnonzero((graph.depth == 1) & (graph.class_position == PAD))
+    colours = [colour for colour in SERIES if colour not in (ACCENT, meaning("leaf"))]  # red: class, blue: selected
+    few_branches = 1 < len(first_level) <= len(colours)
+    branch_colour = {int(v): colour for v, colour in zip(first_level, colours)} if few_branches else {}
+    ends = np.ones(len(graph.names), dtype=bool)
+    ends[graph.parents] = False
+    all_labels = int(ends.sum()) <= 1.25 * ENDS["radial" if radial else "layered"]
+    nodes = []
+    for v, name in enumerate(graph.names):
+        is_class = graph.class_position[v] != PAD
+        category = 4 if v in chosen else 0 if v == 0 else 3 if is_class else 2 if graph.folded[v] else 1
+        label: dict[str, Any] = {"show": bool(ends[v] and all_labels)}
+        node: dict[str, Any] = {
+            "id": str(v),
+            "name": name,
+            "x": round(float(graph.xy[v, 0]) * 100, 2),
+            "y": round(float(graph.xy[v, 1]) * 100, 2),
+            "category": category,
+            "value": [int(graph.n_classes[v])],
+        }
+        if v == 0 or category == 4:
+            node["symbolSize"] = size * 2
+            label = {"show": True, "fontWeight": "bold", "fontSize": 13}
+        elif v in branch_colour:
+            node["symbolSize"] = size * 1.9
+            node["itemStyle"] = {"color": branch_colour[v]}
+            label = {"show": True, "fontSize": 12}
+        elif category == 2:
+            node["symbolSize"] = min(size * (1 + float(np.log2(1 + graph.n_classes[v])) / 3), size * 2.6)
+        node["label"] = label | (_outward(graph.xy[v], radial) if ends[v] else {})
+        node["tooltip"] = {"formatter": _node_tooltip(graph, v) + pictures.get(v, "")}
+        nodes.append(node)
+    return nodes
+
+
+def _tree_links(graph: ClassMap) -> list[dict[str, int]]:
+    return [{"source": int(p), "target": int(c)} for p, c in zip(graph.parents, graph.children, strict=True)]
+
+
+def _node_tooltip(graph: ClassMap, v: int) -> str:
+    """Tooltip of a node; {b} is its name, which ECharts escapes."""
     n = int(graph.n_classes[v])
     if graph.class_position[v] != PAD and n == 1:
-        said = "a class"
-    elif n:
-        said = f"holds {n:,} {'class' if n == 1 else 'classes'} of the split"
+        text = "class"
     else:
-        said = "its classes hang below nearer concepts"
-    return f"<b>{{b}}</b><br>{said}"
+        text = _n_classes(n) if n else "its classes are below closer concepts"
+    return f"<b>{{b}}</b>: {text}"
+
+
+def _n_classes(n: int) -> str:
+    return f"{n:,} {'class' if n == 1 else 'classes'}"
 
 
 def _outward(xy: np.ndarray, radial: bool) -> dict[str, Any]:
-    """A label that reads away from the middle of the circle; upright in a layered graph."""
+    """Label that points away from the centre of the circle; upright in a layered graph."""
     if not radial:
         return {"position": "right"}
     angle = float(np.degrees(np.arctan2(-xy[1], xy[0])))
@@ -264,24 +273,24 @@ def _outward(xy: np.ndarray, radial: bool) -> dict[str, Any]:
 
 
 def plot_distance_map(
-    distances: np.ndarray, names: Sequence[str], title: str, most: float | None = None, height: int = 620
+    distances: np.ndarray, names: Sequence[str], title: str, max_distance: float | None = None, height: int = 620
 ) -> go.Figure:
-    """Heat map of distances, classes in the given order: bright is close."""
-    shown = [drawn(name) for name in names]
+    """Heat map of distances, classes in this order; bright is close."""
+    labels = [escape_plotly(name) for name in names]
     figure = go.Figure(
         go.Heatmap(
             z=np.round(distances, 3),
-            x=shown,
-            y=shown,
+            x=labels,
+            y=labels,
             zmin=0,
-            zmax=most,
+            zmax=max_distance,
             colorscale="Cividis_r",
             colorbar={"title": {"text": title, "side": "right"}, "thickness": 14, "len": 0.7},
-            hovertemplate="<b>%{y}</b> and <b>%{x}</b> are %{z:.2f} apart<extra></extra>",
+            hovertemplate="%{y} – %{x}: distance %{z:.2f}<extra></extra>",
         )
     )
     ticks = {"type": "category", "automargin": True, "constrain": "domain", "showticklabels": len(names) <= 30}
-    ticks |= {"tickvals": shown, "ticktext": [drawn(shorten(name, 24)) for name in names]}
+    ticks |= {"tickvals": labels, "ticktext": [escape_plotly(shorten(name, 24)) for name in names]}
     figure.update_xaxes(**ticks, tickangle=-45)
     figure.update_yaxes(**ticks, autorange="reversed", scaleanchor="x")
     figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0})
@@ -289,23 +298,23 @@ def plot_distance_map(
 
 
 def plot_task_distances(
-    distances: np.ndarray, names: Sequence[str], title: str, most: float, height: int = 300
+    distances: np.ndarray, names: Sequence[str], title: str, max_distance: float, height: int = 300
 ) -> go.Figure:
-    """Heat map of one task's pairwise distances with the numbers written in, for up to about ten classes."""
+    """Heat map of the distances between the classes of a task, with the numbers in the cells for up to ten classes."""
     few = len(names) <= 10
-    shown = [shorten(name, 18) for name in names]
+    labels = [shorten(name, 18) for name in names]
     figure = go.Figure(
         go.Heatmap(
             z=distances,
-            showscale=not few,  # the numbers are in the cells: their room is worth more than a scale
+            showscale=not few,  # the numbers are in the cells
             x=list(range(len(names))),
             y=list(range(len(names))),
             zmin=0,
-            zmax=most,
+            zmax=max_distance,
             colorscale="Cividis_r",
-            texttemplate=("%{z:.1f}" if most >= 2 else "%{z:.2f}") if few else None,
-            customdata=[[drawn(f"{a} and {b}") for b in names] for a in names],
-            hovertemplate="%{customdata}: %{z:.2f} apart<extra></extra>",
+            texttemplate=("%{z:.1f}" if max_distance >= 2 else "%{z:.2f}") if few else None,
+            customdata=[[escape_plotly(f"{a} – {b}") for b in names] for a in names],
+            hovertemplate="%{customdata}: distance %{z:.2f}<extra></extra>",
             colorbar={"title": {"text": title, "side": "right"}, "thickness": 12},
             xgap=1 if few else 0,
             ygap=1 if few else 0,
@@ -313,37 +322,37 @@ def plot_task_distances(
     )
     ticks: dict[str, Any] = {"showticklabels": False}
     if len(names) <= 25:
-        ticks = {"tickvals": list(range(len(names))), "ticktext": [drawn(name) for name in shown]}
-    angle = -35 if max(map(len, shown), default=0) <= 12 else -90
-    across = ticks if few else {"showticklabels": False}  # many are in the order of the rows
-    figure.update_xaxes(**across, tickangle=angle, automargin=True)
+        ticks = {"tickvals": list(range(len(names))), "ticktext": [escape_plotly(label) for label in labels]}
+    angle = -35 if max(map(len, labels), default=0) <= 12 else -90
+    x_ticks = ticks if few else {"showticklabels": False}  # columns are in the order of the rows
+    figure.update_xaxes(**x_ticks, tickangle=angle, automargin=True)
     figure.update_yaxes(**ticks, autorange="reversed", automargin=True)
     figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0})
     return figure
 
 
 def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
-    """ECharts graph of the concepts above a few classes: the smallest shared concept left, the classes right."""
+    """ECharts graph of the concepts above a few classes: the closest shared concept left, the classes right."""
     n_classes = len(graph.shown_at)
-    wide = 210 if n_classes <= 10 else 480
-    first = min(len(graph.names[0]), 20) if graph.names else 0  # its name stands above it and reaches out to the left
-    across = max(float(graph.xy[:, 0].max()), 1e-9)
-    along = max(float(graph.xy[:, 1].max()), 1e-9)
+    width = 210 if n_classes <= 10 else 480
+    first = min(len(graph.names[0]), 20) if graph.names else 0  # its label is above it and extends to the left
+    x_max = max(float(graph.xy[:, 0].max()), 1e-9)
+    y_max = max(float(graph.xy[:, 1].max()), 1e-9)
     nodes = []
     for v, name in enumerate(graph.names):
         is_class = graph.class_position[v] != PAD
-        beside = {"position": "right", "distance": 6}
+        right = {"position": "right", "distance": 6}
         above = {"position": "top", "distance": 4}
         nodes.append(
             {
                 "id": str(v),
                 "name": name,
-                "x": round(float(graph.xy[v, 0]) / across * wide, 2),
-                "y": round(float(graph.xy[v, 1]) / along * 32 * max(n_classes - 1, 1), 2),
+                "x": round(float(graph.xy[v, 0]) / x_max * width, 2),
+                "y": round(float(graph.xy[v, 1]) / y_max * 32 * max(n_classes - 1, 1), 2),
                 "symbol": "circle" if is_class else "diamond" if v == 0 else "rect",
                 "symbolSize": 12 if v == 0 else 9,
                 "itemStyle": {"color": meaning("leaf") if is_class else meaning("root") if v == 0 else QUIET},
-                "label": (beside if is_class else above) | {"width": 150 if is_class else 110, "overflow": "truncate"},
+                "label": (right if is_class else above) | {"width": 150 if is_class else 110, "overflow": "truncate"},
             }
         )
     return {
@@ -356,9 +365,7 @@ def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
                 "selectedMode": "single",
                 "preserveAspect": "contain",
                 "data": nodes,
-                "links": [
-                    {"source": int(p), "target": int(c)} for p, c in zip(graph.parents, graph.children, strict=True)
-                ],
+                "links": _tree_links(graph),
                 "label": {"show": True, "fontSize": 11.5},
                 "lineStyle": {"color": QUIET, "width": 1.3, "opacity": 0.8},
                 "left": max(50, 4 * first),

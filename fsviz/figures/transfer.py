@@ -1,4 +1,4 @@
-"""Figures of trained networks: accuracy against divergence, matched pairs, learning curves."""
+"""Figures of trained networks: accuracy by divergence, near and far training classes, learning curves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import QUIET, SERIES, meaning
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 
 MARGIN = {"l": 0, "r": 10, "t": 8, "b": 0}
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross")
@@ -18,7 +18,7 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross")
 def plot_transfer(
     points: pd.DataFrame, lines: Mapping[str, tuple[float, float]], titles: Mapping[str, str], height: int = 420
 ) -> go.Figure:
-    """Accuracy (%) against divergence, a colour and a shape per method, and the line through its points.
+    """Accuracy (%) by divergence, a colour and a shape per method, and a line through its points.
 
     points  method, x, accuracy, ci95, val_accuracy, n_runs
     lines   by method: accuracy at a divergence of 0, and points per unit
@@ -26,23 +26,23 @@ def plot_transfer(
     """
     figure = go.Figure()
     room = float(points["x"].max() - points["x"].min()) if len(points) else 1.0
-    shown = [name for name in titles if (points["method"] == name).any()]
-    for name in shown:
+    methods = [name for name in titles if (points["method"] == name).any()]
+    for name in methods:
         own = points[points["method"] == name]
         number = list(titles).index(name)
         colour = SERIES[number % len(SERIES)]
-        aside = (shown.index(name) - (len(shown) - 1) / 2) * 0.012 * room  # so that intervals stand beside each other
+        offset = (methods.index(name) - (len(methods) - 1) / 2) * 0.012 * room  # so that intervals do not overlap
         figure.add_scatter(
-            x=own["x"] + aside,
+            x=own["x"] + offset,
             y=own["accuracy"],
             mode="markers",
-            name=drawn(titles[name]),
+            name=escape_plotly(titles[name]),
             legendgroup=name,
             marker={"color": colour, "symbol": _SYMBOLS[number % len(_SYMBOLS)], "size": 11},
             error_y={"array": own["ci95"], "color": colour, "thickness": 1, "width": 3},
             customdata=[[*row, f"{name}@{row[3]:g}"] for row in own[["x", "ci95", "n_runs", "asked"]].values.tolist()],
-            hovertemplate=f"{drawn(titles[name])}: %{{y:.1f}} ± %{{customdata[1]:.1f}}% at a divergence of "
-            "%{customdata[0]:.2f}, %{customdata[2]} runs; click to see them<extra></extra>",
+            hovertemplate=f"{escape_plotly(titles[name])}: %{{y:.1f}} ± %{{customdata[1]:.1f}}% correct, divergence "
+            "%{customdata[0]:.2f}, %{customdata[2]} runs<extra></extra>",
         )
         if name in lines:
             start, slope = lines[name]
@@ -56,7 +56,7 @@ def plot_transfer(
                 line={"color": colour, "width": 2, "dash": "dot"},
                 hoverinfo="skip",
             )
-    figure.update_xaxes(title_text="divergence reached between train and test classes", rangemode="tozero")
+    figure.update_xaxes(title_text="train–test divergence", rangemode="tozero")
     figure.update_yaxes(title_text="accuracy on test tasks (%)")
     figure.update_layout(
         height=height, margin=MARGIN, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
@@ -65,7 +65,7 @@ def plot_transfer(
 
 
 def plot_matched(pairs: Sequence[Any], titles: Mapping[str, str], height: int = 300) -> go.Figure:
-    """Per method the accuracy (%) after training on the nearest and on the farthest classes, joined by a line.
+    """Accuracy (%) after training on the nearest and on the farthest classes, a line per method.
 
     pairs  method, nearest, farthest, difference, ci95
     """
@@ -85,15 +85,14 @@ def plot_matched(pairs: Sequence[Any], titles: Mapping[str, str], height: int = 
             x=[getattr(pair, which) for pair in pairs],
             y=rows,
             mode="markers",
-            name=f"trained on the {which} classes",
+            name=f"{which} training classes",
             marker={"color": colour, "symbol": symbol, "size": 13},
-            customdata=[[drawn(titles[pair.method]), f"{pair.method}@matched"] for pair in pairs],
-            hovertemplate=f"%{{customdata[0]}} after training on the {which} classes: %{{x:.1f}}%; click to see the "
-            "runs<extra></extra>",
+            customdata=[[escape_plotly(titles[pair.method]), f"{pair.method}@matched"] for pair in pairs],
+            hovertemplate=f"%{{customdata[0]}}: %{{x:.1f}}% correct, {which} training classes<extra></extra>",
         )
-    names = [drawn(titles[pair.method]) for pair in pairs]
+    names = [escape_plotly(titles[pair.method]) for pair in pairs]
     figure.update_yaxes(tickvals=rows, ticktext=names, autorange="reversed", automargin=True, zeroline=False)
-    figure.update_xaxes(title_text="accuracy on the same test tasks (%)")
+    figure.update_xaxes(title_text="accuracy on test tasks (%)")
     figure.update_layout(
         height=height, margin=MARGIN, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     )
@@ -101,9 +100,10 @@ def plot_matched(pairs: Sequence[Any], titles: Mapping[str, str], height: int = 
 
 
 def plot_learning(curve: Sequence[Mapping[str, Any]], best_epoch: int | None, height: int = 280) -> go.Figure:
-    """Accuracy (%) over epochs: of the train batches as they were learned from, and of validation tasks.
+    """Accuracy (%) by epoch, on training batches and on validation tasks.
 
-    curve  epoch, train_accuracy, val_accuracy, val_ci95 of every epoch
+    curve       epoch, train_accuracy, val_accuracy, val_ci95 of every epoch
+    best_epoch  marked with a larger point
     """
     epochs = [row["epoch"] for row in curve]
     figure = go.Figure()
@@ -111,9 +111,9 @@ def plot_learning(curve: Sequence[Mapping[str, Any]], best_epoch: int | None, he
         x=epochs,
         y=[row["train_accuracy"] for row in curve],
         mode="lines",
-        name="train batches",
+        name="training batches",
         line={"color": meaning("train"), "width": 2},
-        hovertemplate="epoch %{x}: %{y:.1f}% of the train batches<extra></extra>",
+        hovertemplate="epoch %{x}: %{y:.1f}% correct, training batches<extra></extra>",
     )
     figure.add_scatter(
         x=epochs,
@@ -123,7 +123,7 @@ def plot_learning(curve: Sequence[Mapping[str, Any]], best_epoch: int | None, he
         line={"color": meaning("val"), "width": 2, "dash": "dash"},
         marker={"size": [13 if row["epoch"] == best_epoch else 6 for row in curve], "symbol": "diamond"},
         error_y={"array": [row["val_ci95"] or 0 for row in curve], "thickness": 1, "width": 2},
-        hovertemplate="epoch %{x}: %{y:.1f}% on validation tasks<extra></extra>",
+        hovertemplate="epoch %{x}: %{y:.1f}% correct, validation tasks<extra></extra>",
     )
     figure.update_xaxes(title_text="epoch", dtick=1 if len(epochs) < 15 else None)
     figure.update_yaxes(title_text="accuracy (%)")

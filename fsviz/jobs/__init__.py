@@ -55,7 +55,9 @@ def submit(spec: RawSettings, engine: Engine | None = None) -> str:
     return run.id
 
 
-def run_here(spec: RawSettings, progress: Progress | None = None, started=None, engine: Engine | None = None) -> Run:
+def run_in_foreground(
+    spec: RawSettings, progress: Progress | None = None, started=None, engine: Engine | None = None
+) -> Run:
     """Records a run and carries it out, in this process unless another engine is chosen; `started(run)` is told its id
     first."""
     engine = _engine_for(spec, engine or Engine())
@@ -134,7 +136,7 @@ def find(spec: RawSettings) -> Run | None:
     study = studies.of(spec)
     wanted = {name: value for name, value in study.check(spec).items() if name not in study.ignored}
     wanted |= {"study": spec["study"], "version": study.version}
-    return next((run for run in list_runs(spec["study"]) if asks_the_same(wanted, run.spec)), None)
+    return next((run for run in list_runs(spec["study"]) if has_same_spec(wanted, run.spec)), None)
 
 
 def result(run_id: str) -> Any:
@@ -145,7 +147,7 @@ def result(run_id: str) -> Any:
     return studies.of(run.spec).collect(spec(run_id), chunks(run_id))
 
 
-def asks_the_same(spec: RawSettings, recorded: RawSettings) -> bool:
+def has_same_spec(spec: RawSettings, recorded: RawSettings) -> bool:
     """Whether a run's spec has all these settings with these values."""
     return all(name in recorded and recorded[name] == value for name, value in spec.items())
 

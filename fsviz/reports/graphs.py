@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz import text
-from fsviz.records import ClassGraph
+from fsviz.records.graphs import ClassGraph
 
 FORMATS = ("graphml", "csv")
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # letters that XML cannot hold

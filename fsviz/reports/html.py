@@ -6,7 +6,7 @@ Names come from users' datasets: Jinja2 escapes whatever enters a template.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -106,55 +106,63 @@ def plain_table(table: pd.DataFrame, titles: Mapping[str, str], formats: Mapping
     return _rendered("results", header=list(titles.values()), numbers=[c in formats for c in titles], rows=rows)
 
 
-def report(
-    title: str,
-    results: pd.DataFrame,
-    figures: Sequence[tuple[str, Any, str]],
-    recipes: Sequence[Recipe],
-    differences: pd.DataFrame | None = None,
-    published: pd.DataFrame | None = None,
-    made: str = "",
-    over: str = "over tasks of these images",
-    pairs: Mapping[str, pd.DataFrame] | None = None,
-    tested: str = "",
-    correlations: pd.DataFrame | None = None,
-    correlated: str = "",
-    caveat: str = "",
-    tasks: Sequence[Shown] = (),
-    notes: Sequence[str] = (),
-) -> str:
-    """One HTML file with plotly.js inside: opens anywhere, also without a network.
+@dataclass(frozen=True, kw_only=True)
+class RunReport:
+    """What the report of compared runs holds.
 
-    figures  (heading, plotly figure, caption) in the order they are shown
-    recipes  one per run: what was run, to run it again
-    over     what the intervals of the results are over, in words
-    pairs    heading -> semantic beside uniform tasks (see tables.side_by_side)
-    tested   what the p of the differences is, in a sentence
+    results    a row per method
+    figures    (heading, plotly figure, caption) in the order they are shown
+    recipes    one per run: what was run, to run it again
+    made       when the report was made
+    over       what the intervals of the results are over, in words
+    pairs      heading -> semantic next to uniform tasks (see tables.side_by_side)
+    tested     what the p of the differences is, in a sentence
     correlations, correlated  rows as CORRELATION_TITLES names them, and a caption
-    caveat   what to know of the published rows
-    tasks    single tasks with their pictures, which must be data URIs: a report asks no network for anything
-    notes    sentences above the results: what is not finished
+    caveat     what to know of the published rows
+    tasks      single tasks with their pictures, which must be data URIs: a report asks no network for anything
+    notes      sentences above the results: what is not finished
     """
+
+    title: str
+    results: pd.DataFrame
+    figures: Sequence[tuple[str, Any, str]]
+    recipes: Sequence[Recipe]
+    differences: pd.DataFrame | None = None
+    published: pd.DataFrame | None = None
+    made: str = ""
+    over: str = "over tasks of these images"
+    pairs: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    tested: str = ""
+    correlations: pd.DataFrame | None = None
+    correlated: str = ""
+    caveat: str = ""
+    tasks: Sequence[Shown] = ()
+    notes: Sequence[str] = ()
+
+
+def run_report(contents: RunReport) -> str:
+    """One HTML file with plotly.js inside: opens anywhere, also without a network."""
     from plotly.offline import get_plotlyjs
 
+    differences, correlations, published = contents.differences, contents.correlations, contents.published
     compared = differences is not None and len(differences) > 0
     return _rendered(
         "report",
-        title=title,
-        made=made,
+        title=contents.title,
+        made=contents.made,
         plotly=Markup(get_plotlyjs()),
-        over=over,
-        results=results_table(results, published),
-        pairs=[(heading, side_by_side_table(pair)) for heading, pair in (pairs or {}).items()],
-        figures=[(heading, _drawn(figure), caption) for heading, figure, caption in figures],
+        over=contents.over,
+        results=results_table(contents.results, published),
+        pairs=[(heading, side_by_side_table(pair)) for heading, pair in contents.pairs.items()],
+        figures=[(heading, _drawn(figure), caption) for heading, figure, caption in contents.figures],
         differences=plain_table(differences, DIFFERENCE_TITLES, DIFFERENCE_FORMATS) if compared else "",
-        tested=tested,
+        tested=contents.tested,
         correlations=plain_table(correlations, CORRELATION_TITLES, {}) if correlations is not None else "",
-        correlated=correlated,
-        recipes=recipes,
-        caveat=caveat if published is not None and len(published) else "",
-        tasks=[_own_pictures(task) for task in tasks],
-        notes=notes,
+        correlated=contents.correlated,
+        recipes=contents.recipes,
+        caveat=contents.caveat if published is not None and len(published) else "",
+        tasks=[_own_pictures(task) for task in contents.tasks],
+        notes=contents.notes,
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +22,7 @@ from fsviz.records import PAD, Dataset
 from fsviz.reports import html, tables
 from fsviz.studies import evaluate, support_sets
 from fsviz.tasks import draw
-from fsviz.text import of_split
+from fsviz.text import split_title
 
 PICTURE_PX = 72
 MOST_CLASSES = 10  # of a task that stand in a report with an image each
@@ -42,21 +43,46 @@ def made() -> str:
     return f"Made by fsviz on {time.strftime('%d %B %Y, %H:%M')}."
 
 
-def of_lines(lines: Sequence[run_comparison.MethodRun], recipes: Sequence[html.Recipe], over: str | None = None) -> str:
+@dataclass(frozen=True)
+class MeasureSection:
+    """Accuracy against a measure of the tasks, as page and report show it; empty if the tasks have no measure.
+
+    figure        with its heading and caption
+    correlations  a row per method, in numbers
+    table         the correlations with their intervals as text
+    caption       what the correlations are
+    """
+
+    figure: Figure | None = None
+    correlations: pd.DataFrame = field(default_factory=pd.DataFrame)
+    table: pd.DataFrame | None = None
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Published:
+    """Published rows next to the results, and what to know of them."""
+
+    rows: pd.DataFrame | None = None
+    note: str = ""
+
+
+def of_method_runs(
+    method_runs: Sequence[run_comparison.MethodRun], recipes: Sequence[html.Recipe], over: str | None = None
+) -> str:
     """The report of evaluated methods, with the settings that the page Runs begins with."""
-    groups, notes = run_comparison.group_by_tasks(lines)
-    lines = [line for group in groups.values() for line in group]
-    main = max(groups.values(), key=len)
-    over = over or run_comparison.widest(lines)
-    table = run_comparison.with_interval(run_comparison.result_table(lines, over=over), over)
-    differences = run_comparison.differences(main, over=over)
-    figure, told, words = None, None, ""
-    known = run_comparison.measures_of(main)
-    if known:
-        figure = by_measure(main, known[0], over)
-        told, words = correlated(run_comparison.correlations(main, known[0], over), measures.title(known[0]).lower())
-    pairs = run_comparison.side_by_side(table)
-    return composed(lines, main, table, differences, recipes, over, pairs, figure, told, words, notes=notes)
+    groups, notes = run_comparison.group_by_tasks(method_runs)
+    comparison = run_comparison.compare(groups, over=over or "", notes=notes)
+    names = run_comparison.measures_of(comparison.main)
+    section = measure_section(comparison, names[0]) if names else MeasureSection()
+    return report(comparison, recipes, section)
+
+
+def measure_section(comparison: run_comparison.RunComparison, measure: str) -> MeasureSection:
+    """Accuracy against a measure, and the correlation of both."""
+    correlations = run_comparison.correlations(comparison.main, measure, comparison.over)
+    table, caption = correlation_table(correlations, measures.title(measure).lower())
+    return MeasureSection(by_measure(comparison.main, measure, comparison.over), correlations, table, caption)
 
 
 def by_measure(main: Sequence[run_comparison.MethodRun], measure: str, over: str) -> Figure:
@@ -79,87 +105,70 @@ def by_measure(main: Sequence[run_comparison.MethodRun], measure: str, over: str
     )
 
 
-def correlated(correlations: pd.DataFrame, measure: str) -> tuple[pd.DataFrame, str]:
+def correlation_table(correlations: pd.DataFrame, measure: str) -> tuple[pd.DataFrame, str]:
     """The correlations with their intervals as text, and a caption."""
-    told = pd.DataFrame({"name": correlations["name"]})
+    table = pd.DataFrame({"name": correlations["name"]})
     for kind in evaluate.CORRELATIONS:
-        told[kind] = [
+        table[kind] = [
             tables.number(value, ".2f") + ("" if np.isnan(low) else f" ({low:.2f} to {high:.2f})")
             for value, low, high in correlations[[kind, f"{kind}_low", f"{kind}_high"]].itertuples(index=False)
         ]
     over = correlations["over"].iloc[0] if len(correlations) else "tasks"
-    return told, (
+    return table, (
         f"How closely {measure} and accuracy go together over {correlations['n_tasks'].max():,} tasks: 0 not at "
         "all, 1 perfectly, -1 perfectly the other way round. Pearson's number is about a straight line, Spearman's "
         "about any steady rise. " + CORRELATED_OVER[over]
     )
 
 
-def figures_of(
-    table: pd.DataFrame,
-    main: Sequence[run_comparison.MethodRun],
-    differences: pd.DataFrame,
-    over: str,
-    first: Figure | None = None,
-) -> list[Figure]:
-    """The figures that are taken along, `first` before the others."""
-    found = [first] if first else []
-    here = table[table["digest"] == main[0].digest]
-    found.append(
+def figures_of(comparison: run_comparison.RunComparison, first: Figure | None = None) -> list[Figure]:
+    """The exported figures, `first` before the others."""
+    main, over = comparison.main, comparison.over
+    exported = [first] if first else []
+    rows = comparison.main_table
+    exported.append(
         (
             "Mean accuracies",
-            figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]),
+            figures.plot_accuracies(rows["name"], rows["accuracy"], rows["ci95"]),
             f"Over the same {int(main[0].done.sum()):,} tasks, with 95% intervals {run_comparison.OVER[over]}.",
         )
     )
     ranks = run_comparison.ranks(main)
     if len(ranks) and len(main) > 1:
         title = f"Ranks by quarter of {measures.title(run_comparison.QUARTERS).lower()}"
-        found.append((title, figures.plot_ranks(ranks), "1 is best."))
-    if len(differences):
+        exported.append((title, figures.plot_ranks(ranks), "1 is best."))
+    if len(comparison.differences):
         caption = f"95% intervals {run_comparison.OVER[over]}. Filled: real; hollow: may be chance, or not known."
-        found.append(("Paired differences", figures.plot_differences(differences), caption))
-    return found
+        exported.append(("Paired differences", figures.plot_differences(comparison.differences), caption))
+    return exported
 
 
-def composed(
-    lines: Sequence[run_comparison.MethodRun],
-    main: Sequence[run_comparison.MethodRun],
-    table: pd.DataFrame,
-    differences: pd.DataFrame,
+def report(
+    comparison: run_comparison.RunComparison,
     recipes: Sequence[html.Recipe],
-    over: str,
-    pairs: Mapping[tuple[str, str], pd.DataFrame],
-    figure: Figure | None = None,
-    told: pd.DataFrame | None = None,
-    words: str = "",
-    published: pd.DataFrame | None = None,
-    caveat: str = "",
-    notes: Sequence[str] = (),
+    section: MeasureSection = MeasureSection(),
+    published: Published = Published(),
 ) -> str:
-    """The report of lines that were computed already.
-
-    main         the lines that figures and paired tests are about
-    figure       the one that comes first
-    told, words  correlations as text, and their caption
-    notes        what is not finished
-    """
-    return html.report(
-        f"Few-shot evaluation on {', '.join(dict.fromkeys(_title(line.dataset) for line in lines))}",
-        table,
-        figures_of(table, main, differences, over, figure),
-        recipes,
-        differences,
-        published,
-        made(),
-        run_comparison.OVER[over],
-        {", ".join((_title(key[0]), key[1])): pair for key, pair in pairs.items()},
-        run_comparison.describe_p(over),
-        told,
-        words,
-        caveat,
-        _hardest_and_easiest(main[0]),
-        notes,
+    """The report of a comparison as one HTML file."""
+    names = dict.fromkeys(_title(run.dataset) for run in comparison.runs)
+    return html.run_report(
+        html.RunReport(
+            title=f"Few-shot evaluation on {', '.join(names)}",
+            results=comparison.table,
+            figures=figures_of(comparison, section.figure),
+            recipes=recipes,
+            differences=comparison.differences,
+            published=published.rows,
+            made=made(),
+            over=run_comparison.OVER[comparison.over],
+            pairs={", ".join((_title(key[0]), key[1])): pair for key, pair in comparison.pairs.items()},
+            tested=run_comparison.describe_p(comparison.over),
+            correlations=section.table,
+            correlated=section.caption,
+            caveat=published.note,
+            tasks=_hardest_and_easiest(comparison.main[0]),
+            notes=comparison.notes,
+        )
     )
 
 
@@ -219,7 +228,7 @@ def of_support_sets(found: support_sets.SupportSets, run: str) -> str:
     spec = found.spec
     figure = support_figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"])
     caption = (
-        f"{len(found):,} tasks of {of_split(spec['split'])}: the same queries with hard, random and easy support "
+        f"{len(found):,} tasks of {split_title(spec['split'])}: the same queries with hard, random and easy support "
         f"images. Means with 95% intervals over tasks of these images. {numbers['failed']}".strip()
     )
     parts = [

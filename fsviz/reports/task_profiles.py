@@ -92,7 +92,7 @@ def _measures(passport: TaskProfile, among: ValuesAmongTasks) -> list[html.Part]
         ]
         of = f"all {n:,} tasks" if among.is_whole else f"{n:,} of {among.n_tasks:,} tasks"
         caption = f"Held against {of} of its testbed. To the right is harder, whichever way a measure runs."
-        parts.append(html.Part("Every measure beside the other tasks", figures.plot_standings(rows), caption))
+        parts.append(html.Part("Every measure beside the other tasks", figures.plot_percentiles(rows), caption))
     return [*parts, html.Part("Every measure", table)]
 
 
@@ -110,7 +110,7 @@ def _answers(passport: TaskProfile) -> list[html.Part]:
         for one in passport.answers
     ]
     caption = "On this task, beside the mean over tasks of its testbed with the 95% interval over tasks."
-    return [html.Part("What methods get right", figures.plot_answers(rows), caption)]
+    return [html.Part("What methods get right", figures.plot_accuracies(rows), caption)]
 
 
 def _classes(passport: TaskProfile) -> list[html.Part]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fsviz.errors import BadInput
-from fsviz.records import PAD, ClassTree, Tanglegram
+from fsviz.records import PAD
+from fsviz.records.graphs import ClassTree, Tanglegram
 
 ROUNDS = 8  # of turning branches to undo crossings
 SHUFFLES = 20

@@ -25,7 +25,8 @@ from fsviz.difficulty.class_confusion import PairCommunities
 from fsviz.errors import BadInput, Missing
 from fsviz.evaluation.intervals import Correlation, Estimate
 from fsviz.features.backbones import title_of
-from fsviz.records import ClassGraph, Dataset, Features, Progress, Tasks
+from fsviz.records import Dataset, Features, Progress, Tasks
+from fsviz.records.graphs import ClassGraph
 from fsviz.settings import RawSettings, Schema, Setting, Settings, to_args
 from fsviz.studies import chunk_data
 from fsviz.studies import evaluate as evaluation_study

@@ -23,7 +23,7 @@ def as_here() -> dict[str, str]:
 
 
 @contextmanager
-def half_the_cores() -> Iterator[None]:
+def limit_threads() -> Iterator[None]:
     """Leaves the other half to the page or to another run: threads that wait for a busy core cost more than they do."""
     with threads(half()):
         yield

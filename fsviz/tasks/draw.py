@@ -12,7 +12,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, TypedDict
 
 import numpy as np
@@ -24,7 +24,6 @@ from fsviz.difficulty import measures
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.records import PAD, Dataset, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS, Pool, testbeds
-from fsviz.sampling.draw import REPEATS
 from fsviz.settings import (
     N_QUERY,
     N_SHOT,
@@ -360,68 +359,6 @@ def draw(
     elif not sampler.deals:
         del record["n_shot"]
     return Testbed(name or recipe.name, tasks, record)
-
-
-@dataclass(frozen=True)
-class RepeatCounts:
-    """What dropping repeated class sets did to a draw.
-
-    n_drawn     tasks that were drawn to choose from
-    n_repeated  of them, those whose classes had come before
-    n_distinct  different sets of classes in the testbed
-    coarsity    median coarsity of the draws as they came, repeats and all, and `kept` that of the testbed; NaN where
-                it is not known
-    stray       how far the testbed's median may be from that of another of its size by chance alone (95%)
-    """
-
-    n_drawn: int
-    n_repeated: int
-    n_distinct: int
-    coarsity: float
-    kept: float
-    stray: float
-
-
-def count_repeats(dataset: Dataset, testbed: Testbed, distances: np.ndarray | None = None) -> RepeatCounts | None:
-    """How many of the draws behind a testbed were repeats; None where none were dropped (another sampler, or kept).
-
-    The draws are made again: those that `repeats` keeps are the first of the same sequence.
-    """
-    if testbed.recipe.get("sampler") not in SAMPLERS:
-        return None
-    recipe = recipe_of(testbed, dataset)
-    drops = any(s.name == REPEATS.name for s in SAMPLERS[recipe.sampler].settings)
-    if not drops or recipe.settings.get(REPEATS.name):
-        return None
-    classes = {
-        name: value for name, value in recipe.settings.items() if name not in {*IMAGE_SETTINGS, KEEP_GROUPS.name}
-    }
-    every = replace(recipe, settings={**classes, REPEATS.name: True}, n_tasks=2 * recipe.n_tasks)
-    drawn = draw(dataset, every, distances=distances)
-    coarsity, kept = (float(np.median(t.tasks.measures.get("coarsity", np.nan))) for t in (drawn, testbed))
-    n_distinct = int(drawn.recipe["n_distinct"])
-    spread = float(np.std(testbed.tasks.measures.get("coarsity", np.nan)))
-    stray = 1.96 * 1.2533 * spread / len(testbed.tasks) ** 0.5  # the standard error of a median, about
-    n_drawn, n_kept = len(drawn.tasks), int(testbed.recipe["n_distinct"])
-    return RepeatCounts(n_drawn, n_drawn - n_distinct, n_kept, coarsity, kept, stray)
-
-
-def describe_repeats(found: RepeatCounts) -> str:
-    """The same in sentences for a caption."""
-    if not found.n_repeated:
-        return f"{found.n_drawn:,} tasks were drawn to choose from, no two of the same classes."
-    share = found.n_repeated / found.n_drawn
-    told = (
-        f"{found.n_drawn:,} tasks were drawn to choose from; {found.n_repeated:,} of them "
-        f"({'less than 1%' if share < 0.01 else f'{share:.0%}'}) had classes that had come before, and repeats are "
-        "dropped as far as different ones are left, as published."
-    )
-    medians = f"median coarsity {found.kept:.1f}, and {found.coarsity:.1f} with all repeats."
-    if abs(found.kept - found.coarsity) > found.stray:
-        told += f" That changes how hard the tasks are, and the more so the more tasks there are: {medians}"
-    elif np.isfinite(found.coarsity):
-        told += f" Here that changes how hard the tasks are no more than chance does: {medians}"
-    return told
 
 
 def pool(dataset: Dataset, recipe: Recipe, usable: np.ndarray | None = None) -> Pool:

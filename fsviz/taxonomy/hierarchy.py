@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fsviz.errors import FsvizError
-from fsviz.records import Dataset, Hierarchy
+from fsviz.records import Dataset
+from fsviz.records.graphs import Hierarchy
 from fsviz.taxonomy.dag import collapse, split_dag
 
 NEARLY_ALL = 0.8

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from fsviz.errors import UnknownName
-from fsviz.records import PAD, ClassMap, ConceptTree, Dataset
+from fsviz.records import PAD, Dataset
+from fsviz.records.graphs import ClassMap, ConceptTree
 from fsviz.taxonomy.dag import Dag, branch, collapse, span, split_dag
 from fsviz.taxonomy.distances import lowest_superordinate
 from fsviz.taxonomy.hierarchy import NEARLY_ALL

@@ -33,7 +33,7 @@ class Model(nn.Module):
 class TaskNorm2d(nn.BatchNorm2d):
     """Batch norm of one task at a time: while training by the images at hand, or by the first `n_first` of them.
 
-    Nothing is remembered on the way, so that it may run inside torch.func; see `remember` for the running statistics.
+    Nothing is remembered on the way, so that it may run inside torch.func; see `cache_data` for the running statistics.
     Written out, because second derivatives of torch's own batch norm are off by up to a percent inside vmap (torch
     2.13; finite differences and a loop over tasks agree with this one).
     """

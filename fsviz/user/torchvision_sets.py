@@ -89,20 +89,22 @@ def read_cifar100(folder: Path, made: list[Any], progress: Progress | None = Non
     """CIFAR-100 comes as arrays: its 60,000 pictures are written as PNG files, once."""
     target = folder / "cifar-100-png"
     if not target.is_dir():
-        from PIL import Image
-
-        total = sum(len(half.data) for half in made)
-        done = 0
         with workspace.atomic_folder(target) as temporary:
-            for half in made:
-                for class_name in half.classes:
-                    (temporary / class_name).mkdir(exist_ok=True)
-                for pixels, label in zip(half.data, half.targets, strict=True):
-                    Image.fromarray(pixels).save(temporary / half.classes[label] / f"{done:05d}.png")
-                    done += 1
-                    if progress and done % 1000 == 0:
-                        progress(done, total, "writing CIFAR-100 as PNG files")
+            _write_pngs(temporary, made, progress)
     return _read_folder(target, progress)
+
+
+def _write_pngs(folder: Path, halves: list[Any], progress: Progress | None) -> None:
+    from PIL import Image
+
+    total = sum(len(half.data) for half in halves)
+    for class_name in halves[0].classes:
+        (folder / class_name).mkdir()
+    images = ((pixels, half.classes[label]) for half in halves for pixels, label in zip(half.data, half.targets))
+    for done, (pixels, class_name) in enumerate(images):
+        Image.fromarray(pixels).save(folder / class_name / f"{done:05d}.png")
+        if progress and (done + 1) % 1000 == 0:
+            progress(done + 1, total, "writing CIFAR-100 as PNG files")
 
 
 def read_omniglot(folder: Path, made: list[Any] | None = None, progress: Progress | None = None) -> Preview:

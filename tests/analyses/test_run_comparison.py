@@ -12,7 +12,7 @@ import pytest
 
 from fsviz import jobs
 from fsviz.analyses import run_comparison
-from fsviz.analyses.run_comparison import MethodRun
+from fsviz.analyses.run_comparison import MethodRun, by_measure, intervals
 from fsviz.errors import BadInput, Missing
 from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.reports import tables
@@ -146,7 +146,7 @@ def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "methods": ["protonet", "simpleshot"],
         "sampler": {"sampler": "semantic", "n_way": 4, "n_shot": 1, "n_query": 5, "n_tasks": 80, "beta": 10.0},
     }
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     settled = jobs.spec(run.id)
     lines = run_comparison.method_runs(run.id, settled, jobs.chunks(run.id))
     table = run_comparison.result_table(lines)
@@ -234,7 +234,7 @@ def test_correlations_of_very_many_tasks_take_every_nth(monkeypatch: pytest.Monk
     rng = np.random.default_rng(0)
     accuracy, noise = rng.random(1000), rng.random(1000)
     whole = run_comparison.correlations([line("A", accuracy, coarsity=accuracy + noise)])
-    monkeypatch.setattr(run_comparison, "MOST_CORRELATED", 300)
+    monkeypatch.setattr(by_measure, "MAX_CORRELATED", 300)
     part = run_comparison.correlations([line("A", accuracy, coarsity=accuracy + noise)])
     assert whole["n_tasks"].tolist() == [1000] and part["n_tasks"].tolist() == [250]
     assert part["pearson"][0] == pytest.approx(whole["pearson"][0], abs=0.1)
@@ -249,7 +249,7 @@ def test_a_run_in_words_and_as_a_command_that_runs_the_same(tmp_path: Path, monk
     sampler = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 20, "alpha": 0.5}
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "sampler": sampler, "device": "cpu"}
     spec |= {"methods": [{"name": "protonet"}, {"name": "tim", "parameters": {"steps": 5}}], "seed": 3}
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     told = dict(run_comparison.describe(run.spec))
     assert told["Dataset"] == "Toy" and told["Backbone"] == "alpha_net" and "TIM (steps 5)" in told["Methods"]
     assert told["Tasks"].startswith("20 of 4-way 2-shot, 5 query images per class, drawn by the sampler ")
@@ -258,7 +258,9 @@ def test_a_run_in_words_and_as_a_command_that_runs_the_same(tmp_path: Path, monk
     assert (args.dataset, args.backbone, args.alpha, args.seed, args.n_tasks) == ("toy", "alpha_net", 0.5, 3, 20)
     assert [m["parameters"].get("steps") for m in _methods(args.methods, args.set)][1] == 5
     both = {**spec, "sampler": None, "samplers": evaluate.both_samplers({**sampler, "n_shot": 1}, [1, 2])}
-    assert "--side-by-side 1,2" in run_comparison.command(jobs.run_here({k: v for k, v in both.items() if v}).spec)
+    assert "--side-by-side 1,2" in run_comparison.command(
+        jobs.run_in_foreground({k: v for k, v in both.items() if v}).spec
+    )
     assert run_comparison.command({**run.spec, "dataset": "gone"}) == ""
 
 
@@ -388,7 +390,7 @@ def test_every_interval_follows_the_choice() -> None:
     whole = run_comparison.curves([one], window=400, over="classes")[
         "A"
     ]  # one window of all tasks: the whole's interval
-    assert whole["ci95"].tolist() == pytest.approx([100 * run_comparison._difference(one, None, "classes").ci95])
+    assert whole["ci95"].tolist() == pytest.approx([100 * intervals.difference(one, None, "classes").ci95])
     over_tasks, over_classes = (run_comparison.correlations([one], over=over).iloc[0] for over in ("tasks", "classes"))
     assert over_tasks["over"] == "tasks" and over_tasks["pearson_low"] != over_classes["pearson_low"]
     assert np.isnan(run_comparison.correlations([one], over="images").iloc[0]["pearson_low"])
@@ -436,3 +438,16 @@ def test_top5_is_printed_from_six_ways_up() -> None:
     assert "Top-5 (%)" not in tables.printed(run_comparison.result_table([five]))
     both = tables.printed(run_comparison.result_table([five, replace(six, digest="other")]))
     assert both["Top-5 (%)"].tolist() == ["–", "100.00"]
+
+
+def test_a_comparison_is_of_the_largest_group_and_its_tables_agree() -> None:
+    same = [line("A", [0, 0.2, 0.4, 0.6, 0.8, 1, 1, 1], coarsity=EIGHT), line("B", [0.5] * 8, coarsity=EIGHT)]
+    several = [*same, line("A", [0.1] * 8, "other", EIGHT, testbed="other")]
+    comparison = run_comparison.compare(run_comparison.groups(several), over="tasks")
+    assert len(comparison.runs) == len(comparison.table) == len(several)
+    assert {run.digest for run in comparison.main} == {"same"}
+    own = run_comparison.with_interval(run_comparison.result_table(comparison.main), "tasks")
+    pd.testing.assert_frame_equal(comparison.main_table, own)
+    pd.testing.assert_frame_equal(comparison.differences, run_comparison.differences(comparison.main, over="tasks"))
+    other = run_comparison.compare(run_comparison.groups(several), "other", "tasks")
+    assert len(other.main) == 1 and other.differences.empty and other.main_table["testbed"].tolist() == ["other"]

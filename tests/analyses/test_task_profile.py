@@ -136,7 +136,7 @@ def test_a_run_names_its_tasks_by_their_recipe_where_that_draws_them(toy: Datase
     )
     spec = {"study": "evaluate", "dataset": "named", "backbones": ["alpha_net"], "methods": ["protonet"]}
     for source, kind in (({"sampler": UNSEEDED, "seed": 7}, "drawn"), ({"testbed": "odd"}, "saved")):
-        run = jobs.run_here({**spec, **source})
+        run = jobs.run_in_foreground({**spec, **source})
         settled = jobs.spec(run.id)
         tasks, part = evaluate.entry_tasks(settled, evaluate.entries(settled)[0]), evaluate.run_testbeds(settled)[0]
         name = partial(
@@ -302,7 +302,7 @@ def test_tasks_are_gone_through_by_any_value(toy: Dataset) -> None:
 def test_runs_of_the_testbed_answer_with_all_their_methods(toy: Dataset) -> None:
     found = found_in(toy)
     spec = {"study": "evaluate", "dataset": "named", "backbones": ["alpha_net"], "methods": ["pt_map", "logistic"]}
-    run = jobs.run_here({**spec, "sampler": UNSEEDED, "seed": 7, "chunk": 8})
+    run = jobs.run_in_foreground({**spec, "sampler": UNSEEDED, "seed": 7, "chunk": 8})
     wanted = study.digest(found)
     assert study.is_of_testbed(run.spec, wanted) and not study.is_of_testbed(run.spec, "other")
     assert not study.is_of_testbed({"dataset": "named"}, wanted)

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import eventually, settle, still
 
-HISTOGRAM = ".st-key-coarsity_histogram canvas"
+HISTOGRAM = ".st-key-coarsity_histogram .js-plotly-plot"
 
 
 def open_page(page, app: str, query: str = "") -> None:
@@ -49,7 +49,7 @@ def slider(page, label: str):
 def test_the_demo_shows_histograms_and_a_task_with_images_at_once(page, app: str) -> None:
     open_page(page, app)
     eventually(page, lambda: metric(page, "Semantic median") < metric(page, "Uniform median"))
-    page.locator(".st-key-class_balance canvas").first.wait_for()
+    page.locator(".st-key-class_balance .js-plotly-plot").first.wait_for()
     page.locator(".st-key-task_images img").first.wait_for()
     expect(page.locator(".st-key-task_images .row")).to_have_count(10)  # support and queries of five classes
     page.locator(".st-key-task_distances .js-plotly-plot").wait_for()
@@ -71,7 +71,7 @@ def _what_is_shown_can_be_taken_along(page) -> None:
         assert download.value.suggested_filename.endswith(kind.lower())
         return Path(download.value.path()).read_bytes()
 
-    assert taken("PNG").startswith(b"\x89PNG")  # of the histograms, which ECharts draws
+    assert taken("PNG").startswith(b"\x89PNG")  # of the histograms
     assert taken("SVG").startswith(b"<svg") and taken("HTML").startswith(b"<!doctype html>")
     assert listed.get_by_role("button", name="PNG", exact=True).count() > 1
     page.keyboard.press("Escape")

@@ -100,13 +100,13 @@ def test_clicks_make_a_task_and_take_classes_out_again(page, app: str) -> None:
     page.get_by_text("Your task of 2 classes").wait_for(state="detached")
 
 
-def test_the_box_beside_the_pointer_says_how_many_classes_a_concept_holds(page, app: str) -> None:
+def test_the_tooltip_shows_the_number_of_classes_of_a_concept(page, app: str) -> None:
     open_page(page, app, "?dataset=demo&split=all&layout=radial")
     spots = eventually(page, lambda: page.evaluate(COLOURED, ROOT) or False)
     x, y = spots[len(spots) // 2]
     page.mouse.move(x - 3, y)
     page.mouse.move(x, y)
-    page.get_by_text("holds 107 classes of the split").wait_for()
+    page.get_by_text(": 107 classes").wait_for()
 
 
 def test_rings_lead_down_and_back_and_a_cell_leads_to_its_two_classes(page, app: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fsviz import __version__, jobs, studies
-from fsviz.cli import build_parser, main, told_by
+from fsviz.cli import build_parser, formatter_for, main
 from fsviz.errors import UnknownName
 from tests.cli.calling import fails, run_json
 from tests.studies.shifted_dataset import make_shifted
@@ -64,7 +64,7 @@ def test_several_runs_at_once(shifted, capsys) -> None:
 
 def test_every_runnable_study_is_told() -> None:
     build_parser()
-    assert len(studies.names()) > 10 and all(told_by(name) for name in studies.names())
+    assert len(studies.names()) > 10 and all(formatter_for(name) for name in studies.names())
 
 
 def test_the_version(capsys) -> None:

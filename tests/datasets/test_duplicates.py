@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 
 from fsviz import datasets
 from fsviz.datasets import duplicates, image_folders
-from fsviz.datasets.images import glimpse
+from fsviz.datasets.images import read_thumbnail
 from fsviz.errors import BadInput
 from fsviz.records import PAD
 from tests.datasets.test_image_folders import home, items, kinds, picture  # noqa: F401
@@ -43,7 +43,7 @@ def seen(images: list[Image.Image], folder: Path, ending: str = "png") -> np.nda
     found = []
     for i, image in enumerate(images):
         image.save(folder / f"{i}.{ending}")
-        problem, pixels = glimpse(folder / f"{i}.{ending}", None, duplicates.SIDE)
+        problem, pixels = read_thumbnail(folder / f"{i}.{ending}", None, duplicates.SIDE)
         assert problem == ""
         found.append(pixels)
     return np.stack(found)
@@ -268,6 +268,6 @@ def test_a_picture_turned_by_its_camera_is_a_copy_of_the_upright_one(tmp_path: P
     exif[0x0112] = 6
     upright.transpose(Image.Transpose.ROTATE_90).save(tmp_path / f"turned.{ending}", exif=exif)
     upright.save(tmp_path / f"upright.{ending}")
-    both = [glimpse(tmp_path / f"{name}.{ending}", None, duplicates.SIDE)[1] for name in ("upright", "turned")]
+    both = [read_thumbnail(tmp_path / f"{name}.{ending}", None, duplicates.SIDE)[1] for name in ("upright", "turned")]
     assert np.abs(both[0].astype(int) - both[1]).max() <= 6
     assert duplicates.find_copies(np.stack(both)).tolist() == [0, 0]

@@ -239,7 +239,7 @@ def test_names_that_are_not_utf8_are_left_out(tmp_path: Path) -> None:
 
 def test_folders_without_images(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(BadInput, match="holds no images"):
+    with pytest.raises(BadInput, match="No images found"):
         image_folders.inspect(tmp_path / "empty")
     with pytest.raises(BadInput, match="does not exist"):
         image_folders.inspect(tmp_path / "nowhere")
@@ -839,7 +839,7 @@ def test_links_bombs_and_other_archives(png: bytes, home: Path) -> None:
 def test_an_archive_whose_images_are_refused_leaves_nothing_behind(png: bytes, home: Path) -> None:
     place = uploads.unpack(archive_of({"1.png": png, "2.png": png}))
     assert place.is_dir()
-    with pytest.raises(BadInput, match="no images in class folders"), uploads.delete_if_unusable(place):
+    with pytest.raises(BadInput, match="No images found"), uploads.delete_if_unusable(place):
         image_folders.inspect(place)
     assert not list((home / "datasets").iterdir())
     usable = uploads.unpack(archive_of({"dog/1.png": png, "cat/2.png": png}))
@@ -875,9 +875,9 @@ def test_folders_that_may_not_be_read_are_named(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(os, "scandir", guarded)  # root, who runs the tests in a container, may read everything
     broken = [problem for problem in image_folders.inspect(root).problems if problem.kind == "broken"]
-    assert len(broken) == 1 and "may not be read" in broken[0].message and "dog" in broken[0].items[0]
+    assert len(broken) == 1 and "without read permission" in broken[0].message and "dog" in broken[0].items[0]
     monkeypatch.setattr(os, "scandir", lambda path: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
-    with pytest.raises(BadInput, match="may not be read"):
+    with pytest.raises(BadInput, match="No read permission"):
         image_folders.inspect(root)
 
 

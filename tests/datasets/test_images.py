@@ -236,7 +236,7 @@ def test_formats_of_phones_cameras_and_archives_are_read(tmp_path: Path, form: s
     assert images.is_image(path) and images.find_problem(path) == ""
     opened = images.open_file(path, at_least=16)
     assert np.abs(np.asarray(opened).astype(int) - (0, 128, 128)).max() < 12
-    assert images.glimpse(path, None, 8)[1] is not None
+    assert images.read_thumbnail(path, None, 8)[1] is not None
     path.write_bytes(path.read_bytes()[:-40])
     assert images.find_problem(path), "cut off"
 
@@ -292,7 +292,7 @@ def test_colours_of_48_bits_are_stretched_to_their_depth(tmp_path: Path, most: i
     (tmp_path / "deep.tif").write_bytes(head + body + directory)
     pixels = np.asarray(images.open_file(tmp_path / "deep.tif"))
     assert pixels[0].tolist() == pixels[2].tolist() == [[255, 0, 128], [0, 255, 64]]
-    _, small = images.glimpse(tmp_path / "deep.tif", None, 1)
+    _, small = images.read_thumbnail(tmp_path / "deep.tif", None, 1)
     assert small is not None and small.max() > 60
 
 

@@ -208,7 +208,7 @@ def digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     backbone = features.extract(dataset, "./net.py:build", workers=0, device="cpu").features.backbone
     spec = {"study": "evaluate", "dataset": "mine", "backbones": [backbone], "methods": ["protonet"], "device": "cpu"}
     sampler = {"sampler": "uniform", "split": "all", "n_way": 3, "n_shot": 2, "n_query": 3, "n_tasks": 30}
-    return dataset, backbone, jobs.run_here({**spec, "sampler": sampler})
+    return dataset, backbone, jobs.run_in_foreground({**spec, "sampler": sampler})
 
 
 def test_fiftyone_and_atlas_hold_features_places_predictions_and_accuracies(digits, capsys) -> None:

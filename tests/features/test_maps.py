@@ -111,7 +111,7 @@ def test_the_better_map_is_a_run_that_can_be_stopped(tmp_path: Path) -> None:
         )  # another run in between: its layout is kept now
         part = study.STUDY.chunk(in_parts, index)["xy"]
     assert np.array_equal(part, whole)
-    run = jobs.run_here({"study": "feature_map", "dataset": "toy", "backbone": "alpha_net"})
+    run = jobs.run_in_foreground({"study": "feature_map", "dataset": "toy", "backbone": "alpha_net"})
     assert run.state == "finished"
     found = maps.find(datasets.load("toy"), "alpha_net", maps.BETTER)
     assert found is not None and np.array_equal(found.xy, whole)
@@ -148,7 +148,7 @@ def test_colours_by_what_the_dataset_knows() -> None:
 def test_images_of_a_run_are_right_as_often_as_their_queries_were() -> None:
     make_toy(n_images=12)
     sampler = {"sampler": "uniform", "n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 30}
-    run = jobs.run_here(
+    run = jobs.run_in_foreground(
         {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": [{"name": "protonet"}],
          "sampler": sampler}
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Figures of datasets side by side: noise is hollow, published is hollow, names of users are text."""
+"""Figures of compared datasets: filled if significant, published results are hollow, names of users are text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def row(measure: str, side: str, **more: object) -> dict[str, object]:
     return {"measure": measure, "side": side, **known, **more}
 
 
-def test_filled_is_beyond_noise_and_what_is_known_of_no_pair_has_no_row() -> None:
+def test_filled_is_significant_and_a_measure_without_values_has_no_row() -> None:
     known = {"effect_ci95": 0.2, "difference": 1.0, "difference_ci95": 0.1}
     rows = [row(m, "mine") for m in ("a", "b", "c", "d")]
     rows += [
@@ -30,7 +30,8 @@ def test_filled_is_beyond_noise_and_what_is_known_of_no_pair_has_no_row() -> Non
     assert list(points.marker.symbol) == ["circle", "circle-open-dot", "circle-open"]
     assert list(points.x) == [1.0, -0.5, 0.1] and [m for (m,) in points.customdata] == ["a", "b", "c"]
     assert list(figure.layout.yaxis.ticktext) == ["a", "<b>b</b>", "c"]
-    assert "for these very classes is easier" in points.hovertext[1] and "within noise" in points.hovertext[2]
+    assert "is easier on these classes only" in points.hovertext[1]
+    assert "not significantly different" in points.hovertext[2]
     assert NASTY not in figure.to_json() and "&lt;b&gt;bold" in points.name
     one = figures.plot_differences(pd.DataFrame([row("d", "mine"), row("d", "other", first_is="unknown")]), "mine")
     assert not len(one.data[0].x)
@@ -48,5 +49,5 @@ def test_published_rows_are_hollow_and_below_the_computed_ones() -> None:
     assert tuple(traces["hard, published"].error_x.array) == (5.0,)
     assert tuple(traces["hard, published"].error_x.arrayminus) == (10.0,)
     assert not len(traces["random, published"].x) and not len(traces["easy, published"].x)
-    assert "Published, not computed here" in traces["hard, published"].hovertext[0]
+    assert "published in a table" in traces["hard, published"].hovertext[0]
     assert "(published)" in figure.layout.yaxis.ticktext[1] and NASTY not in figure.to_json()

@@ -1,4 +1,4 @@
-"""Figures of class graphs: what a click on a node or link means, what is drawn, names as written."""
+"""Figures of class graphs: nodes and links by click, sizes and positions, names as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from fsviz.figures import confusion as figures
-from fsviz.records import ClassGraph
+from fsviz.records.graphs import ClassGraph
 
 NAMES = ("<b>a</b>", "b", "c", "d")
 WEIGHTS = np.array([[np.nan, 0.9, 0.1, 0], [0.9, np.nan, 0.5, 0], [0.1, 0.5, np.nan, 0], [0, 0, 0, np.nan]])
@@ -22,10 +22,10 @@ def test_nodes_and_links_are_where_a_click_says() -> None:
     assert ends == [(0, 1), (1, 2)]  # the two heaviest, the heaviest first
     for link, (a, b) in zip(series["links"], ends, strict=True):
         assert nodes[link["source"]] == a and nodes[link["target"]] == b
-        assert link["id"].startswith(f"{NAMES[a]} and {NAMES[b]}: ")
+        assert link["id"].startswith(f"{NAMES[a]} – {NAMES[b]}: ")
     wide, picked = (link["lineStyle"] for link in series["links"])
     assert picked["color"] == figures.ACCENT and wide["color"] != figures.ACCENT
-    assert [kind["name"] for kind in series["categories"]] == ["community 1", "in none"]
+    assert [category["name"] for category in series["categories"]] == ["cluster 1", "no cluster"]
     assert series["data"][3]["category"] == 1
     assert figures.plot_class_graph(GRAPH, XY, 99, np.zeros(4, int))[2] == [
         (0, 1),
@@ -57,7 +57,7 @@ def test_of_base_and_novel_classes_only_the_joined_are_drawn_in_two_columns() ->
 
 def test_heat_map_and_scatter_hold_names_as_written() -> None:
     order = np.array([2, 0, 1, 3])
-    heat = figures.plot_likeness_map(GRAPH, order, np.array([0, 0, 0, 1]))
+    heat = figures.plot_similarity_map(GRAPH, order, np.array([0, 0, 0, 1]))
     assert heat.data[0].z[1][2] == 0.9 and "<b>" not in heat.data[0].customdata[1][2]
     assert len(heat.data) == 1 + 2 + 1  # one cut, across and down, and what can be clicked
     squares = heat.data[-1]
@@ -66,7 +66,7 @@ def test_heat_map_and_scatter_hold_names_as_written() -> None:
     assert first == ["1,2"] and "<b>" not in str(squares.customdata)
     x, y = np.array([0.9, 0.1, 0.5]), np.array([0.2, 0.3, 0.1])
     pairs = [(NAMES[0], "b"), ("b", "c"), ("c", "d")]
-    scatter = figures.plot_comparison(GRAPH, GRAPH, x, y, pairs, named=[0])
+    scatter = figures.plot_comparison(GRAPH, GRAPH, x, y, pairs, labelled=[0])
     assert scatter.data[1].customdata[0][0] == 0 and "<b>" not in scatter.data[1].customdata[0][1]
     assert "<b>" not in scatter.data[1].text[0] and "a" in scatter.data[1].text[0]
     assert sorted(row[0] for row in scatter.data[0].customdata) == [1, 2]

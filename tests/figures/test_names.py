@@ -33,21 +33,9 @@ from fsviz.figures import (
     taxonomy,
     transfer,
 )
-from fsviz.records import (
-    PAD,
-    ClassGraph,
-    ClassMap,
-    ClassSplit,
-    ClassTree,
-    Colouring,
-    ConceptTree,
-    ContextTable,
-    Hierarchy,
-    NeighbourAgreement,
-    SizeHistogram,
-    Tanglegram,
-)
-from fsviz.text import drawn
+from fsviz.records import PAD, ClassSplit, Colouring, ContextTable, NeighbourAgreement, SizeHistogram
+from fsviz.records.graphs import ClassGraph, ClassMap, ClassTree, ConceptTree, Hierarchy, Tanglegram
+from fsviz.text import escape_plotly
 
 EVIL = '<i>x</i><a href="https://evil.example">y</a>%{x}$z$'
 N = (EVIL, f"other {EVIL}")
@@ -131,15 +119,15 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     overview.plot_class_sizes: (
         SizeHistogram(np.array([1.0, 2.0, 3.0]), dict.fromkeys(N, np.array([1, 2])), 2.0, False),
     ),
-    task_profile.plot_standings: (
+    task_profile.plot_percentiles: (
         [{"title": n, "direction": "harder", "harder": [60.0], "value": [1.0]} for n in N],
         N[:1],
     ),
-    task_profile.plot_answers: (
+    task_profile.plot_accuracies: (
         [{"label": n, "accuracy": [60.0], "mean": 50.0, "ci95": 1.0, "n": 9} for n in N],
         N[:1],
     ),
-    task_profile.plot_answered: (np.array([[3, 1], [0, 4]]), N),
+    task_profile.plot_confusion_matrix: (np.array([[3, 1], [0, 4]]), N),
     runs.plot_accuracies: (N, [50.0, 60.0], [1.0, 1.0]),
     runs.plot_accuracy_by_measure: (dict.fromkeys(N, CURVE),),
     runs.plot_quartiles: (pd.DataFrame([{"name": n, "Q1": 1.0, "Q2": 2.0, "Q3": 3.0, "Q4": 4.0} for n in N]),),
@@ -168,16 +156,16 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     taxonomy.plot_distance_map: (SQUARE, N, "distance"),
     taxonomy.plot_task_distances: (SQUARE, N, "distance", 1.0),
     taxonomy.plot_class_map: (MAP,),
-    taxonomy.plot_concept_rings: (CONCEPTS, 0, 1),
+    taxonomy.plot_concept_sunburst: (CONCEPTS, 0, 1),
     taxonomy.plot_task_tree: (MAP,),
     confusion.plot_class_graph: (GRAPH, SQUARE, 1),
-    confusion.plot_likeness_map: (GRAPH, np.arange(2), np.arange(2)),
+    confusion.plot_similarity_map: (GRAPH, np.arange(2), np.arange(2)),
     confusion.plot_comparison: (GRAPH, GRAPH, np.ones(1), np.ones(1), [N], [0]),
     prediction.plot_correlations: ([BAR | {"name": "x", "title": n} for n in N], "accuracy"),
     prediction.plot_curves: ({n: [(1.0, 0.5, 0.4, 0.6), (2.0, 0.5, 0.4, 0.6)] for n in N}, "shots", "correlation"),
     class_splits.plot_split: (SPLIT, [0, 1], 0),
     class_splits.plot_small_multiples: ([SPLIT, SPLIT],),
-    class_splits.plot_mix: (pd.DataFrame(1, index=list(N), columns=["train", "val", "test"]),),
+    class_splits.plot_superclasses: (pd.DataFrame(1, index=list(N), columns=["train", "val", "test"]),),
     class_splits.plot_tanglegram: (FACING, ["train", "test"]),
     transfer.plot_transfer: (POINTS, {"x": (50.0, -1.0)}, {"x": EVIL}),
     transfer.plot_matched: ([MatchedDifference("x", 60.0, 50.0, 10.0, 1.0, 2, 2)], {"x": EVIL}),
@@ -187,7 +175,7 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
         [{"name": "x", "title": "x", "method": n, "value": 0.1, "low": 0.0, "high": 0.2, "shown": "0.1"} for n in N],
         "x",
     ),
-    lessons.plot_stops: (N, [50.0, 60.0], [1.0, 1.0], [True, True], 0, "x"),
+    lessons.plot_positions: (N, [50.0, 60.0], [1.0, 1.0], [True, True], 0, "x"),
     lessons.plot_clouds: (SQUARE, np.arange(2), N),
     compare_datasets.plot_differences: (
         pd.DataFrame(
@@ -219,6 +207,12 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
         ],
         [],
     ),
+    tasks.plot_histograms: (
+        np.array([0.0, 1.0, 2.0]),
+        [tasks.Panel(EVIL, np.array([25.0, 75.0]), np.array([1, 3]), 1.5, "#000000")],
+        "coarsity",
+        EVIL,
+    ),
     tasks.plot_balance: (N, {"uniform": np.ones(2)}, {"uniform": "#000000"}, 1.0),
 }
 # Every function that draws nothing but words of its own.
@@ -232,7 +226,7 @@ NAMELESS = {
     prediction.plot_roc,
     prediction.plot_confusion_table,
     prediction.plot_spread,
-    prediction.plot_parts,
+    prediction.plot_components,
     support_sets.plot_distribution,
     search_comparison.plot_searches,
     search_comparison.plot_step_sizes,
@@ -242,7 +236,6 @@ NAMELESS = {
     support_sets.plot_loss_accuracy,
     class_splits.plot_agreement,
     transfer.plot_learning,
-    tasks.plot_histograms,
 }
 
 
@@ -270,6 +263,6 @@ def test_names_are_drawn_as_text(plot: Callable[..., Any]) -> None:
     if isinstance(figure, go.Figure):
         seen = "\n".join(strings(figure.to_plotly_json()))
         assert "<i>" not in seen and "<a " not in seen and "%{x}$z" not in seen
-        assert drawn(EVIL)[:12] in seen  # long names are cut in places
+        assert escape_plotly(EVIL)[:12] in seen  # long names are cut in places
     else:
         assert EVIL in strings(figure)

@@ -40,8 +40,8 @@ def test_bands_are_drawn_for_few_lines_only() -> None:
     assert sum(trace.fill == "toself" for trace in few.data) == 2
     assert sum(trace.fill == "toself" for trace in many.data) == 0
     twelve = figures.plot_accuracy_by_measure({str(i): curve(50 + i) for i in range(12)})
-    looks = [(trace.line.color, trace.line.dash) for trace in twelve.data]
-    assert len(set(looks)) == 12
+    styles = [(trace.line.color, trace.line.dash) for trace in twelve.data]
+    assert len(set(styles)) == 12
 
 
 def test_a_method_keeps_its_colour_whatever_its_rank_and_company() -> None:
@@ -85,7 +85,7 @@ def test_names_are_text_not_markup() -> None:
     assert "<script>" not in figure.data[-1].hovertemplate
 
 
-def test_differences_are_filled_only_where_real() -> None:
+def test_differences_are_filled_only_if_significant() -> None:
     table = pd.DataFrame(
         {
             "name": ["B", "C"],
@@ -96,16 +96,18 @@ def test_differences_are_filled_only_where_real() -> None:
             "significant": [False, True],
         }
     )
-    dots = figures.plot_differences(table).data[0]
+    figure = figures.plot_differences(table)
+    dots = figure.data[0]
+    assert "p &lt; 0.05, Holm-corrected" in figure.layout.xaxis.title.text
     assert list(dots.y) == ["C", "B"] and list(dots.marker.symbol) == ["circle", "circle-open"]
-    assert list(dots.marker.color) == [meaning("wrong"), QUIET]
+    assert list(dots.marker.color) == [meaning("incorrect"), QUIET]
 
 
 def test_a_method_stands_above_its_backbone_so_that_narrow_figures_have_room() -> None:
     row = {"name": "TIM · a_b", "reference": "TIM · c", "difference": 1.0, "ci95": 1.0, "p_holm": 0.7}
     figure = figures.plot_differences(pd.DataFrame([row | {"significant": False}]))
     assert list(figure.data[0].y) == ["TIM<br>a_b"]
-    assert figure.layout.xaxis.title.text == "points of accuracy<br>against TIM<br>c"
+    assert figure.layout.xaxis.title.text.startswith("difference in accuracy (points)<br>vs TIM<br>c")
     assert figure.data[0].customdata[0][2] == "TIM · a_b"  # the hover reads as a sentence
 
 

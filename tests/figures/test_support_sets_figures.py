@@ -65,19 +65,22 @@ def test_gaps_shift_costs_and_differences_are_ordered_by_size() -> None:
     figure = figures.plot_gaps(table)
     hard, random, easy = (next(trace for trace in figure.data if trace.name == name) for name in SETS)
     assert list(hard.y) == ["style", "context"]  # the largest is drawn on top, which is last
-    assert list(hard.marker.symbol) == ["triangle-down-open", "triangle-down"]  # filled where chance will not do
+    assert list(hard.marker.symbol) == ["triangle-down-open", "triangle-down"]  # filled if significant
     assert list(random.marker.symbol) == ["circle"] * 2 and list(easy.marker.symbol) == ["triangle-up-open"] * 2
     costs = pd.DataFrame(
         {"attribute": ["x", "y", "z"], "without_shift": [80, 90, np.nan], "with_shift": [70, 60, np.nan]}
     ).assign(cost=[10.0, 30.0, np.nan], ci95=1.0, significant=[False, True, False])
-    drawn = figures.plot_shift_cost(costs)
-    assert [a.y for a in drawn.layout.annotations] == ["x", "y"]
-    assert [a.text for a in drawn.layout.annotations] == ["-10.0 ± 1.0 points, may be chance", "-30.0 ± 1.0 points"]
-    symbols = {trace.name: trace.marker.symbol for trace in drawn.data if trace.x[0] is not None and trace.name}
-    assert symbols["support is like query"] == ("circle-open", "circle")
+    cost_figure = figures.plot_shift_cost(costs)
+    assert [a.y for a in cost_figure.layout.annotations] == ["x", "y"]
+    assert [a.text for a in cost_figure.layout.annotations] == [
+        "-10.0 ± 1.0 points, not significant",
+        "-30.0 ± 1.0 points",
+    ]
+    symbols = {trace.name: trace.marker.symbol for trace in cost_figure.data if trace.x[0] is not None and trace.name}
+    assert symbols["same value"] == ("circle-open", "circle")
 
 
-def test_reasons_are_points_of_accuracy_filled_where_chance_will_not_do() -> None:
+def test_reasons_are_points_of_accuracy_filled_if_significant() -> None:
     rows = [
         {"attribute": "context", "points": 4.2, "ci95": 1.1, "real": True, "easy": -0.5},
         {"attribute": "a name of an attribute that is far too long", "points": 0.3, "ci95": 2.0, "real": False}

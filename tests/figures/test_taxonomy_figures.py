@@ -36,14 +36,14 @@ def test_long_names_are_cut_and_stand_upright_so_that_they_do_not_cross() -> Non
     assert short.layout.xaxis.tickangle == -35
 
 
-def test_the_box_beside_the_pointer_says_how_many_classes_a_concept_holds() -> None:
+def test_the_tooltip_shows_the_number_of_classes_of_a_concept() -> None:
     graph = maps.class_map(maps.spanning_graph(datasets.load("demo"), "all"))
     option = figures.plot_class_map(graph, pictures={0: "<br>picture"})
     assert "@[" not in json.dumps(option)  # ECharts fills in no values in the boxes of a graph
-    says = {node["name"]: node["tooltip"]["formatter"] for node in option["series"][0]["data"]}
-    assert says["entity"] == "<b>{b}</b><br>holds 107 classes of the split<br>picture"
-    assert says["mammal"] == "<b>{b}</b><br>holds 30 classes of the split"
+    tooltips = {node["name"]: node["tooltip"]["formatter"] for node in option["series"][0]["data"]}
+    assert tooltips["entity"] == "<b>{b}</b>: 107 classes<br>picture"
+    assert tooltips["mammal"] == "<b>{b}</b>: 30 classes"
     tiered = figures.plot_class_map(maps.class_map(maps.spanning_graph(datasets.load("tiered_imagenet"), "all")))
-    says |= {node["name"]: node["tooltip"]["formatter"] for node in tiered["series"][0]["data"]}
-    assert says["military vehicle"] == "<b>{b}</b><br>its classes hang below nearer concepts"  # ships and planes
-    assert says["mushroom"] == "<b>{b}</b><br>a class"
+    tooltips |= {node["name"]: node["tooltip"]["formatter"] for node in tiered["series"][0]["data"]}
+    assert tooltips["military vehicle"] == "<b>{b}</b>: its classes are below closer concepts"  # ships and planes
+    assert tooltips["mushroom"] == "<b>{b}</b>: class"

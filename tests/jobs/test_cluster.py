@@ -84,7 +84,7 @@ def on_two_processes(spec: dict) -> bool:
 
 def test_no_cluster_and_no_ray_are_one_sentence(numbers, monkeypatch) -> None:
     with pytest.raises(BadInput, match=r"No Ray cluster answers at '127.0.0.1:9'.*ray start --head"):
-        jobs.run_here(numbers(n=1), engine=engines.chosen("ray", "127.0.0.1:9"))
+        jobs.run_in_foreground(numbers(n=1), engine=engines.chosen("ray", "127.0.0.1:9"))
     for address in ("a b", "http://x", "x:y"):
         with pytest.raises(BadInput, match="'auto' or HOST:PORT"):
             engines.chosen("ray", address)
@@ -101,10 +101,10 @@ def test_no_cluster_and_no_ray_are_one_sentence(numbers, monkeypatch) -> None:
 
 def test_a_run_on_two_nodes_gives_the_bytes_of_this_machine(numbers, cluster) -> None:
     ray_engine = engines.chosen("ray", cluster.address)
-    here = jobs.run_here(numbers(n=8, seed=3, trace="here"))
+    here = jobs.run_in_foreground(numbers(n=8, seed=3, trace="here"))
     spec = numbers(n=8, seed=3, sleep=0.3)
     told: list[int] = []
-    there = jobs.run_here(spec, lambda done, total, message: told.append(done), engine=ray_engine)
+    there = jobs.run_in_foreground(spec, lambda done, total, message: told.append(done), engine=ray_engine)
     assert chunk_bytes(there.id) == chunk_bytes(here.id)
     assert jobs.results(there.id) == jobs.results(here.id)
     assert on_two_processes(spec) and sorted(traced(spec)) == list(range(8))
@@ -114,11 +114,11 @@ def test_a_run_on_two_nodes_gives_the_bytes_of_this_machine(numbers, cluster) ->
 
 def test_who_is_connected_elsewhere_is_not_computed_for_there(numbers, connected) -> None:
     with pytest.raises(BadInput, match=f"connected to the Ray cluster at {connected.address} .*'head:1'.*ray.shutdown"):
-        jobs.run_here(numbers(n=1), engine=engines.chosen("ray", "head:1"))
+        jobs.run_in_foreground(numbers(n=1), engine=engines.chosen("ray", "head:1"))
 
 
 def test_a_node_that_is_removed_and_a_worker_that_dies_lose_nothing(numbers, cluster, connected) -> None:
-    here = jobs.run_here(numbers(n=10, seed=5, trace="here"))
+    here = jobs.run_in_foreground(numbers(n=10, seed=5, trace="here"))
     lost = add_node(cluster)
     spec = numbers(n=10, seed=5, sleep=1.0, die_at=4)
     removed: list[int] = []
@@ -129,7 +129,7 @@ def test_a_node_that_is_removed_and_a_worker_that_dies_lose_nothing(numbers, clu
             cluster.remove_node(lost, allow_graceful=False)
             hurry(spec)
 
-    there = jobs.run_here(spec, remove, engine=connected)
+    there = jobs.run_in_foreground(spec, remove, engine=connected)
     assert removed and there.state == "finished"
     assert chunk_bytes(there.id) == chunk_bytes(here.id)
     assert traced(spec).count(4) >= 2
@@ -138,26 +138,26 @@ def test_a_node_that_is_removed_and_a_worker_that_dies_lose_nothing(numbers, clu
 def test_a_chunk_that_fails_three_times_and_a_refusal(numbers, connected) -> None:
     spec = numbers(n=4, crash_at=1)
     with pytest.raises(FsvizError, match=r"done, 1 chunk failed: number 1 failed 3 times .*ZeroDivisionError: by hand"):
-        jobs.run_here(spec, engine=connected)
+        jobs.run_in_foreground(spec, engine=connected)
     run = jobs.list_runs()[0]
     assert run.message == "done, 1 chunk failed" and run.n_done == 3 and traced(spec).count(1) == 3
     assert "run_chunk" in (jobs.folder(run.id) / "error.txt").read_text()  # the report of the other machine
     Path(spec["trace"] + ".fixed").touch()
     assert jobs.resume_here(run.id, engine=jobs.Engine()).state == "finished"  # elsewhere, if wanted
     with pytest.raises(FsvizError, match="Chunk cannot be computed: fix it"):
-        jobs.run_here(numbers(n=3, break_at=1, trace="refused"), engine=connected)
+        jobs.run_in_foreground(numbers(n=3, break_at=1, trace="refused"), engine=connected)
 
 
 def test_chunks_that_wait_for_others_begin_after_them_and_not_after_a_failure(numbers, connected) -> None:
     spec = numbers(n=6, follow_from=2, sleep=0.2, crash_at=4)
     with pytest.raises(FsvizError, match="done, 1 chunk failed: number 4 failed 3 times"):
-        jobs.run_here(spec, engine=connected)
+        jobs.run_in_foreground(spec, engine=connected)
     assert sorted(traced(spec)[:2]) == [0, 1] and traced(spec)[2:] == [2, 3, 4, 4, 4]
     assert jobs.list_runs()[0].n_done == 4
 
 
 def test_cancelled_or_killed_in_the_background_it_goes_on_from_the_finished_chunks(numbers, connected) -> None:
-    here = jobs.run_here(numbers(n=6, seed=2, trace="here"))
+    here = jobs.run_in_foreground(numbers(n=6, seed=2, trace="here"))
     spec = numbers(n=6, seed=2, sleep=60, sleep_from=2)
     run_id = jobs.submit(spec, connected)
     until(lambda: jobs.status(run_id).n_done >= 2 and len(traced(spec)) >= 3)
@@ -176,8 +176,8 @@ def test_cancelled_or_killed_in_the_background_it_goes_on_from_the_finished_chun
 
 def test_what_holds_a_model_or_a_gpu_runs_in_actors_that_stay(numbers, connected) -> None:
     spec = numbers(n=6, seed=7, device="cuda:0", die_at=3)
-    there = jobs.run_here(spec, engine=connected)
-    assert chunk_bytes(there.id) == chunk_bytes(jobs.run_here(numbers(n=6, seed=7, trace="here")).id)
+    there = jobs.run_in_foreground(spec, engine=connected)
+    assert chunk_bytes(there.id) == chunk_bytes(jobs.run_in_foreground(numbers(n=6, seed=7, trace="here")).id)
     pids = [line.split()[1] for line in Path(spec["trace"]).read_text().splitlines()]
     assert len(set(pids)) == 2 and len(pids) == 7  # one actor, as there is one GPU, and the one that took its place
 
@@ -186,7 +186,7 @@ def test_a_machine_that_does_not_see_the_workspace_is_named(numbers, workspace, 
     """A third node, in whose file system another disk lies over the workspace."""
     if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
         pytest.skip("needs the right to mount")
-    jobs.run_here(numbers(n=1, trace="first"))  # the folder is there
+    jobs.run_in_foreground(numbers(n=1, trace="first"))  # the folder is there
     script = f"mount -t tmpfs none {workspace} && exec {sys.executable} -m ray.scripts.scripts start --block"
     words = f"{script} --address={cluster.address} --num-cpus=1 --object-store-memory=100000000"
     node = subprocess.Popen(["unshare", "-m", "sh", "-c", words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -194,7 +194,7 @@ def test_a_machine_that_does_not_see_the_workspace_is_named(numbers, workspace, 
         n_nodes = n_alive(cluster)
         until(lambda: n_alive(cluster) >= n_nodes + 1 or node.poll() is not None)
         with pytest.raises(BadInput, match=r"Machine .* cannot take part: it does not see .*All machines must see"):
-            jobs.run_here(numbers(n=2), engine=connected)
+            jobs.run_in_foreground(numbers(n=2), engine=connected)
     finally:
         node.terminate()
         node.wait(timeout=60)
@@ -225,7 +225,7 @@ SPECS = {
 @pytest.mark.parametrize("study", SPECS)
 def test_studies_give_the_bytes_of_this_machine(connected, study) -> None:
     spec = {"study": study, "dataset": "demo", **SPECS[study]}
-    here, there = jobs.run_here(spec), jobs.run_here(spec, engine=connected)
+    here, there = jobs.run_in_foreground(spec), jobs.run_in_foreground(spec, engine=connected)
     assert there.state == "finished" and len(chunk_bytes(here.id)) == here.n_chunks
     assert chunk_bytes(there.id) == chunk_bytes(here.id)
     own = {"checkpoint", "backbone", "run"} if study == "training" else set()  # the second network has another name

@@ -15,9 +15,9 @@ from tests.jobs.studies_for_tests import traced
 
 
 def test_a_read_only_workspace_is_shown_and_nothing_is_written(numbers, disk, capsys) -> None:
-    finished = jobs.run_here(numbers(n=2))
+    finished = jobs.run_in_foreground(numbers(n=2))
     store.create(numbers(n=2, trace="b"), jobs.prepare, store.QUEUED)
-    damaged = jobs.run_here(numbers(n=1, trace="c"))
+    damaged = jobs.run_in_foreground(numbers(n=1, trace="c"))
     (jobs.folder(damaged.id) / "spec.json").write_text("")
     before = sorted(str(p) for p in disk.path.rglob("*"))
     disk.remount("ro")
@@ -39,24 +39,24 @@ def test_a_read_only_workspace_is_shown_and_nothing_is_written(numbers, disk, ca
 
 def test_deleting_a_run_frees_space_on_a_full_disk(numbers, disk, capsys) -> None:
     spec = numbers(n=40)
-    runs = [jobs.run_here(numbers(n=20)), jobs.run_here(numbers(n=1))]
+    runs = [jobs.run_in_foreground(numbers(n=20)), jobs.run_in_foreground(numbers(n=1))]
     disk.fill()
     assert shutil.disk_usage(disk.path).free < 4096
     assert len(run_json(capsys, "runs")["runs"]) == 2
     with pytest.raises(WorkspaceError, match="No space left"):
-        jobs.run_here(spec)
+        jobs.run_in_foreground(spec)
     assert run_json(capsys, "runs", "delete", runs[0].id) == {"run": runs[0].id, "state": "deleted"}
     assert shutil.disk_usage(disk.path).free > 20 * 8000
-    assert jobs.run_here(numbers(n=1, trace="after")).state == "finished"
+    assert jobs.run_in_foreground(numbers(n=1, trace="after")).state == "finished"
 
 
 def test_a_disk_that_fills_up_stops_a_run_and_room_lets_it_go_on(numbers, disk) -> None:
-    whole = jobs.run_here(numbers(n=30, seed=2, trace="whole"))
+    whole = jobs.run_in_foreground(numbers(n=30, seed=2, trace="whole"))
     expected = [p.read_bytes() for p in sorted((jobs.folder(whole.id) / "chunks").iterdir())]
     spec = numbers(n=30, seed=2, unforeseen=True)
     disk.fill(leave=100_000)
     with pytest.raises(WorkspaceError, match="No space left on device"):
-        jobs.run_here(spec)
+        jobs.run_in_foreground(spec)
     run = jobs.list_runs()[0]
     assert run.resumable and 0 < run.n_done < 30 and not locks.is_held(jobs.folder(run.id) / "lock")
     assert not list((jobs.folder(run.id) / "chunks").glob(".tmp-*"))
@@ -69,9 +69,9 @@ def test_a_disk_that_fills_up_stops_a_run_and_room_lets_it_go_on(numbers, disk) 
 def test_a_run_that_cannot_fit_is_refused_before_it_begins(numbers, disk, capsys) -> None:
     spec = numbers(n=1000)  # eight megabytes of numbers
     with pytest.raises(WorkspaceError, match=r"results of this run need 8 MB; 2 MB free in .* Run fsviz clean"):
-        jobs.run_here(spec)
+        jobs.run_in_foreground(spec)
     assert traced(spec) == [] and jobs.list_runs() == []
-    run = jobs.run_here(numbers(n=150, trace="fits"))
+    run = jobs.run_in_foreground(numbers(n=150, trace="fits"))
     (jobs.folder(run.id) / "chunks" / "000149.npz").unlink()
     disk.fill(leave=30_000)
     assert jobs.resume_here(run.id).state == "finished"  # only what is missing is asked for

@@ -55,7 +55,9 @@ def test_a_submitted_run_finishes_in_another_process(numbers) -> None:
 
 def test_the_same_spec_here_and_in_a_worker_gives_the_same_bytes(numbers) -> None:
     told = []
-    here = jobs.run_here(numbers(n=3, seed=9), lambda done, total, message: told.append((done, total, message)))
+    here = jobs.run_in_foreground(
+        numbers(n=3, seed=9), lambda done, total, message: told.append((done, total, message))
+    )
     there = jobs.wait(jobs.submit(numbers(n=3, seed=9, trace="other")))
     assert chunk_bytes(here.id) == chunk_bytes(there.id)
     assert jobs.results(here.id) == jobs.results(there.id)
@@ -63,15 +65,15 @@ def test_the_same_spec_here_and_in_a_worker_gives_the_same_bytes(numbers) -> Non
 
 
 def test_chunks_side_by_side_are_the_same_and_an_error_keeps_what_is_done(numbers, monkeypatch) -> None:
-    alone = jobs.run_here(numbers(n=9, seed=9, trace="alone"))
+    alone = jobs.run_in_foreground(numbers(n=9, seed=9, trace="alone"))
     monkeypatch.setattr(studies_for_tests, "STUDY", replace(studies_for_tests.STUDY, threads=3))
     spec = numbers(n=9, seed=9, sleep=0.05)
-    beside = jobs.run_here(spec)
+    beside = jobs.run_in_foreground(spec)
     assert chunk_bytes(beside.id) == chunk_bytes(alone.id)
     assert jobs.results(beside.id) == jobs.results(alone.id)
     assert sorted(traced(spec)) == list(range(9))
     with pytest.raises(BadInput, match="fix it"):
-        jobs.run_here(numbers(n=9, seed=9, sleep=0.05, break_at=6, trace="broken"))
+        jobs.run_in_foreground(numbers(n=9, seed=9, sleep=0.05, break_at=6, trace="broken"))
     broken = jobs.list_runs()[0]
     assert broken.state == "failed" and broken.n_done >= 4
     Path(broken.spec["trace"] + ".fixed").touch()
@@ -79,7 +81,7 @@ def test_chunks_side_by_side_are_the_same_and_an_error_keeps_what_is_done(number
 
 
 def test_killed_and_resumed_is_bit_identical_and_redoes_nothing(numbers) -> None:
-    whole = jobs.run_here(numbers(n=8, seed=1, trace="whole"))
+    whole = jobs.run_in_foreground(numbers(n=8, seed=1, trace="whole"))
     spec = numbers(n=8, seed=1, sleep=LONG, sleep_from=2)
     run_id = jobs.submit(spec)
     pid = pid_of(run_id)
@@ -101,7 +103,7 @@ def test_killed_and_resumed_is_bit_identical_and_redoes_nothing(numbers) -> None
 
 
 def test_killed_at_random_points_again_and_again_it_ends_with_the_same_bytes(numbers) -> None:
-    whole = jobs.run_here(numbers(n=12, seed=8, trace="whole"))
+    whole = jobs.run_in_foreground(numbers(n=12, seed=8, trace="whole"))
     spec = numbers(n=12, seed=8, sleep=0.15)
     run_id, moments = jobs.submit(spec), np.random.default_rng(8)
     for _ in range(4):
@@ -131,7 +133,7 @@ def test_cancel_takes_effect_at_once_and_resume_goes_on(numbers) -> None:
     time.sleep(0.4)  # a worker that had outlived its cancel would go on now
     assert store.chunk_indices(jobs.folder(run_id)) == kept
     assert jobs.resume_here(run_id).state == "finished"
-    assert jobs.results(run_id) == jobs.results(jobs.run_here(numbers(n=6, seed=2, trace="t2")).id)
+    assert jobs.results(run_id) == jobs.results(jobs.run_in_foreground(numbers(n=6, seed=2, trace="t2")).id)
 
 
 @pytest.mark.parametrize("more", [{"sleep": LONG}, {"deaf": 1, "sleep": 0}], ids=["long chunk", "deaf chunk"])
@@ -213,7 +215,7 @@ def test_a_queued_run_is_cancelled_without_ever_starting(numbers) -> None:
 
 def test_a_short_run_does_not_wait_behind_a_long_one(numbers) -> None:
     jobs.set_workers(1)
-    whole = jobs.run_here(numbers(n=400, seed=6, trace="whole"))
+    whole = jobs.run_in_foreground(numbers(n=400, seed=6, trace="whole"))
     long = numbers(n=400, seed=6, sleep=0.2, trace="long")
     long_id = jobs.submit(long)
     until(lambda: jobs.status(long_id).n_done >= 3)
@@ -278,10 +280,10 @@ def test_a_failure_says_why_and_can_be_resumed_after_fixing(numbers) -> None:
 @pytest.mark.parametrize("side_by_side", [1, 2])
 def test_a_chunk_that_fails_three_times_is_reported_and_the_others_are_kept(numbers, monkeypatch, side_by_side) -> None:
     monkeypatch.setattr(studies_for_tests, "STUDY", replace(studies_for_tests.STUDY, threads=side_by_side))
-    whole = jobs.run_here(numbers(n=4, trace="whole"))
+    whole = jobs.run_in_foreground(numbers(n=4, trace="whole"))
     spec = numbers(n=4, crash_at=1)
     with pytest.raises(FsvizError, match=r"done, 1 chunk failed: number 1 failed 3 times \(ZeroDivisionError: by"):
-        jobs.run_here(spec)
+        jobs.run_in_foreground(spec)
     run = jobs.list_runs()[0]
     assert run.state == "failed" and run.message == "done, 1 chunk failed" and run.n_done == 3
     assert sorted(traced(spec)) == [0, 1, 1, 1, 2, 3]
@@ -294,14 +296,14 @@ def test_a_chunk_that_fails_three_times_is_reported_and_the_others_are_kept(numb
 
 def test_a_chunk_that_fails_once_is_tried_again(numbers) -> None:
     spec = numbers(n=3, stumble_at=1)
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     assert run.state == "finished" and traced(spec) == [0, 1, 1, 2]
 
 
 def test_a_run_in_which_nothing_succeeds_stops_soon(numbers) -> None:
     spec = numbers(n=50, crash_from=0)
     with pytest.raises(FsvizError, match="stopped on an unexpected error \\(ZeroDivisionError: by hand\\)"):
-        jobs.run_here(spec)
+        jobs.run_in_foreground(spec)
     (run,) = jobs.list_runs()
     assert run.state == "failed" and run.n_done == 0 and traced(spec) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert "Traceback" in (jobs.folder(run.id) / "error.txt").read_text()
@@ -310,7 +312,7 @@ def test_a_run_in_which_nothing_succeeds_stops_soon(numbers) -> None:
 def test_a_damaged_chunk_is_computed_again(numbers) -> None:
     spec = numbers(n=3, seed=4, break_at=2)
     with pytest.raises(BadInput):
-        jobs.run_here(spec)
+        jobs.run_in_foreground(spec)
     (run,) = jobs.list_runs()
     good = chunk_bytes(run.id)
     store.chunk_path(jobs.folder(run.id), 0).write_bytes(good[0][:200])
@@ -325,7 +327,7 @@ def test_a_damaged_chunk_is_computed_again(numbers) -> None:
 @pytest.mark.parametrize("damage", ["cut", "empty", "middle", "gone"])
 def test_a_finished_run_that_lost_a_chunk_computes_it_again_as_its_error_says(numbers, damage) -> None:
     spec = numbers(n=4, seed=4)
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     good = chunk_bytes(run.id)
     path = store.chunk_path(jobs.folder(run.id), 2)
     spoiled = {"cut": good[2][:900], "empty": b"", "middle": good[2][:3000] + b"x" * 200 + good[2][3200:]}
@@ -343,7 +345,7 @@ def test_a_finished_run_that_lost_a_chunk_computes_it_again_as_its_error_says(nu
 )
 def test_damaged_results_are_made_again_from_the_chunks(numbers, content) -> None:
     spec = numbers(n=3)
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     path = jobs.folder(run.id) / "results.json"
     path.write_bytes(content) if content is not None else path.unlink()
     (listed,) = jobs.list_runs()
@@ -355,7 +357,10 @@ def test_damaged_results_are_made_again_from_the_chunks(numbers, content) -> Non
 
 
 def test_a_damaged_state_says_no_more_than_the_other_files(numbers) -> None:
-    finished, stopped = jobs.run_here(numbers(n=2)), store.create(numbers(n=2), jobs.prepare, store.INTERRUPTED)
+    finished, stopped = (
+        jobs.run_in_foreground(numbers(n=2)),
+        store.create(numbers(n=2), jobs.prepare, store.INTERRUPTED),
+    )
     for run, content in ((finished, "{"), (stopped, "[1]")):
         (jobs.folder(run.id) / "state.json").write_text(content)
     assert [run.state for run in jobs.list_runs()] == ["interrupted", "finished"]
@@ -365,8 +370,8 @@ def test_a_damaged_state_says_no_more_than_the_other_files(numbers) -> None:
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"spec": 3}', None], ids=["half", "list", "number", "gone"])
 def test_a_run_with_an_unreadable_spec_is_one_damaged_row_and_can_be_deleted(numbers, content) -> None:
-    whole = jobs.run_here(numbers(n=1))
-    run = jobs.run_here(numbers(n=1))
+    whole = jobs.run_in_foreground(numbers(n=1))
+    run = jobs.run_in_foreground(numbers(n=1))
     path = jobs.folder(run.id) / "spec.json"
     path.write_text(content) if content is not None else path.unlink()
     assert {r.id: r.state for r in jobs.list_runs()} == {run.id: "damaged", whole.id: "finished"}
@@ -405,7 +410,7 @@ def test_unknown_runs_are_named(workspace, name) -> None:
 def test_inputs_are_frozen_and_the_workspace_may_move(numbers, workspace, monkeypatch) -> None:
     spec = numbers(n=2, offset=7, break_at=1)
     with pytest.raises(BadInput):
-        jobs.run_here(spec)
+        jobs.run_in_foreground(spec)
     (run,) = jobs.list_runs()
     moved = workspace.with_name("moved")
     workspace.rename(moved)
@@ -416,7 +421,7 @@ def test_inputs_are_frozen_and_the_workspace_may_move(numbers, workspace, monkey
 
 
 def test_deleting_a_run(numbers) -> None:
-    run = jobs.run_here(numbers(n=1))
+    run = jobs.run_in_foreground(numbers(n=1))
     jobs.delete(run.id)
     assert jobs.list_runs() == []
     with pytest.raises(UnknownName):
@@ -433,7 +438,7 @@ def test_sigterm_without_a_cancel_reads_as_interrupted(numbers) -> None:
 
 def test_finished_runs_are_not_run_again(numbers) -> None:
     spec = numbers(n=2)
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     assert jobs.resume(run.id).state == "finished"
     assert jobs.resume_here(run.id).state == "finished"
     assert jobs.cancel(run.id).state == "finished"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -87,13 +88,22 @@ def test_semantic_and_uniform_tasks_stand_beside_each_other_and_above_the_publis
     assert published_side_by_side("9-way 1-shot").empty
 
 
+def page(**contents: Any) -> str:
+    """A report with this in it."""
+    return report.run_report(report.RunReport(**{"title": "x", "figures": [], "recipes": [], **contents}))
+
+
 def test_the_report_needs_nothing_else_and_runs_no_name_as_code() -> None:
     both = lines()
     table, differences = run_comparison.result_table(both), run_comparison.differences(both)
     differences["verdict"] = np.where(differences["significant"], "real", "may be chance")
     shown = [("Curves", figures.plot_accuracy_by_measure(run_comparison.curves(both)), "caption")]
     recipe = report.Recipe(NASTY, [("Dataset", NASTY)], NASTY)
-    html = report.report(NASTY, table, shown, [recipe], differences, None, "today")
+    html = report.run_report(
+        report.RunReport(
+            title=NASTY, results=table, figures=shown, recipes=[recipe], differences=differences, made="today"
+        )
+    )
     own = html.split("</head>", 1)[1]  # plotly.js itself is in the head
     assert "alert(1)</script>" not in own and "<img src=x" not in own
     assert len(re.findall(r"<script", own)) == len(re.findall(r"</script>", own)) == 1
@@ -108,12 +118,9 @@ def test_the_report_says_what_p_is_and_how_closely_accuracy_follows_the_measure(
     differences["verdict"] = "real"
     told = pd.DataFrame({"name": [NASTY], "pearson": ["0.50 (0.30 to 0.70)"], "spearman": ["0.40"]})
     for over, words in (("tasks", "Wilcoxon"), ("images", "that of a t test over images,")):
-        html = report.report(
-            "x",
-            table,
-            [],
-            [],
-            differences,
+        html = page(
+            results=table,
+            differences=differences,
             tested=run_comparison.describe_p(over),
             correlations=told,
             correlated="See.",
@@ -125,19 +132,19 @@ def test_the_report_says_what_p_is_and_how_closely_accuracy_follows_the_measure(
 def test_the_report_says_which_benchmark_published_rows_are_of_and_how_to_run_it_again() -> None:
     table, published = run_comparison.result_table(lines()), published_table("better-tieredImageNet", "5-way 1-shot")
     recipe = report.Recipe("r1", [("Methods", NASTY), ("Tasks", "40 of 5-way 1-shot")], "python -m fsviz evaluate x")
-    with_rows = report.report("x", table, [], [recipe], published=published, caveat="Of another benchmark.")
+    with_rows = page(results=table, recipes=[recipe], published=published, caveat="Of another benchmark.")
     own = with_rows.split("</head>", 1)[1]
     assert "Of another benchmark." in own and "<pre>python -m fsviz evaluate x</pre>" in own
     assert "<th>Tasks</th><td>40 of 5-way 1-shot</td>" in own and "{&#39;" not in own and "alert(1)</script>" not in own
-    assert "Of another benchmark." not in report.report("x", table, [], [recipe], caveat="Of another benchmark.")
-    assert "no longer here" in report.report("x", table, [], [report.Recipe("r1", [])])
+    assert "Of another benchmark." not in page(results=table, recipes=[recipe], caveat="Of another benchmark.")
+    assert "no longer here" in page(results=table, recipes=[report.Recipe("r1", [])])
 
 
 def test_pictures_of_a_report_are_inside_it_and_nothing_is_asked_of_a_network() -> None:
     shown = report.Shown(
         NASTY, NASTY, [("support", "data:image/png;base64,AAAA"), ("bad", "https://example.org/a.png")]
     )
-    html = report.report("x", run_comparison.result_table(lines()), [], [], tasks=[shown])
+    html = page(results=run_comparison.result_table(lines()), tasks=[shown])
     own = html.split("</head>", 1)[1]
     assert own.count("<img") == 1 and 'src="data:image/png;base64,AAAA"' in own and "example.org" not in own
     assert not re.search(

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from fsviz.errors import BadInput
-from fsviz.records import PAD, ClassTree
+from fsviz.records import PAD
+from fsviz.records.graphs import ClassTree
 from fsviz.splits import trees
 
 LINE = np.array([[0.0], [1.0], [5.0], [6.0]])  # ((0, 1), (2, 3))

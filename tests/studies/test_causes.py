@@ -55,7 +55,7 @@ def test_measures_and_accuracies_are_those_of_the_engine(toy: MeasuredTasks) -> 
 
 
 def test_a_run_finds_what_was_measured_at_once_and_the_first_tasks_are_the_first(toy: MeasuredTasks) -> None:
-    run = jobs.run_here(SPEC)
+    run = jobs.run_in_foreground(SPEC)
     found = jobs.result(run.id)
     assert found.spec["digest"] == toy.spec["digest"]
     for name, values in found.measures.items():
@@ -73,7 +73,7 @@ def test_an_evaluation_brings_its_tasks_and_its_accuracies(
 ) -> None:
     sampler = {"sampler": "uniform", "n_tasks": 60, "n_shot": 2, "n_query": 5}
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": ["protonet", "ridge"]}
-    run = jobs.run_here({**spec, "sampler": sampler})
+    run = jobs.run_in_foreground({**spec, "sampler": sampler})
     assert cli.main(["causes", "toy", "--run", run.id, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert set(told["methods"]) == {"ProtoNet", "Ridge regression (R2D2)"}

@@ -13,7 +13,7 @@ import pytest
 
 from fsviz import datasets, jobs
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
-from fsviz.records import ClassGraph
+from fsviz.records.graphs import ClassGraph
 from fsviz.reports import graphs
 from fsviz.studies import confusion as study
 from fsviz.studies import evaluate
@@ -117,7 +117,7 @@ def test_alike_classes_stand_together(n: int) -> None:
 
 def test_a_run_gives_the_same_graph_in_any_number_of_chunks(toy) -> None:
     spec = {"study": "confusion", **SPEC, "k": 10}
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     whole = jobs.spec(run.id)
     graph = study.class_graph({**SPEC, "k": 10})
     assert np.array_equal(study.collect(whole, jobs.chunks(run.id)).weights, graph.weights, equal_nan=True)
@@ -197,7 +197,9 @@ def test_two_backbones_that_see_the_same_agree(toy) -> None:
 
 def test_mistakes_of_a_run_make_a_graph(toy) -> None:
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": ["protonet"], "device": "cpu"}
-    run = jobs.run_here({**spec, "sampler": {"n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 60, "split": "test"}})
+    run = jobs.run_in_foreground(
+        {**spec, "sampler": {"n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 60, "split": "test"}}
+    )
     whole = jobs.spec(run.id)
     graph = study.graph_of_predictions(whole, jobs.chunks(run.id), 0, "test")
     answer = evaluate.predictions(whole, jobs.chunks(run.id), 0)

@@ -42,7 +42,7 @@ def test_more_ways_are_harder_and_more_shots_easier() -> None:
 def test_a_run_gives_what_is_computed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
     spec = {**SMALL, "methods": ["protonet", "matching"], "n_tasks": 70, "question": "backbones"}
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     assert run.state == "finished" and run.n_chunks == 2 * 2
     ran, here = jobs.results(run.id), jobs.compute(spec)
     for one, two in zip(ran["rows"], here["rows"], strict=True):

@@ -53,7 +53,7 @@ def spec_of(methods=("protonet",), n_tasks: int = 60, **more) -> dict:
 
 
 def test_results_equal_a_plain_evaluation_of_the_same_tasks(toy) -> None:
-    run = jobs.run_here(spec_of(("protonet", "simpleshot"), n_tasks=70))
+    run = jobs.run_in_foreground(spec_of(("protonet", "simpleshot"), n_tasks=70))
     tasks = snapshot.tasks(jobs.folder(run.id))
     table = features.load(toy, "alpha_net")
     for result in run.summary["results"]:
@@ -78,7 +78,7 @@ def test_simpleshot_centres_on_split_train_and_never_on_the_classes_of_the_tasks
     assert evaluate.centre_for("protonet", parted, table, np.arange(8, 16)) is None
     # a run and a first look of the same tasks agree
     save_dataset(parted, overwrite=True)
-    run = jobs.run_here(spec_of(("simpleshot",), n_tasks=20))
+    run = jobs.run_in_foreground(spec_of(("simpleshot",), n_tasks=20))
     tasks = snapshot.tasks(jobs.folder(run.id))
     seen = evaluate.predict_tasks(parted, "alpha_net", "simpleshot", {}, tasks)
     expected = predict(table, tasks, "simpleshot", centre=table.values[table.class_ids < 8].mean(0, dtype=float))
@@ -88,7 +88,7 @@ def test_simpleshot_centres_on_split_train_and_never_on_the_classes_of_the_tasks
 
 
 def test_predictions_are_kept_with_image_ids(toy) -> None:
-    run = jobs.run_here(spec_of(n_tasks=20))
+    run = jobs.run_in_foreground(spec_of(n_tasks=20))
     spec = jobs.spec(run.id)
     answer = evaluate.predictions(spec, jobs.chunks(run.id), 0)
     tasks = snapshot.tasks(jobs.folder(run.id))
@@ -102,7 +102,7 @@ def test_predictions_are_kept_with_image_ids(toy) -> None:
 
 def test_every_method_and_backbone_is_an_entry_in_order(toy) -> None:
     save_toy_features(toy, "beta_net", seed=7)
-    run = jobs.run_here(
+    run = jobs.run_in_foreground(
         spec_of(
             ("protonet", {"name": "protonet", "parameters": {"distance": "cosine"}}),
             backbones=["alpha_net", "beta_net"],
@@ -144,8 +144,8 @@ def test_a_testbed_file_gives_the_same_numbers_as_the_saved_one(toy, tmp_path) -
     testbed = evaluate.sample_testbed(toy, spec_of(n_tasks=30)["sampler"], 3)
     save_testbed(testbed)
     (tmp_path / "tasks.csv").write_text(to_csv(testbed, toy))
-    named = jobs.run_here(spec_of(testbed=testbed.name) | {"sampler": None})
-    filed = jobs.run_here(spec_of(testbed=str(tmp_path / "tasks.csv")) | {"sampler": None})
+    named = jobs.run_in_foreground(spec_of(testbed=testbed.name) | {"sampler": None})
+    filed = jobs.run_in_foreground(spec_of(testbed=str(tmp_path / "tasks.csv")) | {"sampler": None})
     assert named.spec["tasks"]["digest"] == filed.spec["tasks"]["digest"]
     assert [r["accuracy"] for r in named.summary["results"]] == [r["accuracy"] for r in filed.summary["results"]]
     assert load_testbed(testbed.name, toy).recipe["sampler"] == "uniform"
@@ -153,7 +153,7 @@ def test_a_testbed_file_gives_the_same_numbers_as_the_saved_one(toy, tmp_path) -
 
 def test_killed_and_resumed_gives_identical_results(toy, monkeypatch: pytest.MonkeyPatch) -> None:
     more = {"methods": [{"name": "tim", "parameters": {"steps": 20}}], "sampler": {"n_tasks": 64}, "chunk": 16}
-    whole = jobs.run_here(spec_of(**more))
+    whole = jobs.run_in_foreground(spec_of(**more))
     monkeypatch.setenv("FSVIZ_STUDIES", f"evaluate={held_evaluate.__name__}")  # for the worker
     run_id = jobs.submit(spec_of(**more))
     end = time.monotonic() + 240
@@ -173,7 +173,7 @@ def test_killed_and_resumed_gives_identical_results(toy, monkeypatch: pytest.Mon
 
 
 def test_live_summaries_hold_the_tasks_done_so_far(toy) -> None:
-    run = jobs.run_here(spec_of(("protonet", "tim"), n_tasks=50))
+    run = jobs.run_in_foreground(spec_of(("protonet", "tim"), n_tasks=50))
     spec = jobs.spec(run.id)
     spec["chunk_tasks"] = [20, 20]
     chunks = [evaluate.STUDY.chunk(spec, i) for i in range(4)]
@@ -234,7 +234,7 @@ def test_devices_are_named_honestly() -> None:
 
 @pytest.mark.parametrize("damage", ["none", "gone", "cut", "shape"])
 def test_the_numbers_of_tasks_are_the_same_from_their_file_and_from_the_chunks(toy, damage) -> None:
-    run = jobs.run_here(spec_of(methods=["protonet", "ridge"], n_tasks=50) | {"chunk": 20})
+    run = jobs.run_in_foreground(spec_of(methods=["protonet", "ridge"], n_tasks=50) | {"chunk": 20})
     spec = jobs.spec(run.id)
     path = jobs.folder(run.id) / "numbers.npy"
     if damage == "cut":
@@ -253,7 +253,7 @@ def test_the_numbers_of_tasks_are_the_same_from_their_file_and_from_the_chunks(t
 
 
 def test_predictions_end_before_the_first_missing_chunk(toy) -> None:
-    run = jobs.run_here(spec_of(methods=["protonet", "ridge"], n_tasks=50) | {"chunk": 20})
+    run = jobs.run_in_foreground(spec_of(methods=["protonet", "ridge"], n_tasks=50) | {"chunk": 20})
     spec = jobs.spec(run.id)
     whole = evaluate.predictions(spec, jobs.chunks(run.id), 1)
     assert list(evaluate.chunks_of(spec, 0)) == [0, 1, 2] and list(evaluate.chunks_of(spec, 1, 21)) == [3, 4]
@@ -279,7 +279,7 @@ def test_nan_in_features_is_named(toy) -> None:
 
     save_toy_features(toy, "spoiled", spoil=spoil)
     with pytest.raises(BadInput, match=r"features of image 17 \(class 0\).*NaN.*extract them again"):
-        jobs.run_here(spec_of(backbones=["spoiled"], n_tasks=200))
+        jobs.run_in_foreground(spec_of(backbones=["spoiled"], n_tasks=200))
     (run,) = jobs.list_runs()
     assert run.state == "failed" and "image 17" in run.error
 
@@ -301,7 +301,7 @@ def test_a_testbed_of_another_dataset_is_refused(toy) -> None:
 
 
 def test_deleted_features_are_named_and_nothing_is_lost(toy, tmp_path) -> None:
-    run = jobs.run_here(spec_of(n_tasks=40))
+    run = jobs.run_in_foreground(spec_of(n_tasks=40))
     store.chunk_path(jobs.folder(run.id), 0).unlink()
     folder = tmp_path / "ws" / "features" / "toy"
     shutil.move(folder, tmp_path / "aside")
@@ -315,7 +315,7 @@ def test_deleted_features_are_named_and_nothing_is_lost(toy, tmp_path) -> None:
 
 
 def test_features_that_changed_meanwhile_are_refused(toy, tmp_path) -> None:
-    run = jobs.run_here(spec_of(n_tasks=40))
+    run = jobs.run_in_foreground(spec_of(n_tasks=40))
     store.chunk_path(jobs.folder(run.id), 0).unlink()
     shutil.rmtree(tmp_path / "ws" / "features" / "toy")
     save_toy_features(toy, "alpha_net", seed=99)
@@ -378,7 +378,7 @@ def test_one_run_of_semantic_and_uniform_tasks_is_each_of_them_alone(toy) -> Non
         ("uniform", 3),
     ]
     spec = {**spec_of(("protonet", "simpleshot")), "sampler": None, "samplers": both, "chunk": 20}
-    run = jobs.run_here({k: v for k, v in spec.items() if v is not None})
+    run = jobs.run_in_foreground({k: v for k, v in spec.items() if v is not None})
     found = run.summary["results"]
     assert [(r["sampler"], r["setting"], r["method"]) for r in found][:3] == [
         ("semantic", "4-way 1-shot", "protonet"),
@@ -386,7 +386,7 @@ def test_one_run_of_semantic_and_uniform_tasks_is_each_of_them_alone(toy) -> Non
         ("uniform", "4-way 1-shot", "protonet"),
     ]
     for i, one in enumerate(both):
-        alone = jobs.run_here({**spec_of(("protonet", "simpleshot")), "sampler": one, "chunk": 20})
+        alone = jobs.run_in_foreground({**spec_of(("protonet", "simpleshot")), "sampler": one, "chunk": 20})
         assert alone.summary["results"] == found[2 * i : 2 * i + 2]
     folder = jobs.folder(run.id)
     settled = {**run.spec, "folder": str(folder)}
@@ -400,14 +400,14 @@ def test_one_run_of_semantic_and_uniform_tasks_is_each_of_them_alone(toy) -> Non
         np.testing.assert_allclose(from_summary[key]["semantic"], pair["semantic"])
         np.testing.assert_allclose(from_summary[key]["Q1"], pair["Q1"])
     with pytest.raises(BadInput, match="as many tasks"):
-        jobs.run_here({**spec, "samplers": [both[0], {**both[1], "n_tasks": 7}]})
+        jobs.run_in_foreground({**spec, "samplers": [both[0], {**both[1], "n_tasks": 7}]})
     with pytest.raises(BadInput, match="stands alone"):
-        jobs.run_here({**spec, "sampler": sampler})
+        jobs.run_in_foreground({**spec, "sampler": sampler})
 
 
 @pytest.mark.parametrize("damage", ["none", "gone", "cut"])
 def test_intervals_over_images_are_the_same_from_the_file_and_from_the_chunks(toy, damage) -> None:
-    run = jobs.run_here(spec_of(("protonet", "ridge"), n_tasks=80) | {"chunk": 30})
+    run = jobs.run_in_foreground(spec_of(("protonet", "ridge"), n_tasks=80) | {"chunk": 30})
     folder = jobs.folder(run.id)
     spec = {**run.spec, "folder": str(folder)}
     path = folder / "right.npy"

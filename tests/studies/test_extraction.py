@@ -72,7 +72,7 @@ def test_a_chunk_follows_from_spec_and_index_alone_and_writes_nothing(pictures, 
 
 
 def test_through_the_jobs_room(pictures, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = jobs.run_here(SPEC)
+    run = jobs.run_in_foreground(SPEC)
     assert run.state == "finished" and run.n_done == 3
     assert jobs.results(run.id)["n_images"] == 19
     assert len(features.load(pictures, "conv64f").values) == 19
@@ -93,7 +93,7 @@ def test_a_stopped_extraction_goes_on_and_stores_what_an_unstopped_one_does(pict
 
     monkeypatch.setattr(extraction, "STUDY", replace(extraction.STUDY, run_chunk=failing))
     with pytest.raises(KeyboardInterrupt):
-        jobs.run_here(SPEC)
+        jobs.run_in_foreground(SPEC)
     (run,) = jobs.list_runs()
     assert (run.state, run.n_done) == ("interrupted", 1) and features.available(pictures) == []
     assert jobs.resume_here(run.id).state == "finished" and computed == [0, 1, 1, 2]
@@ -102,11 +102,11 @@ def test_a_stopped_extraction_goes_on_and_stores_what_an_unstopped_one_does(pict
 
 
 def test_damaged_features_are_made_again_by_a_run(pictures) -> None:
-    jobs.run_here(SPEC)
+    jobs.run_in_foreground(SPEC)
     values = features.load(pictures, "conv64f").values
     content = np.array(values)
     Path(values.filename).write_bytes(b"")
-    assert jobs.run_here(SPEC).state == "finished"
+    assert jobs.run_in_foreground(SPEC).state == "finished"
     assert np.array_equal(features.load(pictures, "conv64f").values, content)
 
 

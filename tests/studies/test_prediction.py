@@ -369,7 +369,7 @@ def test_a_run_finds_what_is_found_at_once(toy, question: str, monkeypatch: pyte
     monkeypatch.setattr(prediction, "_CHUNK_IMAGES", 300)
     monkeypatch.setitem(tasks.GRIDS, "shots", (1, 4))
     spec = {"study": "prediction", **SMALL, "setting": "supervised", "question": question, "n_tasks": 25}
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     assert run.state == "finished" and run.n_chunks > 2
     computed, again = jobs.compute(spec), jobs.result(run.id)
     assert jobs.results(run.id) == prediction.summary(computed) == prediction.summary(again)
@@ -414,7 +414,7 @@ def test_a_preview_has_fewer_tasks_and_takes_less_time(toy) -> None:
 
 def test_a_run_is_found_whatever_counts_as_hard(toy) -> None:
     spec = {"study": "prediction", **SMALL, "question": "hard", "n_tasks": 10}
-    run = jobs.run_here({**spec, "hard_below": 70})
+    run = jobs.run_in_foreground({**spec, "hard_below": 70})
     for same in (spec, {**spec, "hard_below": 90, "found": 50}):
         assert jobs.find(same).id == run.id
     for other in ({"neighbours": 5}, {"seed": 5}, {"question": "spread"}):

@@ -58,7 +58,7 @@ def test_every_search_has_both_ends_and_what_the_study_of_it_finds(shifted) -> N
 
 def test_the_comparison_runs_as_a_job_with_the_same_accuracies(shifted) -> None:
     spec = {"study": "search_comparison", **SPEC, "searches": ["greedy", "fastdiffsel"]}
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     assert run.n_chunks == 1 + 2 + 2 * 3  # random, FastDiffSel at both ends, greedy five tasks at a time
     here = jobs.compute(spec | {"searches": ["fastdiffsel", "greedy"]})
     assert [row["accuracy"] for row in jobs.results(run.id)["rows"]] == [row["accuracy"] for row in here["rows"]]
@@ -99,7 +99,7 @@ def test_studies_that_write_numbers_alone_know_how_much_and_ask_for_room(small_d
         {"study": "stress_test", "dataset": "shifted", "sources": ["first"], "backbones": ["first"], "n_tasks": 12},
     )
     for spec, module in zip(specs, (search_comparison, stress_test), strict=True):
-        run = jobs.run_here(spec)
+        run = jobs.run_in_foreground(spec)
         chunks = jobs.folder(run.id) / "chunks"
         written = sum(path.stat().st_size for path in chunks.iterdir())
         assert written <= module.n_bytes({**run.spec, "folder": str(chunks.parent)}) <= 4 * written

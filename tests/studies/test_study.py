@@ -63,17 +63,17 @@ def test_a_result_is_the_same_whether_it_is_recorded_or_not(spec) -> None:
     computed = jobs.compute(spec, lambda *now: told.append(now))
     assert told == [(1, 4, "number 0"), (2, 4, "number 1"), (3, 4, "number 2"), (4, 4, "number 3")]
     assert jobs.list_runs() == []
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     assert jobs.result(run.id) == computed
     assert jobs.results(run.id)["total"] == sum(computed)
 
 
 def test_a_run_is_found_by_what_it_computes(spec, monkeypatch) -> None:
     assert jobs.find(spec) is None
-    first = jobs.run_here(spec)
+    first = jobs.run_in_foreground(spec)
     assert jobs.find(spec).id == first.id
     assert jobs.find({**spec, "seed": 4}) is None
-    again = jobs.run_here(spec)
+    again = jobs.run_in_foreground(spec)
     assert jobs.find(spec).id == again.id  # the newest
     # What is computed does not depend on an ignored setting, and another version computes something else.
     ignoring = replace(studies_for_tests.STUDY, ignored=("seed",))

@@ -185,7 +185,7 @@ def test_steps_from_random_weights(shifted) -> None:
 
 
 def test_a_finished_run_that_lost_a_chunk_computes_it_again(shifted) -> None:
-    run = jobs.run_here({"study": "support_sets", **SPEC, "n_tasks": 70, "search": "refined"})
+    run = jobs.run_in_foreground({"study": "support_sets", **SPEC, "n_tasks": 70, "search": "refined"})
     chunk = jobs.folder(run.id) / "chunks" / "000001.npz"
     content = chunk.read_bytes()
     chunk.write_bytes(content[:500])
@@ -222,7 +222,7 @@ def test_greedy_search_is_as_hard(shifted) -> None:
 
 
 def test_a_run_gives_what_the_study_gives_and_saves_its_testbed(shifted) -> None:
-    run = jobs.run_here({"study": "support_sets", **SPEC})
+    run = jobs.run_in_foreground({"study": "support_sets", **SPEC})
     result = jobs.results(run.id)
     here = support_sets.summary(find(SPEC))
     assert result["accuracy"] == pytest.approx(here["accuracy"])
@@ -286,7 +286,7 @@ def test_difficulty_carries_over_to_another_backbone_and_other_methods(shifted) 
     assert agreement[0]["accuracy"] > 0.6
     assert agreement[0]["loss"] > 0.6
     assert all(e["loss_accuracy"] > 0.6 for e in result["spearman"])
-    recorded = jobs.results(jobs.run_here({"study": "stress_test", **spec}).id)
+    recorded = jobs.results(jobs.run_in_foreground({"study": "stress_test", **spec}).id)
     assert recorded == result
 
 
@@ -295,7 +295,7 @@ def test_the_stress_test_searches_inside_its_run_the_same_sets_as_all_at_once(sh
     monkeypatch.setitem(support_sets._CHUNK_IMAGES, "greedy", 4 * 3 * (2 + 4))
     spec = {"study": "stress_test", "dataset": "shifted", "sources": ["first", "second"], "backbones": ["second"]}
     spec |= {"n_tasks": 6, "n_way": 3, "n_shot": 2, "n_query": 4, "search": search, "adaptations": ["protonet"]}
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     settled = jobs.spec(run.id)
     n_searches = 2 * (2 if search == "greedy" else 1)  # greedy four tasks at a time
     assert run.n_chunks == n_searches + 3  # and random tasks, those of both sources
@@ -360,7 +360,7 @@ def test_full_finetuning_is_a_cell_of_the_stress_test(tmp_path: Path, monkeypatc
         "finetuning_steps": 3,
         "finetuning_size": 24,
     }
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     result = jobs.results(run.id)
     rows = {row["adaptation"]: row for row in result["matrix"]}
     where = "conv64f@random", "conv64f@random", "full_finetuning"
@@ -402,7 +402,7 @@ def test_bad_input_is_named(shifted) -> None:
         stress_test.check({"dataset": "shifted", "sources": ["first"], "backbones": ["first"], "adaptations": ["svm"]})
     with pytest.raises(Missing, match="trains on images"):
         full = {"dataset": "shifted", "sources": ["first"], "backbones": ["first"], "adaptations": ["full_finetuning"]}
-        jobs.run_here({"study": "stress_test", **full})
+        jobs.run_in_foreground({"study": "stress_test", **full})
 
 
 def test_a_dataset_without_attributes_is_still_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -457,7 +457,7 @@ def test_demo_hard_sets_stay_hard_for_other_methods_and_backbones(demo) -> None:
 
 def test_random_starts_are_the_same_in_a_run_and_in_one_process(shifted) -> None:
     spec = {**SPEC, "start": "random", "step": 1.0}
-    run = jobs.run_here({"study": "support_sets", **spec})
+    run = jobs.run_in_foreground({"study": "support_sets", **spec})
     collected = jobs.result(run.id)
     here = find(spec)
     for name in support_sets.SETS:

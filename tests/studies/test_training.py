@@ -64,7 +64,7 @@ def workspace(tmp_path_factory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def finished(workspace) -> dict[str, jobs.Run]:
     """A finished run of every method."""
-    return {method: jobs.run_here(spec(method)) for method in TRAINERS}
+    return {method: jobs.run_in_foreground(spec(method)) for method in TRAINERS}
 
 
 def weights(run: jobs.Run) -> dict[str, np.ndarray]:
@@ -97,7 +97,7 @@ def test_a_short_training_beats_chance_clearly(finished, method: str) -> None:
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(finished) -> None:
-    again, other = jobs.run_here(spec()), jobs.run_here(spec(seed=1))
+    again, other = jobs.run_in_foreground(spec()), jobs.run_in_foreground(spec(seed=1))
     assert same(weights(again), weights(finished["protonet"]))
     assert not same(weights(other), weights(finished["protonet"]))
     assert chunk_bytes(again) == chunk_bytes(finished["protonet"])
@@ -112,7 +112,7 @@ def test_stopped_and_resumed_gives_the_same_bits(finished, method: str, monkeypa
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        jobs.run_here(spec(method), stop)
+        jobs.run_in_foreground(spec(method), stop)
     run = jobs.list_runs("training")[0]
     so_far = training.partial(jobs.spec(run.id), jobs.chunks(run.id))
     assert run.state == "interrupted" and [point["epoch"] for point in so_far["curve"]] == [1, 2]
@@ -126,7 +126,7 @@ def test_stopped_and_resumed_gives_the_same_bits(finished, method: str, monkeypa
 
 
 def test_a_chunk_that_was_lost_is_computed_again_from_the_first_weights(finished) -> None:
-    run = jobs.run_here(spec())
+    run = jobs.run_in_foreground(spec())
     expected = chunk_bytes(run)
     lost = sorted((jobs.folder(run.id) / "chunks").glob("*.npz"))[4]  # the second epoch: its states are gone
     lost.unlink()
@@ -135,7 +135,9 @@ def test_a_chunk_that_was_lost_is_computed_again_from_the_first_weights(finished
 
 
 def test_training_ends_early_and_keeps_the_best_epoch(workspace) -> None:
-    run = jobs.run_here(spec(lr=1e-7, patience=1, epochs=6))  # learns nothing: no epoch is better than the first
+    run = jobs.run_in_foreground(
+        spec(lr=1e-7, patience=1, epochs=6)
+    )  # learns nothing: no epoch is better than the first
     result = jobs.results(run.id)
     assert result["n_epochs"] == len(result["curve"]) < 6
     assert result["best_epoch"] == result["n_epochs"] - 1
@@ -211,7 +213,7 @@ def test_splits_of_every_origin_are_taken(workspace) -> None:
 def test_what_cannot_be_trained_is_refused_in_a_sentence(workspace, changes: dict, sentence: str) -> None:
     before = len(jobs.list_runs())
     with pytest.raises(FsvizError, match=sentence):
-        jobs.run_here({**spec(), **changes})
+        jobs.run_in_foreground({**spec(), **changes})
     assert len(jobs.list_runs()) == before
 
 
@@ -220,7 +222,7 @@ def test_losses_that_are_no_numbers_end_the_run_with_a_sentence(workspace, monke
     with pytest.raises(
         BadInput, match=r"Training ANIL left the range of numbers in epoch 1 .* Lower --lr or --inner-lr"
     ):
-        jobs.run_here(spec("anil"))
+        jobs.run_in_foreground(spec("anil"))
 
 
 def test_images_that_changed_are_not_trained_on(finished, tmp_path: Path) -> None:

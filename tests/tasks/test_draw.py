@@ -18,6 +18,7 @@ from fsviz.sampling.testbeds import list_testbeds, load_testbed
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY
 from fsviz.studies import evaluate, support_sets
 from fsviz.tasks import draw, snapshot
+from fsviz.tasks.repeats import count_repeats
 from tests.sampling.small import small_dataset
 
 LITE = "efficientnet_lite0"
@@ -331,13 +332,13 @@ def test_what_dropping_repeats_did_is_counted_in_the_draws_themselves() -> None:
             asked = {"split": "test", "n_tasks": n_tasks, "repeats": repeats}
             bed = draw.sample(demo, sampler="semantic", **asked)
             shares[repeats, n_tasks] = float(np.median(bed.tasks.measures["coarsity"]))
-            found = draw.count_repeats(demo, bed)
+            found = count_repeats(demo, bed)
             assert (found is None) == repeats
             if found is not None:
                 again = draw.sample(demo, sampler="semantic", **{**asked, "n_tasks": 2 * n_tasks, "repeats": True})
                 assert (found.n_drawn, found.n_repeated) == (2 * n_tasks, 2 * n_tasks - again.recipe["n_distinct"])
-                assert f"{found.n_repeated:,}" in draw.describe_repeats(found)
-                changed = "That changes how hard the tasks are" in draw.describe_repeats(found)
+                assert f"{found.n_repeated:,}" in found.describe()
+                changed = "This changes how hard the tasks are" in found.describe()
                 assert changed == (n_tasks == 5000)  # 4 repeats of 200 change nothing that can be told from chance
     assert shares[False, 5000] > shares[False, 100] + 2  # coarser, because the finest sets came before
     assert abs(shares[True, 5000] - shares[True, 100]) < 2

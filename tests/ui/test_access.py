@@ -95,7 +95,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
         make_toy("toy")
         sampler = {"sampler": "uniform", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 20}
         spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": ["protonet"]}
-        jobs.run_here({**spec, "sampler": sampler, "device": "cpu"})
+        jobs.run_in_foreground({**spec, "sampler": sampler, "device": "cpu"})
         class_ids, support, query = np.array([[0, 1]]), np.array([[[0], [1]]]), np.array([[[2], [3]]])
         testbeds.save_testbed(Testbed("t", Tasks(class_ids, support, query), {"dataset": "toy"}))
     return home

@@ -14,7 +14,7 @@ from fsviz.figures import runs as run_figures
 from fsviz.records import SIDES
 from fsviz.studies import prediction, search_comparison, stress_test, support_sets
 from fsviz.studies.prediction import measured
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.parts import drilldown
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import open_link
@@ -83,7 +83,7 @@ def test_a_bar_of_superclasses_leads_to_its_classes(toy) -> None:
 def test_hard_tasks_lead_to_tasks(toy) -> None:
     few = {"n_tasks": "20", "n_way": "3", "n_shot": "2", "n_query": "4"}
     page = open_link("hard_supports", "toy", **few, show="Searches", search_of="refined", filtered_of="filtered")
-    assert "the hardest first" in words(page) and "tasks: the hardest of them" in words(page)
+    assert "the hardest first" in words(page) and "tasks: hardest random tasks" in words(page)
     assert {"fastdiffsel", "refined"} <= set(np.concatenate([np.ravel(c) for c in carried(page, "compared")[:1]]))
     page = open_link("hard_supports", "toy", **few, show="Step size", step_of="200", steps_of="2")
     assert "Hard supports after one step of 200" in words(page) and "after 2 gradient steps" in words(page)
@@ -153,7 +153,7 @@ def test_tasks_of_a_class_and_a_pair_of_a_task(toy) -> None:
 def test_runs_lead_to_the_tasks_of_a_quarter_and_to_where_methods_differ(toy) -> None:
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"]}
     sampler = {"sampler": "uniform", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 20}
-    run = jobs.run_here({**spec, "methods": [{"name": "protonet"}, {"name": "ridge"}], "sampler": sampler})
+    run = jobs.run_in_foreground({**spec, "methods": [{"name": "protonet"}, {"name": "ridge"}], "sampler": sampler})
     lines = run_comparison.method_runs(run.id, jobs.spec(run.id), jobs.chunks(run.id), run.summary)
     ranks = run_comparison.ranks(lines)
     name, line = next(iter(run_comparison.by_name(lines).items()))
@@ -165,7 +165,7 @@ def test_runs_lead_to_the_tasks_of_a_quarter_and_to_where_methods_differ(toy) ->
     page = open_link("runs", "toy", rank_of=f"{name}@Q1", differs=other)
     assert "Tasks of quarter 1" in words(page) and "differ most" in words(page) and not page.toast
     figure = run_figures.plot_ranks(ranks)
-    assert drawn(f"{name}@Q1") in [point[0] for point in figure.data[1].customdata]
+    assert escape_plotly(f"{name}@Q1") in [point[0] for point in figure.data[1].customdata]
 
 
 def test_support_images_of_a_value_are_counted(toy) -> None:

@@ -79,7 +79,7 @@ def test_every_section_of_a_dataset_with_splits_and_two_backbones(toy) -> None:
 
 def test_mistakes_of_a_run_can_be_compared_with(toy) -> None:
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": ["protonet"], "device": "cpu"}
-    jobs.run_here({**spec, "sampler": {"n_way": 3, "n_shot": 1, "n_query": 3, "n_tasks": 60, "split": "test"}})
+    jobs.run_in_foreground({**spec, "sampler": {"n_way": 3, "n_shot": 1, "n_query": 3, "n_tasks": 60, "split": "test"}})
     page = open_page("toy", show="Compare", versus="run")
     assert "Pearson's correlation" in words(page)
     assert page.selectbox(key="versus_run").options[0].startswith("ProtoNet on alpha_net")
@@ -124,6 +124,6 @@ def test_what_takes_long_is_a_run_and_its_graph_is_shown(toy, monkeypatch: pytes
     assert "Full run: 15 pairs of classes" in words(page) and "until then" in words(page)
     assert page.metric[1].label == "Mean cosine of mean features"
     assert any(button.label == "Start the run" for button in page.button)
-    jobs.run_here({"study": "confusion", "dataset": "toy", "backbone": "alpha_net", "split": "test"})
+    jobs.run_in_foreground({"study": "confusion", "dataset": "toy", "backbone": "alpha_net", "split": "test"})
     page.run()
     assert page.metric[1].label == "Mean confusion" and not page.error

@@ -63,7 +63,7 @@ def fill() -> jobs.Run:
     save_toy_features(toy, "beta_net", seed=3)
     for seed in (1, 2):
         save_testbed(evaluate.sample_testbed(toy, SAMPLER, seed))
-    return jobs.run_here({**SPEC, "sampler": SAMPLER})
+    return jobs.run_in_foreground({**SPEC, "sampler": SAMPLER})
 
 
 def cut(path: Path, keep: int = 0) -> None:
@@ -77,7 +77,7 @@ def damaged(tmp_path_factory) -> Iterator[list[Path]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FSVIZ_HOME", str(home))
         fill()
-        runs = [jobs.run_here({**SPEC, "sampler": SAMPLER, "seed": seed}) for seed in range(1, 8)]
+        runs = [jobs.run_in_foreground({**SPEC, "sampler": SAMPLER, "seed": seed}) for seed in range(1, 8)]
         folders = [jobs.folder(run.id) for run in runs]
         cut(folders[0] / "spec.json", 30)
         cut(folders[1] / "results.json")

@@ -52,7 +52,7 @@ def test_a_brush_in_the_link_chooses_tasks_and_a_wrong_one_is_told() -> None:
 def test_the_tasks_of_a_run_come_with_its_accuracies() -> None:
     sampler = {"sampler": "uniform", "n_tasks": 60, "n_shot": 2, "n_query": 5}
     spec = {"study": "evaluate", "dataset": "hardness", "backbones": ["alpha_net"], "methods": ["ridge"]}
-    run = jobs.run_here({**spec, "sampler": sampler})
+    run = jobs.run_in_foreground({**spec, "sampler": sampler})
     method = "Ridge regression (R2D2)"
     app = open_link(PAGE, "hardness", tasks_of=f"run:{run.id}", accuracy_of=method)
     assert link_of(app) == {"tasks_of": f"run:{run.id}", "accuracy_of": method} and not app.toast

@@ -53,7 +53,7 @@ def record(**more) -> jobs.Run:
     sampler = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 40}
     spec = {"study": "evaluate", "dataset": "toy_pages", "backbones": ["alpha_net"], "methods": ["protonet", "ridge"]}
     whole = {**spec, "sampler": sampler, "device": "cpu", **more}
-    return jobs.run_here({name: value for name, value in whole.items() if value is not None})
+    return jobs.run_in_foreground({name: value for name, value in whole.items() if value is not None})
 
 
 def texts(app: AppTest) -> str:
@@ -137,7 +137,7 @@ def test_a_run_that_was_stopped_shows_what_it_has(toy) -> None:
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Cancelled):
         for name in ("_TELL_EVERY", "_SUMMARISE_EVERY"):
             patch.setattr(sys.modules["fsviz.jobs.execute"], name, 0.0)
-        jobs.run_here({**spec, "sampler": sampler, "device": "cpu", "chunk": 10}, stop)
+        jobs.run_in_foreground({**spec, "sampler": sampler, "device": "cpu", "chunk": 10}, stop)
     (run,) = jobs.list_runs()
     assert run.state == "cancelled" and run.summary and 0 < run.n_done < run.n_chunks
     app = open_page("runs")
@@ -283,12 +283,11 @@ def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
     assert "another benchmark" in texts(app)
     run = jobs.list_runs()[0]
     lines = recorded.method_runs(run)
-    table = run_comparison.with_interval(run_comparison.result_table(lines), "tasks")
-    published = published_table("better-tieredImageNet", "5-way 1-shot")
-    different = run_comparison.differences(lines, over="tasks")
+    comparison = run_comparison.compare(run_comparison.groups(lines), over="tasks")
     caveat = "Published rows are of another benchmark."
     recipes = [exports._recipe(run)]
-    html = report.composed(lines, lines, table, different, recipes, "tasks", {}, published=published, caveat=caveat)
+    published = report.Published(published_table("better-tieredImageNet", "5-way 1-shot"), caveat)
+    html = report.report(comparison, recipes, published=published)
     own = html.split("</head>", 1)[1]
     assert own.count('<img src="data:image/') == 2 * 6 and caveat in own  # support and query of three and three tasks
     assert len(own) < 600_000 and "http" not in own.replace("http://www.w3.org", "")
@@ -388,7 +387,7 @@ def stopped(at: int, **more) -> jobs.Run:
             patch.setattr(sys.modules["fsviz.jobs.execute"], name, 0.0)
         spec = {"study": "evaluate", "dataset": "toy_pages", "backbones": ["alpha_net"], "device": "cpu", "chunk": 10}
         spec |= {"methods": ["protonet", "ridge"], "sampler": {"sampler": "semantic", **SMALL}, **more}
-        jobs.run_here(spec, stop)
+        jobs.run_in_foreground(spec, stop)
     return jobs.list_runs()[0]
 
 

@@ -98,7 +98,7 @@ def test_images_are_coloured_by_a_run() -> None:
     make_toy(n_images=12)
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": [{"name": "protonet"}]}
     sampler = {"sampler": "uniform", "n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 5}
-    jobs.run_here({**spec, "sampler": sampler})
+    jobs.run_in_foreground({**spec, "sampler": sampler})
     app = open_link(PAGE, "toy", colour="run")
     names = set(traces(app))
     asked = next(int(n.split("(")[1].rstrip(")")) for n in names if n.startswith("named rightly"))
@@ -111,7 +111,7 @@ def test_the_runs_of_two_backbones_are_told_apart() -> None:
     spec = {"study": "evaluate", "dataset": "toy", "methods": [{"name": "protonet"}]}
     sampler = {"sampler": "uniform", "n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 5}
     for backbones in (["alpha_net", "beta_net"], ["alpha_net"], ["alpha_net"]):
-        jobs.run_here({**spec, "backbones": backbones, "sampler": sampler})
+        jobs.run_in_foreground({**spec, "backbones": backbones, "sampler": sampler})
     app = open_link(PAGE, "toy", colour="run")
     offered = app.selectbox(key="run").options
     assert len(set(offered)) == len(offered) == 4

@@ -122,7 +122,7 @@ def test_a_long_search_offers_a_run_and_shows_a_preview(open_page, shifted, monk
 def test_a_finished_run_is_shown(open_page) -> None:
     make_shifted()
     spec = {"dataset": "shifted", "backbone": "first", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 50}
-    run = jobs.run_here({"study": "support_sets", **spec, "search": "greedy"})
+    run = jobs.run_in_foreground({"study": "support_sets", **spec, "search": "greedy"})
     page = open_page("shifted", **SMALL, search="greedy")
     assert not any(button.label == "Start the run" for button in page.button)
     numbers = jobs.results(run.id)
@@ -131,7 +131,7 @@ def test_a_finished_run_is_shown(open_page) -> None:
     whose = {"sources": ["first"], "backbones": ["first", "second"]}
     whose["adaptations"] = [name for name in stress_test.ADAPTATIONS if name != stress_test.FULL]
     spec = {name: value for name, value in spec.items() if name != "backbone"}
-    stressed = jobs.run_here({"study": "stress_test", **spec, **whose, "search": "greedy"})
+    stressed = jobs.run_in_foreground({"study": "stress_test", **spec, **whose, "search": "greedy"})
     page.query_params["stress_cell"] = "second tim"
     page.segmented_control(key="show").set_value("Stress test").run()
     assert_fine(page)
@@ -157,7 +157,7 @@ def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_p
     commands = [block.value for block in page.code]
     assert any(" filtered shifted " in c and "--n-random 2000" in c for c in commands)
     spec = {"dataset": "shifted", "backbone": "first", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 50}
-    run = jobs.run_here({"study": "search_comparison", **spec})
+    run = jobs.run_in_foreground({"study": "search_comparison", **spec})
     page.run()
     assert_fine(page)
     whole = caption(page, "the same for all searches")

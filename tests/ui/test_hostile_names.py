@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Selectbox
 
-from fsviz.text import drawn, plain
+from fsviz.text import escape_markdown, escape_plotly
 from fsviz.ui.parts import deferred
 from fsviz.ui.parts.page import PAGES
 from tests.hostile import LINK, NAMES, PICTURE, make_hostile, make_hostile_run
@@ -36,7 +36,7 @@ NO_MARKDOWN = {
     "url",
 }
 NO_MARKDOWN |= {"query_string", "page", "page_script_hash", "query_param_key", "placeholder"}
-MARKS = [name for name in NAMES if plain(name) != name]
+MARKS = [name for name in NAMES if escape_markdown(name) != name]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -65,7 +65,7 @@ def look(app: AppTest) -> AppTest:
             assert not any(name in text for name in NAMES if "<" in name), text
         elif kind == "plotly_chart" and field == "spec":
             for name in NAMES:
-                assert drawn(name) == name or json.dumps(name)[1:-1] not in text, (name, text)
+                assert escape_plotly(name) == name or json.dumps(name)[1:-1] not in text, (name, text)
         elif not {kind, field} & NO_MARKDOWN:
             for name in MARKS:
                 assert name not in text, f"{kind}.{field}: {text}"
@@ -97,7 +97,7 @@ def texts(app: AppTest) -> str:
 @pytest.mark.parametrize("file", FILES)
 def test_names_are_letters_on_every_page_and_in_every_section(file: str) -> None:
     app = open_page(file, **SMALL)
-    assert plain(PICTURE) in texts(app), "a page says of which dataset it is, by its title"
+    assert escape_markdown(PICTURE) in texts(app), "a page says of which dataset it is, by its title"
     seen = walk(app, {"show", "dataset_picker"})  # the sections come below, the dataset stays
     for section in next((control.options for control in app.segmented_control if control.key == "show"), ()):
         app = open_page(file, show=section, **SMALL)
@@ -127,8 +127,8 @@ def named(box: Selectbox) -> int | None:
 
 def test_overview() -> None:
     app = open_page(PAGES["overview"].file)
-    assert plain(PICTURE) in texts(app) and plain(LINK) in texts(app)
-    assert f"Classes in split {plain('test')}" in [metric.label for metric in app.metric]
+    assert escape_markdown(PICTURE) in texts(app) and escape_markdown(LINK) in texts(app)
+    assert f"Classes in split {escape_markdown('test')}" in [metric.label for metric in app.metric]
 
 
 def test_gallery() -> None:
@@ -138,15 +138,15 @@ def test_gallery() -> None:
         look(box.set_value(box.options[:2]).run())
         look(app.multiselect(key=name).set_value([]).run())
     look(app.multiselect(key="by").set_value(app.multiselect(key="by").options).run())
-    assert plain(NAMES[3]) in [m.label for m in app.multiselect] + [s.label for s in app.slider]
-    assert plain(PICTURE) in texts(app)
+    assert escape_markdown(NAMES[3]) in [m.label for m in app.multiselect] + [s.label for s in app.slider]
+    assert escape_markdown(PICTURE) in texts(app)
 
 
 def test_taxonomy() -> None:
     app = open_page("pages/classes.py")
     box = app.multiselect(key="classes")
     look(box.set_value(box.options[:6]).run())
-    assert sum(plain(name) in texts(app) for name in NAMES) >= 4
+    assert sum(escape_markdown(name) in texts(app) for name in NAMES) >= 4
 
 
 def test_tasks() -> None:
@@ -154,22 +154,22 @@ def test_tasks() -> None:
     app.text_input(key="testbed_name").set_value(PICTURE).run()
     look(app)
     look(app.button(key="save_testbed").click().run())
-    assert plain(PICTURE) in app.error[0].value
+    assert escape_markdown(PICTURE) in app.error[0].value
 
 
 def test_evaluate() -> None:
     app = open_page("pages/evaluate.py", **SMALL)
     look(app.multiselect(key="backbones").set_value([LINK, PICTURE]).run())
-    assert plain(PICTURE) in texts(app)
+    assert escape_markdown(PICTURE) in texts(app)
     look(app.selectbox(key="tasks_from").set_value("saved").run())
-    assert app.metric[0].delta and plain(LINK) in texts(app)
+    assert app.metric[0].delta and escape_markdown(LINK) in texts(app)
 
 
 def test_runs() -> None:
     app = open_page("pages/runs.py")
     shown = texts(app)
-    assert plain(LINK) in shown and plain(PICTURE) in shown
-    assert f"Testbed {plain(PICTURE)}" in shown
+    assert escape_markdown(LINK) in shown and escape_markdown(PICTURE) in shown
+    assert f"Testbed {escape_markdown(PICTURE)}" in shown
     for name in app.selectbox(key="mistakes_of").options:
         look(app.selectbox(key="mistakes_of").set_value(name).run())
 
@@ -199,4 +199,4 @@ def test_confusion() -> None:
     look(app.segmented_control(key="show").set_value("Compare").run())
     for kind in ("confusion", "run"):
         look(app.selectbox(key="versus").set_value(kind).run())
-    assert plain(LINK) in texts(app)
+    assert escape_markdown(LINK) in texts(app)

@@ -67,11 +67,11 @@ def test_a_lesson_tells_right_from_wrong_by_what_it_measured(place: int) -> None
     wrong = next(i for i in range(len(question.options)) if i != question.right)
     answer(app, place, wrong, stops)
     assert "Not what is measured here" in app.warning[0].value and not app.success
-    assert shell.plain(question.options[question.right]) in app.warning[0].value
+    assert shell.escape(question.options[question.right]) in app.warning[0].value
     next(button for button in app.button if button.label == "Answer again").click().run()
     assert not app.warning and not app.success
     answer(app, place, question.right, stops)
-    assert app.success[0].value == f"**Right.** {shell.plain(question.why)}" and not app.warning
+    assert app.success[0].value == f"**Right.** {shell.escape(question.why)}" and not app.warning
     assert [link for link in app.main.get("page_link") if "dataset=demo" in link.proto.query_string]
 
 

@@ -112,7 +112,7 @@ def test_runs_of_the_testbed_are_told() -> None:
         "methods": ["knn", "tim"],
         "sampler": SHAPE,
     }
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     app = open_link(PAGE, "toy", task_name=f"{name()}:7")
     assert "Accuracy of Nearest neighbours" in [m.label for m in app.metric]
     assert f"From run {run.id}" in captions(app).replace("\\", "")

@@ -63,7 +63,7 @@ def test_the_records_of_all_pages_are_read_without_torch() -> None:
 
 
 def test_settings_in_errors_have_the_titles_of_the_page() -> None:
-    told = shell.in_titles("Class n_ways has 3 images. Lower n_shot, max_way or n_query.")
+    told = shell.with_setting_titles("Class n_ways has 3 images. Lower n_shot, max_way or n_query.")
     assert told == "Class n_ways has 3 images. Lower “Support images”, “Most classes” or “Query images”."
 
 

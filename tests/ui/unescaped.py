@@ -1,7 +1,7 @@
-"""Finds values that reach a text of Streamlit without `plain`: a reading of the pages' code, not of a running app.
+"""Finds values that reach a text of Streamlit without `escape`: a reading of the pages' code, not of a running app.
 
 Every text of Streamlit is Markdown. Safe is what the code itself says (constants, and what hangs on a NAME IN
-CAPITALS), a number written with a number's format, and whatever `plain` or `code` made of a value. Safety is followed
+CAPITALS), a number written with a number's format, and whatever `escape` or `code` made of a value. Safety is followed
 through variables, loops, parameters (then every caller is looked at) and functions of the ui room; all the rest is
 reported.
 """
@@ -76,7 +76,7 @@ def _module(path: Path, tree: ast.Module) -> Module:
 
 
 class Pages:
-    """The modules of the ui room, and what in them reaches a text without `plain`."""
+    """The modules of the ui room, and what in them reaches a text without `escape`."""
 
     def __init__(self, modules: list[Module]) -> None:
         self.modules = modules

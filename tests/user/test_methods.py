@@ -76,7 +76,7 @@ def test_an_easyfsl_class_that_learns_gives_the_predictions_of_its_twin(toy) -> 
     from easyfsl.methods import Finetune
 
     asked = [{"name": "finetune", "preset": "easyfsl"}, {"name": user_code.keep(Finetune)}]
-    run = jobs.run_here(spec_of(asked, n_tasks=12))
+    run = jobs.run_in_foreground(spec_of(asked, n_tasks=12))
     spec, chunks = jobs.spec(run.id), jobs.chunks(run.id)
     built_in, own = (evaluate.predictions(spec, chunks, which).predicted for which in (0, 1))
     assert (built_in == own).mean() > 0.99
@@ -87,7 +87,9 @@ def test_an_object_with_its_own_settings_works_unchanged(toy) -> None:
     user_methods.torchvision_guard.install()
     from easyfsl.methods import SimpleShot
 
-    run = jobs.run_here(spec_of([{"name": user_code.keep(SimpleShot(use_softmax=True))}, "simpleshot"], n_tasks=10))
+    run = jobs.run_in_foreground(
+        spec_of([{"name": user_code.keep(SimpleShot(use_softmax=True))}, "simpleshot"], n_tasks=10)
+    )
     assert [one["label"] for one in run.summary["results"]] == ["SimpleShot (yours)", "SimpleShot"]
     assert run.summary["results"][0]["parameters"] == {"unit_length": False}
 
@@ -192,7 +194,7 @@ def test_what_is_broken_says_so_in_a_sentence_and_the_others_go_on(toy, capsys) 
 
 def test_an_exception_in_task_17_names_the_task(toy, capsys) -> None:
     few = {"n_shot": 2, "n_query": 3}
-    run = jobs.run_here(spec_of(("protonet",), n_tasks=30, sampler=few))
+    run = jobs.run_in_foreground(spec_of(("protonet",), n_tasks=30, sampler=few))
     from fsviz import features
 
     tasks = snapshot.tasks(jobs.folder(run.id))
@@ -202,7 +204,7 @@ def test_an_exception_in_task_17_names_the_task(toy, capsys) -> None:
     assert same[0] == 17, "another seed is needed: an earlier task begins with the same image"
     body = f"if ((support[:, 0, 0, 0] - {first!r}).abs() < 1e-6).any(): raise ValueError('no such bird')\n    {ZEROS}"
     mine = write("seventeen.py", predict_with(body))
-    found = jobs.run_here(spec_of(("protonet", str(Path(mine).absolute())), n_tasks=30, sampler=few))
+    found = jobs.run_in_foreground(spec_of(("protonet", str(Path(mine).absolute())), n_tasks=30, sampler=few))
     assert [one["label"] for one in found.summary["results"]] == ["ProtoNet"]
     assert found.summary["results"][0]["accuracy"] == run.summary["results"][0]["accuracy"]
     assert found.summary["failed"][0]["error"] == (
@@ -227,7 +229,7 @@ def test_gradients_work_and_the_generator_is_seeded(toy) -> None:
         "    return torch.einsum('wd,tmd->twm', w - w.grad, query)"
     )
     mine = str(Path(write("learns.py", learns)).absolute())
-    runs = [jobs.run_here(spec_of((mine,), n_tasks=10)) for _ in range(2)]
+    runs = [jobs.run_in_foreground(spec_of((mine,), n_tasks=10)) for _ in range(2)]
     assert runs[0].summary["results"] == runs[1].summary["results"]
 
 
@@ -238,7 +240,7 @@ def test_code_runs_only_in_a_process_that_was_asked_to(toy, monkeypatch) -> None
     mine = str(Path(write("mine.py", "raise RuntimeError('it ran')")).absolute())
     monkeypatch.setattr(user_code, "_allowed", False)
     with pytest.raises(NotAllowed, match=r"mine\.py is Python code of a user"):
-        jobs.run_here(spec_of((mine,)))
+        jobs.run_in_foreground(spec_of((mine,)))
     with pytest.raises(BadInput, match="not in the background"):
         jobs.submit(spec_of((mine,)))
 
@@ -265,7 +267,7 @@ def test_a_recorded_run_shows_on_the_page_and_is_resumed_by_a_command_only(toy, 
 
 
 def test_a_function_of_a_notebook_ends_with_it(toy, monkeypatch) -> None:
-    run = jobs.run_here(spec_of((user_code.keep(protonet.predict),), n_tasks=10))
+    run = jobs.run_in_foreground(spec_of((user_code.keep(protonet.predict),), n_tasks=10))
     assert run.summary["results"][0]["label"] == "predict"
     assert run_comparison.command(jobs.spec(run.id)) == ""
     monkeypatch.setattr(user_code, "_kept", {})
@@ -277,6 +279,6 @@ def test_two_methods_of_one_name_are_refused(toy) -> None:
     Path("other").mkdir()
     files = [str(Path(write(name, FINE)).absolute()) for name in ("mine.py", "other/mine.py")]
     with pytest.raises(BadInput, match=r"Two methods are named mine\.py"):
-        jobs.run_here(spec_of(files))
+        jobs.run_in_foreground(spec_of(files))
     with pytest.raises(BrokenCode, match="neither a function nor a class"):
         user_methods.load_method(user_code.locate(f"{files[0]}:__name__"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fsviz.difficulty.measures.declaration import Given, Measure
-from fsviz.numerics import mean_of_known
+from fsviz.numerics import nanmean_rows
 
 MEASURE = Measure(
     "attribute_gap",
@@ -25,4 +25,4 @@ MEASURE = Measure(
 
 
 def measure(given: Given) -> np.ndarray:
-    return mean_of_known(np.stack(list(given.attributes.values()), axis=1))
+    return nanmean_rows(np.stack(list(given.attributes.values()), axis=1))

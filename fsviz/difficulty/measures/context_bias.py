@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fsviz.difficulty.measures.declaration import Given, Measure
-from fsviz.numerics import mean_of_known
+from fsviz.numerics import nanmean_rows
 
 MEASURE = Measure(
     "context_bias",
@@ -24,4 +24,4 @@ MEASURE = Measure(
 
 
 def measure(given: Given) -> np.ndarray:
-    return mean_of_known(given.words.reshape(len(given.words), -1))
+    return nanmean_rows(given.words.reshape(len(given.words), -1))

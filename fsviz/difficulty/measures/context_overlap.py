@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fsviz.difficulty.measures.declaration import Given, Measure
-from fsviz.numerics import mean_of_known
+from fsviz.numerics import nanmean_rows
 
 MEASURE = Measure(
     "context_overlap",
@@ -25,4 +25,4 @@ MEASURE = Measure(
 
 
 def measure(given: Given) -> np.ndarray:
-    return mean_of_known(given.contexts.reshape(len(given.contexts), -1))
+    return nanmean_rows(given.contexts.reshape(len(given.contexts), -1))

@@ -32,7 +32,7 @@ from fsviz.studies.prediction.spread import CAUSES, Parts, Spread
 from fsviz.studies.prediction.tasks import GRIDS, TASK_SETTINGS, Cell, Spec, cell_text, cells, draw_cell, fitted
 from fsviz.studies.prediction.thresholds import Judged
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
-from fsviz.studies.thread_limits import half_the_cores
+from fsviz.studies.thread_limits import limit_threads
 from fsviz.tasks import draw, fitting, snapshot
 from fsviz.workspace import plain_json
 
@@ -239,7 +239,7 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
     """What a question needs to know of a range of a cell's tasks."""
     tasks = snapshot.tasks(spec["folder"], _file(part), start, stop)
     table = chunk_data.features_of(spec["dataset"], spec["backbone"])
-    with half_the_cores():
+    with limit_threads():
         if spec["question"] == "labelling":
             return labelling.label_and_learn(spec, tasks, table, start)
         if spec["question"] == "spread":

@@ -17,7 +17,7 @@ from fsviz.records import PAD, Features, Tasks
 from fsviz.settings import RawSettings
 from fsviz.studies import chunk_data
 from fsviz.studies.prediction.tasks import Cell, Spec, confusions_of
-from fsviz.studies.thread_limits import half_the_cores
+from fsviz.studies.thread_limits import limit_threads
 
 OF_CLASSES = ("coarsity", "class_overlap")  # measures that tasks are drawn with, whatever is seen of their images
 _KEPT_EIGENVALUES = 40
@@ -167,7 +167,7 @@ def predictions(spec: Spec, tasks: Tasks, table: Features) -> dict[str, np.ndarr
 def said_of(found: Measured, task: int) -> dict[str, np.ndarray]:
     """What was said of the queries of one task (W, Q), see `predictions`."""
     one = found.tasks.take(slice(task, task + 1))
-    with half_the_cores():
+    with limit_threads():
         said = predictions(found.spec, one, chunk_data.features_of(found.spec["dataset"], found.spec["backbone"]))
     return {name: values[0] for name, values in said.items()}
 

@@ -13,16 +13,17 @@ import streamlit as st
 
 from fsviz.analyses import semantic_sampling as study
 from fsviz.figures import taxonomy as figures
-from fsviz.records import PAD, ClassMap, ConceptTree, Dataset
+from fsviz.records import PAD, Dataset
+from fsviz.records.graphs import ClassMap, ConceptTree
 from fsviz.settings import Setting, to_args
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES, Dag, maps
-from fsviz.text import of_split
+from fsviz.text import split_title
 from fsviz.ui.parts import caching, controls, export, links, page_links, selections, shell
 from fsviz.ui.parts.hover import answer_cells
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows, thumbnail_uri
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 GRAPH = "taxonomy_graph"
 PICKED = selections.KEY
@@ -50,8 +51,8 @@ LAYOUT = Setting(
 def show(dataset: Dataset) -> None:
     if dataset.taxonomy is None:
         for note in dataset.notes:
-            st.markdown(plain(note))
-    shell.needs(dataset, "taxonomy")
+            st.markdown(escape(note))
+    shell.require(dataset, "taxonomy")
     split = shell.pick_split(dataset)
     distance, dag, backbone = controls.pick_distance(dataset)
     asked = {"split": split, "distance": distance, "dag": dag, **({"backbone": backbone} if backbone else {})}
@@ -64,13 +65,13 @@ def show(dataset: Dataset) -> None:
     graph, tree = caching.graph(dataset, split, dag), caching.concept_tree(dataset, split, dag)
     at = _looked_into(tree, here)
     _headline(caching.class_map(dataset, split, dag, tree.ids[0], None, "radial"), distances, names, distance)
-    picture, side = shell.columns_if_wide("graph", [2, 1], gap="medium")
+    picture, side = shell.responsive_columns("graph", [2, 1], gap="medium")
     with side:
         picked = _pick_classes(names)
     with picture:
         _way_back(tree, at)
         if layout == "rings":
-            links.release("depth")
+            links.drop_from_link("depth")
             _rings(dataset, split, tree, at, picked, names)
         else:
             _graph(dataset, split, dag, layout, tree, at, picked, names)
@@ -112,7 +113,7 @@ def _headline(whole: ClassMap, distances: np.ndarray, names: list[str], distance
         close.metric(
             "Smallest distance",
             f"{pairs.min():.2f}",
-            help=f"{plain(names[a])} and {plain(names[b])}; {int((pairs < pairs.min() + 1e-9).sum()):,} pairs are as "
+            help=f"{escape(names[a])} and {escape(names[b])}; {int((pairs < pairs.min() + 1e-9).sum()):,} pairs are as "
             "close.",
         )
         typical.metric(
@@ -154,11 +155,11 @@ def _way_back(tree: ConceptTree, at: int) -> None:
     path = tree.path_to(at)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="way_back"):
         for v in path[:-1]:
-            label = f"All {tree.n_classes[0]:,} classes" if v == 0 else plain(tree.names[v])
+            label = f"All {tree.n_classes[0]:,} classes" if v == 0 else escape(tree.names[v])
             icon = "⬅️" if v == 0 else None
             st.button(label, key=f"back_{tree.ids[v]}", icon=icon, on_click=_look_into, args=(tree.ids[v],))
             st.markdown("›", width="content")
-        st.markdown(f"**{plain(tree.names[at])}** · {tree.n_classes[at]:,} classes", width="content")
+        st.markdown(f"**{escape(tree.names[at])}** · {tree.n_classes[at]:,} classes", width="content")
 
 
 def _rings(dataset: Dataset, split: str, tree: ConceptTree, at: int, picked: list[int], names: list[str]) -> None:
@@ -174,12 +175,12 @@ def _rings(dataset: Dataset, split: str, tree: ConceptTree, at: int, picked: lis
     ]
     st.session_state["_drawn_from"] = 1  # a chart of a tree counts a root of its own
     _draw(
-        figures.plot_concept_rings(tree, at, levels, picked, beside),
+        figures.plot_concept_sunburst(tree, at, levels, picked, beside),
         f"rings {dataset.name} {split} {tree.ids[at]}",
         f"Rings of the concepts below {tree.names[at]}",
     )
     st.caption(
-        f"{levels:,} levels below **{plain(tree.names[at])}**, in the middle; the angle of a sector is its number of "
+        f"{levels:,} levels below **{escape(tree.names[at])}**, in the middle; the angle of a sector is its number of "
         "classes, and ▸ holds more. Click a concept to look into it, the middle to go back up, and a class to add it "
         "to your task (again to take it out). Names without room show beside the pointer."
     )
@@ -231,7 +232,7 @@ def _graph(
     _draw(
         figures.plot_class_map(graph, revealed, beside),
         f"{layout} {dataset.name} {split} {at_id}",
-        f"Graph of the {len(graph.shown_at)} classes of {of_split(split)} below their concepts",
+        f"Graph of the {len(graph.shown_at)} classes of {split_title(split)} below their concepts",
     )
     hidden = whole.n_nodes - len(graph.names)
     st.caption(
@@ -285,7 +286,7 @@ def _classes_of(tree: ConceptTree, v: int) -> list[int]:
     return inside[inside != PAD].tolist()
 
 
-@caching.remember(most=24)
+@caching.cache_data(most=24)
 def _images_of(dataset: Dataset, split: str) -> list[np.ndarray]:
     """The image_ids of every class of a split, in their order."""
     class_ids = dataset.image_class_ids()
@@ -349,7 +350,7 @@ def _details(
                 help=f"Share of 2,000 uniformly drawn {len(picked)}-way tasks with a smaller coarsity.",
             )
             st.markdown(
-                f"Lowest concept above all of them: **{plain(result.superordinate)}** "
+                f"Lowest concept above all of them: **{escape(result.superordinate)}** "
                 f"({result.superordinate_classes:,} of {len(names):,} classes)."
             )
             page_links.to_classes(
@@ -402,13 +403,13 @@ def _open_image(dataset: Dataset, clicked: int | None) -> None:
 def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names: list[str], position: int) -> None:
     card = maps.class_card(graph, distances, position)
     with st.container(border=True):
-        st.markdown(f"**{plain(names[position])}**")
+        st.markdown(f"**{escape(names[position])}**")
         if dataset.n_images is not None:
             st.caption(f"{card.n_images:,.0f} images")
         if dataset.has_pixels:
             tiles = [Tile(int(i)) for i in _images_of(dataset, split)[position][:N_CARD]]
             _open_image(dataset, gallery(dataset, tiles, key="card_pictures", tile_px=58))
-        st.caption(" › ".join(plain(step) for step in card.path))
+        st.caption(" › ".join(escape(step) for step in card.path))
         shell.page_link(
             "images",
             "Its images" if dataset.has_pixels else "In the page Images",
@@ -487,7 +488,7 @@ def _heat_map(
     size = -(-len(order) // HEAT_MOST)
     if size > 1:
         block, shown = _averaged(block, shown, size)
-    left, right = shell.columns_if_wide("pairs", [3, 2], gap="medium")
+    left, right = shell.responsive_columns("pairs", [3, 2], gap="medium")
     with left:
         export.chart(
             "Distances of all pairs",
@@ -509,7 +510,7 @@ def _heat_map(
         _closest_pairs(dataset, split, distances, order, names)
     averaged = f" Each cell averages {size} x {size} classes; a click looks into the concept above them."
     st.caption(
-        f"{len(order):,} classes below **{plain(tree.names[at])}** in the order of the taxonomy, so relatives stand "
+        f"{len(order):,} classes below **{escape(tree.names[at])}** in the order of the taxonomy, so relatives stand "
         "side by side: bright squares along the diagonal are families of classes that are close in meaning."
         + (averaged if size > 1 else " Click a cell to compare its two classes above.")
     )

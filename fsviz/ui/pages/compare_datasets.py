@@ -23,7 +23,7 @@ from fsviz.tasks import draw, fitting
 from fsviz.ui.parts import access, caching, controls, export, links, shell
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 AGAINST = "against"
 CHART = "differences"
@@ -52,7 +52,7 @@ def show(dataset: Dataset) -> None:
     else:
         _suite(found)
     st.divider()
-    shell.same_from_terminal(study.command(spec, suite=section == SECTIONS[2]))
+    shell.command_popover(study.command(spec, suite=section == SECTIONS[2]))
 
 
 PAGE = Page(
@@ -80,7 +80,7 @@ def _pick(dataset: Dataset) -> study.ComparisonSpec | None:
     against = st.multiselect(
         "Compared with",
         list(choices),
-        format_func=lambda name: plain(choices.get(name, name)),
+        format_func=lambda name: escape(choices.get(name, name)),
         key=AGAINST,
         max_selections=study.MAX_SPLITS - 1,
         help="Other splits of this dataset, and other datasets by their split test; once one is chosen, its other "
@@ -167,15 +167,15 @@ def _at_once(n_tasks: int) -> int:
 def _found(spec: study.ComparisonSpec) -> study.DatasetComparison | None:
     """The comparison; while features are measured, what is known of meaning stands there already."""
     n_images = len(spec["sides"]) * spec["n_tasks"] * draw.max_images(spec)
-    if not access.fits(len(spec["sides"]) * spec["n_tasks"], n_images):
+    if not access.within_limits(len(spec["sides"]) * spec["n_tasks"], n_images):
         return None
     names = [name.rpartition(":")[0] for name in spec["sides"]]
     asked = {"dataset": names[0], "stamps": [datasets.stamp(name) for name in names], "spec": dict(spec)}
     early = st.empty()
     if not caching.is_computed(_compare, asked):
         with early.container():
-            _answer(caching.compute_with_bar(_compare_meaning, asked, "Comparing meanings"), first_look=True)
-    found = caching.compute_with_bar(_compare, asked, "Measuring tasks")
+            _answer(caching.compute_with_progress(_compare_meaning, asked, "Comparing meanings"), first_look=True)
+    found = caching.compute_with_progress(_compare, asked, "Measuring tasks")
     export.forget(SO_FAR)
     early.empty()  # the answer stands beside it, not in it: one that is filled again keeps what is not overwritten
     _answer(found)
@@ -198,7 +198,7 @@ def _answer(found: study.DatasetComparison, first_look: bool = False) -> None:
         rows, here = [verdict for verdict, _ in both], [verdict for _, verdict in both]
         known = len(rows) - rows.count("unknown")
         column.metric(
-            f"Against {plain(side.title)}",
+            f"Against {escape(side.title)}",
             f"{rows.count('harder'):,} harder, {rows.count('easier'):,} easier" if known else "not comparable",
             f"of {known:,} measures; these very classes: {here.count('harder'):,} and {here.count('easier'):,}"
             if known
@@ -210,7 +210,7 @@ def _answer(found: study.DatasetComparison, first_look: bool = False) -> None:
             "classes and images, over tasks. One in twenty differences is beyond noise by chance.",
         )
     for side in others:
-        st.markdown(plain(study.headline(found, side.name)))
+        st.markdown(escape(study.headline(found, side.name)))
     table = study.measure_table(found)
     if all(d.verdict == "unknown" for d in study.differences(found)):
         return
@@ -230,10 +230,11 @@ def _answer(found: study.DatasetComparison, first_look: bool = False) -> None:
     st.caption(
         f"{spec['n_tasks']:,} tasks per side of {spec['n_way']:,} classes"
         + (f", {spec['n_shot']:,} support and {spec['n_query']:,} query images per class" if found.backbone else "")
-        + f", sampler {plain(study.SAMPLED.choices[spec['sampler']])}. 95% intervals over classes: what tasks of other "
+        + f", sampler {escape(study.SAMPLED.choices[spec['sampler']])}. 95% intervals over classes: what "
+        "tasks of other "
         "classes of the same kind would give. Filled: beyond that. Hollow with a dot: beyond noise for these very "
         "classes and images only. Hollow: within noise. Click a point for its measure. "
-        + " ".join(map(plain, study.notes(found)))
+        + " ".join(map(escape, study.notes(found)))
     )
 
 
@@ -266,9 +267,9 @@ def _one_measure(found: study.DatasetComparison) -> None:
     lacking = table[(table["measure"] == name) & ~np.isfinite(table["mean"])]
     st.caption(
         "Bars hold the middle half of the tasks, a stroke is their median, a point the mean with its 95% interval "
-        f"over {plain(' or '.join(dict.fromkeys(rows['over'])))}. "
-        + (f"{plain(measures.get(name).what)} " if name in measures.MEASURES else "")
-        + " ".join(f"{plain(row.side_title)}: {plain(_why(found, name, row.side))}" for row in lacking.itertuples())
+        f"over {escape(' or '.join(dict.fromkeys(rows['over'])))}. "
+        + (f"{escape(measures.get(name).what)} " if name in measures.MEASURES else "")
+        + " ".join(f"{escape(row.side_title)}: {escape(_why(found, name, row.side))}" for row in lacking.itertuples())
     )
     _what_to_add(found)
 
@@ -282,7 +283,7 @@ def _what_to_add(found: study.DatasetComparison) -> None:
     for side in found.sides:
         if side.dataset.has_pixels and found.backbone not in features.available(side.dataset):
             shell.link_to_add_images(
-                f"Extract features of {plain(side.dataset.title)}", shell.link(side.dataset, do="Extract features")
+                f"Extract features of {escape(side.dataset.title)}", shell.link(side.dataset, do="Extract features")
             )
 
 
@@ -356,7 +357,7 @@ def _suite(found: study.DatasetComparison) -> None:
     st.caption(
         (
             f"Computed here (bold): {counts} uniform tasks per side of {spec['n_way']:,} classes and "
-            f"{spec['n_shot']:,} support images, features of {plain(title_of(found.backbone))}, the same queries with "
+            f"{spec['n_shot']:,} support images, features of {escape(title_of(found.backbone))}, the same queries with "
             "hard, random and easy supports; 95% intervals over tasks of these images. "
             if rows
             else ""
@@ -365,7 +366,7 @@ def _suite(found: study.DatasetComparison) -> None:
         "backbones. Their tasks of Meta-Dataset have varying numbers of classes and images, those of ObjectNet, "
         "CURE-OR and ORBIT five of each, on other backbones: heights are not comparable with those above, what hard "
         "supports cost is. "
-        + " ".join(f"{plain(found.side(name).title)} is left out: {plain(why)}" for name, why in without.items())
+        + " ".join(f"{escape(found.side(name).title)} is left out: {escape(why)}" for name, why in without.items())
     )
     if rows:
         table = pd.DataFrame(rows).assign(cost=lambda t: t["random"] - t["hard"])
@@ -397,13 +398,13 @@ def _suite(found: study.DatasetComparison) -> None:
 def _searched(side: study.DatasetSplit, spec: support_sets.Spec) -> support_sets.Summary | None:
     """Accuracies with hard, random and easy supports."""
     try:
-        found = answer(support_sets.STUDY, spec, f"Searching supports of {plain(side.title)}")
+        found = answer(support_sets.STUDY, spec, f"Searching supports of {escape(side.title)}")
     except FsvizError as error:
-        st.caption(f"{plain(side.title)}: {plain(error)}")
+        st.caption(f"{escape(side.title)}: {escape(error)}")
         return None
     return None if found is None else caching.cached_call(support_sets.summary, found)
 
 
-@caching.remember()
+@caching.cache_data()
 def _published() -> pd.DataFrame:
     return study.published_suite()

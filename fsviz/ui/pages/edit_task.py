@@ -22,7 +22,7 @@ from fsviz.ui.parts import access, caching, controls, export, links, page_links,
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 MOST_CANDIDATES = 60
 MOST_TILES = 100  # images of a class on a wall
@@ -55,26 +55,26 @@ PAGE = Page(
 
 
 @st.fragment
-@shell.sentences()
+@shell.errors_on_page()
 def _live(dataset: Dataset, backbone: str, method: str) -> None:
     """Everything that follows a click: the classes, the task, its answers and causes."""
     built = _task(dataset, backbone)
     if built is None:
         return
     tasks, swap, chosen = built
-    if not access.fits(1, tasks.support.size + tasks.query.size):
+    if not access.within_limits(1, tasks.support.size + tasks.query.size):
         return
     now = _answered(dataset, backbone, method, tasks)
     before = _answered(dataset, backbone, method, study.swapped(tasks, swap[1], swap[0])) if swap else None
     _headline(dataset, now, before, swap)
-    left, right = shell.columns_if_wide("walls", [10, 9], gap="large")
+    left, right = shell.responsive_columns("walls", [10, 9], gap="large")
     with left:
         picked = _support(dataset, tasks, now, chosen)
         _candidates(dataset, backbone, method, tasks, picked)
     with right:
         _queries(dataset, now, before)
     st.subheader("What makes this task easy or hard", anchor=False)
-    left, right = shell.columns_if_wide("causes", [13, 8], gap="large")
+    left, right = shell.responsive_columns("causes", [13, 8], gap="large")
     with left:
         _causes(now, before)
     with right:
@@ -109,7 +109,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
     except FsvizError as error:
         if not text:
             raise
-        st.error(plain(error), icon="⚠️")
+        st.error(escape(error), icon="⚠️")
         class_ids = _suggested(dataset, 0)
         rows = ["", "", ""]
     names = _names(dataset)
@@ -136,7 +136,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
             swap = None
         return tasks, swap, chosen
     except FsvizError as error:
-        st.error(plain(shell.in_titles(error)), icon="⚠️")
+        st.error(escape(shell.with_setting_titles(error)), icon="⚠️")
         if any(rows):
             st.button("Deal the images anew", on_click=_forget_images, icon="↩️")
         return None
@@ -176,7 +176,7 @@ def _set_task(dataset: Dataset, tasks: Tasks, swap: str, picked: int) -> None:
 
 
 def _headline(dataset: Dataset, now: TaskResult, before: TaskResult | None, swap: tuple[int, int] | None) -> None:
-    accuracy, gained, lost, undo = shell.columns_if_wide("headline", 4, stack="pairs")
+    accuracy, gained, lost, undo = shell.responsive_columns("headline", 4, stack="pairs")
     right, asked = int(now.right.sum()), now.n_queries
     changed = study.change(before, now) if before else None
     accuracy.metric(
@@ -217,7 +217,7 @@ def _in_words(dataset: Dataset, now: TaskResult, changed: TaskChange | None, swa
     whose = names[int(now.tasks.class_ids[0, study.way_of_support(now.tasks, swap[1])])]
     moved = f", {len(changed.moved):,} are wrong in another way" if len(changed.moved) else ""
     return (
-        f"Image {swap[1]:d} took the place of image {swap[0]:d} in the support of **{plain(whose)}**: "
+        f"Image {swap[1]:d} took the place of image {swap[0]:d} in the support of **{escape(whose)}**: "
         f"{len(changed.gained):,} queries turned right, {len(changed.lost):,} turned wrong{moved}. {counted}"
     )
 
@@ -269,7 +269,7 @@ def _candidates(dataset: Dataset, backbone: str, method: str, tasks: Tasks, pick
     way = study.way_of_support(tasks, picked)
     name = _names(dataset)[int(tasks.class_ids[0, way])]
     images = study.candidates(dataset, features.load(dataset, backbone), tasks, way)
-    st.markdown(f"**Swap image {picked:d}** of {plain(name)} for")
+    st.markdown(f"**Swap image {picked:d}** of {escape(name)} for")
     if not len(images):
         st.caption("All images of this class are in the task already. Lower the images per class to have some left.")
         return
@@ -346,7 +346,7 @@ def _causes(now: TaskResult, before: TaskResult | None) -> None:
     )
     unknown = [f"{cause.title}: {cause.why_not}" for cause in now.causes if cause.why_not]
     if unknown:
-        st.caption("Not known here. " + plain(" ".join(unknown)))
+        st.caption("Not known here. " + escape(" ".join(unknown)))
 
 
 def _direction(cause: study.CauseChange, before: float) -> str:
@@ -400,13 +400,13 @@ def _keep(dataset: Dataset, backbone: str, method: str, tasks: Tasks, swap: tupl
         return
     st.subheader("Keep this task", anchor=False)
     st.caption("The link of this page holds the whole task. As a testbed of one task, every method can be run on it.")
-    name_column, *columns = shell.columns_if_wide("keep", [4, 3, 2, 2, 2], "pairs", vertical_alignment="bottom")
+    name_column, *columns = shell.responsive_columns("keep", [4, 3, 2, 2, 2], "pairs", vertical_alignment="bottom")
     name = name_column.text_input("Name", placeholder="by_hand", key="built_name").strip() or "by_hand"
-    access.deny("save")
-    if access.may("save") and columns[0].button("Save as a testbed", icon="💾", width="stretch", key="save_built"):
+    access.show_denied("save")
+    if access.can("save") and columns[0].button("Save as a testbed", icon="💾", width="stretch", key="save_built"):
         bed = study.testbed(dataset, tasks, name)
         saved, said = access.do("save", draw.save, bed, number=name == "by_hand")
-        st.success(f"{plain(said)}", icon="✅")
+        st.success(f"{escape(said)}", icon="✅")
         controls.link_to_evaluate(dataset, saved)
     for column, kind in zip(columns[1:], testbeds.FORMATS, strict=True):
         column.download_button(
@@ -420,7 +420,7 @@ def _keep(dataset: Dataset, backbone: str, method: str, tasks: Tasks, swap: tupl
             width="stretch",
         )
     told = (study.swapped(tasks, swap[1], swap[0]), swap) if swap else (tasks, None)
-    shell.same_from_terminal(study.command(dataset, backbone, told[0], method, told[1]))
+    shell.command_popover(study.command(dataset, backbone, told[0], method, told[1]))
 
 
 def _file(dataset: Dataset, tasks: Tasks, name: str, kind: str) -> bytes:
@@ -439,22 +439,22 @@ def _number(value: float) -> str:
 _TASKS: dict[type, Any] = {Tasks: lambda t: (t.class_ids.tolist(), t.support.tolist(), t.query.tolist())}
 
 
-@caching.remember(most=64)
+@caching.cache_data(most=64)
 def _names(dataset: Dataset) -> list[str]:
     return dataset.distinct_names(np.arange(dataset.n_classes))
 
 
-@caching.remember(most=64)
+@caching.cache_data(most=64)
 def _suggested(dataset: Dataset, seed: int) -> list[int]:
     return study.suggested(dataset, seed)
 
 
-@caching.remember("Naming the queries and measuring the task", 256, _TASKS)
+@caching.cache_data("Naming the queries and measuring the task", 256, _TASKS)
 def _answered(dataset: Dataset, backbone: str, method: str, tasks: Tasks) -> TaskResult:
     return study.answer(dataset, backbone, tasks, method)
 
 
-@caching.remember(most=256, hashes=_TASKS)
+@caching.cache_data(most=256, hashes=_TASKS)
 def _effects(
     dataset: Dataset, backbone: str, method: str, tasks: Tasks, picked: int, images: np.ndarray
 ) -> np.ndarray | None:

@@ -23,7 +23,7 @@ from fsviz.ui.parts import access, caching, controls, export, hover, links, page
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 CHART, SHARED, AROUND = "feature_map", "map_shared", "around"
 MOST_TILES = 90
@@ -37,8 +37,8 @@ POSITION = Setting("position", "Number of the task", "Its place in the testbed, 
 
 
 def _of_map(words: str | bool = False, most: int = 16) -> Any:
-    """`remember` for functions of a map."""
-    return caching.remember(words, most, {maps.FeatureMap: lambda found: found.identity})
+    """`cache_data` for functions of a map."""
+    return caching.cache_data(words, most, {maps.FeatureMap: lambda found: found.identity})
 
 
 def show(dataset: Dataset) -> None:
@@ -53,7 +53,7 @@ def show(dataset: Dataset) -> None:
         task, named = _pick_task(dataset, found)
     _headline(dataset, found, task)
     _islands(dataset, found, by)
-    left, right = shell.columns_if_wide("feature_map", [12, 7], gap="large")
+    left, right = shell.responsive_columns("feature_map", [12, 7], gap="large")
     with left:
         selected = _figure(dataset, found, by, title, class_ids, task)
         _trust(found)
@@ -87,26 +87,26 @@ def _map(dataset: Dataset, backbone: str) -> maps.FeatureMap:
     found = _stored_map(dataset, backbone, maps.stamp(dataset, backbone))
     if found is not None:
         return found
-    spec = {"dataset": dataset.name, "backbone": backbone, "keep": access.may("save")}
-    return caching.compute_with_bar(study.fast_map, spec, "Laying the images out")
+    spec = {"dataset": dataset.name, "backbone": backbone, "keep": access.can("save")}
+    return caching.compute_with_progress(study.fast_map, spec, "Laying the images out")
 
 
-@caching.remember(most=8)
+@caching.cache_data(most=8)
 def _stored_map(dataset: Dataset, backbone: str, stamp: int) -> maps.FeatureMap | None:
     return maps.find(dataset, backbone)
 
 
 def _headline(dataset: Dataset, found: maps.FeatureMap, task: Tasks | None) -> None:
-    one, two, three, four = shell.columns_if_wide("feature_map_numbers", 4, "pairs")
+    one, two, three, four = shell.responsive_columns("feature_map_numbers", 4, "pairs")
     lost = f" {found.left_out:,} more have features that are not finite numbers and are left out." * bool(
         found.left_out
     )
-    help_ = plain(f"Those with features under the backbone.{lost}")
+    help_ = escape(f"Those with features under the backbone.{lost}")
     one.metric("Images on the map", f"{len(found.image_ids):,}", help=help_)
     two.metric(
         "Neighbours kept",
         f"{found.kept:.0%}",
-        f"chance {plain(study.percent(found.chance))}",
+        f"chance {escape(study.percent(found.chance))}",
         delta_color="off",
         delta_arrow="off",
         help=f"Of the {maps.NEIGHBOURS} images nearest to an image in all dimensions, the share that is among its "
@@ -116,7 +116,7 @@ def _headline(dataset: Dataset, found: maps.FeatureMap, task: Tasks | None) -> N
     three.metric(
         "Neighbours of the same class",
         "100%" if same is None else f"{same.share:.0%}",
-        "there is one class" if same is None else f"chance {plain(study.percent(same.chance))}",
+        "there is one class" if same is None else f"chance {escape(study.percent(same.chance))}",
         delta_color="off",
         delta_arrow="off",
         help=f"Of the {maps.NEIGHBOURS} images nearest on the map, the share that is of the image's class.",
@@ -126,21 +126,21 @@ def _headline(dataset: Dataset, found: maps.FeatureMap, task: Tasks | None) -> N
     else:
         n_support, n_query = int((task.support != PAD).sum()), int((task.query != PAD).sum())
         told = f"{n_support:,} support, {n_query:,} query"
-        four.metric("The task", plain(task.setting), told, delta_color="off", delta_arrow="off")
+        four.metric("The task", escape(task.setting), told, delta_color="off", delta_arrow="off")
 
 
 def _islands(dataset: Dataset, found: maps.FeatureMap, by: str) -> None:
     """What lies together on the map, in a sentence, and the way to see it."""
     shared = _shared(dataset, found)
-    told = f"**{plain(study.cluster_headline(shared))}**"
+    told = f"**{escape(study.cluster_headline(shared))}**"
     if not (shared and shared[0].beyond >= study.LITTLE and shared[0].by != by):
         st.markdown(told)
     else:
-        words, way = shell.columns_if_wide("feature_map_islands", [9, 2], vertical_alignment="center")
+        words, way = shell.responsive_columns("feature_map_islands", [9, 2], vertical_alignment="center")
         words.markdown(told)
         with way:
             st.button(
-                plain(f"Colour by {shared[0].title}"),
+                escape(f"Colour by {shared[0].title}"),
                 icon="🎨",
                 key="colour_by_shared",
                 on_click=_colour,
@@ -165,7 +165,7 @@ def _figure(
     colouring = _colouring(dataset, found, by, title, class_ids)
     names = dataset.classes["class_name"].astype(str).to_numpy()
     of_image = dataset.image_class_ids()[found.image_ids]
-    words = names[of_image].tolist() if len(of_image) <= figures.MOST_WORDS else None
+    words = names[of_image].tolist() if len(of_image) <= figures.MAX_TEXTS else None
     roles = None if task is None else study.roles(task, found.image_ids)
     spots = [] if task is None else study.names_beside(dataset, found, task)
     figure = figures.plot_map(
@@ -228,7 +228,7 @@ def _trust(found: maps.FeatureMap) -> None:
     st.caption(
         f"A t-SNE of features at unit length. **How far to trust it:** {found.kept:.0%} of an image's "
         f"{maps.NEIGHBOURS} nearest neighbours in all dimensions are still among its {maps.NEIGHBOURS} nearest here "
-        f"(a map at random keeps {plain(study.percent(found.chance))}). Nearness tells something, the size of an "
+        f"(a map at random keeps {escape(study.percent(found.chance))}). Nearness tells something, the size of an "
         "island and the distance between two far ones do not, and the axes mean nothing. Draw around images, click "
         "one, or turn the wheel to look closer."
     )
@@ -254,7 +254,7 @@ def _pick_colour(dataset: Dataset) -> tuple[str, str]:
     choices = study.colours(dataset) | ({study.BY_RUN: "Right or wrong in a run"} if runs else {})
     by = str(controls.pick(COLOUR.with_(choices=choices, default=study.default_colour(dataset)), about=dataset.name))
     if by != study.BY_RUN:
-        links.release(RUN.name)
+        links.drop_from_link(RUN.name)
         return by, ""
     return by, str(controls.pick(RUN.with_(choices=runs, default=next(iter(runs))), about=dataset.name))
 
@@ -298,7 +298,7 @@ def _colouring(dataset: Dataset, found: maps.FeatureMap, by: str, run: str, clas
     accuracy, times = _accuracy(run_id, int(which), str(jobs.folder(run_id)), len(dataset.image_class_ids()))
     asked = int((times > 0).sum())
     st.caption(
-        f"Coloured by how often an image was named rightly as a query in run {plain(run_id)}: {asked:,} images were "
+        f"Coloured by how often an image was named rightly as a query in run {escape(run_id)}: {asked:,} images were "
         f"queries, {times[times > 0].mean():.1f} times each on average."
     )
     return Colouring("named rightly", numbers=accuracy[found.image_ids])
@@ -309,7 +309,7 @@ def _known_colouring(dataset: Dataset, found: maps.FeatureMap, by: str, class_id
     return study.colouring(dataset, found.image_ids, by, class_ids)
 
 
-@caching.remember("Reading the run", 16)
+@caching.cache_data("Reading the run", 16)
 def _accuracy(run_id: str, which: int, folder: str, n_images: int) -> tuple[np.ndarray, np.ndarray]:
     spec = jobs.spec(run_id)
     chunks = jobs.chunks(run_id, evaluate.chunks_of(spec, which))
@@ -332,23 +332,23 @@ def _pick_task(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks | None, 
     choices |= {custom_task.LINKED: "the one in the link"} if all(images) else {}
     source = str(controls.pick(TESTBED.with_(choices=choices), about=dataset.name))
     if source != custom_task.LINKED:
-        links.release(custom_task.SUPPORT.name, custom_task.QUERY.name)
+        links.drop_from_link(custom_task.SUPPORT.name, custom_task.QUERY.name)
     if not source:
-        links.release(POSITION.name, *draw.SETTINGS)
+        links.drop_from_link(POSITION.name, *draw.SETTINGS)
         return None, None
     try:
         if source == custom_task.LINKED:
-            links.release(POSITION.name, *draw.SETTINGS)
+            links.drop_from_link(POSITION.name, *draw.SETTINGS)
             support, query = map(custom_task.images_in, images)
             return custom_task.of_images(dataset, features.load(dataset, found.backbone), support, query), None
         if source != DRAWN:
-            links.release(*draw.SETTINGS)
+            links.drop_from_link(*draw.SETTINGS)
             position = int(controls.pick(POSITION, about=source))
             task = study.task_at(dataset, f"{source}:{position}")
             return task, task_ids.parse_task_id(f"{source}:{position}")
         return _draw(dataset, found)
     except FsvizError as error:
-        st.warning(plain(shell.in_titles(error)), icon="⚠️")
+        st.warning(escape(shell.with_setting_titles(error)), icon="⚠️")
         return None, None
 
 
@@ -370,7 +370,7 @@ def _draw(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks, TaskId | Non
     return task, task_ids.name_task(dataset, tasks, position, recipe.values, (found.backbone,))
 
 
-@caching.remember("Drawing tasks", 16, hashes={draw.Recipe: repr})
+@caching.cache_data("Drawing tasks", 16, hashes={draw.Recipe: repr})
 def _drawn(dataset: Dataset, recipe: draw.Recipe, backbone: str) -> Tasks:
     return draw.draw(dataset, recipe, usable=features.load(dataset, backbone).image_ids).tasks
 
@@ -448,7 +448,7 @@ def _wall(dataset: Dataset, selected: list[int]) -> None:
     of_image = dataset.image_class_ids()
     counts = np.bincount(of_image[selected], minlength=dataset.n_classes)
     top = np.argsort(-counts, kind="stable")[:4]
-    most = ", ".join(f"{plain(names[c])} ({counts[c]:,})" for c in top if counts[c])
+    most = ", ".join(f"{escape(names[c])} ({counts[c]:,})" for c in top if counts[c])
     st.markdown(f"**{len(selected):,} images chosen, of {int((counts > 0).sum()):,} classes.** Most of them: {most}.")
     few = np.array(selected)[np.unique(np.linspace(0, len(selected) - 1, MOST_TILES).round().astype(int))]
     tiles = [Tile(int(i), str(names[of_image[i]])) for i in few]
@@ -479,7 +479,7 @@ def _task(dataset: Dataset, task: Tasks) -> None:
 def _card(dataset: Dataset, image_id: int) -> None:
     """One image: what it is, and the way to all about it."""
     name = str(dataset.classes["class_name"].iat[int(dataset.image_class_ids()[image_id])])
-    st.markdown(f"**{plain(name)}** · image {image_id:,}")
+    st.markdown(f"**{escape(name)}** · image {image_id:,}")
     picture, about = st.columns([2, 3])
     if dataset.has_pixels:
         try:
@@ -487,11 +487,11 @@ def _card(dataset: Dataset, image_id: int) -> None:
             image.thumbnail((320, 320))
             picture.image(image, width=150)
         except FsvizError as error:
-            picture.caption(plain(access.without_paths(str(error))))
+            picture.caption(escape(access.without_paths(str(error))))
     if dataset.images is not None:
         row = filtering.image_row(dataset, image_id)
         told = {k: v for k, v in row.items() if k not in ("class", "image", "file") and v is not None}
-        values = [f"{plain(k.replace('_', ' '))} {plain(_readable(v))}" for k, v in told.items()]
+        values = [f"{escape(k.replace('_', ' '))} {escape(_readable(v))}" for k, v in told.items()]
         about.caption(" · ".join(values))
     with about:
         if dataset.has_pixels:

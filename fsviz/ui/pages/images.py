@@ -25,7 +25,7 @@ from fsviz.ui.parts import caching, controls, export, links, page_links, scroll_
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 CLASSES_PER_PAGE = 12
 # What is told about an image stays in sight while the wall beside it is scrolled.
@@ -47,7 +47,7 @@ VIEW = Setting("view", "Show", "", "choice", "Images", choices={name: name for n
 def show(dataset: Dataset) -> None:
     export.command("show", dataset.name)
     if dataset.root is not None and not dataset.root.is_dir():
-        st.warning(plain(moved_note(dataset.name, dataset.root)), icon="📁")
+        st.warning(escape(moved_note(dataset.name, dataset.root)), icon="📁")
     if not dataset.has_pixels:
         _class_list(dataset)
         return
@@ -121,13 +121,13 @@ def _multiselect(setting: Setting, options: list[str], placeholder: str) -> list
     """A multiselect kept in the URL; what the dataset does not have is forgotten."""
     links.names_of(options, setting.name)
     return st.multiselect(
-        plain(setting.title), options, key=setting.name, placeholder=placeholder, **controls.BY_TYPING
+        escape(setting.title), options, key=setting.name, placeholder=placeholder, **controls.BY_TYPING
     )
 
 
 def _selectbox(setting: Setting, options: list[str]) -> str:
     links.value_of(setting.with_(choices={name: name for name in options}), setting.name)
-    return st.selectbox(plain(setting.title), options, key=setting.name, format_func=lambda o: o.replace("_", " "))
+    return st.selectbox(escape(setting.title), options, key=setting.name, format_func=lambda o: o.replace("_", " "))
 
 
 def _attribute(dataset: Dataset, name: str) -> Any:
@@ -138,16 +138,16 @@ def _attribute(dataset: Dataset, name: str) -> Any:
     if isinstance(values, tuple):
         low, high = values
         if low == high:
-            st.caption(f"{plain(label)} is {low:g} everywhere")
+            st.caption(f"{escape(label)} is {low:g} everywhere")
             return (low, high)
         if kept is not None and not (isinstance(kept, tuple) and low <= kept[0] <= kept[1] <= high):
             st.session_state.pop(key)
-        return st.slider(plain(label), low, high, (low, high), key=key, bind="query-params")
+        return st.slider(escape(label), low, high, (low, high), key=key, bind="query-params")
     if kept is not None and not (isinstance(kept, list) and set(kept) <= set(values)):
         st.session_state.pop(key)
     typed = controls.BY_TYPING
     return st.multiselect(
-        plain(label), values, default=values[:1], key=key, bind="query-params", format_func=str, **typed
+        escape(label), values, default=values[:1], key=key, bind="query-params", format_func=str, **typed
     )
 
 
@@ -162,7 +162,7 @@ def _headline(dataset: Dataset, image_ids: np.ndarray) -> None:
         n = images["context"].iloc[image_ids].nunique()
         three.metric("Contexts", f"{n:,}", help="Different backgrounds among these images.")
     else:
-        three.metric("Splits", f"{len(dataset.splits):,}", help=plain(", ".join(dataset.splits)))
+        three.metric("Splits", f"{len(dataset.splits):,}", help=escape(", ".join(dataset.splits)))
     sizes = np.bincount(part)
     sizes = sizes[sizes > 0]
     told = (
@@ -193,7 +193,7 @@ def _picked(dataset: Dataset) -> list[int]:
     names = dataset.distinct_names(np.array(picked))
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="picked_classes"):
         more = " Pick one more class." if len(picked) == 1 else ""
-        st.markdown(f"**Your task:** {', '.join(map(plain, names))}.{more}", width="content")
+        st.markdown(f"**Your task:** {', '.join(map(escape, names))}.{more}", width="content")
         page_links.to_classes(dataset, picked, "Build it")
         st.button("Start over", icon="✖️", key="pick_anew", on_click=_pick, args=(dataset, []))
     return picked
@@ -264,14 +264,14 @@ def _chosen(dataset: Dataset) -> int | None:
     if asked is not None or state.get("seen_dataset") != dataset.name:
         state["seen_dataset"], state["followed"] = dataset.name, links.image_id(asked, dataset)
         state["seen_click"] = None
-        links.next_turn()
+        links.forget_clicks()
     return state["followed"]
 
 
 def _go_to(image_id: int) -> None:
     """A neighbour becomes the image that is told about; what was clicked on the wall before it is forgotten."""
     st.session_state["followed"], st.session_state["seen_click"] = image_id, None
-    links.next_turn()
+    links.forget_clicks()
 
 
 def _selected(clicked: int | None, first: int) -> int:
@@ -289,7 +289,7 @@ def _selected(clicked: int | None, first: int) -> int:
 
 def _detail(dataset: Dataset, image_id: int, chosen: bool, picked: list[int]) -> None:
     row = filtering.image_row(dataset, image_id)
-    st.subheader(plain(str(row["class"])), anchor=False)
+    st.subheader(escape(str(row["class"])), anchor=False)
     if not chosen:
         st.caption("The first image shown. Click another one to see its neighbours.")
     _picture(dataset, image_id)
@@ -312,7 +312,7 @@ def _picture(dataset: Dataset, image_id: int) -> None:
     try:
         image = datasets.open_image(dataset, image_id)
     except FsvizError as error:
-        st.warning(plain(str(error)), icon="⚠️")
+        st.warning(escape(str(error)), icon="⚠️")
         return
     if max(image.size) < 96:  # tiny images are shown as the squares they are made of
         times = 240 // max(image.size)
@@ -329,8 +329,8 @@ def _place(dataset: Dataset, class_id: int) -> None:
     st.html(_crumbs(place.path))
     if place.siblings:
         names = dataset.classes["class_name"].iloc[list(place.siblings)].astype(str)
-        told = ", ".join(plain(n) for n in names[:8]) + (f" and {len(names) - 8:,} more" if len(names) > 8 else "")
-        st.caption(f"Closest relatives among the classes, all below “{plain(place.shared)}”: {told}.")
+        told = ", ".join(escape(n) for n in names[:8]) + (f" and {len(names) - 8:,} more" if len(names) > 8 else "")
+        st.caption(f"Closest relatives among the classes, all below “{escape(place.shared)}”: {told}.")
 
 
 def _contexts(dataset: Dataset, class_id: int, here: str) -> None:
@@ -347,7 +347,7 @@ def _contexts(dataset: Dataset, class_id: int, here: str) -> None:
     if here in counts.index and here not in dict(shown):
         shown[-1] = (here, counts[here])
     st.html(Markup("").join(_bar(str(name), int(n), most, str(name) == here) for name, n in shown))
-    usual = plain(str(counts.index[0]))
+    usual = escape(str(counts.index[0]))
     some = f", {len(shown)} of them shown" if len(counts) > len(shown) else ""
     st.caption(
         f"{total:,} images in {len(counts)} contexts{some}; {counts.iloc[0] / total:.0%} of them in “{usual}”. "
@@ -383,7 +383,7 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
     try:
         near, cosines = _nearest(dataset, backbone, image_id)
     except Missing as error:
-        st.info(plain(error), icon="🧩")
+        st.info(escape(error), icon="🧩")
         return
     class_ids = dataset.image_class_ids()
     names = dataset.classes["class_name"].to_numpy()
@@ -396,17 +396,17 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
     grouped = "" if dataset.image_groups() is None else " Images of its own group (copies, frames) are left out."
     st.caption(
         f"{int(same.sum())} of {len(near)} neighbours are of the same class (✓). The number is the cosine of the two "
-        f"images' features under {plain(title_of(backbone))}: 1 means the backbone sees the same thing.{grouped} "
+        f"images' features under {escape(title_of(backbone))}: 1 means the backbone sees the same thing.{grouped} "
         "Click one to go there."
     )
 
 
-@caching.remember(most=2000)
+@caching.cache_data(most=2000)
 def _known_place(dataset: Dataset, class_id: int) -> places.Place | None:
     return places.place_in_taxonomy(dataset, class_id)
 
 
-@caching.remember("Comparing features …", 2000)
+@caching.cache_data("Comparing features …", 2000)
 def _nearest(dataset: Dataset, backbone: str, image_id: int) -> tuple[np.ndarray, np.ndarray]:
     return neighbours.nearest_images_of(dataset, backbone, image_id, N_NEIGHBOURS)
 
@@ -421,10 +421,10 @@ def _class_list(dataset: Dataset) -> None:
     one.metric("Classes", f"{len(table):,}")
     known = not table["n_images"].isna().any()
     two.metric("Images", f"{int(table['n_images'].sum()):,}" if known else "unknown")
-    three.metric("Splits", f"{len(dataset.splits):,}", help=plain(", ".join(dataset.splits)))
+    three.metric("Splits", f"{len(dataset.splits):,}", help=escape(", ".join(dataset.splits)))
     why = "its features were imported without images" if dataset.origin == "features" else "it comes as a class table"
     st.info(
-        f"**{plain(dataset.title)} has no pixels here: {why}.** Below are its classes. To look at images, get your "
+        f"**{escape(dataset.title)} has no pixels here: {why}.** Below are its classes. To look at images, get your "
         f"own copy of them and add the folder on the page Add images, or run: "
         f"{code(published_images.command(dataset.name))}",
         icon="🖼️",
@@ -458,7 +458,7 @@ def _class_list(dataset: Dataset) -> None:
     picked = event.selection.rows[0] if event.selection.rows else 0
     with right:
         class_id = int(table.index[picked]) if len(table) else 0
-        st.subheader(plain(str(dataset.classes["class_name"].iat[class_id])), anchor=False)
+        st.subheader(escape(str(dataset.classes["class_name"].iat[class_id])), anchor=False)
         _place(dataset, class_id)
         if dataset.taxonomy is None:
             st.caption("This dataset has no taxonomy, so nothing is known about how its classes are related.")

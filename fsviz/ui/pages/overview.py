@@ -9,17 +9,18 @@ from fsviz.analyses import headline as study
 from fsviz.datasets import sizes
 from fsviz.errors import FsvizError
 from fsviz.figures import overview as figures
-from fsviz.records import PAD, Dataset, Hierarchy, SizeHistogram
+from fsviz.records import PAD, Dataset, SizeHistogram
+from fsviz.records.graphs import Hierarchy
 from fsviz.settings import Setting
 from fsviz.tasks import task_ids
 from fsviz.taxonomy.hierarchy import class_hierarchy
-from fsviz.text import of_split
+from fsviz.text import split_title
 from fsviz.ui.parts import caching, deferred, export, links, page_links, shell
 from fsviz.ui.parts.hover import answer_boxes
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 N_SAMPLE = 20
 N_QUERIES = 4  # of each class of a task
@@ -65,16 +66,16 @@ PAGE = Page(
 
 
 @st.fragment
-@shell.sentences()
+@shell.errors_on_page()
 def _below(dataset: Dataset) -> None:
     """Where to go on and what the dataset is, as soon as the images above stand."""
-    if not deferred.stands():
+    if not deferred.is_rendered():
         links.await_keys(BOX.name, BAR.name)
         st.skeleton(height=SKELETON)
         return
     _doors(dataset)
-    st.subheader(f"The dataset: {plain(dataset.title)}", anchor=False)
-    st.markdown(plain(dataset.summary))
+    st.subheader(f"The dataset: {escape(dataset.title)}", anchor=False)
+    st.markdown(escape(dataset.summary))
     _headline(dataset)
     if dataset.has_pixels:
         _sample(dataset)
@@ -85,7 +86,7 @@ def _below(dataset: Dataset) -> None:
     with right:
         _offers(dataset)
     credit = [
-        f"{what}: {plain(words.rstrip('.'))}."
+        f"{what}: {escape(words.rstrip('.'))}."
         for what, words in (("Source", dataset.source), ("Licence", dataset.licence))
         if words
     ]
@@ -99,9 +100,9 @@ def _answer(dataset: Dataset) -> None:
     try:
         found = caching.look(dataset)
     except FsvizError as error:
-        st.info(f"**No hard and easy task to show yet.** {plain(shell.in_titles(error))}", icon="🧩")
+        st.info(f"**No hard and easy task to show yet.** {escape(shell.with_setting_titles(error))}", icon="🧩")
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            shell.link_to_what_is_missing(dataset, "features")
+            shell.link_to_fix(dataset, "features")
             shell.offer_demo(dataset)
         return
     if found.accuracy is None:
@@ -110,7 +111,7 @@ def _answer(dataset: Dataset) -> None:
     if shell.classroom():
         _guess(found)
     else:
-        links.release("guess")
+        links.drop_from_link("guess")
     _classified(found)
 
 
@@ -119,7 +120,7 @@ def _classified(found: study.TaskContrast) -> None:
     mean, half = found.mean
     usual = f"{100 * mean:.1f}{half_width(half, 1, 100)}%"
     clicked = None
-    columns = shell.columns_if_wide("tasks", 2, gap="small")
+    columns = shell.responsive_columns("tasks", 2, gap="small")
     for column, name, task in zip(columns, ("hard", "easy"), (found.hard, found.easy)):
         with column:
             right = found.accuracy[task]
@@ -137,10 +138,10 @@ def _classified(found: study.TaskContrast) -> None:
     if not found.backbone:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             st.markdown("No backbone has seen these images yet; one that has sees more than pixels.", width="content")
-            shell.link_to_what_is_missing(found.dataset, "features")
+            shell.link_to_fix(found.dataset, "features")
     chance = f"Guessing would get {found.tasks.chance_level:.0%} right."
     st.caption(
-        f"{plain(study.rule(found))} They are not typical: all {len(found.tasks):,} tasks have a mean accuracy of "
+        f"{escape(study.rule(found))} They are not typical: all {len(found.tasks):,} tasks have a mean accuracy of "
         f"**{usual}** (95% interval over tasks of these images). {chance} "
         f"Each row is a class: the image that the classifier learned from, then some of the "
         f"{found.tasks.query.shape[2]:,} it had to name; a tick is right, a cross wrong, with what was said instead."
@@ -194,12 +195,12 @@ def _causes(found: study.TaskContrast) -> None:
         )
         return
     words = [study.describe(found, cause) for cause in causes]
-    st.markdown(f"**Why is the first one harder? Above all, {plain(words[0])}.**")
+    st.markdown(f"**Why is the first one harder? Above all, {escape(words[0])}.**")
     for cause, said in zip(causes, words):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             about = f"About **{found.points(cause):.0f}** of {gap:.0f} points"
             st.markdown(
-                f"{about}: {plain(said)}." if cause is not causes[0] else f"{about} go with that.", width="content"
+                f"{about}: {escape(said)}." if cause is not causes[0] else f"{about} go with that.", width="content"
             )
             _try_it(found, cause)
     st.caption(
@@ -207,7 +208,7 @@ def _causes(found: study.TaskContrast) -> None:
         "these two. Causes overlap, so they do not add up; only those that chance would not explain are named "
         f"(correlation with the accuracy {causes[0].correlation.value:.2f}, 95% interval "
         f"{causes[0].correlation.low:.2f} to {causes[0].correlation.high:.2f} over "
-        f"{plain(causes[0].correlation.over)} for the first)."
+        f"{escape(causes[0].correlation.over)} for the first)."
     )
 
 
@@ -223,7 +224,7 @@ def _try_it(found: study.TaskContrast, cause: study.CauseContrast) -> None:
         asked = {"split": found.recipe.split, "classes": found.names_of(found.hard)}
     elif cause.kind == "looks":
         a, b = found.closest_of(found.hard)
-        page, label = "confusion", f"Try it: {plain(a)} and {plain(b)} as the backbone sees them"
+        page, label = "confusion", f"Try it: {escape(a)} and {escape(b)} as the backbone sees them"
         asked |= {"classes": [a, b]}
     elif cause.kind == "support":
         _this_task(found, "Try it: swap support images of this very task")
@@ -244,14 +245,14 @@ def _this_task(found: study.TaskContrast, label: str) -> None:
 def _by_meaning(found: study.TaskContrast) -> None:
     """Two tasks in names, where nobody can classify images: fine-grained and coarse."""
     dataset, coarsity = found.dataset, found.tasks.measures["coarsity"]
-    columns = shell.columns_if_wide("tasks", 2, gap="small")
+    columns = shell.responsive_columns("tasks", 2, gap="small")
     for column, title, task in zip(columns, ("A fine-grained task", "A coarse task"), (found.hard, found.easy)):
         with column:
             top, between = found.places_of(task)
             st.metric(
                 title,
                 f"coarsity {coarsity[task]:.1f}",
-                f"all below “{plain(top)}”" if top != "root" else "with no group in common",
+                f"all below “{escape(top)}”" if top != "root" else "with no group in common",
                 delta_color="off",
                 delta_arrow="off",
             )
@@ -264,8 +265,8 @@ def _by_meaning(found: study.TaskContrast) -> None:
                 page_links.to_gallery(dataset, task_rows(dataset, rows, f"look_{task}", tile_px=TILE))
             else:
                 for name, path in zip(names, between):
-                    way_down = " › ".join(map(plain, path))
-                    st.markdown(f"**{plain(name)}**" + (f" :gray[{way_down}]" if path else ""))
+                    way_down = " › ".join(map(escape, path))
+                    st.markdown(f"**{escape(name)}**" + (f" :gray[{way_down}]" if path else ""))
             _to_passport(found, task)
             shell.page_link(
                 "classes",
@@ -279,9 +280,9 @@ def _by_meaning(found: study.TaskContrast) -> None:
     )
     missing = "features" if dataset.has_pixels else "images"
     st.caption(
-        f"{plain(study.rule(found))} The median of all is {np.median(coarsity):.1f}. {plain(dataset.title)} has no "
+        f"{escape(study.rule(found))} The median of all is {np.median(coarsity):.1f}. {escape(dataset.title)} has no "
         f"{missing} here: with them, the two would be a hard and an easy task by accuracy. "
-        f"{shell.how_to_add(dataset, missing)}"
+        f"{shell.missing_hint(dataset, missing)}"
     )
 
 
@@ -289,7 +290,7 @@ def _by_meaning(found: study.TaskContrast) -> None:
 
 
 @st.fragment
-@shell.sentences()
+@shell.errors_on_page()
 def _guess(found: study.TaskContrast) -> None:
     """A random task in images: how many of its queries are named rightly? First the guess, then the answer."""
     assert found.accuracy is not None
@@ -362,7 +363,7 @@ def _headline(dataset: Dataset) -> None:
     images.metric("Images", "unknown" if dataset.n_images is None else f"{dataset.n_images:,}")
     for column in splits:
         column.metric(
-            plain(" / ".join(shown) if len(shown) > 1 else f"Classes in split {next(iter(shown))}"),
+            escape(" / ".join(shown) if len(shown) > 1 else f"Classes in split {next(iter(shown))}"),
             " / ".join(f"{len(ids):,}" for ids in shown.values()),
             help="Classes in each split. Few-shot methods train on some classes and are tested on others.",
         )
@@ -374,7 +375,7 @@ def _headline(dataset: Dataset) -> None:
         nodes = len(set(dataset.taxonomy["parent"]))
         context.metric("Groups", f"{nodes:,}", help="Inner nodes of the tree of meanings above the classes.")
     for note in dataset.notes:
-        st.caption(plain(note))
+        st.caption(escape(note))
 
 
 def _sample(dataset: Dataset) -> None:
@@ -428,9 +429,9 @@ def _box(dataset: Dataset, hierarchy: Hierarchy) -> None:
         return
     at = hierarchy.ids.index(node)
     inner = node in hierarchy.parents
-    told = f"{hierarchy.n_classes[at]:,} classes" if inner else f"one of {of_split(hierarchy.split[at])}"
+    told = f"{hierarchy.n_classes[at]:,} classes" if inner else f"one of {split_title(hierarchy.split[at])}"
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.markdown(f"**{plain(hierarchy.labels[at])}**: {plain(told)}", width="content")
+        st.markdown(f"**{escape(hierarchy.labels[at])}**: {escape(told)}", width="content")
         if not inner:
             link = shell.link(dataset, classes=hierarchy.labels[at])
             shell.page_link("images", "Look at it on the page Images", link)
@@ -474,7 +475,7 @@ def _bar(dataset: Dataset, histogram: SizeHistogram) -> None:
         return
     names = dataset.classes["class_name"].astype(str).iloc[found].tolist()
     more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
-    st.markdown(f"**{len(names):,} classes:** {', '.join(map(plain, names[:MOST_LISTED]))}{more}.")
+    st.markdown(f"**{len(names):,} classes:** {', '.join(map(escape, names[:MOST_LISTED]))}{more}.")
     shell.page_link(
         "images",
         "Look at them on the page Images" if not more else f"Look at the first {MOST_LISTED} on the page Images",
@@ -489,7 +490,7 @@ def _offers(dataset: Dataset) -> None:
         if offer in dataset.capabilities:
             st.markdown(f"✅ **{name.removeprefix('a ').capitalize()}**:{rest}.")
         else:
-            how = shell.how_to_add(dataset, offer)
+            how = shell.missing_hint(dataset, offer)
             st.markdown(f"⬜ **{name.removeprefix('a ').capitalize()}**:{rest}. :gray[Missing. {how}]")
 
 
@@ -497,20 +498,20 @@ def _doors(dataset: Dataset) -> None:
     st.subheader("Ask a question", anchor=False)
     doors = shell.useful_pages()[1:]
     for start in range(0, len(doors), 4):
-        for column, door in zip(shell.columns_if_wide(f"doors_{start}", 4, "pairs"), doors[start : start + 4]):
+        for column, door in zip(shell.responsive_columns(f"doors_{start}", 4, "pairs"), doors[start : start + 4]):
             with column.container(border=True, height="stretch", key=f"card_{door.slug}"):
                 shell.page_link(door.slug, f"**{door.question}**", shell.link(dataset))
                 st.caption(shell.lead(door, dataset))
                 missing = [need for need in door.needs if need not in dataset.capabilities]
                 if missing:
-                    st.caption(f"⬜ {plain(dataset.title)} has no {' or '.join(missing)} yet.")
+                    st.caption(f"⬜ {escape(dataset.title)} has no {' or '.join(missing)} yet.")
 
 
-@caching.remember()
+@caching.cache_data()
 def _hierarchy(dataset: Dataset) -> Hierarchy:
     return class_hierarchy(dataset)
 
 
-@caching.remember()
+@caching.cache_data()
 def _class_sizes(dataset: Dataset) -> SizeHistogram | None:
     return sizes.class_sizes(dataset)

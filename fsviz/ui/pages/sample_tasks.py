@@ -20,10 +20,11 @@ from fsviz.sampling import SAMPLERS, testbeds
 from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting, Value
 from fsviz.tasks import draw, fitting, task_ids
 from fsviz.tasks.draw import SHOTS, Recipe
+from fsviz.tasks.repeats import RepeatCounts, count_repeats
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 from fsviz.ui.parts import access, caching, controls, drilldown, export, hover, links, page_links, shell, task_list
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 HISTOGRAM = "coarsity_histogram"
 MOST_LISTED = 60  # tasks around a quantile
@@ -86,7 +87,7 @@ def show(dataset: Dataset) -> None:
     split = shell.pick_split(dataset)
     if draw.check_n_classes(dataset, split) < 3:
         st.info(
-            f"Split {plain(repr(split))} of {plain(dataset.title)} has 2 classes, so all tasks would hold the same. "
+            f"Split {escape(repr(split))} of {escape(dataset.title)} has 2 classes, so all tasks would hold the same. "
             "Choose a split with more classes, or add images of other classes.",
             icon="🧩",
         )
@@ -98,13 +99,13 @@ def show(dataset: Dataset) -> None:
         _ = classes.distances  # with its own message while it works
     else:
         st.info(
-            f"**{plain(dataset.title)} has no taxonomy** and no features, so how far apart its classes are is not "
+            f"**{escape(dataset.title)} has no taxonomy** and no features, so how far apart its classes are is not "
             "known. Give your own copy a taxonomy or extract features on the page Add images.",
             icon="🧩",
         )
     _live(classes)
-    access.deny("upload")
-    if access.may("upload") and not shell.classroom():
+    access.show_denied("upload")
+    if access.can("upload") and not shell.classroom():
         _bring_testbed(dataset, split)
 
 
@@ -124,7 +125,7 @@ PAGE = Page(
 
 
 @st.fragment
-@shell.sentences()
+@shell.errors_on_page()
 def _live(classes: Classes) -> None:
     """Everything that follows the sliders: they rerun this part of the page only."""
     headline = st.container()
@@ -180,7 +181,7 @@ def _recipes(classes: Classes) -> dict[str, Recipe]:
     return recipes
 
 
-@caching.remember(most=24)
+@caching.cache_data(most=24)
 def _fit(dataset: Dataset, split: str, sampler: str) -> fitting.Fit:
     given = {"split": split, "sampler": sampler}
     return fitting.fit(dataset, given, draw.IMAGE_DEFAULTS, varied=True)
@@ -279,16 +280,10 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
     bar = _chosen_bar(beds, bins)
     st.session_state["_bins"] = (bins, list(beds))
     marked = None if bar is None else (list(beds).index(bar[0]), bar[1])
-    export.graph(
-        "Coarsity of the tasks",
-        figures.plot_histograms(
-            bins.edges, panels, measures.title("coarsity").lower(), measures.axis("coarsity"), marked
-        ),
-        key=HISTOGRAM,
-        height=330,
-        on_select=_bar_clicked,
-        alt="Histograms of the coarsity of tasks: " + "; ".join(f"{p.title}, median {p.median:.1f}" for p in panels),
+    figure = figures.plot_histograms(
+        bins.edges, panels, measures.title("coarsity").lower(), measures.axis("coarsity"), marked
     )
+    export.chart("Coarsity of the tasks", figure, key=HISTOGRAM, on_select=_bar_clicked, selection_mode="points")
     bed = beds.get("chosen", beds["uniform"])
     ways = bed.recipe.get("n_way")
     repeats = ""
@@ -301,7 +296,7 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
             f"{f' ({possible:,} exist)' if possible < 1e6 else ''}; the other tasks repeat them with other images."
         )
     dropped = None if bed.recipe["n_distinct"] == 1 else _repeats(classes.dataset, bed, classes.distances)
-    told = "" if dropped is None else f" {plain(draw.describe_repeats(dropped))}"
+    told = "" if dropped is None else f" {escape(dropped.describe())}"
     st.caption(
         f"{len(bed.tasks):,} tasks each, on the same axes; dashed: the median.{told}{repeats} "
         "Click a bar for its tasks."
@@ -311,14 +306,11 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
 
 def _bar_clicked() -> None:
     """Puts the bar that was clicked into the link, by its testbed and the middle of its bin."""
-    selected = st.session_state[HISTOGRAM].selection.selected
-    picked = [(group["series_index"], i) for group in selected for i in group["data_indices"]]
     bins, names = st.session_state["_bins"]
-    texts = [f"{names[panel]}:{(bins.edges[b] + bins.edges[b + 1]) / 2:g}" for panel, b in picked if panel < len(names)]
-    before = st.session_state.get(BAR.name)
-    new = [text for text in texts if text != before] or texts
-    if new:
-        st.session_state[BAR.name] = new[-1]
+    for point in st.session_state[HISTOGRAM].selection.points:
+        panel, b = (int(drilldown.data(point, place)) for place in (0, 1))
+        if panel < len(names):
+            st.session_state[BAR.name] = f"{names[panel]}:{(bins.edges[b] + bins.edges[b + 1]) / 2:g}"
 
 
 def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str, int] | None:
@@ -339,11 +331,11 @@ def _forget_bar() -> None:
 
 def _class_clicked(names: list[str], beds: list[str]) -> None:
     """Puts the class of a point of the balance into the link, with the testbed of its line."""
-    for group in st.session_state["class_balance"].selection.selected:
-        for at in group["data_indices"]:
-            if at < len(names) and group["series_index"] < len(beds):
-                st.session_state[WITH.name] = f"{beds[group['series_index']]}:{names[at]}"
-                st.session_state[BAR.name] = ""
+    for point in st.session_state["class_balance"].selection.points:
+        line, position = (drilldown.data(point, place) for place in (0, 1))
+        if line is not None and line < len(beds) and position < len(names):
+            st.session_state[WITH.name] = f"{beds[line]}:{names[position]}"
+            st.session_state[BAR.name] = ""
 
 
 def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> None:
@@ -353,7 +345,7 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
     counts = {name: study.class_counts(bed, classes.dataset)[order] for name, bed in beds.items()}
     last = list(beds)[-1]
     st.markdown("**Is every class used equally often?**")
-    export.graph(
+    export.chart(
         "Share of tasks with each class",
         figures.plot_balance(
             [names[i] for i in order],
@@ -363,9 +355,8 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
             has_taxonomy,
         ),
         key="class_balance",
-        height=230,
         on_select=partial(_class_clicked, [names[i] for i in order], list(beds)),
-        alt="Share of tasks that hold each class",
+        selection_mode="points",
     )
     more = (
         " Raising β flattens it; dropping repeated tasks undoes a little of that, and this shows the testbed as kept."
@@ -385,7 +376,7 @@ def _left_out(classes: Classes, recipes: dict[str, Recipe]) -> None:
         }.values()
     )
     if why:
-        st.caption(f"Left out: {plain(why[0])}" + (f" {len(why) - 1:,} more are left out too." if why[1:] else ""))
+        st.caption(f"Left out: {escape(why[0])}" + (f" {len(why) - 1:,} more are left out too." if why[1:] else ""))
 
 
 def _browser(
@@ -406,7 +397,7 @@ def _browser(
         found = np.flatnonzero((beds[name].tasks.class_ids == class_id).any(axis=1))
         if coarsity is not None:
             found = found[np.argsort(coarsity[found], kind="stable")]
-        left.markdown(f"**{plain(titles[name])}**: {len(found):,} tasks with {plain(wanted)}, the finest first")
+        left.markdown(f"**{escape(titles[name])}**: {len(found):,} tasks with {escape(wanted)}, the finest first")
         right.button("Back to quantiles", on_click=_forget_bar, icon="↩️")
     elif bar is not None:
         name = bar[0]
@@ -415,7 +406,7 @@ def _browser(
         found = np.flatnonzero(bins.bin_of(coarsity) == bar[1])
         found = found[np.argsort(coarsity[found], kind="stable")]
         left.markdown(
-            f"**{plain(titles[name])}**: {len(found):,} tasks with a coarsity of {_number(bins.edges[bar[1]])} to "
+            f"**{escape(titles[name])}**: {len(found):,} tasks with a coarsity of {_number(bins.edges[bar[1]])} to "
             f"{_number(bins.edges[bar[1] + 1])}, the finest first"
         )
         right.button("Back to quantiles", on_click=_forget_bar, icon="↩️")
@@ -448,7 +439,7 @@ def _chosen_task(classes: Classes, bed: Testbed, task: int) -> None:
         task_list.show_task(classes.dataset, bed.tasks, task, "task_images", named=_named(classes, bed, task))
     else:
         ids = bed.tasks.class_ids[task]
-        st.markdown(", ".join(plain(n) for n in _names_of(classes, ids[ids != PAD])))
+        st.markdown(", ".join(escape(n) for n in _names_of(classes, ids[ids != PAD])))
         page_links.from_task(classes.dataset, bed.tasks, task, named=_named(classes, bed, task))
 
 
@@ -480,7 +471,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
     shown = _names_of(classes, class_ids)
     inside = distances[np.ix_(positions, positions)]
     few = len(class_ids) <= 10  # the tree of more needs the whole width
-    left, right = shell.columns_if_wide("task", [3, 2], gap="medium")
+    left, right = shell.responsive_columns("task", [3, 2], gap="medium")
     with left:
         if dataset.has_pixels and bed.tasks.has_images:
             notes = [_mean_note(inside, i) for i in range(len(shown))]
@@ -510,7 +501,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
             st.caption(
                 "Images are dealt once there is at least one support image per class."
                 if dataset.has_pixels
-                else f"{plain(dataset.title)} comes without images here; its classes are named instead."
+                else f"{escape(dataset.title)} comes without images here; its classes are named instead."
             )
             page_links.from_task(dataset, bed.tasks, task, named=_named(classes, bed, task))
         if not dataset.has_pixels and few:
@@ -544,7 +535,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
     )
     if pair:
         places = sorted({int(at) for at in pair.split("-")})
-        drilldown.heading(" and ".join(plain(shown[at]) for at in places), "cell")
+        drilldown.heading(" and ".join(escape(shown[at]) for at in places), "cell")
         drilldown.classes(dataset, [int(class_ids[at]) for at in places], "cell_classes")
 
 
@@ -585,7 +576,7 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     st.caption("A testbed is a saved, ordered list of tasks with the recipe that drew it: every method sees the same.")
     if st.session_state.get("keep") not in beds:
         st.session_state.pop("keep", None)
-    which_column, rest = shell.columns_if_wide("keep", [3, 8], vertical_alignment="bottom")
+    which_column, rest = shell.responsive_columns("keep", [3, 8], vertical_alignment="bottom")
     start = list(beds).index("chosen") if "chosen" in beds else 0
     which = which_column.selectbox("Tasks", list(beds), index=start, format_func=titles.__getitem__, key="keep")
     recipe = recipes[which]
@@ -593,17 +584,17 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     name = rest.text_input("Name", placeholder=recipe.name, key="testbed_name").strip() or recipe.name
     has_images = "n_shot" in recipe.settings or deals
     buttons = st.columns(4)
-    access.deny("save")
+    access.show_denied("save")
     words: dict[str, Any] = {"type": "primary", "icon": "💾", "width": "stretch", "key": "save_testbed"}
-    if access.may("save") and buttons[0].button("Save testbed", **words):
+    if access.can("save") and buttons[0].button("Save testbed", **words):
         try:
             testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
             saved, said = access.do("save", draw.save, testbed, number=name == recipe.name)
-            st.success(f"{plain(said)} {len(testbed.tasks):,} tasks.", icon="✅")
+            st.success(f"{escape(said)} {len(testbed.tasks):,} tasks.", icon="✅")
             if testbed.tasks.has_images and classes.dataset.has_features:
                 controls.link_to_evaluate(classes.dataset, saved, "Evaluate methods on this testbed")
         except FsvizError as error:
-            st.error(plain(shell.in_titles(error)), icon="⚠️")
+            st.error(escape(shell.with_setting_titles(error)), icon="⚠️")
     tasks = beds[which].tasks
     per_class = tasks.support.shape[2] + tasks.query.shape[2] if tasks.has_images else 0
     if not tasks.has_images:
@@ -628,7 +619,7 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
                 "json": "Paths of the support and query images of each task; needs images.",
             }[kind],
         )
-    shell.same_from_terminal(recipe.command(f"{name}.parquet"), "The same tasks from a terminal")
+    shell.command_popover(recipe.command(f"{name}.parquet"), "The same tasks from a terminal")
 
 
 def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
@@ -674,7 +665,7 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
             "CSV with the columns task, variance, labels, image_id, support; JSON with Support and Query image paths; "
             "or a Parquet file saved here. Files of Bennequin et al. hold support rows only: queries are then drawn. "
             "Labels count through the classes of split "
-            f"{plain(repr(split))}. Every row is checked."
+            f"{escape(repr(split))}. Every row is checked."
         )
         uneven = st.checkbox("Allow tasks of different shapes (ways, shots)", key="uneven")
         file = st.file_uploader("Testbed file", ["csv", "json", "parquet"], key="testbed_file")
@@ -686,37 +677,37 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
             f"{len(bed.tasks):,} tasks of {bed.tasks.n_way:,} classes, {images}: every row is in order.", icon="✅"
         )
         for note in bed.recipe.get("notes", ()):
-            st.info(plain(note), icon="🎲")
+            st.info(escape(note), icon="🎲")
         name = st.text_input("Keep it as", bed.name, key="bring_name")
         if st.button("Save in the workspace", key="save_brought", icon="💾"):
             path = access.do("save", testbeds.save_testbed, Testbed(name.strip(), bed.tasks, bed.recipe))
-            st.success(f"Saved to {plain(path)}.", icon="✅")
+            st.success(f"Saved to {escape(path)}.", icon="✅")
 
 
 def _number(value: float) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
 
 
-@caching.remember("Drawing tasks", 24)
+@caching.cache_data("Drawing tasks", 24)
 def _drawn(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
     return draw.draw(dataset, recipe, distances=_distances)
 
 
-@caching.remember("Dealing images", 6)
+@caching.cache_data("Dealing images", 6)
 def _drawn_with_images(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
     return draw.draw(dataset, recipe, distances=_distances)
 
 
-@caching.remember(most=64, hashes={Testbed: lambda bed: bed.name})
-def _repeats(dataset: Dataset, bed: Testbed, _distances: np.ndarray | None) -> draw.RepeatCounts | None:
-    return draw.count_repeats(dataset, bed, _distances)
+@caching.cache_data(most=64, hashes={Testbed: lambda bed: bed.name})
+def _repeats(dataset: Dataset, bed: Testbed, _distances: np.ndarray | None) -> RepeatCounts | None:
+    return count_repeats(dataset, bed, _distances)
 
 
 def _testbed(classes: Classes, recipe: Recipe) -> Testbed:
     return _drawn(classes.dataset, recipe, classes.distances)
 
 
-@caching.remember("Loading the samplers")
+@caching.cache_data("Loading the samplers")
 def _warm_up() -> bool:
     study.warm_up()
     return True

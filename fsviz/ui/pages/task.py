@@ -28,7 +28,7 @@ from fsviz.taxonomy import maps
 from fsviz.ui.parts import access, caching, controls, export, links, page_links, selections, shell, task_list
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 BY = Setting(
     "through",
@@ -65,7 +65,7 @@ def show(dataset: Dataset) -> None:
             _passport(one, position, backbone if one.dataset.name == dataset.name else "") for one, position in found
         ]
     except FsvizError as error:
-        st.error(plain(error), icon="⚠️")
+        st.error(escape(error), icon="⚠️")
         _offer_first(dataset)
         return
     _show(passports)
@@ -122,13 +122,13 @@ def _open(dataset: Dataset, text: str) -> tuple[ResolvedTestbed, int] | None:
     """The testbed of a task that is named, and its position; None after a sentence on why it cannot be shown."""
     try:
         task = task_ids.parse_task_id(text)
-        if not access.fits(task_ids.n_tasks_of(task.testbed), task_ids.n_images_of(task.testbed)):
+        if not access.within_limits(task_ids.n_tasks_of(task.testbed), task_ids.n_images_of(task.testbed)):
             return None
         found = _find(dataset, task.testbed)
         study.task_at(found, task.position)
         return found, task.position
     except FsvizError as error:
-        st.error(plain(shell.in_titles(error)), icon="⚠️")
+        st.error(escape(shell.with_setting_titles(error)), icon="⚠️")
         return None
 
 
@@ -156,7 +156,7 @@ def _show(passports: Sequence[TaskProfile]) -> None:
         walls = list(st.columns(2, gap="large"))
         measured = st.container()
     else:
-        wall, measured = shell.columns_if_wide("passport", [11, 10], gap="large")
+        wall, measured = shell.responsive_columns("passport", [11, 10], gap="large")
         walls = [wall]
     classes = st.container()
     more = st.container()
@@ -165,7 +165,7 @@ def _show(passports: Sequence[TaskProfile]) -> None:
     for which, (slot, passport) in enumerate(zip(walls, passports, strict=True)):
         with slot:
             if len(passports) > 1:
-                st.markdown(f"**{BESIDE[which]}**: task {passport.position:,} of {plain(passport.found.title)}")
+                st.markdown(f"**{BESIDE[which]}**: task {passport.position:,} of {escape(passport.found.title)}")
             if len(passports) == 1:
                 _pick_answer(passport)
             _images(passport, which)
@@ -190,7 +190,7 @@ def _show(passports: Sequence[TaskProfile]) -> None:
             st.subheader("The same queries with other support images", anchor=False)
         for which, passport in enumerate(passports):
             _support_sets(passport, which, titled=len(passports) > 1)
-        shell.same_from_terminal(study.command(passports[0]))
+        shell.command_popover(study.command(passports[0]))
         export.command("report", "--task", str(passports[0].task_id))
 
 
@@ -204,7 +204,7 @@ def _pick_order(passport: TaskProfile) -> str:
 def _pick_whole(passports: Sequence[TaskProfile]) -> bool:
     largest = max((len(p.found.tasks) for p in passports if p.backbone), default=0)
     if largest <= study.MAX_MEASURED:
-        links.release(WHOLE.name)
+        links.drop_from_link(WHOLE.name)
         return False
     return bool(controls.pick(WHOLE.with_(title=f"Measure all {largest:,} tasks"), shell.side()))
 
@@ -212,9 +212,9 @@ def _pick_whole(passports: Sequence[TaskProfile]) -> bool:
 def _headline(passports: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks], by: str) -> None:
     passport, among = passports[0], spreads[0]
     _steps(passport, among, by)
-    cards = shell.columns_if_wide("headline", 4, stack="pairs")
+    cards = shell.responsive_columns("headline", 4, stack="pairs")
     for card, (label, value, delta, told) in zip(cards, _facts(passport, among), strict=False):
-        card.metric(plain(label), value, plain(delta) or None, delta_color="off", delta_arrow="off", help=told)
+        card.metric(escape(label), value, escape(delta) or None, delta_color="off", delta_arrow="off", help=told)
     st.caption(_in_words(passport, among))
 
 
@@ -256,7 +256,7 @@ def _facts(passport: TaskProfile, among: ValuesAmongTasks) -> list[tuple[str, st
         a, b = np.unravel_index(int(np.triu(pairs.values).argmax()), pairs.values.shape)
         names = passport.names
         told = f"{names[a]} and {names[b]}"
-        facts.append(("Most mixed up", f"{pairs.values[a, b]:.2f} bits", told, plain(pairs.what)))
+        facts.append(("Most mixed up", f"{pairs.values[a, b]:.2f} bits", told, escape(pairs.what)))
     if not passport.answers:
         facts.append(("Classes", f"{len(passport.class_ids)}", "", "The ways of the task."))
     return facts[:4]
@@ -264,11 +264,11 @@ def _facts(passport: TaskProfile, among: ValuesAmongTasks) -> list[tuple[str, st
 
 def _in_words(passport: TaskProfile, among: ValuesAmongTasks) -> str:
     """One line: which task this is, and by which measures it stands out."""
-    found = f"Task {passport.position:,} of {plain(passport.found.title)}."
+    found = f"Task {passport.position:,} of {escape(passport.found.title)}."
     stands = study.percentiles(passport, among)
     known = sorted(stands.items(), key=lambda pair: -pair[1].harder)
-    hard = [f"{plain(MEASURES[n].title)} ({s.harder:.0%})" for n, s in known if s.harder >= 0.75]
-    easy = [f"{plain(MEASURES[n].title)} ({s.harder:.0%})" for n, s in known[::-1] if s.harder <= 0.25]
+    hard = [f"{escape(MEASURES[n].title)} ({s.harder:.0%})" for n, s in known if s.harder >= 0.75]
+    easy = [f"{escape(MEASURES[n].title)} ({s.harder:.0%})" for n, s in known[::-1] if s.harder <= 0.25]
     if known and len(among.positions) > 1:
         found += f" Harder than three quarters of the testbed by {_some(hard)}." if hard else ""
         found += f" Easier than three quarters by {_some(easy)}." if easy else ""
@@ -294,7 +294,7 @@ def _steps(passport: TaskProfile, among: ValuesAmongTasks, by: str) -> None:
             there = str(TaskId(name, to)) if to is not None else ""
             st.button(label, icon=icon, key=f"step_{label}", disabled=to is None, on_click=_go, args=(there,))
         if by != study.POSITION:
-            st.caption(f"by {plain(_pretty(passport, by))}")
+            st.caption(f"by {escape(_pretty(passport, by))}")
         if other:
             task = str(passport.task_id)
             st.button("Swap the two", icon="🔁", key="step_swap", on_click=_go, args=(other, task))
@@ -304,7 +304,7 @@ def _steps(passport: TaskProfile, among: ValuesAmongTasks, by: str) -> None:
                 words = f"Beside the {label} by {_pretty(passport, by)}" if by != study.POSITION else ""
                 if words and to != passport.position:
                     args = (str(passport.task_id), str(TaskId(name, to)))
-                    st.button(plain(words), icon="⚖️", key=f"beside_{label}", on_click=_go, args=args)
+                    st.button(escape(words), icon="⚖️", key=f"beside_{label}", on_click=_go, args=args)
             if by == study.POSITION and after is not None:
                 args = (str(passport.task_id), str(TaskId(name, after)))
                 st.button("Beside the next one", icon="⚖️", key="beside_next", on_click=_go, args=args)
@@ -380,13 +380,13 @@ def _without_images(passport: TaskProfile) -> None:
             table[side] = [", ".join(str(int(i)) for i in row if i != PAD) for row in images]
     export.table("Its classes", table, hide_index=True, height="content" if len(table) <= 12 else 420)
     if passport.backbone:
-        st.caption(f"{plain(dataset.title)} has no pixels here: images are named by their number.")
+        st.caption(f"{escape(dataset.title)} has no pixels here: images are named by their number.")
     elif dataset.has_pixels:
         st.caption("This task is of classes only: no support or query images were drawn for it.")
     else:
         st.caption(
-            f"{plain(dataset.title)} comes without images here, so only names, taxonomy and coarsity are known of its "
-            f"tasks. {shell.how_to_add(dataset, 'images')}"
+            f"{escape(dataset.title)} comes without images here, so only names, taxonomy and coarsity are known of its "
+            f"tasks. {shell.missing_hint(dataset, 'images')}"
         )
 
 
@@ -400,7 +400,7 @@ def _classes(passports: Sequence[TaskProfile]) -> None:
         return
     chosen = str(controls.pick(PAIRS.with_(choices=titles, default=next(iter(titles))), shell.side()))
     if len(passports) == 1:
-        left, right = shell.columns_if_wide("classes", [9, 11], gap="large")
+        left, right = shell.responsive_columns("classes", [9, 11], gap="large")
         with left:
             _pair_map(passports[0], chosen, 0)
         with right:
@@ -420,10 +420,10 @@ def _pair_map(passport: TaskProfile, chosen: str, which: int) -> None:
             return
         export.chart(
             "Answers to the queries",
-            figures.plot_answered(study.predicted_pairs(answer, len(passport.names)), passport.names),
+            figures.plot_confusion_matrix(study.predicted_pairs(answer, len(passport.names)), passport.names),
             key=f"answered_{which}",
         )
-        st.caption(f"How many queries of a class (rows) {plain(answer.label)} named as which class.")
+        st.caption(f"How many queries of a class (rows) {escape(answer.label)} named as which class.")
         return
     pairs = next((p for p in _pairs(passport) if p.name == chosen), None)
     if pairs is None:
@@ -434,7 +434,7 @@ def _pair_map(passport: TaskProfile, chosen: str, which: int) -> None:
         taxonomy_figures.plot_task_distances(pairs.values, passport.names, pairs.title, float(pairs.most), 330),
         key=f"pairs_{which}",
     )
-    st.caption(plain(pairs.what) + (" The sidebar has answers and other numbers." if passport.answers else ""))
+    st.caption(escape(pairs.what) + (" The sidebar has answers and other numbers." if passport.answers else ""))
 
 
 def _tree(passport: TaskProfile, which: int) -> None:
@@ -472,9 +472,9 @@ def _standings(passports: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTa
                 "value": [s.value if s else np.nan for s in here],
             }
         )
-    figure = figures.plot_standings(rows, BESIDE[: len(passports)])
+    figure = figures.plot_percentiles(rows, BESIDE[: len(passports)])
     export.chart("Every measure beside the other tasks", figure, key="standings")
-    st.caption(plain(_held_against(passports, spreads)))
+    st.caption(escape(_held_against(passports, spreads)))
     _values_alone(passports, stands)
 
 
@@ -506,13 +506,13 @@ def _values_alone(passports: Sequence[TaskProfile], stands: Sequence[Mapping[str
         export.table("Measures", table, hide_index=True, height="content", column_config=formats, key="measure_table")
         for known in passports[0].values:
             if not known.why_not:
-                st.markdown(f"**{plain(known.measure.title)}** {plain(known.measure.what)}")
+                st.markdown(f"**{escape(known.measure.title)}** {escape(known.measure.what)}")
         reasons: dict[str, list[str]] = {}
         for unknown in passports[0].values:
             if unknown.why_not:
                 reasons.setdefault(unknown.why_not, []).append(unknown.measure.title)
         for why_not, titles in reasons.items():
-            st.caption(f"Not known here: {plain(', '.join(titles))}. {plain(why_not)}")
+            st.caption(f"Not known here: {escape(', '.join(titles))}. {escape(why_not)}")
 
 
 def _answers(passports: Sequence[TaskProfile]) -> None:
@@ -534,7 +534,7 @@ def _answers(passports: Sequence[TaskProfile]) -> None:
                 "n": int(np.isfinite(one.others).sum()),
             }
         )
-    figure = figures.plot_answers(rows, BESIDE[: len(passports)])
+    figure = figures.plot_accuracies(rows, BESIDE[: len(passports)])
     export.chart("What methods get right of it", figure, key="method_answers")
     runs = list(dict.fromkeys(one.source for one in passports[0].answers if one.source))
     n = max(int(np.isfinite(one.others).sum()) for one in passports[0].answers)
@@ -544,7 +544,7 @@ def _answers(passports: Sequence[TaskProfile]) -> None:
         told += f"From {'run' if len(runs) == 1 else 'runs'} {', '.join(runs)}."
     else:
         told += "Computed here with fast methods; with a run of this testbed, every method of the run is listed."
-    st.caption(plain(told))
+    st.caption(escape(told))
 
 
 def _contexts_and_gaps(passports: Sequence[TaskProfile]) -> None:
@@ -611,9 +611,9 @@ def _support_sets(passport: TaskProfile, which: int, titled: bool) -> None:
     try:
         found = _sets(passport)
     except FsvizError as error:
-        st.caption(plain(error))
+        st.caption(escape(error))
         return
-    columns = shell.columns_if_wide(f"sets_{which}", len(SUPPORT_SETS), gap="medium")
+    columns = shell.responsive_columns(f"sets_{which}", len(SUPPORT_SETS), gap="medium")
     for column, (name, kind) in zip(columns, SUPPORT_SETS.items(), strict=True):
         with column:
             title = kind.title if name in OBJECTIVES else "Its own"
@@ -644,12 +644,12 @@ _BY_NAME: dict[type, Any] = {
 }
 
 
-@caching.remember("Looking for the task", 32)
+@caching.cache_data("Looking for the task", 32)
 def _find(dataset: Dataset, name: str) -> ResolvedTestbed:
     return task_ids.find(name, dataset, jobs.folder)
 
 
-@caching.remember(most=32)
+@caching.cache_data(most=32)
 def _first(dataset: Dataset) -> TaskId:
     return study.first_task(dataset)
 
@@ -664,12 +664,12 @@ def _passport(found: ResolvedTestbed, position: int, backbone: str) -> TaskProfi
     return _opened(found, position, backbone, tuple(runs), caching.identity(found.dataset))
 
 
-@caching.remember(most=64, hashes=_BY_NAME)
+@caching.cache_data(most=64, hashes=_BY_NAME)
 def _digest(found: ResolvedTestbed) -> str:
     return study.digest(found)
 
 
-@caching.remember("Naming the queries and measuring the task", 128, _BY_NAME)
+@caching.cache_data("Naming the queries and measuring the task", 128, _BY_NAME)
 def _opened(
     found: ResolvedTestbed, position: int, backbone: str, runs: tuple, identity: tuple[str, str]
 ) -> TaskProfile:
@@ -687,7 +687,9 @@ def _opened(
 def _spread(passport: TaskProfile, whole: bool) -> ValuesAmongTasks:
     here = [one.method for one in passport.answers if not one.source]
     n_tasks = len(passport.found.tasks)
-    most = n_tasks if whole and access.fits(n_tasks, passport.tasks.query.size * n_tasks) else study.MAX_MEASURED
+    most = (
+        n_tasks if whole and access.within_limits(n_tasks, passport.tasks.query.size * n_tasks) else study.MAX_MEASURED
+    )
     spec = {
         "dataset": passport.dataset.name,
         "testbed": passport.found.name,
@@ -695,7 +697,7 @@ def _spread(passport: TaskProfile, whole: bool) -> ValuesAmongTasks:
         "methods": here,
         "most": most,
     }
-    return caching.compute_with_bar(_measured, spec, "Measuring the other tasks")
+    return caching.compute_with_progress(_measured, spec, "Measuring the other tasks")
 
 
 def _measured(spec: RawSettings, progress: Progress) -> ValuesAmongTasks:
@@ -703,26 +705,26 @@ def _measured(spec: RawSettings, progress: Progress) -> ValuesAmongTasks:
     return study.values_among_tasks(found, spec["backbone"], spec["most"], spec["methods"], progress)
 
 
-@caching.remember(most=64, hashes=_BY_NAME)
+@caching.cache_data(most=64, hashes=_BY_NAME)
 def _pairs(passport: TaskProfile) -> list[study.ClassPairs]:
     return study.class_pairs(passport)
 
 
-@caching.remember(most=64, hashes=_BY_NAME)
+@caching.cache_data(most=64, hashes=_BY_NAME)
 def _graph(passport: TaskProfile) -> Any:
     return study.tree(passport)
 
 
-@caching.remember(most=64, hashes=_BY_NAME)
+@caching.cache_data(most=64, hashes=_BY_NAME)
 def _gaps(passport: TaskProfile) -> list[study.AttributeGap]:
     return study.gaps(passport)
 
 
-@caching.remember(most=64, hashes=_BY_NAME)
+@caching.cache_data(most=64, hashes=_BY_NAME)
 def _contexts(passport: TaskProfile) -> pd.DataFrame | None:
     return study.contexts(passport)
 
 
-@caching.remember("Searching hard and easy support images", 64, _BY_NAME)
+@caching.cache_data("Searching hard and easy support images", 64, _BY_NAME)
 def _sets(passport: TaskProfile) -> Any:
     return study.support_sets_of(passport)

@@ -271,14 +271,14 @@ def of_page(page: Page) -> list[Quantity]:
 
 def show(page: Page) -> None:
     """The paper and the numbers of a page, one below the other."""
-    from fsviz.ui.parts.shell import columns_if_wide, plain  # which imports this module
+    from fsviz.ui.parts.shell import escape, responsive_columns  # which imports this module
 
     if page.paper:
-        st.markdown(f"Paper: {plain(page.paper)}")
+        st.markdown(f"Paper: {escape(page.paper)}")
     for i, quantity in enumerate(of_page(page)):
-        left, right = columns_if_wide(f"explained_{i}", 2, gap="large", vertical_alignment="center")
-        paper = f" · {plain(quantity.paper)}" if quantity.paper else ""
-        left.markdown(f"**{plain(quantity.title)}**{paper}  \n{plain(quantity.what[:1].upper() + quantity.what[1:])}")
+        left, right = responsive_columns(f"explained_{i}", 2, gap="large", vertical_alignment="center")
+        paper = f" · {escape(quantity.paper)}" if quantity.paper else ""
+        left.markdown(f"**{escape(quantity.title)}**{paper}  \n{escape(quantity.what[:1].upper() + quantity.what[1:])}")
         if quantity.formula:
             right.latex(quantity.formula)
             right.caption(as_written(quantity.symbols))

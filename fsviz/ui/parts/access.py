@@ -84,7 +84,7 @@ def mine() -> Access:
     return Access(True, frozenset(actions), rule.folders)
 
 
-def may(action: str) -> bool:
+def can(action: str) -> bool:
     if action not in ACTIONS:
         raise ValueError(f"unknown action {action!r}")
     return action in mine().actions
@@ -92,7 +92,7 @@ def may(action: str) -> bool:
 
 def do(action: str, function: Callable[P, Answer], *args: P.args, **kwargs: P.kwargs) -> Answer:
     """Calls a function on behalf of a visitor who may do this; refuses it to all others."""
-    if not may(action):
+    if not can(action):
         raise NotAllowed(reason(action))
     return function(*args, **kwargs)
 
@@ -129,7 +129,7 @@ def reason(action: str) -> str:
     """One sentence: what is not possible, why, and who can."""
     rule = _rule()
     what = ACTIONS[action]
-    if may("save"):  # full use, but no folder was named
+    if can("save"):  # full use, but no folder was named
         return f"Nobody may {what} here: the server was started without --folder PATH. Upload a zip instead."
     if rule.password or rule.login is not None:
         key = "with the password" if rule.password else "by logging in"
@@ -137,14 +137,14 @@ def reason(action: str) -> str:
     return f"Visitors of this shared server may not {what}. Whoever started it can do that at their own computer."
 
 
-def deny(*actions: str, where: Any = None) -> None:
+def show_denied(*actions: str, where: Any = None) -> None:
     """Says, in place of controls that are not drawn, why they are missing; silent where all are allowed."""
-    missing = [action for action in actions if not may(action)]
+    missing = [action for action in actions if not can(action)]
     if missing:
         (where or st).caption(f"🔒 {reason(missing[0])}")
 
 
-def fits(n_tasks: int, n_images: float) -> bool:
+def within_limits(n_tasks: int, n_images: float) -> bool:
     """Whether so many tasks with so many images may be computed for this visitor at once; says why not."""
     if n_tasks <= limit("tasks") and n_images <= limit("images"):
         return True
@@ -161,7 +161,7 @@ def fits(n_tasks: int, n_images: float) -> bool:
 
 
 @contextmanager
-def turn() -> Iterator[None]:
+def compute_slot() -> Iterator[None]:
     """Waits until fewer visitors than there are processors are being computed for; full use does not wait."""
     if limit("tasks") == math.inf:
         yield
@@ -181,13 +181,13 @@ _PATH = re.compile(r"(?<![\w./:])~?/(?:[^\s/'\"<>|]+/)+([^\s/'\"<>|,;)]*)")
 
 def without_paths(text: str) -> str:
     """Text for visitors who may not see where things lie on the server: of every path only its end is left."""
-    return text if not _rule().on or may("paths") else _PATH.sub(r"…/\1", text)
+    return text if not _rule().on or can("paths") else _PATH.sub(r"…/\1", text)
 
 
 # --- at the door -------------------------------------------------------------------------------------------------
 
 
-def enter() -> None:
+def check_access() -> None:
     """Lets who may look go on; others see one sentence, or are asked for the password, and nothing else."""
     here = mine()
     (_uploaders.add if "upload" in here.actions else _uploaders.discard)(_session())
@@ -202,12 +202,12 @@ def enter() -> None:
     st.stop()
 
 
-def sign() -> None:
+def render_login() -> None:
     """In the sidebar of a shared server: what visitors may do, and the way to full use."""
     rule = _rule()
     if not rule.on:
         return
-    if not may("save"):
+    if not can("save"):
         st.caption("🔒 Shared for looking: nothing can be uploaded, saved, started or deleted.")
         if rule.password or rule.login is not None:
             with st.popover("Unlock full use", width="stretch"):

@@ -10,7 +10,7 @@ from fsviz import datasets, jobs
 from fsviz.settings import RawSettings
 from fsviz.studies.study import Study, Work
 from fsviz.ui.parts import access, run_panel
-from fsviz.ui.parts.caching import cached_call, compute_with_bar
+from fsviz.ui.parts.caching import cached_call, compute_with_progress
 
 Result = TypeVar("Result")
 WAIT = 10.0  # seconds that whoever looks at a page waits for an answer; what takes longer is a run
@@ -33,9 +33,9 @@ def answer(
         return recorded(run.id, str(spec["dataset"]))
     work = work_of(study, spec)
     if work.seconds <= patience():
-        return compute_with_bar(jobs.compute, asked, words)
+        return compute_with_progress(jobs.compute, asked, words)
     preview = _preview(study, spec, work)
-    if preview is not None and not access.may("run") and work_of(study, preview).seconds > patience():
+    if preview is not None and not access.can("run") and work_of(study, preview).seconds > patience():
         st.info(
             f"Even a preview takes longer than the {patience():.0f} s that visitors of this shared server may ask for "
             "at a time. Lower the number of tasks, classes or images at the left.",
@@ -46,7 +46,7 @@ def answer(
     if preview is not None:
         told += f" Below is a preview of {work_of(study, preview).n:,}."
     run_panel.offer(asked, run, told, so_far, start)
-    return None if preview is None else compute_with_bar(jobs.compute, {"study": study.name, **preview}, words)
+    return None if preview is None else compute_with_progress(jobs.compute, {"study": study.name, **preview}, words)
 
 
 def patience() -> float:

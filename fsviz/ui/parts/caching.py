@@ -1,4 +1,4 @@
-"""What pages compute once and keep: `cached_call` for functions of the engine, `remember` for those of a page.
+"""What pages compute once and keep: `cached_call` for functions of the engine, `cache_data` for those of a page.
 
 A function of a dataset is computed again when the dataset changes in the workspace, whatever its record's age. An
 argument of another type that is too large to hash declares `cache_key`, a property that changes when the argument does.
@@ -20,15 +20,16 @@ import streamlit as st
 from fsviz import datasets
 from fsviz.analyses import headline
 from fsviz.errors import FsvizError
-from fsviz.records import ClassMap, ConceptTree, Dataset
+from fsviz.records import Dataset
+from fsviz.records.graphs import ClassMap, ConceptTree
 from fsviz.settings import RawSettings
 from fsviz.tasks import draw, task_ids
 from fsviz.taxonomy import Dag, maps
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 Function = TypeVar("Function", bound=Callable)
 Answer = TypeVar("Answer")
-MOST_COMPUTED = 32  # answers kept by compute_with_bar, each a few megabytes at most
+MOST_COMPUTED = 32  # answers kept by compute_with_progress, each a few megabytes at most
 
 
 def identity(dataset: Dataset) -> tuple[str, str]:
@@ -36,7 +37,7 @@ def identity(dataset: Dataset) -> tuple[str, str]:
     return dataset.name, datasets.stamp(dataset.name)
 
 
-def remember(
+def cache_data(
     words: str | bool = False, most: int = 32, hashes: Mapping[type, Callable[[Any], Any]] | None = None
 ) -> Callable[[Function], Function]:
     """Keeps the answers of a function for all visitors; `words` are shown while it computes.
@@ -82,10 +83,10 @@ def _kept(function: Callable[..., Answer], words: str, keep: int) -> Callable[..
     return st.cache_resource(show_spinner=words or False, max_entries=keep, hash_funcs=_HASHES)(call)
 
 
-def compute_with_bar(compute: Callable[..., Answer], spec: RawSettings, words: str) -> Answer:
+def compute_with_progress(compute: Callable[..., Answer], spec: RawSettings, words: str) -> Answer:
     """The answer of a study to a spec, computed once for all visitors with a bar that says how far it is.
 
-    A function kept by `remember` replays what it drew, so a bar cannot live in one. Moving the bar also lets Streamlit
+    A function kept by `cache_data` replays what it drew, so a bar cannot live in one. Moving the bar lets Streamlit
     stop the computation as soon as the visitor changes a setting or leaves.
     """
     memory, key = _computed(), _key(compute, spec)
@@ -94,7 +95,7 @@ def compute_with_bar(compute: Callable[..., Answer], spec: RawSettings, words: s
         slot.progress(0.0, f"{words} …")
 
         def say(done: int, total: int, message: str) -> None:
-            slot.progress(min(1.0, done / max(total, 1)), f"{words}: {plain(message)}, {done:,} of {total:,}")
+            slot.progress(min(1.0, done / max(total, 1)), f"{words}: {escape(message)}, {done:,} of {total:,}")
 
         try:
             memory[key] = compute(spec, progress=say)
@@ -108,7 +109,7 @@ def compute_with_bar(compute: Callable[..., Answer], spec: RawSettings, words: s
 
 
 def is_computed(compute: Callable[..., Any], spec: RawSettings) -> bool:
-    """Whether `compute_with_bar` would answer at once."""
+    """Whether `compute_with_progress` would answer at once."""
     return _key(compute, spec) in _computed()
 
 
@@ -121,24 +122,24 @@ def _computed() -> OrderedDict[tuple[str, str, str], Any]:
     return OrderedDict()
 
 
-@remember("Measuring distances between classes", 24)
+@cache_data("Measuring distances between classes", 24)
 def distances(dataset: Dataset, split: str, distance: str, dag: str, backbone: str | None) -> np.ndarray:
     return draw.class_distances(dataset, split, distance, dag, backbone)
 
 
-@remember(most=24)
+@cache_data(most=24)
 def graph(dataset: Dataset, split: str, dag: str) -> Dag:
     return maps.spanning_graph(dataset, split, dag)
 
 
-@remember(most=48)
+@cache_data(most=48)
 def part(dataset: Dataset, split: str, dag: str, at: str) -> tuple[Dag, np.ndarray]:
     """The graph below a node, and the places of its classes in the split."""
     whole = graph(dataset, split, dag)
     return (whole, np.arange(whole.n_classes)) if at == whole.nodes[0] else maps.below(whole, at)
 
 
-@remember(most=48)
+@cache_data(most=48)
 def class_map(
     dataset: Dataset, split: str, dag: str, at: str, deepest: int | None, layout: str, reveal: tuple[int, ...] = ()
 ) -> ClassMap:
@@ -146,27 +147,27 @@ def class_map(
     return maps.class_map(part(dataset, split, dag, at)[0], deepest, layout, reveal)
 
 
-@remember(most=24)
+@cache_data(most=24)
 def concept_tree(dataset: Dataset, split: str, dag: str) -> ConceptTree:
     return maps.concept_tree(graph(dataset, split, dag))
 
 
-@remember(most=48)
+@cache_data(most=48)
 def levels_that_fit(dataset: Dataset, split: str, dag: str, at: str, most: int) -> int:
     return maps.levels_that_fit(part(dataset, split, dag, at)[0], most)
 
 
-@remember(most=24)
+@cache_data(most=24)
 def class_order(dataset: Dataset, split: str, dag: str) -> np.ndarray:
     return maps.class_order(graph(dataset, split, dag))
 
 
-@remember("Drawing random tasks and classifying them, to find a hard one and an easy one", 16)
+@cache_data("Drawing random tasks and classifying them, to find a hard one and an easy one", 16)
 def look(dataset: Dataset) -> headline.TaskContrast:
     return headline.contrast(dataset)
 
 
-@remember(most=16)
+@cache_data(most=16)
 def look_name(dataset: Dataset) -> str:
     """What names the tasks of that look in links, "" where only their images do."""
     found = look(dataset)

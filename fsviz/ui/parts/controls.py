@@ -18,7 +18,7 @@ from fsviz.settings import N_QUERY, N_SHOT, Setting, Value
 from fsviz.tasks import draw, fitting
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 from fsviz.ui.parts import caching, links
-from fsviz.ui.parts.shell import classroom, in_titles, link, page_link, plain, side
+from fsviz.ui.parts.shell import classroom, escape, link, page_link, side, with_setting_titles
 
 # What several pages draw under the same key of the link, each with its own choices
 MEASURE = Setting("measure", "Measure", "The measure of the tasks that is looked at.", "choice", "")
@@ -49,7 +49,7 @@ def pick(
     value = links.value_of(setting, key, about)
     if setting.advanced and classroom() and value == setting.default:
         return setting.check(value)
-    common = {"label": plain(setting.title), "key": key, "help": told or plain(setting.help) or None, **more}
+    common = {"label": escape(setting.title), "key": key, "help": told or escape(setting.help) or None, **more}
     if setting.kind == "choice":
         titles = _told_apart(setting.choices)
         offered = {"options": list(titles), "format_func": lambda name: titles.get(name, name)}
@@ -117,7 +117,8 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
         dag = pick(DAG) if dataset.taxonomy is not None else str(DAG.default)
         if dataset.n_images is None and DISTANCES[distance].by_counts:
             st.caption(
-                f"How many images the classes of {plain(dataset.title)} have is not known here, so each counts as one: "
+                f"How many images the classes of {escape(dataset.title)} have is not known here, so each "
+                "counts as one: "
                 "distances and coarsity differ from those of a paper that counts images."
             )
     return distance, dag, backbone
@@ -142,7 +143,7 @@ def pick_methods(default: Sequence[str], help: str | None = None) -> list[str]:
         "Methods",
         list(titles),
         selection_mode="multi",
-        format_func=lambda name: plain(titles[name]),
+        format_func=lambda name: escape(titles[name]),
         key="methods",
         wrap=True,
         help=help,
@@ -202,14 +203,14 @@ def pick_sampler_settings(
             about=about,
         )
         if setting.name == "alpha" and fitted and values["alpha"] == fitted.alpha != fitted.usual_alpha:
-            where(setting.name).caption(plain(fitted.describe()))
-    links.release(
+            where(setting.name).caption(escape(fitted.describe()))
+    links.drop_from_link(
         *(f"{name}{suffix}" for name in draw.SAMPLER_SETTINGS if name not in values and name not in draw.IMAGE_SETTINGS)
     )
     return values
 
 
-@caching.remember(most=64)
+@caching.cache_data(most=64)
 def _fitted(dataset: Dataset, split: str, distance: str, n_way: int | None) -> draw.FittedAlpha | None:
     return draw.fitted_alpha(dataset, split, distance, **({"n_way": n_way} if n_way else {}))
 
@@ -217,7 +218,7 @@ def _fitted(dataset: Dataset, split: str, distance: str, n_way: int | None) -> d
 def say_fit(found: fitting.Fit, used: Mapping[str, Value]) -> None:
     """A caption that says which ways, shots and queries in use are lowered defaults."""
     if told := found.describe(used):
-        st.caption(plain(in_titles(told)))
+        st.caption(escape(with_setting_titles(told)))
 
 
 def pick_images(sampler: str, places: Iterator[Any], **defaults: Value) -> dict[str, Value]:
@@ -232,7 +233,7 @@ def pick_images(sampler: str, places: Iterator[Any], **defaults: Value) -> dict[
 def release_images(sampler: str) -> None:
     """Takes numbers of images out of the link that a sampler which deals images does not know."""
     own = {setting.name for setting in SAMPLERS[sampler].settings}
-    links.release(*(name for name in draw.IMAGE_SETTINGS if name not in own))
+    links.drop_from_link(*(name for name in draw.IMAGE_SETTINGS if name not in own))
 
 
 def pick_groups(dataset: Dataset, where: Any = st) -> dict[str, Value]:

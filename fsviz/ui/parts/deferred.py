@@ -16,7 +16,7 @@ import streamlit as st
 STANDS = "_stands"
 
 
-def stands() -> bool:
+def is_rendered() -> bool:
     """Whether the browser has drawn the page once in this visit; until then it is asked to say so, and the fragment
     around runs again when it does."""
     if not st.session_state.get(STANDS):

@@ -17,10 +17,10 @@ import streamlit as st
 
 from fsviz.records import Dataset, Predictions, TaskId, Tasks
 from fsviz.settings import Setting
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.parts import export, links, page_links, shell, task_list
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 Point = Mapping[str, Any]  # customdata, x, y, curve_number, point_index, ... as Streamlit reports a clicked point
 MOST_CLASSES, MOST_IMAGES = 12, 12
@@ -49,7 +49,7 @@ def chart(
     """
     texts = list(known)
     found = chosen(name, texts, about) if already is None else already
-    answer = clicks(key, name, of, {drawn(text): text for text in texts}, clears=True)
+    answer = clicks(key, name, of, {escape_plotly(text): text for text in texts}, clears=True)
     figure.update_layout(meta=_times_let_go(name, key))  # Streamlit draws another figure anew, with nothing marked
     export.chart(title, figure, key=key, on_select=answer, selection_mode="points", **more)
     return found
@@ -169,13 +169,13 @@ def classes(dataset: Dataset, class_ids: Sequence[int], key: str, notes: Sequenc
         ]
         page_links.to_gallery(dataset, task_rows(dataset, rows, key, tile_px=56))
     else:
-        st.markdown(", ".join(plain(names[class_id]) for class_id in shown))
+        st.markdown(", ".join(escape(names[class_id]) for class_id in shown))
     if len(class_ids) > len(shown):
         st.caption(f"The first {len(shown):,} of {len(class_ids):,} classes.")
     with st.container(horizontal=True, gap="medium"):
         if dataset.has_pixels:
             some = [str(names[class_id]) for class_id in shown]
-            words = f"All images of {plain(some[0])}" if len(some) == 1 else "All their images"
+            words = f"All images of {escape(some[0])}" if len(some) == 1 else "All their images"
             shell.page_link("images", words, shell.link(dataset, classes=some))
         page_links.to_classes(dataset, shown, "Build a task of them")
 
@@ -185,7 +185,7 @@ def images(dataset: Dataset, rows: Sequence[Row], key: str, tile_px: int = 64) -
     if dataset.has_pixels:
         page_links.to_gallery(dataset, task_rows(dataset, rows, key, tile_px=tile_px))
     else:
-        st.caption(f"{plain(dataset.title)} has no pixels here.")
+        st.caption(f"{escape(dataset.title)} has no pixels here.")
 
 
 def tasks(
@@ -205,11 +205,11 @@ def tasks(
     if not len(positions):
         st.caption("There is no such task.")
         return
-    left, right = shell.columns_if_wide(name, [5, 6], gap="large")
+    left, right = shell.responsive_columns(name, [5, 6], gap="large")
     with left:
         task = task_list.pick_task(dataset, found, positions, notes, about, f"{name}_list", name=name)
     with right:
-        st.markdown(f"**Task {task:,}**: {plain(notes[task])}")
+        st.markdown(f"**Task {task:,}**: {escape(notes[task])}")
         if found.has_images:
             called = named(task) if named else None
             task_list.show_task(dataset, found, task, f"{name}_images", answer=answer, named=called)

@@ -14,7 +14,7 @@ from fsviz.settings import Setting
 from fsviz.text import shorten
 from fsviz.ui.parts import export, links
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 PAIR = Setting("pair", "Confused pair", "Numbers of a class and of the one that it was taken for: 12-45.", "text", "")
 _SHOWN_PAIRS = 8
@@ -30,7 +30,9 @@ def show_confusions(
     """
     pairs = run_comparison.pairs_table(answer, tasks, dataset, _SHOWN_PAIRS)
     if pairs.empty:
-        st.caption(f"{plain(who)} got every query of these {len(tasks):,} tasks right, so there is no mistake to show.")
+        st.caption(
+            f"{escape(who)} got every query of these {len(tasks):,} tasks right, so there is no mistake to show."
+        )
         return
     chosen = _pick_pair(pairs, key)
     row = pairs.iloc[chosen]
@@ -62,11 +64,11 @@ def show_confusions(
             _one_image(dataset, answer, tasks, clicked)
     else:
         export.table("Query images that were taken for another class", wrong, hide_index=True)
-        st.caption(f"{plain(dataset.title)} has no pixels here, so only the numbers of the images are shown.")
+        st.caption(f"{escape(dataset.title)} has no pixels here, so only the numbers of the images are shown.")
     st.caption(
-        f"{plain(who)} took {int(row['confused']):,} of {int(row['asked']):,} query images of "
-        f"**{plain(row['class_name'])}** for **{plain(row['taken_for_name'])}** in tasks that hold both. "
-        f"{plain(_order_in_words(sure))} Click an image to see every task it went wrong in."
+        f"{escape(who)} took {int(row['confused']):,} of {int(row['asked']):,} query images of "
+        f"**{escape(row['class_name'])}** for **{escape(row['taken_for_name'])}** in tasks that hold both. "
+        f"{escape(_order_in_words(sure))} Click an image to see every task it went wrong in."
     )
     with st.expander("Accuracy of every class"):
         number = st.column_config.NumberColumn(format="%.1f")
@@ -80,7 +82,7 @@ def show_confusions(
             column_config={"accuracy (%)": number, "± 95%": number},
         )
         st.caption(
-            f"{plain(who)} over {len(tasks):,} tasks, the hardest class first"
+            f"{escape(who)} over {len(tasks):,} tasks, the hardest class first"
             + ("; the interval is over the class's tasks of these images." if over == "tasks" else ".")
         )
 

@@ -3,7 +3,8 @@ that a page names, are in the list behind the button Share.
 
 Nothing is made before it is asked for: the list is drawn when it is opened, and a file when its button is pressed. PNG
 and SVG are taken by the browser from the figure as it stands there, zoom and theme included; HTML, CSV and LaTeX are
-written here. ECharts draws on a canvas, which gives a PNG alone: for SVG and HTML, Plotly draws its figures again.
+written here. ECharts draws on a canvas, which gives a PNG alone: its SVG is drawn in the list, not zoomed, and its HTML
+is a Plotly figure, because ECharts is not available to files.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from fsviz.reports import html, tables
 from fsviz.ui.parts import access
 
 _SHOWN = "_shown_here"
+GRAPH_PX = 480  # height of a graph as SVG
 BUTTONS_PX = 34  # how far down Plotly's buttons reach
 
 
@@ -159,7 +161,9 @@ def _list(in_class: bool) -> None:
         with _row("All of it on one page"):
             _download("HTML", partial(to_page, items), "fsviz.html", "text/html", "everything_html")
     if figures:
-        st.caption("PNG and SVG are taken as the figure stands; HTML is interactive and needs no network.")
+        st.caption(
+            "PNG and SVG capture the current view (graphs in SVG are not zoomed). HTML stays interactive offline."
+        )
     commands = [i for i in items if i.kind == "recipe"]
     if commands and not in_class:
         st.markdown("**From a terminal**")
@@ -177,16 +181,16 @@ def _row(title: str) -> Any:
 
 def _figure(item: Item) -> None:
     name = file_name(item.title)
-    again = f"redrawn_{item.key}" if item.kind == "graph" else item.key
+    svg_key = f"svg_{item.key}" if item.kind == "graph" else item.key
     with _row(item.title):
         _component()(
             key=f"share_{item.key}",
-            data={"png": _css_class(item.key), "svg": _css_class(again), "name": name},
+            data={"png": _css_class(item.key), "svg": _css_class(svg_key), "name": name},
             width="content",
         )
         _download("HTML", partial(to_html, item), f"{name}.html", "text/html", f"{item.key}_html")
     if item.kind == "graph":
-        st.plotly_chart(figure_of(item), key=again)
+        st.echarts_chart(item.what, renderer="svg", key=svg_key, height=GRAPH_PX)
 
 
 def _download(label: str, make: Callable[[], str], name: str, mime: str, key: str) -> None:
@@ -194,7 +198,7 @@ def _download(label: str, make: Callable[[], str], name: str, mime: str, key: st
 
 
 def _plain(value: str) -> str:
-    return text.plain(access.without_paths(value))
+    return text.escape_markdown(access.without_paths(value))
 
 
 def _css_class(key: str) -> str:
@@ -211,8 +215,8 @@ def file_name(title: str) -> str:
 
 
 def figure_of(item: Item) -> Any:
-    """The Plotly figure of a chart, or of a graph drawn again."""
-    return echarts_to_plotly.redraw(item.what) if item.kind == "graph" else item.what
+    """Plotly figure of a chart or a graph."""
+    return echarts_to_plotly.to_plotly(item.what) if item.kind == "graph" else item.what
 
 
 def to_html(item: Item) -> str:
@@ -301,13 +305,24 @@ const picture = (place, name, format) => {
     figure._context.toImageButtonOptions = before;
     return true;
   }
+  const colour = getComputedStyle(document.querySelector(".stApp")).backgroundColor;  // charts leave the page's out
+  const drawing = place?.querySelector("[_echarts_instance_] svg");
+  if (drawing) {
+    const copy = drawing.cloneNode(true);
+    copy.style.background = colour;
+    const file = new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" });
+    const address = URL.createObjectURL(file);
+    save(address, name + ".svg");
+    setTimeout(() => URL.revokeObjectURL(address), 20000);
+    return true;
+  }
   const canvas = place?.querySelector("canvas");
   if (!canvas?.clientWidth || format !== "png") return false;
-  const page = document.createElement("canvas");  // the background is the page's, which the canvas leaves out
+  const page = document.createElement("canvas");
   page.width = canvas.width;
   page.height = canvas.height;
   const brush = page.getContext("2d");
-  brush.fillStyle = getComputedStyle(document.querySelector(".stApp")).backgroundColor;
+  brush.fillStyle = colour;
   brush.fillRect(0, 0, page.width, page.height);
   for (const layer of place.querySelectorAll("canvas")) brush.drawImage(layer, 0, 0, page.width, page.height);
   save(page.toDataURL("image/png"), name + ".png");

@@ -16,11 +16,11 @@ import streamlit as st
 
 from fsviz.records import Dataset
 from fsviz.ui.parts.image_wall import thumbnail_uri
-from fsviz.ui.parts.shell import sentences
+from fsviz.ui.parts.shell import errors_on_page
 
 
 @st.fragment
-@sentences()
+@errors_on_page()
 def thumbnails(dataset: Dataset, chart: str, image_ids: frozenset[int]) -> None:
     """Shows pictures beside the points of the figure with this key, whose customdata are image_ids, one of these."""
     _show_pictures(dataset, chart, lambda image_id: image_id if image_id in image_ids else None, px=96, above=12)
@@ -52,7 +52,7 @@ def answer_boxes(dataset: Dataset, chart: str, clicked: Callable[[int], None], n
 
 
 @st.fragment
-@sentences()
+@errors_on_page()
 def _pictures_of_cells(dataset: Dataset, chart: str, images: tuple[int, ...]) -> None:
     _show_pictures(dataset, chart, dict(enumerate(images)).get, px=88, above=44, of=hash(images))
 

@@ -221,8 +221,8 @@ _CSS = (
 .empty { font-size: 0.8rem; opacity: 0.65; }
 """.replace("SUPPORT", palette.meaning("support"))
     .replace("QUERY", palette.meaning("query"))
-    .replace("RIGHT", palette.meaning("right"))
-    .replace("WRONG", palette.meaning("wrong"))
+    .replace("RIGHT", palette.meaning("correct"))
+    .replace("WRONG", palette.meaning("incorrect"))
     .replace("ACCENT", palette.ACCENT)
 )
 

@@ -51,13 +51,13 @@ def is_another(page: str) -> bool:
     return st.session_state.get("_page") != page
 
 
-def arrive(page: str) -> None:
+def load_from_link(page: str) -> None:
     """Begins a run of a page. On another page than before, settings start from the link."""
     if is_another(page):
         st.session_state["_page"] = page
         st.session_state[_KEPT] = {}
     if going_back():
-        next_turn()
+        forget_clicks()
         st.query_params.update({})  # says the link again: what the run before wrote may have reached the browser late
     endless = {key: text for key, text in dict(st.query_params).items() if _is_endless(text)}
     for key in endless:
@@ -79,7 +79,7 @@ def turn() -> int:
     return int(st.session_state.get(_TURN, 0))
 
 
-def next_turn() -> None:
+def forget_clicks() -> None:
     """Leaves all clicks behind that were made before."""
     st.session_state[_TURN] = turn() + 1
 
@@ -225,7 +225,7 @@ def await_keys(*keys: str) -> None:
     st.session_state[_AWAITED] = set(keys)
 
 
-def release(*keys: str) -> None:
+def drop_from_link(*keys: str) -> None:
     """Takes settings that are not shown now out of the link."""
     for key in keys:
         if _kept().pop(key, None) is not None:

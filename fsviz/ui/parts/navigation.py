@@ -50,7 +50,7 @@ def show(dataset: Dataset | None) -> Any:
 
 def is_useful(page: Page) -> bool:
     """Whether the visitor may do what the page is for."""
-    return not page.action or access.may(page.action)
+    return not page.action or access.can(page.action)
 
 
 def title_of(page: Page, dataset: Dataset | None) -> str:

@@ -11,7 +11,7 @@ from fsviz.datasets.published import benchmark_title, published_benchmarks, publ
 from fsviz.errors import FsvizError
 from fsviz.records import Dataset
 from fsviz.ui.parts import export, shell
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 
 def stop_without(dataset: Dataset) -> None:
@@ -20,7 +20,7 @@ def stop_without(dataset: Dataset) -> None:
         return
     command = text.code(published_images.command(dataset.name))
     st.info(
-        f"**{plain(dataset.title)} comes without images**, so nothing can be computed on it here yet. With images on "
+        f"**{escape(dataset.title)} comes without images**, so nothing can be computed on it here yet. With images on "
         f"your disk, in folders named by class or by WordNet id, {command} attaches them: classes, splits "
         "and taxonomy stay the benchmark's, and what is missing is listed.",
         icon="🧩",
@@ -28,7 +28,7 @@ def stop_without(dataset: Dataset) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         shell.link_to_add_images("Attach images", shell.link(dataset, like=dataset.name))
         for name in _copies(dataset):
-            shell.page_link("overview", plain(shell.dataset_title(name)), {"dataset": name}, icon="🖼️")
+            shell.page_link("overview", escape(shell.dataset_title(name)), {"dataset": name}, icon="🖼️")
         shell.page_link("classes", "Its classes", shell.link(dataset))
         shell.offer_demo(dataset)
     _published(dataset)
@@ -72,4 +72,4 @@ def _published(dataset: Dataset) -> None:
         },
     )
     quarters = " Q1 to Q4 are quarters of the tasks, from fine-grained to coarse." if "Q1" in table else ""
-    st.caption(f"As printed in {plain('; '.join(map(str, sources)))}; nothing of this was computed here.{quarters}")
+    st.caption(f"As printed in {escape('; '.join(map(str, sources)))}; nothing of this was computed here.{quarters}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from fsviz.analyses import run_comparison
 from fsviz.records import Dataset, Predictions, TaskId, Tasks
 from fsviz.studies import evaluate
 from fsviz.tasks import task_ids
-from fsviz.ui.parts.caching import remember
+from fsviz.ui.parts.caching import cache_data
 
 MAX_PREDICTED = 20_000  # tasks whose queries are looked at one by one
 
@@ -45,7 +46,7 @@ def identity(line: run_comparison.MethodRun) -> tuple[Any, ...]:
     return line.key, line.digest, line.label, hashlib.blake2b(numbers.tobytes(), digest_size=12).digest()
 
 
-cache_of_method_runs = remember(most=64, hashes={run_comparison.MethodRun: identity})
+cache_of_method_runs = cache_data(most=64, hashes={run_comparison.MethodRun: identity})
 result_table, differences = (
     cache_of_method_runs(run_comparison.result_table),
     cache_of_method_runs(run_comparison.differences),
@@ -54,7 +55,14 @@ ranks, correlations = cache_of_method_runs(run_comparison.ranks), cache_of_metho
 curves, widest = cache_of_method_runs(run_comparison.curves), cache_of_method_runs(run_comparison.widest)
 
 
-@remember("Reading the run…", 64)
+def compare(
+    groups: Mapping[str, Sequence[run_comparison.MethodRun]], main: str, over: str, notes: Sequence[str]
+) -> run_comparison.RunComparison:
+    """The comparison of grouped runs, from cached tables."""
+    return run_comparison.compare(groups, main, over, notes, result_table=result_table, differences=differences)
+
+
+@cache_data("Reading the run…", 64)
 def _lines(run_id: str, n_done: int, folder: str) -> list[run_comparison.MethodRun]:
     """n_done and folder tell one state of a run from another in the cache."""
     run = jobs.status(run_id)
@@ -63,7 +71,7 @@ def _lines(run_id: str, n_done: int, folder: str) -> list[run_comparison.MethodR
     )
 
 
-@remember(most=16)
+@cache_data(most=16)
 def _answer(run_id: str, which: int, n_done: int, folder: str) -> tuple[Predictions, Tasks]:
     spec = jobs.spec(run_id)
     answer = evaluate.predictions(spec, jobs.chunks(run_id, evaluate.chunks_of(spec, which, MAX_PREDICTED)), which)

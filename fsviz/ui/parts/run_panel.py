@@ -18,7 +18,7 @@ from fsviz.reports.tables import TOP5_FROM
 from fsviz.settings import RawSettings
 from fsviz.text import code
 from fsviz.ui.parts import access
-from fsviz.ui.parts.shell import dataset_title, plain, sentences
+from fsviz.ui.parts.shell import dataset_title, errors_on_page, escape
 
 WATCHED = "_watched_runs"  # runs that were started, resumed or cancelled here, by their ids
 STATES = {
@@ -43,7 +43,7 @@ def show_most_accurate(where: Any, top: Any, over: str, n_methods: int, n_missin
     where.metric(
         title,
         accuracy(top),
-        f"{plain(top['name'])}{top5}",
+        f"{escape(top['name'])}{top5}",
         delta_color="off",
         delta_arrow="off",
         help=f"Mean accuracy with its 95% interval {OVER[over]}.",
@@ -94,7 +94,7 @@ def active_runs(key: str, study: str | None = None) -> None:
     st.fragment(_poll, run_every=1.0 if busy else 4.0)(key, study, known)
 
 
-@sentences()
+@errors_on_page()
 def _poll(key: str, study: str | None, known: tuple[tuple[str, str], ...]) -> None:
     runs = jobs.list_runs(study)
     for run in runs:  # before the page starts over, so that no click on a button is lost
@@ -115,8 +115,8 @@ def show_progress(run: jobs.Run, key: str) -> None:
     with st.container(border=True, key=f"{key}_{run.id}"):
         left, right = st.columns([5, 1], vertical_alignment="center")
         title = f"{studies.title_of(run.study)} of {dataset_title(str(run.spec.get('dataset', '?')))}"
-        left.markdown(f"**{STATES[run.state]}** · {plain(title)} · run {code(run.id)}")
-        if access.may("run") and right.button("Cancel", key=f"{key}_cancel_{run.id}", width="stretch"):
+        left.markdown(f"**{STATES[run.state]}** · {escape(title)} · run {code(run.id)}")
+        if access.can("run") and right.button("Cancel", key=f"{key}_cancel_{run.id}", width="stretch"):
             with st.spinner("Stopping the run. What is finished is kept."):
                 access.do("run", jobs.cancel, run.id)
             watch(run.id)
@@ -128,11 +128,11 @@ def show_progress(run: jobs.Run, key: str) -> None:
             text = f"waits for a free worker ({jobs.n_workers()} at a time); short runs go first"
         elif run.n_done:
             text += f" · about {duration(run.seconds_left)} left"
-        st.progress(min(1.0, run.share_done), text=plain(text))
+        st.progress(min(1.0, run.share_done), text=escape(text))
         results = (run.summary or {}).get("results") or []
         if results and "accuracy" in results[0]:
             cells = " &nbsp;·&nbsp; ".join(
-                f"{plain(r['label'])} **{accuracy(r)}** ({r['n_tasks']:,} tasks)" for r in results
+                f"{escape(r['label'])} **{accuracy(r)}** ({r['n_tasks']:,} tasks)" for r in results
             )
             st.caption(f"Accuracy so far, ± over tasks of these images: {cells}")
 
@@ -142,8 +142,8 @@ def show_stopped(run: jobs.Run, key: str) -> None:
     with st.container(border=True, key=f"{key}_{run.id}"):
         left, middle, right = st.columns([4, 1, 1], vertical_alignment="center")
         title = f"{studies.title_of(run.study)} of {dataset_title(str(run.spec.get('dataset', '?')))}"
-        left.markdown(f"**{STATES[run.state]}** · {plain(title)} · run {code(run.id)}")
-        if access.may("run") and middle.button(
+        left.markdown(f"**{STATES[run.state]}** · {escape(title)} · run {code(run.id)}")
+        if access.can("run") and middle.button(
             "Resume", key=f"{key}_resume_{run.id}", type="primary", icon="▶️", width="stretch"
         ):
             access.do("run", jobs.resume, run.id)
@@ -151,7 +151,7 @@ def show_stopped(run: jobs.Run, key: str) -> None:
         if right.button("Hide", key=f"{key}_hide_{run.id}", width="stretch"):
             forget(run.id)
             st.rerun(scope="app")
-        st.caption(plain(stopped_in_words(run)))
+        st.caption(escape(stopped_in_words(run)))
 
 
 def stopped_in_words(run: jobs.Run) -> str:
@@ -173,10 +173,10 @@ def offer(spec: RawSettings, run: jobs.Run | None, words: str, so_far: SoFar = N
             return
         if run is not None:
             told = (run.error or run.message).rstrip(".").removeprefix(run.state).lstrip("; ")
-            words += f" An earlier run is {plain(run.state)}" + (f": {plain(told)}." if told else ".")
+            words += f" An earlier run is {escape(run.state)}" + (f": {escape(told)}." if told else ".")
         st.markdown(words)
-        access.deny("run")
-        if not access.may("run"):
+        access.show_denied("run")
+        if not access.can("run"):
             return
         key = json.dumps(spec, sort_keys=True)
         with st.container(horizontal=True):
@@ -213,12 +213,12 @@ def where(key: str, width: Any = "content") -> jobs.Engine:
         try:
             return engines.chosen(name, address.strip())
         except BadInput as error:
-            st.error(plain(str(error)), icon="⚠️")
+            st.error(escape(str(error)), icon="⚠️")
             return jobs.Engine(name, address)  # refused where it is used
 
 
 @st.fragment(run_every=1.0)
-@sentences()
+@errors_on_page()
 def _watch(run_id: str, so_far: SoFar) -> None:
     """How far a run is, with a way to stop it; the page starts over when it ends."""
     run = jobs.status(run_id)
@@ -227,14 +227,14 @@ def _watch(run_id: str, so_far: SoFar) -> None:
     show_parts_done(run)
     if so_far is not None and run.summary:
         so_far(run.summary)
-    if access.may("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
+    if access.can("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
         access.do("run", jobs.cancel, run_id)
         st.rerun()
 
 
 def show_parts_done(run: jobs.Run) -> None:
     parts = f"{run.n_done:,} of {run.n_chunks:,} parts"
-    told = [plain(run.message)] if run.message and run.message != parts else []
+    told = [escape(run.message)] if run.message and run.message != parts else []
     st.progress(run.share_done, text=" · ".join([*told, parts]))
 
 

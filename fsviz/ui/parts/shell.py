@@ -68,14 +68,14 @@ def run(page: Page) -> None:
     """Draws a page: what all pages share, and what it shows. An FsvizError becomes one sentence on the page."""
     st.set_page_config(page_title=f"fsviz · {page.question}", page_icon=page.icon, layout="wide")
     st.html(f"<style>{style.PAGE}{navigation.style(page)}</style>")
-    access.enter()
+    access.check_access()
     is_other = links.is_another(page.slug)
-    links.arrive(page.slug)
+    links.load_from_link(page.slug)
     export.begin(page.question)
     requested = dict(st.query_params)
     _arrive_in_class()
     _reserve_places()
-    with sentences():
+    with errors_on_page():
         dataset = pick_dataset()
         if is_other:
             selections.arrive(dataset, page.takes)
@@ -86,9 +86,9 @@ def run(page: Page) -> None:
         st.caption(lead(page, dataset))
         st.session_state[_PLACES]["answer"] = st.empty()
         _say_once()
-        with access.turn():
+        with access.compute_slot():
             page.show(dataset)
-        if ignored := ", ".join(map(plain, links.ignored(requested))):
+        if ignored := ", ".join(map(escape, links.ignored(requested))):
             st.toast(f"This link's setting {ignored} is not possible here and was left out.", icon="⚠️")
 
 
@@ -121,7 +121,7 @@ def _reserve_places() -> None:
 def _draw_foot() -> None:
     with side("foot"):
         _pick_classroom()
-        access.sign()
+        access.render_login()
         scroll_state.remember()
 
 
@@ -138,7 +138,7 @@ def _draw_tools(page: Page, dataset: Dataset) -> None:
 
 def lead(page: Page, dataset: Dataset) -> str:
     """The line below the title of a page, for this dataset."""
-    return page.lead.replace("{dataset}", f"**{plain(dataset.title)}**")
+    return page.lead.replace("{dataset}", f"**{escape(dataset.title)}**")
 
 
 def classroom() -> bool:
@@ -177,7 +177,7 @@ def _write_classroom() -> None:
         del st.query_params[CLASSROOM]
 
 
-def same_from_terminal(command: str, label: str = "The same from a terminal") -> None:
+def command_popover(command: str, label: str = "The same from a terminal") -> None:
     """The command that gives the same, to copy; a class has no terminal.
 
     What a popover holds is drawn when it is opened: a page with a block of code loads a highlighter of 1.5 MB.
@@ -189,28 +189,28 @@ def same_from_terminal(command: str, label: str = "The same from a terminal") ->
 
 
 @contextmanager
-def sentences() -> Iterator[None]:
+def errors_on_page() -> Iterator[None]:
     """An FsvizError inside becomes one sentence: around what runs again without its page, fragments and dialogs."""
     try:
         yield
     except FsvizError as error:
-        st.error(plain(in_titles(error)), icon="⚠️")
+        st.error(escape(with_setting_titles(error)), icon="⚠️")
 
 
 @st.fragment
-@sentences()
+@errors_on_page()
 def _search(query: Mapping[str, Any]) -> None:
     navigation.show_search(query)
 
 
 @st.fragment
-@sentences()
+@errors_on_page()
 def _export() -> None:
     export.button(classroom())
 
 
 @st.fragment
-@sentences()
+@errors_on_page()
 def _about(page: Page) -> None:
     """The numbers of the page, closed: nothing of it is sent before it is opened (formulas have fonts)."""
     key = f"about_{page.slug}"
@@ -266,7 +266,7 @@ def pick_dataset() -> Dataset:
     try:
         return load_dataset(name)
     except FsvizError as error:
-        st.error(f"{plain(str(error))} Shown is the demo instead.", icon="⚠️")
+        st.error(f"{escape(str(error))} Shown is the demo instead.", icon="⚠️")
         return load_dataset(DEFAULT_DATASET)
 
 
@@ -290,7 +290,7 @@ def known_names() -> list[str]:
     try:
         return datasets.names()
     except FsvizError as error:
-        st.error(f"{plain(str(error))} Until then only the datasets that come with fsviz are offered.", icon="⚠️")
+        st.error(f"{escape(str(error))} Until then only the datasets that come with fsviz are offered.", icon="⚠️")
         return datasets.shipped_names()
 
 
@@ -311,17 +311,19 @@ def pick_split(dataset: Dataset, *, key: str = "split", where: Any = None, defau
     return (where or side("split")).selectbox(SPLIT.title, options, key=key, help=SPLIT.help)
 
 
-def needs(dataset: Dataset, *offers: str) -> None:
+def require(dataset: Dataset, *offers: str) -> None:
     """Stops the page with an explanation and the next steps when the dataset lacks one of these."""
     for offer in offers:
         if offer in dataset.capabilities:
             continue
         name, _, meaning = OFFERS[offer][0].removeprefix("a ").partition(": ")
-        how = how_to_add(dataset, offer)
-        known = "".join(f" {plain(note)}" for note in dataset.notes if note.startswith(f"No {offer}:"))
-        st.info(f"**{plain(dataset.title)} has no {name}** ({meaning}), which this page needs.{known} {how}", icon="🧩")
+        how = missing_hint(dataset, offer)
+        known = "".join(f" {escape(note)}" for note in dataset.notes if note.startswith(f"No {offer}:"))
+        st.info(
+            f"**{escape(dataset.title)} has no {name}** ({meaning}), which this page needs.{known} {how}", icon="🧩"
+        )
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            link_to_what_is_missing(dataset, offer)
+            link_to_fix(dataset, offer)
             page_link(HOME, "What this dataset offers", link(dataset))
             offer_demo(dataset)
         st.stop()
@@ -329,11 +331,11 @@ def needs(dataset: Dataset, *offers: str) -> None:
 
 def known_backbones(dataset: Dataset) -> list[str]:
     """The backbones that have features; where none has, the page stops with the next steps."""
-    needs(dataset, "features")
+    require(dataset, "features")
     return features.required(dataset)
 
 
-def link_to_what_is_missing(dataset: Dataset, offer: str) -> None:
+def link_to_fix(dataset: Dataset, offer: str) -> None:
     """The section of the page Add images that gives the dataset what it lacks."""
     if offer == "features" and dataset.has_pixels:
         link_to_add_images("Extract features", link(dataset, do="Extract features"))
@@ -348,7 +350,7 @@ def offer_demo(dataset: Dataset) -> None:
         st.rerun()
 
 
-def how_to_add(dataset: Dataset, offer: str) -> str:
+def missing_hint(dataset: Dataset, offer: str) -> str:
     """One sentence: what to do for the dataset to have what it lacks."""
     if offer == "features" and dataset.has_pixels:
         command = f"python -m fsviz extract {shlex.quote(dataset.name)} --backbone {DEFAULT}"
@@ -366,9 +368,9 @@ def how_to_add(dataset: Dataset, offer: str) -> str:
 
 def link_to_add_images(label: str = "Add images", query: Mapping[str, str] | None = None) -> None:
     """The way to what is missing, for visitors who may bring it."""
-    if access.may("save"):
+    if access.can("save"):
         page_link("add_images", label, query)
-    access.deny("save")
+    access.show_denied("save")
 
 
 def link(dataset: Dataset, **more: Any) -> Mapping[str, Any]:
@@ -405,12 +407,12 @@ def _load_dataset(name: str, stamp: str) -> Dataset:
     return datasets.load(name)
 
 
-def plain(value: Any) -> str:
+def escape(value: Any) -> str:
     """A value in a text of a page, as it was written; visitors of a shared server see no paths."""
-    return text.plain(access.without_paths(str(value)))
+    return text.escape_markdown(access.without_paths(str(value)))
 
 
-def columns_if_wide(key: str, spec: Any, stack: str = "stack", **more: Any) -> list[Any]:
+def responsive_columns(key: str, spec: Any, stack: str = "stack", **more: Any) -> list[Any]:
     """Columns that stand below each other in a narrow window ("stack"), or two by two ("pairs")."""
     return st.container(key=f"{stack}_{key}").columns(spec, **more)
 
@@ -419,7 +421,7 @@ _TITLES = {s.name: s.title for s in (N_SHOT, N_QUERY, N_TASKS, *(s for m in SAMP
 _NAMED = re.compile(rf"\b({'|'.join(name for name in _TITLES if '_' in name)})\b")
 
 
-def in_titles(error: Any) -> str:
+def with_setting_titles(error: Any) -> str:
     """What an error says, with settings called by the titles they have on pages; a terminal calls them by name."""
     return _NAMED.sub(lambda found: f"“{_TITLES[found[0]]}”", str(error))
 
@@ -430,4 +432,4 @@ notice = links.notice
 def _say_once() -> None:
     text = st.session_state.pop("_notice", None)
     if text:
-        st.warning(plain(text), icon="⚠️")
+        st.warning(escape(text), icon="⚠️")

@@ -30,7 +30,7 @@ from fsviz.ui.pages.add_images.sources import (
 )
 from fsviz.ui.parts import access, controls, shell
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 from fsviz.user import images as user_images
 
 ADD, EXTRACT, IMPORT = "Add images", "Extract features", "Import features"
@@ -46,7 +46,7 @@ DO = Setting(
 
 
 def show(dataset: Dataset) -> None:
-    if not access.may("save"):
+    if not access.can("save"):
         st.info(access.reason("save"), icon="🔒")
         return
     few = shell.classroom() and st.session_state.get(DO.name, st.query_params.get(DO.name, ADD)) in (ADD, EXTRACT)
@@ -85,11 +85,11 @@ def _show_add(dataset: Dataset) -> None:
         _show_saved(dataset)
         return
     st.subheader("1 · Where are the images?", anchor=False)
-    sources = (*((FOLDER,) if access.may("paths") else ()), UPLOAD, DOWNLOAD)
+    sources = (*((FOLDER,) if access.can("paths") else ()), UPLOAD, DOWNLOAD)
     where = st.segmented_control(
         "Source", sources, default=sources[0], key="source", required=True, label_visibility="collapsed"
     )
-    access.deny("paths")
+    access.show_denied("paths")
     if where == UPLOAD:
         preview, upload = from_upload()
     elif where == DOWNLOAD:
@@ -126,12 +126,12 @@ def _show_add(dataset: Dataset) -> None:
 
 def _show_saved(dataset: Dataset) -> None:
     st.success(
-        f"**{plain(dataset.title)}** is saved: {dataset.n_classes:,} classes, {dataset.n_images or 0:,} images"
+        f"**{escape(dataset.title)}** is saved: {dataset.n_classes:,} classes, {dataset.n_images or 0:,} images"
         f"{', with a taxonomy' if dataset.taxonomy is not None else ''}.",
         icon="✅",
     )
     for note in dataset.notes:
-        st.caption(plain(note))
+        st.caption(escape(note))
     show_extraction(dataset)
     if st.button("Add another dataset", icon="➕", key="another"):
         st.session_state.pop("added", None)

@@ -13,7 +13,7 @@ from fsviz.datasets.preview import Preview
 from fsviz.settings import Setting
 from fsviz.ui.pages.add_images.saving import open_saved
 from fsviz.ui.parts import access, controls, export, shell
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 from fsviz.user import images as user_images
 
 MY_OWN = "no, my own classes"
@@ -39,7 +39,7 @@ def show_attach(preview: Preview, like: str, upload: Path | None) -> None:
     found = published_images.match_folders(benchmark, preview.classes["class_name"])
     n_there = benchmark.n_classes - len(found.missing)
     st.markdown(
-        f"**{n_there:,} of {benchmark.n_classes:,} classes** of {plain(benchmark.title)} are among these folders."
+        f"**{n_there:,} of {benchmark.n_classes:,} classes** of {escape(benchmark.title)} are among these folders."
     )
     names = benchmark.classes["class_name"].astype(str)
     for title, items in (
@@ -59,7 +59,7 @@ def show_attach(preview: Preview, like: str, upload: Path | None) -> None:
     name = one.text_input("Name", f"my_{like}", key=f"attach_name_{like}").strip()
     overwrite = False
     if name in image_folders.workspace_dataset_names():
-        overwrite = st.checkbox(f"Replace the dataset {plain(name)} that is there already", key="attach_replace")
+        overwrite = st.checkbox(f"Replace the dataset {escape(name)} that is there already", key="attach_replace")
     if two.button("Attach images", type="primary", key="attach", disabled=not n_there, width="stretch"):
         with st.spinner("Writing the dataset …"):
             made = access.do("save", user_images.attach_preview, name, like, preview, overwrite, "", upload)

@@ -11,7 +11,7 @@ from fsviz.datasets.preview import Preview
 from fsviz.records import Dataset
 from fsviz.ui.parts import export
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 N_SAMPLES, N_GROUPS, N_IN_GROUP = 24, 5, 8
 
@@ -24,13 +24,13 @@ def show_contents(preview: Preview) -> None:
     two.metric("Images", f"{len(preview.images):,}")
     splits = preview.split_counts
     three.metric(
-        "Splits", plain(" / ".join(splits)) if len(splits) < 4 else f"{len(splits):,}", help="Sets of classes."
+        "Splits", escape(" / ".join(splits)) if len(splits) < 4 else f"{len(splits):,}", help="Sets of classes."
     )
     n_problems = sum(max(1, len(p.items)) for p in preview.problems)
     four.metric("Things to look at", f"{n_problems:,}", help="Problems found; none of them stops you.")
     shown = image_folders.preview_dataset("preview", preview)
     st.caption(
-        " ".join([f"Read as a {plain(preview.source)} in {plain(str(preview.root))}.", *map(plain, shown.notes)])
+        " ".join([f"Read as a {escape(preview.source)} in {escape(str(preview.root))}.", *map(escape, shown.notes)])
     )
     left, right = st.columns([3, 2], gap="large")
     with left:
@@ -53,7 +53,7 @@ def show_contents(preview: Preview) -> None:
             },
         )
     for problem in preview.problems:
-        with st.expander(plain(problem.message), icon="⚠️"):
+        with st.expander(escape(problem.message), icon="⚠️"):
             if problem.kind in ("copies", "two_classes"):
                 _show_groups(shown, across=problem.kind == "two_classes")
             elif problem.kind == "frames":

@@ -7,14 +7,14 @@ import streamlit as st
 from fsviz import datasets
 from fsviz.ui.pages.add_images.saving import show_page_links
 from fsviz.ui.parts import access, shell
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 from fsviz.user import images as user_images
 
 
 def show_import() -> None:
     st.subheader("Features that you have already", anchor=False)
-    if not access.may("paths"):
-        access.deny("paths")
+    if not access.can("paths"):
+        access.show_denied("paths")
         return
     st.caption(
         "npz or npy with labels, easyfsl parquet (embedding, class_name), HDF5 (all_feats, all_labels), or a torch "
@@ -52,10 +52,10 @@ def show_import() -> None:
     made = st.session_state.get("imported")
     if made and made["dataset"] in datasets.names():  # it may have been removed since
         st.success(
-            f"**{plain(made['dataset'])}**: {made['n_images']:,} images of {made['n_classes']:,} classes with "
-            f"{made['dims']:,} numbers each, as {plain(made['backbone'])}.",
+            f"**{escape(made['dataset'])}**: {made['n_images']:,} images of {made['n_classes']:,} classes with "
+            f"{made['dims']:,} numbers each, as {escape(made['backbone'])}.",
             icon="✅",
         )
         for note in filter(None, (made["joined"], *made["notes"])):
-            st.caption(plain(note))
+            st.caption(escape(note))
         show_page_links(shell.load_dataset(made["dataset"]))

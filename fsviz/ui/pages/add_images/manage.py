@@ -13,7 +13,7 @@ from fsviz.features import store
 from fsviz.features.backbones import title_of
 from fsviz.sampling import testbeds
 from fsviz.ui.parts import access, shell
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 
 def show_datasets(title: str = "Added before") -> None:
@@ -28,22 +28,22 @@ def show_datasets(title: str = "Added before") -> None:
                 mine = shell.load_dataset(name)
                 told = f"{mine.n_classes:,} classes, {mine.n_images or 0:,} images"
                 told += ", features" if mine.has_features else ", no features yet"
-                st.markdown(f"**{plain(mine.title)}** · {told}")
+                st.markdown(f"**{escape(mine.title)}** · {told}")
                 shell.page_link("images", "Look", shell.link(mine))
-                if access.may("delete"):
+                if access.can("delete"):
                     with st.popover("Rename"):
                         given = st.text_input("Title", mine.title, key=f"title_{name}")
                         st.caption("Pages show the title; links and commands keep the name.")
                         st.button("Save the title", key=f"rename_{name}", on_click=_rename, args=(name, given))
             except FsvizError as error:
-                st.markdown(f"**{plain(name)}** · {plain(str(error))}")
-            if access.may("delete"):
+                st.markdown(f"**{escape(name)}** · {escape(str(error))}")
+            if access.can("delete"):
                 with st.popover("Remove"):
                     st.caption(
                         "The dataset leaves fsviz with its features and splits. Your own image folder is not touched, "
                         "and finished runs stay."
                     )
-                    st.button(f"Remove {plain(name)}", key=f"remove_{name}", on_click=_remove, args=(name,))
+                    st.button(f"Remove {escape(name)}", key=f"remove_{name}", on_click=_remove, args=(name,))
 
 
 def _rename(name: str, title: str) -> None:
@@ -66,7 +66,7 @@ def _act(action: str, act: Callable[..., Any], *args: Any) -> None:
 
 def show_manage() -> None:
     """Everything of one's own that can be renamed or deleted: datasets, features, testbeds."""
-    access.deny("delete")
+    access.show_denied("delete")
     show_datasets("Datasets")
     rows = [row for row in store.list_features() if row["origin"] == "workspace"]
     if rows:
@@ -75,7 +75,7 @@ def show_manage() -> None:
         dataset, backbone = row["dataset"], row["backbone"]
         told = f"{row['n_images'] or 0:,} images, {row['dims'] or 0:,} numbers each"
         _show_item(
-            f"**{plain(title_of(backbone))}** on {plain(shell.dataset_title(dataset))} · {told}",
+            f"**{escape(title_of(backbone))}** on {escape(shell.dataset_title(dataset))} · {told}",
             f"features_{row['path']}",
             f"They can be {'imported' if row['imported'] else 'extracted'} again; finished runs that used them stay.",
             ("delete", store.remove_features, dataset, backbone),
@@ -87,7 +87,7 @@ def show_manage() -> None:
         st.subheader("Testbeds", anchor=False)
     for name in names:
         _show_item(
-            f"**{plain(name)}**",
+            f"**{escape(name)}**",
             f"testbed_{name}",
             "Finished runs on it stay; new ones need another testbed.",
             ("delete", testbeds.delete_testbed, name),
@@ -109,7 +109,7 @@ def _show_item(
     """
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(told)
-        if not access.may("delete"):
+        if not access.can("delete"):
             return
         if renaming:
             with st.popover("Rename"):

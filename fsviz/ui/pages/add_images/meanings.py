@@ -11,14 +11,14 @@ import streamlit as st
 
 from fsviz import text
 from fsviz.datasets import image_folders, tables
-from fsviz.datasets.preview import Preview, many
+from fsviz.datasets.preview import Preview, pluralize
 from fsviz.errors import FsvizError
 from fsviz.records import Dataset
 from fsviz.taxonomy import wordnet
 from fsviz.taxonomy.senses import FOLDERS, Guess, guess_senses, taxonomy_from_edges
 from fsviz.ui.parts import access, shell
-from fsviz.ui.parts.caching import remember
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.caching import cache_data
+from fsviz.ui.parts.shell import escape
 from fsviz.user import images as user_images
 
 WORDNET, NESTED, OWN, NONE = "WordNet", "My folders", "My own taxonomy", "No taxonomy"
@@ -75,7 +75,7 @@ def _own_taxonomy(names: list[str]) -> tuple[pd.DataFrame | None, bool]:
         edges = _read_edges(file.getvalue())
         taxonomy_from_edges(edges, names)
     except FsvizError as error:
-        st.error(plain(str(error)), icon="⚠️")
+        st.error(escape(str(error)), icon="⚠️")
         return None, False
     st.success(f"{len(edges):,} links read; every class has its place.", icon="🌳")
     return edges, True
@@ -88,7 +88,7 @@ def _read_edges(content: bytes) -> pd.DataFrame:
         return tables.read_edges(file.name)
 
 
-@remember(most=8)
+@cache_data(most=8)
 def _guesses(names: tuple[str, ...]) -> list[Guess]:
     return guess_senses(names)
 
@@ -113,7 +113,7 @@ def _edit_senses(guesses: list[Guess], now: pd.DataFrame | None = None) -> Chose
     if word.strip():
         (other,) = guess_senses([word.strip()])
         senses |= {sense.synset_id: sense for sense in other.candidates}
-        st.caption(f"{len(other.candidates)} meanings of “{plain(word.strip())}” can now be chosen below.")
+        st.caption(f"{len(other.candidates)} meanings of “{escape(word.strip())}” can now be chosen below.")
     labels = {synset: _sense_label(sense) for synset, sense in senses.items()}
     synsets = {label: synset for synset, label in labels.items()}
     # The editor keeps changes by row: rows stand in the same order as long as the same images are looked at.
@@ -172,11 +172,11 @@ def _sense_label(sense: Any) -> str:
 
 def show_meanings(dataset: Dataset) -> None:
     """What the classes of a dataset of one's own mean, to be corrected after it was saved."""
-    st.subheader(f"What do the classes of {plain(dataset.title)} mean?", anchor=False)
+    st.subheader(f"What do the classes of {escape(dataset.title)} mean?", anchor=False)
     if dataset.name not in image_folders.workspace_dataset_names():
         st.info("Meanings can be changed for datasets of your own. Pick one in the sidebar.", icon="🧩")
         return
-    access.deny("save")
+    access.show_denied("save")
     now = user_images.class_senses(dataset)
     guesses = _guesses(tuple(now["class"]))
     if not (now["synset"] != "").any():
@@ -190,6 +190,6 @@ def show_meanings(dataset: Dataset) -> None:
     if st.button("Save meanings", type="primary", key="save_meanings", disabled=now is not None and not chosen.changed):
         given = {name: chosen.senses[name] for name in chosen.changed}
         access.do("save", user_images.correct_senses, dataset.name, given)
-        shell.notice(f"Saved. {many(len(given), 'meaning')} changed; images, features and runs stay.")
+        shell.notice(f"Saved. {pluralize(len(given), 'meaning')} changed; images, features and runs stay.")
         st.rerun()
     st.caption("Runs that were made before keep the taxonomy of their time.")

@@ -15,7 +15,7 @@ from fsviz.records import Dataset
 from fsviz.ui.pages.add_images.meanings import ChosenSenses
 from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.page import HOME
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 from fsviz.user import images as user_images
 
 
@@ -30,7 +30,7 @@ def show_save(
     title = two.text_input("Title", "", key="new_title", placeholder=name).strip()
     overwrite = False
     if name in image_folders.workspace_dataset_names():
-        overwrite = st.checkbox(f"Replace the dataset {plain(name)} that is there already", key="replace")
+        overwrite = st.checkbox(f"Replace the dataset {escape(name)} that is there already", key="replace")
         if edges is None and (kept := user_images.chosen_senses(name, preview.classes["class_name"].tolist())):
             st.caption(f"Meanings that you chose for it before stay, where you choose none here: {len(kept):,}.")
     if three.button("Save dataset", type="primary", key="save", disabled=not ready, width="stretch"):
@@ -49,7 +49,7 @@ def show_save(
             )
         open_saved(made.name)
     st.caption(
-        f"The table is written to {plain(str(workspace.folder('datasets')))}; images are not copied, except uploads."
+        f"The table is written to {escape(str(workspace.folder('datasets')))}; images are not copied, except uploads."
     )
 
 

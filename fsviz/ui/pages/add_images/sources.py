@@ -12,7 +12,7 @@ from fsviz.datasets.images import SUFFIXES
 from fsviz.datasets.preview import Preview
 from fsviz.errors import FsvizError
 from fsviz.ui.parts import access, shell
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 from fsviz.user import images as user_images
 from fsviz.user import torchvision_sets
 
@@ -48,7 +48,7 @@ def from_path() -> tuple[Preview | None, Path | None]:
             groups = _pick_groups()
         parts = {}
         for column, part in zip(st.columns(5), ("path", "class", "split", "context", "group")):
-            parts[part] = column.text_input(f"Column of the {plain(part)}", key=f"column_{part}", placeholder="auto")
+            parts[part] = column.text_input(f"Column of the {escape(part)}", key=f"column_{part}", placeholder="auto")
     if not path.strip():
         return None, None
     options: dict[str, Any] = {
@@ -64,7 +64,7 @@ def from_path() -> tuple[Preview | None, Path | None]:
             folder = access.do("upload", archives.unpack, allowed)
         with uploads.delete_if_unusable(folder):
             return _preview_of("upload", str(folder), groups=groups), folder
-    shell.same_from_terminal(user_images.command(allowed, options))
+    shell.command_popover(user_images.command(allowed, options))
     return _preview_of("paths", allowed, **options), None
 
 
@@ -102,7 +102,7 @@ def from_upload() -> tuple[Preview | None, Path | None]:
 def show_upload_limit(what: str) -> None:
     """How much a browser may send, and what to do with more."""
     most = f"A file may have up to {st.get_option('server.maxUploadSize'):,} MB."
-    if access.may("paths"):
+    if access.can("paths"):
         st.caption(f"{most} With more, give the path of {what} on this computer instead: nothing is copied then.")
     else:
         st.caption(f"{most} With more, ask whoever runs this server to add it, or pack smaller images.")
@@ -140,7 +140,7 @@ def _preview_of(action: str, path: str, **options: Any) -> Preview | None:
             path,
             confined=action == "upload" or access.is_confined(),
             progress=lambda done, total, message: bar.progress(
-                done / max(total, 1), f"{plain(message.capitalize())}: {done:,} of {total:,}"
+                done / max(total, 1), f"{escape(message.capitalize())}: {done:,} of {total:,}"
             ),
             **options,
         )
@@ -161,7 +161,7 @@ def _stop(request: tuple[str, str]) -> None:
 def show_layouts() -> None:
     """What can be given, drawn as it lies on disk; shown while nothing has been given."""
     st.markdown("**Any of these will do:**")
-    one, two, three = shell.columns_if_wide("forms", 3)
+    one, two, three = shell.responsive_columns("forms", 3)
     one.caption("A folder per class; splits with folders per class; concepts with folders of contexts")
     one.code(
         "pets/\n  dog/  1.jpg  2.jpg\n  cat/  1.jpg  2.jpg\n\npets/\n  train/ dog/ ...\n  test/  cat/ ...\n\n"

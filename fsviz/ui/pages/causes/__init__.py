@@ -24,7 +24,7 @@ from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 from fsviz.ui.parts.task_list import TASK
 
 MOST_POINTS = 3000
@@ -41,12 +41,12 @@ def show(dataset: Dataset) -> None:
         known: Explained | None = _explained(found, method, stage)
     except BadInput as error:
         known = None
-        st.info(plain(str(error)), icon="🔍")
+        st.info(escape(str(error)), icon="🔍")
     _headline(found, method)
     if known is not None:
         why, stop, rest = study.headline(found, method, known).partition(". ")
-        st.markdown(f"#### {plain(why + stop.strip())}\n{plain(rest)}")
-    left, right = shell.columns_if_wide("causes", [11, 10], gap="large")
+        st.markdown(f"#### {escape(why + stop.strip())}\n{escape(rest)}")
+    left, right = shell.responsive_columns("causes", [11, 10], gap="large")
     with left:
         measure = _correlations(found, method)
     with right:
@@ -58,7 +58,7 @@ def show(dataset: Dataset) -> None:
     _unknown(found)
     _table(found)
     st.divider()
-    shell.same_from_terminal(study.command(spec))
+    shell.command_popover(study.command(spec))
 
 
 PAGE = Page(
@@ -112,10 +112,10 @@ def _pick_method(found: MeasuredTasks) -> str:
 
 
 def _headline(found: MeasuredTasks, method: str) -> None:
-    columns = shell.columns_if_wide("headline", 4, "pairs")
+    columns = shell.responsive_columns("headline", 4, "pairs")
     mean, ci95 = study.mean_accuracy(found, method)
     columns[0].metric(
-        f"Mean accuracy of {plain(method)}",
+        f"Mean accuracy of {escape(method)}",
         f"{100 * mean:.1f}{half_width(ci95, 1, 100)}%",
         f"{len(found):,} tasks",
         delta_color="off",
@@ -141,7 +141,7 @@ def _headline(found: MeasuredTasks, method: str) -> None:
             delta_arrow="off",
             help="The share of the differences in accuracy between tasks that a regression explains from what is "
             f"known {study.STAGES[cast(Any, stage)]}, on tasks that it has not learned from. The 95% interval is over "
-            f"{plain(share.over)}; below zero, always expecting the mean would be better.",
+            f"{escape(share.over)}; below zero, always expecting the mean would be better.",
         )
     if np.isfinite(luck):
         st.caption(
@@ -184,7 +184,8 @@ def _correlations(found: MeasuredTasks, method: str) -> str:
     )
     over = cached_call(study.correlations, found, method)[best["name"]].over
     st.caption(
-        f"A point per method, with its 95% interval over {plain(over)}; click one to see its measure below. Query loss "
+        f"A point per method, with its 95% interval over {escape(over)}; click one to see its measure below. "
+        "Query loss "
         "is made of the same answers as the accuracy: it is shown, and explains nothing."
     )
     return chosen
@@ -224,8 +225,8 @@ def _shares(found: MeasuredTasks, method: str) -> None:
     st.caption(
         "A bar is what would be lost without the cause, on tasks that the regression has not learned from; in colour "
         f"where it is beyond chance. Causes that say the same share the rest. Intervals are over "
-        f"{plain(known.whole.over)}. Their measures, in this order: "
-        + "; ".join(plain(", ".join(title(name) for name in names)) for names in causes.values())
+        f"{escape(known.whole.over)}. Their measures, in this order: "
+        + "; ".join(escape(", ".join(title(name) for name in names)) for names in causes.values())
         + "."
     )
 
@@ -247,11 +248,11 @@ def _choose(found: MeasuredTasks, method: str, measure: str, known: Explained | 
     try:
         which = study.chosen(found, method, brush, known)
     except FsvizError as error:
-        st.warning(plain(f"{error} The hardest tenth is chosen instead."), icon="⚠️")
+        st.warning(escape(f"{error} The hardest tenth is chosen instead."), icon="⚠️")
         which = study.chosen(found, method)
     accuracy, shown = 100 * found.accuracy[method], np.arange(len(found))
     few = shown if len(found) <= MOST_POINTS else shown[:: -(-len(found) // MOST_POINTS)]
-    left, right = shell.columns_if_wide("chosen", [1, 1], gap="large")
+    left, right = shell.responsive_columns("chosen", [1, 1], gap="large")
     with left:
         export.chart(
             f"{title(measure)} and accuracy of every task",
@@ -324,7 +325,7 @@ def _chosen(dataset: Dataset, found: MeasuredTasks, method: str, known: Explaine
     if not which.any():
         st.info("No task lies in this box. Draw a wider one.", icon="🔍")
         return
-    left, right = shell.columns_if_wide("extremes", [1, 1], gap="large")
+    left, right = shell.responsive_columns("extremes", [1, 1], gap="large")
     with left:
         st.markdown("**In which measures do they stand out?**")
         means = study.extremes(found, which)
@@ -344,7 +345,7 @@ def _chosen(dataset: Dataset, found: MeasuredTasks, method: str, known: Explaine
             "tasks by it."
         )
         if known is not None:
-            st.markdown(plain(study.describe_selection(found, method, known, which)))
+            st.markdown(escape(study.describe_selection(found, method, known, which)))
     with right:
         _tasks(dataset, found, method, known, which)
 
@@ -389,7 +390,7 @@ def _families(found: MeasuredTasks) -> None:
     st.caption(
         "Rank correlations over the tasks, every measure turned so that higher is harder. Frames hold families, whose "
         f"measures are alike by {study.ALIKE} on average"
-        + (f": {plain('; '.join(shared))}." if shared else "; there is none here.")
+        + (f": {escape('; '.join(shared))}." if shared else "; there is none here.")
     )
 
 
@@ -397,12 +398,12 @@ def _unknown(found: MeasuredTasks) -> None:
     if found.unknown:
         with st.expander(f"{len(found.unknown)} measures are not known of these tasks"):
             for name, why in found.unknown.items():
-                st.markdown(f"**{plain(title(name))}**: {plain(why)}")
+                st.markdown(f"**{escape(title(name))}**: {escape(why)}")
 
 
 def _table(found: MeasuredTasks) -> None:
     with st.expander(
-        f"All numbers of the {len(found):,} tasks, seen by {plain(title_of(str(found.spec['backbone'])))}"
+        f"All numbers of the {len(found):,} tasks, seen by {escape(title_of(str(found.spec['backbone'])))}"
     ):
         table = study.as_table(found).rename(columns={name: title(name) for name in found.measures})
         export.table("Measures and accuracies of every task", table, height=320)

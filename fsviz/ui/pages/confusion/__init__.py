@@ -9,7 +9,8 @@ import numpy as np
 import streamlit as st
 
 from fsviz.figures import confusion as figures
-from fsviz.records import ClassGraph, Dataset
+from fsviz.records import Dataset
+from fsviz.records.graphs import ClassGraph
 from fsviz.reports import graphs
 from fsviz.studies import confusion as study
 from fsviz.text import shorten
@@ -20,7 +21,7 @@ from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import BY_TYPING, pick
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 GRAPH = "class_graph"
 PICKED = selections.KEY
@@ -33,11 +34,12 @@ SECTIONS = ("Images", "Heat map", "Compare", "Base classes")
 
 def show(dataset: Dataset) -> None:
     if not study.possible_similarities(dataset):
-        shell.needs(dataset, "features")
+        shell.require(dataset, "features")
     spec = settings.pick_spec(dataset)
     if "backbone" not in spec and not dataset.has_features:
         st.info(
-            f"{plain(dataset.title)} has no features here, so its classes are compared by what they mean. To see which "
+            f"{escape(dataset.title)} has no features here, so its classes are compared by what they mean. "
+            "To see which "
             "of them a backbone mixes up, add its images or import features on the page Add images.",
             icon="🧩",
         )
@@ -62,7 +64,7 @@ def show(dataset: Dataset) -> None:
         pair.show(dataset, spec, int(graph.rows[picked[0]]), int(graph.rows[picked[1]]))
     two = base.show(dataset, spec) if section == "Base classes" else None
     if section != "Base classes":
-        links.release(base.PAIR.name)
+        links.drop_from_link(base.PAIR.name)
     _keep(*(two or (spec, graph)), None if two else found, more)
 
 
@@ -86,7 +88,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
     likeness = study.SIMILARITIES[graph.kind]
     i, j, weights = graph.edges()
     mean = study.mean(graph)
-    classes, average, most, groups = shell.columns_if_wide("headline", 4, "pairs")
+    classes, average, most, groups = shell.responsive_columns("headline", 4, "pairs")
     classes.metric(
         "Classes", f"{len(graph.rows):,}", help=f"{len(weights):,} pairs of classes, each with a number of its own."
     )
@@ -103,7 +105,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
     most.metric(
         "Most confused" if graph.kind == "confusion" else "Most alike",
         f"{weights[0]:.2f} {likeness.unit}",
-        f"{plain(shorten(a))} and {plain(shorten(b))}",
+        f"{escape(shorten(a))} and {escape(shorten(b))}",
         delta_color="off",
         delta_arrow="off",
     )
@@ -118,7 +120,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
 
 def _graph_and_side(dataset: Dataset, graph: ClassGraph, found: np.ndarray) -> tuple[int, int]:
     """The graph and what is picked in it; returns the positions of the two classes whose images are shown."""
-    left, side = shell.columns_if_wide("graph", [2.2, 1], gap="medium")
+    left, side = shell.responsive_columns("graph", [2.2, 1], gap="medium")
     n_pairs = len(graph.edges()[2])
     with side:
         usual = max(1, min(n_pairs, round(1.5 * len(graph.rows)), MOST_JOINED))
@@ -137,14 +139,14 @@ def _graph_and_side(dataset: Dataset, graph: ClassGraph, found: np.ndarray) -> t
             order = np.argsort(-np.nan_to_num(graph.weights[picked[0]], nan=-np.inf), kind="stable")[: N_BUILT - 1]
             ids = [int(graph.rows[p]) for p in (picked[0], *order) if p == picked[0] or graph.weights[picked[0], p] > 0]
             page_links.to_classes(
-                dataset, ids, f"Build a task of {plain(names[picked[0]])} and what it is confused with"
+                dataset, ids, f"Build a task of {escape(names[picked[0]])} and what it is confused with"
             )
             return picked[0], near
         both = (picked[0], picked[1]) if len(picked) == 2 else default
         if not picked:
             st.caption("Nothing is picked yet, so this is the pair at the top. Click an edge or a class in the graph.")
         _pair_card(graph, both)
-        label = f"Build a task of {plain(names[both[0]])} and {plain(names[both[1]])}"
+        label = f"Build a task of {escape(names[both[0]])} and {escape(names[both[1]])}"
         page_links.to_classes(dataset, [int(graph.rows[p]) for p in both], label)
     return both
 
@@ -210,7 +212,7 @@ def _neighbours(graph: ClassGraph, position: int) -> int:
     order = order[~np.isnan(row[order])]
     if not len(order):  # it met no other class in a run
         return position
-    st.markdown(f"**{plain(graph.row_names[position])}** is most alike to")
+    st.markdown(f"**{escape(graph.row_names[position])}** is most alike to")
     near = [graph.row_names[p] for p in order[:NEIGHBOURS]]
     _bars(graph, {"class": near}, row[order[:NEIGHBOURS]], [[graph.row_names[position], name] for name in near])
     st.caption(f"{min(NEIGHBOURS, len(order)):,} of {len(order):,} classes; click a row for its pair.")
@@ -222,7 +224,7 @@ def _pair_card(graph: ClassGraph, both: tuple[int, int]) -> None:
     i, j, weights = graph.edges()
     value = graph.weights[both]
     with st.container(border=True):
-        st.markdown(f"**{plain(graph.row_names[both[0]])}** and **{plain(graph.row_names[both[1]])}**")
+        st.markdown(f"**{escape(graph.row_names[both[0]])}** and **{escape(graph.row_names[both[1]])}**")
         if np.isnan(value):
             st.caption("These two have no number: they never met.")
             return
@@ -272,13 +274,13 @@ def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pa
 
 def _heat_map(graph: ClassGraph, found: np.ndarray) -> None:
     st.session_state["_mapped_classes"] = graph.row_names
-    figure = figures.plot_likeness_map(graph, study.community_order(graph, found), found)
+    figure = figures.plot_similarity_map(graph, study.community_order(graph, found), found)
     export.chart("Map of likeness", figure, key=HEAT_MAP, on_select=_clicked_cell, selection_mode="points")
     st.caption(
         f"{len(graph.rows):,} classes, community by community (lines part them), and in each the class that is most "
         "alike to its fellows first. Bright squares along the diagonal are groups that are confused among themselves; "
         "bright cells beside them join two groups."
-        + (" Click a cell for the images of its two classes." if len(graph.rows) <= figures.MOST_CLICKED else "")
+        + (" Click a cell for the images of its two classes." if len(graph.rows) <= figures.MAX_CLICKED else "")
     )
 
 
@@ -303,4 +305,4 @@ def _keep(spec: study.ConfusionRequest, graph: ClassGraph, found: np.ndarray | N
         also = "the communities" if found is not None else "which classes are base and which novel"
         st.caption(f"All {len(graph.edges()[2]):,} pairs; GraphML has {also} too, for Gephi and its like.")
     with right:
-        shell.same_from_terminal(study.command(spec, more))
+        shell.command_popover(study.command(spec, more))

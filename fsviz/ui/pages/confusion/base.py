@@ -8,16 +8,17 @@ import numpy as np
 import streamlit as st
 
 from fsviz.figures import confusion as figures
-from fsviz.records import ClassGraph, Dataset
+from fsviz.records import Dataset
+from fsviz.records.graphs import ClassGraph
 from fsviz.settings import Setting
 from fsviz.studies import confusion as study
-from fsviz.text import of_split
+from fsviz.text import split_title
 from fsviz.ui.pages.confusion import pair
 from fsviz.ui.pages.confusion.graph import find
 from fsviz.ui.parts import export, links
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import pick
-from fsviz.ui.parts.shell import columns_if_wide, plain
+from fsviz.ui.parts.shell import escape, responsive_columns
 
 GRAPH = "base_graph"
 PAIR = Setting("base_pair", "Pair", "The class_ids of the base class and the novel class looked at.", "text", "")
@@ -30,12 +31,13 @@ def show(dataset: Dataset, spec: study.ConfusionRequest) -> tuple[study.Confusio
     others = [s for s in dict.fromkeys(others) if len(np.setdiff1d(dataset.split_class_ids(s), _novel(dataset, spec)))]
     if not others:
         st.info(
-            f"{plain(dataset.title)} has no classes outside of {plain(of_split(spec['split']))} to compare with. Pick "
+            f"{escape(dataset.title)} has no classes outside of {escape(split_title(spec['split']))} to "
+            "compare with. Pick "
             "a smaller split in the sidebar; the page Train–test distance makes some where there are none.",
             icon="🧩",
         )
         return None
-    left, side = columns_if_wide("base", [2.2, 1], gap="medium")
+    left, side = responsive_columns("base", [2.2, 1], gap="medium")
     with side:
         base = pick(
             study.BASE.with_(
@@ -105,17 +107,17 @@ def _name_roles(graph: ClassGraph, roles: study.TrainTestMatches) -> None:
     _listed(
         "Perfect matches",
         "One base class, one novel class, and no other edge: the novel class looks like one thing that is known.",
-        [f"{plain(novel[b])} looks like {plain(base[a])}" for a, b in roles.matches],
+        [f"{escape(novel[b])} looks like {escape(base[a])}" for a, b in roles.matches],
     )
     _listed(
         "Split base classes",
         "Several novel classes share the features of one base class: they are easily confused with each other.",
-        [f"{plain(base[a])}: {_names(novel, to)}" for a, to in roles.split_base.items()],
+        [f"{escape(base[a])}: {_names(novel, to)}" for a, to in roles.split_base.items()],
     )
     _listed(
         "Split novel classes",
         "One novel class is spread over several base classes: its images do not look like one thing.",
-        [f"{plain(novel[b])}: {_names(base, to)}" for b, to in roles.split_novel.items()],
+        [f"{escape(novel[b])}: {_names(base, to)}" for b, to in roles.split_novel.items()],
     )
     if roles.alone:
         st.caption(f"{len(roles.alone):,} novel classes have no edge: {_names(novel, roles.alone)}.")
@@ -124,7 +126,7 @@ def _name_roles(graph: ClassGraph, roles: study.TrainTestMatches) -> None:
 def _names(names: tuple[str, ...], places: Iterable[int]) -> str:
     places = list(places)
     more = f" and {len(places) - MOST_NAMED:,} more" if len(places) > MOST_NAMED else ""
-    return ", ".join(plain(names[place]) for place in places[:MOST_NAMED]) + more
+    return ", ".join(escape(names[place]) for place in places[:MOST_NAMED]) + more
 
 
 def _listed(title: str, help: str, lines: list[str]) -> None:

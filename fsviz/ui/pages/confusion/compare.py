@@ -11,7 +11,8 @@ import streamlit as st
 from fsviz import datasets, features, jobs
 from fsviz.features.backbones import title_of
 from fsviz.figures import confusion as figures
-from fsviz.records import ClassGraph, Dataset
+from fsviz.records import Dataset
+from fsviz.records.graphs import ClassGraph
 from fsviz.settings import Setting
 from fsviz.studies import confusion as study
 from fsviz.studies import evaluate
@@ -19,7 +20,7 @@ from fsviz.ui.pages.confusion.graph import find
 from fsviz.ui.parts import export, links, run_panel
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import pick
-from fsviz.ui.parts.shell import columns_if_wide, plain
+from fsviz.ui.parts.shell import escape, responsive_columns
 
 CHART = "comparison"
 OUTLIERS = 4
@@ -27,7 +28,7 @@ OUTLIERS = 4
 
 def show(dataset: Dataset, spec: study.ConfusionRequest, first: ClassGraph) -> list[str]:
     """The comparison; returns the words that a command needs to make it."""
-    left, right = columns_if_wide("compare", [2, 1], gap="medium")
+    left, right = responsive_columns("compare", [2, 1], gap="medium")
     with right:
         second = _second(dataset, spec, first)
     if second is None:
@@ -46,15 +47,15 @@ def show(dataset: Dataset, spec: study.ConfusionRequest, first: ClassGraph) -> l
         st.caption(
             f"Every point is one of {len(table):,} pairs of classes. "
             f"{_said('Pearson', compared.pearson)}, {_said('Spearman', compared.spearman)}; intervals are over "
-            f"{plain(compared.pearson.over)}, because pairs share classes. Click a point to pick its classes."
+            f"{escape(compared.pearson.over)}, because pairs share classes. Click a point to pick its classes."
         )
     with right:
         st.markdown("**Where the two disagree most**")
         for edge in (*high, *low):
             row, said = table.iloc[edge], study.describe_edge(compared, edge)
             st.markdown(
-                f"- **{plain(row['a'])}** and **{plain(row['b'])}**: {plain(said[0])} ({row['first']:.2f}), "
-                f"{plain(said[1])} ({row['second']:.2f})"
+                f"- **{escape(row['a'])}** and **{escape(row['b'])}**: {escape(said[0])} ({row['first']:.2f}), "
+                f"{escape(said[1])} ({row['second']:.2f})"
             )
         st.caption(
             "Pairs whose places in the two orders differ by half of all pairs or more"
@@ -86,7 +87,7 @@ def _second(dataset: Dataset, spec: study.ConfusionRequest, first: ClassGraph) -
     told = "\n\n".join(f"**{study.SIMILARITIES[kind].title}**: {study.SIMILARITIES[kind].what}" for kind in kinds)
     kind = pick(setting, told=told)
     if kind == "run":
-        links.release("versus_backbone")
+        links.drop_from_link("versus_backbone")
         line = pick(
             Setting("versus_run", "Run", "Whose mistakes are compared.", "choice", next(iter(runs)), choices=runs)
         )
@@ -95,7 +96,7 @@ def _second(dataset: Dataset, spec: study.ConfusionRequest, first: ClassGraph) -
         )
     asked: study.ConfusionRequest = {**spec, "likeness": kind}
     if study.SIMILARITIES[kind].needs != "features":
-        links.release("versus_backbone")
+        links.drop_from_link("versus_backbone")
     else:
         known = others if kind == first.kind else [first.source, *others] if first.source else backbones
         backbone = study.BACKBONE.with_(

@@ -13,9 +13,9 @@ from fsviz.records import Dataset
 from fsviz.settings import RawSettings
 from fsviz.studies import confusion as study
 from fsviz.ui.parts import export, page_links
-from fsviz.ui.parts.caching import remember
+from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.image_wall import Tile, gallery
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 SHOWN = 24
 
@@ -28,7 +28,7 @@ def show(dataset: Dataset, spec: RawSettings, a: int, b: int, key: str = "pair")
     known = features.available(dataset)
     if not known:
         st.info(
-            f"{plain(dataset.title)} has no features and no images here, so the two classes cannot be looked into. "
+            f"{escape(dataset.title)} has no features and no images here, so the two classes cannot be looked into. "
             "Edges say how close they are in meaning.",
             icon="🧩",
         )
@@ -45,9 +45,10 @@ def show(dataset: Dataset, spec: RawSettings, a: int, b: int, key: str = "pair")
     counts = found.counts(run)
     low, high = float(found.bits.min()), float(found.bits.max())
     st.markdown(
-        f"**{plain(names[0])}** and **{plain(names[1])}**: {found.bits.mean():.2f} bits, from {low:.2f} to {high:.2f} "
+        f"**{escape(names[0])}** and **{escape(names[1])}**: {found.bits.mean():.2f} bits, from {low:.2f} to "
+        f"{high:.2f} "
         f"in {len(found.bits):,} runs of Louvain's algorithm on {len(found.labels):,} images, by "
-        f"features of {plain(title_of(backbone))}."
+        f"features of {escape(title_of(backbone))}."
     )
     _table(names, counts)
     for column, label in zip(st.columns(2, gap="large"), (0, 1)):
@@ -89,7 +90,7 @@ def _wall(dataset: Dataset, names: list[str], found: Any, label: int, run: int, 
     mine = np.flatnonzero(found.labels == label)
     order = mine[np.argsort(-found.other_share[mine], kind="stable")][:SHOWN]
     shown = f", the {len(order):,} most confused" if len(order) < len(mine) else ""
-    st.markdown(f"**{plain(names[label])}**, {len(mine):,} images{shown}")
+    st.markdown(f"**{escape(names[label])}**, {len(mine):,} images{shown}")
     if dataset.has_pixels:
         tiles = [
             Tile(
@@ -114,6 +115,6 @@ def _wall(dataset: Dataset, names: list[str], found: Any, label: int, run: int, 
     )
 
 
-@remember("Looking into the pair", 64)
+@cache_data("Looking into the pair", 64)
 def _pair(dataset: Dataset, asked: tuple[tuple[str, Any], ...], a: int, b: int) -> study.PairCommunities:
     return study.pair(dict(asked), a, b)

@@ -29,7 +29,7 @@ def pick_spec(dataset: Dataset) -> study.ConfusionRequest:
         if study.SIMILARITIES[kind].needs == "features":
             spec["backbone"] = pick_backbone(features.available(dataset), help="The network that looks at the images.")
         else:
-            links.release("backbone")
+            links.drop_from_link("backbone")
         if kind == "confusion":
             most = study.max_k(dataset, spec["backbone"], split)
             with st.expander("How confusion is measured"):
@@ -40,5 +40,5 @@ def pick_spec(dataset: Dataset) -> study.ConfusionRequest:
                 if 0 < most < study.SETTINGS["k"].default:
                     st.caption(f"The smallest classes have room for {most:,} edges per image; the paper takes 20.")
         else:
-            links.release(*(setting.name for setting in HOW))
+            links.drop_from_link(*(setting.name for setting in HOW))
     return spec

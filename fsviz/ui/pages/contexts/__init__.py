@@ -8,9 +8,9 @@ from fsviz.analyses import contexts as study
 from fsviz.records import ContextTable, Dataset
 from fsviz.ui.pages.contexts import shift, table, words
 from fsviz.ui.parts import controls, links, shell
-from fsviz.ui.parts.caching import remember
+from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 SECTIONS = ("The table", "What another context costs", "Images and words")
 TABLE = (study.ORDER.name, study.CELL.name)  # what stands in the link for the table alone
@@ -18,23 +18,23 @@ ONE_TASK = (shift.LOOKED.name, shift.PLACE.name)  # and for the one task whose c
 
 
 def show(dataset: Dataset) -> None:
-    shell.needs(dataset, "contexts")
+    shell.require(dataset, "contexts")
     split = shell.pick_split(dataset)
     counted = study.context_table(dataset, split)
     _headline(counted, association(dataset, split))
     section = controls.pick_section("What is shown", SECTIONS)
     if section == SECTIONS[1]:
-        links.release(*TABLE)
+        links.drop_from_link(*TABLE)
         shift.show(dataset, split)
         return
     if section == SECTIONS[2]:
-        links.release(*TABLE, *ONE_TASK)
+        links.drop_from_link(*TABLE, *ONE_TASK)
         words.show(dataset, split)
         return
-    links.release(*ONE_TASK)
+    links.drop_from_link(*ONE_TASK)
     table.show(dataset, split, counted)
     st.divider()
-    shell.same_from_terminal(study.command(dataset, split))
+    shell.command_popover(study.command(dataset, split))
 
 
 PAGE = Page(
@@ -54,7 +54,7 @@ PAGE = Page(
 
 
 def _headline(counted: ContextTable, found: dict[str, float | None]) -> None:
-    concepts, contexts, tied, usual = shell.columns_if_wide("headline", 4, "pairs")
+    concepts, contexts, tied, usual = shell.responsive_columns("headline", 4, "pairs")
     concepts.metric("Concepts", f"{len(counted.names):,}", help="Classes of the split.")
     contexts.metric("Contexts", f"{len(counted.contexts):,}", help="Different backgrounds that they are seen in.")
     share, median = study.usual_context(counted)
@@ -78,10 +78,10 @@ def _headline(counted: ContextTable, found: dict[str, float | None]) -> None:
     )
     lonely = study.single(counted)
     if lonely:
-        names = ", ".join(plain(name) for name in lonely[:6]) + (f" and {len(lonely) - 6:,} more" * (len(lonely) > 6))
+        names = ", ".join(escape(name) for name in lonely[:6]) + (f" and {len(lonely) - 6:,} more" * (len(lonely) > 6))
         st.caption(f"Seen in one context only, so that no task can ask for them in another one: {names}.")
 
 
-@remember("Shuffling the table", 48)
+@cache_data("Shuffling the table", 48)
 def association(dataset: Dataset, split: str) -> dict[str, float | None]:
     return study.association(study.context_table(dataset, split))

@@ -22,14 +22,14 @@ from fsviz.sampling.samplers.context import SHIFT
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
 from fsviz.tasks import fitting, task_ids
-from fsviz.text import drawn, of_split
+from fsviz.text import escape_plotly, split_title
 from fsviz.ui.parts import answers, drilldown, export, page_links, shell
 from fsviz.ui.parts.answers import answer
-from fsviz.ui.parts.caching import compute_with_bar, remember
+from fsviz.ui.parts.caching import cache_data, compute_with_progress
 from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods, say_fit
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.run_panel import half_width
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 MOST_TILES = 10
 MOST_LOST = 36
@@ -41,7 +41,7 @@ AXES = {"shots": "support images per class (shots)", "ways": "classes per task (
 def show(dataset: Dataset, split: str) -> None:
     if dataset.images is None:
         st.info(
-            f"{plain(dataset.title)} is a table of counts: without images no task can change their context. Add your "
+            f"{escape(dataset.title)} is a table of counts: without images no task can change their context. Add your "
             "own copy (folders concept/context/image) and extract features; published results are below.",
             icon="🧩",
         )
@@ -53,7 +53,7 @@ def show(dataset: Dataset, split: str) -> None:
         _compared(dataset, spec, found)
     _task(dataset, spec)
     published(spec["n_way"], spec["n_shot"])
-    shell.same_from_terminal(study.command(spec))
+    shell.command_popover(study.command(spec))
 
 
 def _settings(dataset: Dataset, split: str, known: list[str]) -> study.Spec:
@@ -110,19 +110,19 @@ def _compared(dataset: Dataset, spec: study.Spec, found: study.Summary) -> None:
         )
     ways = "" if question == "ways" else f"{found['n_way']:,}-way "
     shots = "" if question == "shots" else f"{found['n_shot']:,}-shot "
-    backbone = "" if question == "backbones" else f", features of {plain(title_of(found['backbone']))}"
+    backbone = "" if question == "backbones" else f", features of {escape(title_of(found['backbone']))}"
     families = "Families are those of the paper; methods that it does not have stand with what they do. "
     swapped = ", or where other classes are asked (swapped)" if question in ("methods", "backbones") else ""
     of = " Other images or other classes would move them further: the losses above say how far."
     st.caption(
-        f"{ways}{shots}tasks of {plain(of_split(found['split']))}{backbone}; backbones stay as they are (the paper "
+        f"{ways}{shots}tasks of {escape(split_title(found['split']))}{backbone}; backbones stay as they are (the paper "
         f"trains them). Support of a class in contexts of its queries (IID), in none of them (OOD){swapped}; the "
         f"queries are the same, so differences hold task by task. 95% intervals over tasks of these images.{of} "
         + (families if question == "methods" else "")
     )
     if found["left_out"]:
         more = f" {len(found['left_out']) - 1:,} more are left out too." if len(found["left_out"]) > 1 else ""
-        st.caption(f"Left out: {plain(found['left_out'][0])}{more}")
+        st.caption(f"Left out: {escape(found['left_out'][0])}{more}")
     if chosen:
         _behind_point(dataset, spec, question, chosen)
 
@@ -143,7 +143,7 @@ def _behind_point(dataset: Dataset, spec: study.Spec, question: str, chosen: str
         asked = {**asked, "n_shot": int(float(at))}
     elif question == "ways":
         asked = {**asked, "n_way": int(float(at))}
-    drilldown.heading(f"Tasks behind {plain(line)} at {plain(at)}, the worst answered first", "point")
+    drilldown.heading(f"Tasks behind {escape(line)} at {escape(at)}, the worst answered first", "point")
     tasks, said = _answered(dataset, json.dumps({**asked, "methods": [method]}, sort_keys=True), method, shift)
     right = 100 * study.accuracy(said)
     order = np.argsort(right, kind="stable")
@@ -168,7 +168,7 @@ def _curves(found: study.Summary, at: float | None = None, height: int = 420) ->
     """Accuracy against what is varied: the dial, shots or ways. `at` is where the dial stands."""
     question = found["question"]
     curves = _lines_of(found)
-    figure = plot_curves(curves, AXES[question], "accuracy (%)", percent=True, height=height, leads=True)
+    figure = plot_curves(curves, AXES[question], "accuracy (%)", percent=True, height=height)
     return figure if at is None else figures.mark(figure, at)
 
 
@@ -189,7 +189,7 @@ def _lines_of(found: study.Summary) -> dict[str, list[tuple]]:
 
 def _lost(where: Any, label: str, row: study.Row, last: str) -> None:
     lost: Mapping[str, Any] = row["loss"][last]
-    who = plain(_who(row))
+    who = escape(_who(row))
     wider = [
         f"± {lost[name]:.1f} over {over}"
         for name, over in (("ci95_images", "images"), ("ci95_classes", "classes"))
@@ -211,7 +211,7 @@ def _lost(where: Any, label: str, row: study.Row, last: str) -> None:
 
 
 @st.fragment
-@shell.sentences()
+@shell.errors_on_page()
 def _task(dataset: Dataset, spec: study.Spec) -> None:
     """Everything that follows the dial: it reruns this part of the page only."""
     st.subheader("The same queries, another support", anchor=False)
@@ -225,7 +225,7 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
     (first, said_first), (second, said_second) = (_answered(dataset, asked, method, at) for at in (0.0, shift))
     found = study.Answers(first, second, said_first, said_second)
     if spec["question"] != "dial" and study.guess_seconds(few) <= answers.patience():  # where it is not above already
-        along = compute_with_bar(jobs.compute, {"study": study.STUDY.name, **few}, "Turning the dial")
+        along = compute_with_progress(jobs.compute, {"study": study.STUDY.name, **few}, "Turning the dial")
         export.chart(
             "Accuracy along the dial",
             _curves(along, shift, height=300),
@@ -235,7 +235,7 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
         )
     mean = [100 * float(study.accuracy(said).mean()) for said in (found.said_first, found.said_second)]
     st.caption(
-        f"Over {len(found.first):,} tasks {plain(METHODS[method].title)} falls from {mean[0]:.1f}% to {mean[1]:.1f}% "
+        f"Over {len(found.first):,} tasks {escape(METHODS[method].title)} falls from {mean[0]:.1f}% to {mean[1]:.1f}% "
         "at this shift: the share of support images that are in other contexts than the queries of their class. "
         "Click a point of a line to turn the dial there."
     )
@@ -257,7 +257,7 @@ def _dial_clicked(titles: Mapping[str, str]) -> None:
     points = st.session_state["along_the_dial"].selection.points
     title, _, at = str(drilldown.data(points[0], 2) or "").rpartition("@") if points else ("", "", "")
     for name, known in titles.items():
-        if drawn(known) == title:
+        if escape_plotly(known) == title:
             st.session_state[LOOKED.name], st.session_state[SHIFT.name] = name, float(at)
 
 
@@ -323,7 +323,7 @@ def _made_of(dataset: Dataset, found: study.Answers) -> None:
                 st.caption("Too few images were asked to tell.")
     for by, name in lost.items():
         if name:
-            drilldown.heading(f"Queries of {plain(name)}: lost most often first", f"lost_{by}")
+            drilldown.heading(f"Queries of {escape(name)}: lost most often first", f"lost_{by}")
             _lost_queries(dataset, found, by, name)
     worst = study.treacherous(dataset, found)
     if dataset.has_pixels and worst:
@@ -367,12 +367,12 @@ def _lost_queries(dataset: Dataset, found: study.Answers, by: str, name: str) ->
     st.caption("Below an image: in how many of the tasks that ask it, it is named rightly first and wrongly then.")
 
 
-@remember(most=24)
+@cache_data(most=24)
 def _fit(dataset: Dataset, split: str) -> fitting.Fit:
     return study.fit(dataset, {"split": split})
 
 
-@remember("Answering the queries", 48)
+@cache_data("Answering the queries", 48)
 def _answered(dataset: Dataset, spec: str, method: str, shift: float) -> tuple[Tasks, Predictions]:
     return study.answered(json.loads(spec), method, shift)
 

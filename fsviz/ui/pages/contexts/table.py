@@ -14,7 +14,7 @@ from fsviz.settings import Setting
 from fsviz.ui.parts import export, page_links, shell
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Tile, gallery
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 MAP = "context_map"
 CONCEPT, CONTEXT = "concept", "context"
@@ -44,7 +44,7 @@ def show(dataset: Dataset, split: str, table: ContextTable) -> None:
     without = f" {table.n_without:,} more have no context and are in no cell." if table.n_without else ""
     st.caption(
         f"{table.n_images:,} images of {len(table.names):,} concepts in {len(table.contexts):,} contexts, split "
-        f"{plain(split)}; an empty cell has none.{without} "
+        f"{escape(split)}; an empty cell has none.{without} "
         + (
             "Red: together more often than by chance, blue: less often; a bit is a factor of two, and in cells of few "
             "images it is largely luck. "
@@ -54,7 +54,7 @@ def show(dataset: Dataset, split: str, table: ContextTable) -> None:
         + "Click a cell for its images, a sum at the edge for its row or column, or choose by name above."
     )
     for note in dataset.notes if dataset.images is None else ():
-        st.caption(plain(note))
+        st.caption(escape(note))
     _behind(dataset, table, bits, picked)
 
 
@@ -119,12 +119,13 @@ def _strength(table: ContextTable, bits: np.ndarray) -> np.ndarray:
 
 def _cell(dataset: Dataset, table: ContextTable, bits: np.ndarray, row: int, column: int) -> None:
     name, context, n = table.names[row], table.contexts[column], int(table.counts[row, column])
-    st.subheader(f"{plain(name)} · {plain(context)}", anchor=False)
+    st.subheader(f"{escape(name)} · {escape(context)}", anchor=False)
     elsewhere, others = int(table.counts[row].sum()), int(table.counts[:, column].sum())
     if not n:
         st.info(
-            f"No image shows {plain(name)} in {plain(context)}. {elsewhere:,} show it elsewhere, and {others:,} show "
-            f"other concepts in {plain(context)}: would a classifier that learned from these know {plain(name)} there? "
+            f"No image shows {escape(name)} in {escape(context)}. {elsewhere:,} show it elsewhere, and {others:,} show "
+            f"other concepts in {escape(context)}: would a classifier that learned from these know "
+            f"{escape(name)} there? "
             "A picture of it would tell; an out-of-distribution task asks the like with images that exist.",
             icon="❓",
         )
@@ -143,7 +144,7 @@ def _profile(dataset: Dataset, table: ContextTable, bits: np.ndarray, at: int, i
     names = table.contexts if is_row else table.names
     title = table.names[at] if is_row else table.contexts[at]
     tie = float(np.nan_to_num(study.ties(table, 0 if is_row else 1)[at]))
-    st.subheader(plain(title), anchor=False)
+    st.subheader(escape(title), anchor=False)
     here = np.flatnonzero(counts)
     st.markdown(
         f"{int(counts.sum()):,} images in {len(here):,} {'contexts' if is_row else 'concepts'}, {tie:.2f} bits from "

@@ -15,11 +15,11 @@ from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_scatter
 from fsviz.records import Dataset
 from fsviz.ui.parts import drilldown, export, hover, page_links, shell, task_list
-from fsviz.ui.parts.caching import remember
+from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.run_panel import half_width
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 SCATTER = "similarity"
 MOST_POINTS = 3000
@@ -30,7 +30,7 @@ def show(dataset: Dataset, split: str) -> None:
     models = study.possible_models(dataset)
     if not models:
         st.info(
-            f"{plain(dataset.title)} has no features of an image-text model. Where its images are at hand, extract "
+            f"{escape(dataset.title)} has no features of an image-text model. Where its images are at hand, extract "
             "them, such as with the command below; real CLIP is downloaded where there is internet, or read from "
             "--checkpoint.",
             icon="🧩",
@@ -54,16 +54,16 @@ def show(dataset: Dataset, split: str) -> None:
     _scatter(dataset, found)
     if model == image_text.DEMO:
         st.caption(
-            f"{plain(title_of(model))} is a small model that knows the words for the demo's concepts and contexts and "
+            f"{escape(title_of(model))} is a small model that knows the words for the demo's concepts and contexts and "
             "nothing else. It was trained to tell both, so its cosines are far higher than CLIP's."
         )
-    one, two = shell.columns_if_wide("words", 2, gap="large")
+    one, two = shell.responsive_columns("words", 2, gap="large")
     with one:
         _classes(dataset, found)
     with two:
         _benchmarks(dataset, model, float(told["m_concept"]["mean"]))
     _accuracy(dataset, found)
-    shell.same_from_terminal(study.command(spec))
+    shell.command_popover(study.command(spec))
 
 
 def _headline(told: dict) -> None:
@@ -171,7 +171,7 @@ def _classes(dataset: Dataset, found: study.ImageTextSimilarity) -> None:
         about=dataset.name,
     )
     if chosen:
-        drilldown.heading(plain(chosen), "concept_row")
+        drilldown.heading(escape(chosen), "concept_row")
         drilldown.classes(dataset, [int(table["class_id"].iloc[names.index(chosen)])], "concept_row_images")
 
 
@@ -183,7 +183,7 @@ def _benchmarks(dataset: Dataset, model: str = "", value: float = 0.0) -> None:
     names, values = table["benchmark"].tolist(), table["concept_image_similarity"].tolist()
     export.chart("Beside the benchmarks of the paper", figures.plot_benchmarks(names, values, here), key="benchmarks")
     own = (
-        f" Blue: this dataset by {plain(title_of(model))}. Numbers of different models are not comparable: read "
+        f" Blue: this dataset by {escape(title_of(model))}. Numbers of different models are not comparable: read "
         "lengths only among the same model."
         if model
         else " How near images are on average to the words for their concept: the lower, the more there is beside it."
@@ -217,9 +217,9 @@ def _accuracy(dataset: Dataset, found: study.ImageTextSimilarity) -> None:
     )
     st.caption(
         f"{told['n_tasks']:,} uniform {told['n_way']:,}-way {told['n_shot']:,}-shot tasks, ProtoNet on "
-        f"{plain(title_of(known[0]))}. The accuracy and the mean closeness of queries to the words for their contexts "
+        f"{escape(title_of(known[0]))}. The accuracy and the mean closeness of queries to the words for their contexts "
         f"correlate by {told['pearson']:.2f} ({told['low']:.2f} to {told['high']:.2f}, 95% interval over "
-        f"{plain(told['over'])}). Every point is a task: click one to see it."
+        f"{escape(told['over'])}). Every point is a task: click one to see it."
     )
     if chosen:
         task = int(chosen)
@@ -227,11 +227,11 @@ def _accuracy(dataset: Dataset, found: study.ImageTextSimilarity) -> None:
         task_list.show_task(dataset, tasks.tasks, task, "near_task_images")
 
 
-@remember("Comparing images with words", 24)
+@cache_data("Comparing images with words", 24)
 def _measure(dataset: Dataset, spec: str) -> study.ImageTextSimilarity:
     return study.measure(json.loads(spec))
 
 
-@remember("Classifying tasks", 24)
+@cache_data("Classifying tasks", 24)
 def _against(dataset: Dataset, spec: str, backbone: str) -> study.AccuracyRelation:
     return study.against_accuracy(study.measure(json.loads(spec)), backbone)

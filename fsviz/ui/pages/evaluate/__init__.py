@@ -25,7 +25,7 @@ from fsviz.ui.parts import (
     shell,
 )
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 
 def show(dataset: Dataset) -> None:
@@ -57,9 +57,9 @@ def show(dataset: Dataset) -> None:
         wanted += [cast(evaluate.EvaluationSpec, {**spec, "sampler": sampler}) for sampler in samplers]
         if shown.run and finished is not None and all(earlier_runs(dataset, one)[0] for one in wanted):
             show_finished(finished, spec)
-        elif access.may("run"):
+        elif access.can("run"):
             show_start(spec, more, shots, stopped.id if stopped is not None else "")
-        access.deny("run")
+        access.show_denied("run")
 
 
 PAGE = Page(
@@ -82,16 +82,16 @@ def _no_features(dataset: Dataset) -> None:
     """Says what is missing, and offers to make it."""
     if not dataset.has_pixels:
         no_images.stop_without(dataset)
-        shell.needs(dataset, "features")
+        shell.require(dataset, "features")
         return
     st.info(
-        f"**{plain(dataset.title)} has images but no features yet.** Methods work on features: what a "
+        f"**{escape(dataset.title)} has images but no features yet.** Methods work on features: what a "
         "backbone, a frozen network, sees in every image. Extract them once; it runs in the background.",
         icon="🧩",
     )
     run_panel.active_runs("extract", "extraction")
-    access.deny("run")
-    if access.may("run") and st.button("Extract features with EfficientNet-Lite0", type="primary"):
+    access.show_denied("run")
+    if access.can("run") and st.button("Extract features with EfficientNet-Lite0", type="primary"):
         spec: extraction.ExtractionSpec = {
             "study": "extraction",
             "dataset": dataset.name,

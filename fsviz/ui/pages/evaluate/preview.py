@@ -25,8 +25,8 @@ from fsviz.ui.parts import (
     recorded,
     shell,
 )
-from fsviz.ui.parts.caching import remember
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.caching import cache_data
+from fsviz.ui.parts.shell import escape
 
 PREVIEW_TASKS = 200
 MIN_TASKS = 20
@@ -87,16 +87,16 @@ def preview_of(dataset: Dataset, spec: evaluate.EvaluationSpec) -> RunView | Non
     part = _task_part(spec)
     if spec.get("sampler"):
         n_tasks = _n_preview_tasks(spec["sampler"])
-        if not access.fits(n_tasks, n_tasks * draw.max_images(spec["sampler"])):
+        if not access.within_limits(n_tasks, n_tasks * draw.max_images(spec["sampler"])):
             return None
     try:
         testbed = _testbed(dataset, part)
     except FsvizError as error:
-        st.error(plain(shell.in_titles(error)), icon="⚠️")
+        st.error(escape(shell.with_setting_titles(error)), icon="⚠️")
         _offer_feasible(dataset, spec)
         return None
     tasks = testbed.tasks
-    if not access.fits(len(tasks), tasks.support.size + tasks.query.size):
+    if not access.within_limits(len(tasks), tasks.support.size + tasks.query.size):
         return None
     lines: list[run_comparison.MethodRun] = []
     answers, waiting, spent = {}, [], 0.0
@@ -106,7 +106,7 @@ def preview_of(dataset: Dataset, spec: evaluate.EvaluationSpec) -> RunView | Non
         if (guess > PREVIEW_SECONDS and len(lines)) or spent > access.limit("seconds"):
             waiting.append(entry.label)
             continue
-        with st.spinner(f"{plain(entry.label)} on {len(testbed.tasks)} tasks…"):
+        with st.spinner(f"{escape(entry.label)} on {len(testbed.tasks)} tasks…"):
             answer = _predict(dataset, part, entry.backbone, entry.method, dict(entry.parameters))
         lines.append(run_comparison.preview_run(entry, answer, testbed, which=which))
         answers[lines[-1].key] = answer
@@ -159,7 +159,7 @@ def _offer_feasible(dataset: Dataset, spec: evaluate.EvaluationSpec) -> None:
     )
     changes = {name: fits[name] for name, value in asked.items() if fits[name] != value}
     if changes:
-        words = plain(shell.in_titles(", ".join(f"{name} {value}" for name, value in changes.items())))
+        words = escape(shell.with_setting_titles(", ".join(f"{name} {value}" for name, value in changes.items())))
         st.button(f"Use what fits: {words}", on_click=st.session_state.update, args=(changes,), type="primary")
 
 
@@ -177,12 +177,12 @@ def _n_preview_tasks(sampler: draw.TaskSpec) -> int:
     return int(max(MIN_TASKS, min(PREVIEW_TASKS, access.limit("images") / draw.max_images(sampler))))
 
 
-@remember()
+@cache_data()
 def _testbed(dataset: Dataset, part: dict[str, Any]) -> Testbed:
     return evaluate.preview_testbed(dataset, cast(evaluate.EvaluationSpec, part), PREVIEW_TASKS)
 
 
-@remember(most=64)
+@cache_data(most=64)
 def _median_coarsity(dataset: Dataset, recipe: draw.Recipe, n_tasks: int) -> float | None:
     """Median coarsity of as many tasks of a recipe, where dropped repeats change it; None elsewhere."""
     drops = any(s.name == REPEATS.name for s in SAMPLERS[recipe.sampler].settings)
@@ -192,7 +192,7 @@ def _median_coarsity(dataset: Dataset, recipe: draw.Recipe, n_tasks: int) -> flo
     return float(np.median(drawn.tasks.measures["coarsity"])) if "coarsity" in drawn.tasks.measures else None
 
 
-@remember(most=256)
+@cache_data(most=256)
 def _predict(
     dataset: Dataset, part: dict[str, Any], backbone: str, method: str, parameters: RawSettings
 ) -> Predictions:

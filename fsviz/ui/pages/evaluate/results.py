@@ -17,7 +17,7 @@ from fsviz.reports.tables import TOP5_FROM
 from fsviz.settings import Setting
 from fsviz.studies import evaluate
 from fsviz.tasks import draw
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.pages.evaluate.preview import RunView, full_run_note
 from fsviz.ui.parts import (
     controls,
@@ -30,7 +30,7 @@ from fsviz.ui.parts import (
     shell,
     task_list,
 )
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 from fsviz.ui.parts.task_list import TASK
 
 WHOSE = Setting("whose", "Answers of", "Also by a click on a point of the figure above.", "choice", "")
@@ -98,40 +98,40 @@ def _show_single_tasks(dataset: Dataset, shown: RunView, answer: Predictions, wh
         for i in range(len(tasks))
     }
     order = np.argsort(accuracy, kind="stable")
-    left, right = shell.columns_if_wide("single", [5, 6], gap="large")
+    left, right = shell.responsive_columns("single", [5, 6], gap="large")
     with left:
         task = task_list.pick_task(dataset, tasks, order, notes, testbed.name, "look_tasks")
     with right:
-        st.markdown(f"**Task {task:,}**: {plain(whose)} names {accuracy[task]:.0%} of its queries rightly")
+        st.markdown(f"**Task {task:,}**: {escape(whose)} names {accuracy[task]:.0%} of its queries rightly")
         task_list.show_task(dataset, tasks, task, "look_task", answer=answer, named=shown.task_name(line, task))
 
 
 def _show_headline(dataset: Dataset, shown: RunView, table: Any, top: Any, over: str, n_tasks: int) -> None:
     tasks, n = shown.testbed.tasks, len(shown.lines)
     shape = (
-        f"{int(top['n_tasks']):,} tasks, {plain(tasks.setting)}, {'up to ' if (tasks.query < 0).any() else ''}"
+        f"{int(top['n_tasks']):,} tasks, {escape(tasks.setting)}, {'up to ' if (tasks.query < 0).any() else ''}"
         f"{tasks.query.shape[2]:,} queries per class."
     )
     if shown.run:
-        st.caption(f"Finished run {plain(shown.run)}: {shape}")
+        st.caption(f"Finished run {escape(shown.run)}: {shape}")
     else:
-        st.caption(f"First look: {shape} {plain(full_run_note(dataset, shown.testbed, n_tasks))}")
+        st.caption(f"First look: {shape} {escape(full_run_note(dataset, shown.testbed, n_tasks))}")
     if shown.waiting:
         st.info(
-            f"**{', '.join(map(plain, shown.waiting))}** {'is' if len(shown.waiting) == 1 else 'are'} slower and not "
+            f"**{', '.join(map(escape, shown.waiting))}** {'is' if len(shown.waiting) == 1 else 'are'} slower and not "
             "in this first look, so it does not say which of the chosen methods is best. The run has them all.",
             icon="⏳",
         )
-    best, second, fine, coarse = shell.columns_if_wide("headline", 4, "pairs")
+    best, second, fine, coarse = shell.responsive_columns("headline", 4, "pairs")
     run_panel.show_most_accurate(best, top, over, n, len(shown.waiting))
     chance = 100 * tasks.chance_level
     if n > 1:
         nearest = recorded.differences(shown.lines, over=over).iloc[0]
         runner = table[table["name"] == nearest["name"]].iloc[0]
         second.metric(
-            f"Next: {plain(runner['name'])}",
+            f"Next: {escape(runner['name'])}",
             run_panel.accuracy(runner),
-            f"{run_panel.points(nearest['difference'], nearest['ci95'])}, {plain(nearest['verdict'])}",
+            f"{run_panel.points(nearest['difference'], nearest['ci95'])}, {escape(nearest['verdict'])}",
             delta_color="off",
             delta_arrow="off",
             help="Its difference to the best, task by task, with its 95% interval "
@@ -174,16 +174,18 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
             "Accuracy against a measure",
             figure,
             key="look_curves",
-            on_select=partial(_curve_clicked, {drawn(name): key for key, name in _link_keys(named).items()}, coarsity),
+            on_select=partial(
+                _curve_clicked, {escape_plotly(name): key for key, name in _link_keys(named).items()}, coarsity
+            ),
             selection_mode="points",
         )
         st.caption(
-            f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {plain(known.axis)}"
-            + f", with the 95% band of {plain(whose)} over {plain(over)}; point at another line for its own. "
-            + f"Behind them, single tasks of {plain(whose)}: click one, or a line, to see the task there below. "
-            + plain(draw.explain(known.name, testbed.recipe))
+            f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {escape(known.axis)}"
+            + f", with the 95% band of {escape(whose)} over {escape(over)}; point at another line for its own. "
+            + f"Behind them, single tasks of {escape(whose)}: click one, or a line, to see the task there below. "
+            + escape(draw.explain(known.name, testbed.recipe))
         )
-    places = {drawn(name): key for key, name in _link_keys(named).items()}
+    places = {escape_plotly(name): key for key, name in _link_keys(named).items()}
     top5 = table["top5"] if (table["n_way"] >= TOP5_FROM).any() else None
     chance = 100 * testbed.tasks.chance_level
     export.chart(
@@ -193,7 +195,7 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
         on_select=lambda: _point_clicked(places),
         selection_mode="points",
     )
-    why = plain(run_comparison.no_curve_reason(shown.lines))
+    why = escape(run_comparison.no_curve_reason(shown.lines))
     st.caption(
         f"{f'{why} ' if why else ''}Mean accuracy over the same {n_tasks:,} tasks; bars are 95% intervals "
         f"{run_comparison.OVER[over]}. The page Runs has the others. A click on a point shows that method's mistakes "

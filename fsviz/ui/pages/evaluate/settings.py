@@ -18,8 +18,8 @@ from fsviz.ui.parts import (
     links,
     shell,
 )
-from fsviz.ui.parts.caching import remember
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.caching import cache_data
+from fsviz.ui.parts.shell import escape
 
 DEFAULT_METHODS = ("protonet", "simpleshot", "ridge", "bd_cspn")
 BESIDE = Setting(
@@ -92,28 +92,28 @@ def _pick_methods() -> list[evaluate.MethodChoice]:
         with st.popover("Parameters of the methods", width="stretch"):
             for name in names:
                 method = METHODS[name]
-                st.markdown(f"**{plain(method.title)}** · {plain(method.kind)} · {plain(method.paper)}")
-                st.caption(plain(method.what))
+                st.markdown(f"**{escape(method.title)}** · {escape(method.kind)} · {escape(method.paper)}")
+                st.caption(escape(method.what))
                 _presets(method)
                 parameters = {s.name: controls.pick(s, key=f"{name}_{s.name}") for s in method.settings}
-                st.caption(plain(method.invariance(parameters)))
+                st.caption(escape(method.invariance(parameters)))
                 chosen.append({"name": name, "parameters": parameters})
         for note in evaluate.scale_notes(chosen):
-            st.caption(plain(note))
+            st.caption(escape(note))
     others = (method for name, method in METHODS.items() if name not in names)
-    links.release(*(f"{method.name}_{setting.name}" for method in others for setting in method.settings))
+    links.drop_from_link(*(f"{method.name}_{setting.name}" for method in others for setting in method.settings))
     return chosen
 
 
 def _presets(method: Any) -> None:
     """Buttons that fill in whole sets of values: those of the paper, those of a library."""
     if not method.presets:
-        st.caption(plain(f"It {method.without_presets}."))
+        st.caption(escape(f"It {method.without_presets}."))
     else:
         with st.container(horizontal=True):
             for preset in method.presets:
                 st.button(
-                    f"As in {plain(preset)}",
+                    f"As in {escape(preset)}",
                     key=f"{method.name}_as_{preset}",
                     on_click=_fill_preset,
                     args=(method, preset),
@@ -129,10 +129,10 @@ def _pick_tasks(dataset: Dataset, backbone: str) -> EvaluationRequest:
     """Where tasks come from: drawn here, or a saved testbed."""
     saved = evaluate.testbeds(dataset)
     if not saved:
-        links.release(TASKS_FROM.name, "testbeds")
+        links.drop_from_link(TASKS_FROM.name, "testbeds")
         return _pick_sampler(dataset, backbone)
     if controls.pick(TASKS_FROM) == "draw":
-        links.release("testbeds")
+        links.drop_from_link("testbeds")
         return _pick_sampler(dataset, backbone)
     titles = evaluate.testbed_titles(saved)
     links.several_of(dict.fromkeys(saved, ""), "testbeds", saved[:1])
@@ -147,7 +147,7 @@ def _pick_tasks(dataset: Dataset, backbone: str) -> EvaluationRequest:
     )
     for name in names:
         if titles[name] != name:
-            st.caption(f"{plain(titles[name])}: {plain(name)}")
+            st.caption(f"{escape(titles[name])}: {escape(name)}")
     return {"testbed": (names or saved)[0], "more_testbeds": names[1:], "seed": 0}
 
 
@@ -174,7 +174,7 @@ def _pick_sampler(dataset: Dataset, backbone: str) -> EvaluationRequest:
         controls.say_fit(fits, settings)
     beside = str(BESIDE.default)
     if SAMPLERS[sampler].deals or "semantic" not in draw.possible_samplers(dataset):
-        links.release(BESIDE.name)
+        links.drop_from_link(BESIDE.name)
     else:
         beside = controls.pick(BESIDE, slider)
     settings["n_tasks"] = controls.pick(N_TASKS.with_(title="Tasks in the run"), slider)
@@ -197,6 +197,6 @@ def _pick_device() -> str:
     return device
 
 
-@remember(most=1)
+@cache_data(most=1)
 def devices() -> list[dict[str, str]]:
     return evaluate.devices()

@@ -21,12 +21,12 @@ from fsviz.ui.parts import (
     run_panel,
     shell,
 )
-from fsviz.ui.parts.caching import remember
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.caching import cache_data
+from fsviz.ui.parts.shell import escape
 
 
 @st.fragment
-@shell.sentences()
+@shell.errors_on_page()
 def show_start(spec: evaluate.EvaluationSpec, more: list[str], shots: tuple[int, ...] | None, stopped: str) -> None:
     """One line: what the whole run is, how long it would take, and the button.
 
@@ -41,7 +41,7 @@ def show_start(spec: evaluate.EvaluationSpec, more: list[str], shots: tuple[int,
     with st.container(border=True):
         if stopped and stopped not in st.session_state.get(run_panel.WATCHED, ()):  # those have their own place
             words, resume = st.columns([5.4, 1.4], vertical_alignment="center")
-            words.markdown(plain(run_panel.stopped_in_words(jobs.status(stopped))))
+            words.markdown(escape(run_panel.stopped_in_words(jobs.status(stopped))))
             if resume.button("Resume", icon="▶️", width="stretch", key="resume"):
                 access.do("run", jobs.resume, stopped)
                 run_panel.watch(stopped)
@@ -56,7 +56,7 @@ def show_start(spec: evaluate.EvaluationSpec, more: list[str], shots: tuple[int,
             for name in more:
                 access.do("run", jobs.submit, {**spec, "testbed": name}, engine)
             run_panel.watch(run_id)
-            st.toast(f"Run {plain(run_id)} is on its way. You may close the browser.", icon="🚀")
+            st.toast(f"Run {escape(run_id)} is on its way. You may close the browser.", icon="🚀")
             st.rerun(scope="app")
         export.recipe(command(whole))
         with copy.popover("Command", width="stretch"):
@@ -65,7 +65,7 @@ def show_start(spec: evaluate.EvaluationSpec, more: list[str], shots: tuple[int,
         tasks += f" in each of {len(whole['samplers'])} testbeds" if "samplers" in whole else ""
         tasks += f" and {len(more)} more testbed{'s' if len(more) > 1 else ''} after it" if more else ""
         entries = evaluate.entries(spec)
-        what = plain(entries[0].label) if len(entries) == 1 else f"{len(entries)} methods"
+        what = escape(entries[0].label) if len(entries) == 1 else f"{len(entries)} methods"
         line.markdown(f"**The whole run:** {what} on {tasks}, in the background. Timing a few tasks…")
         told = _estimate(spec, len(whole.get("samplers", [spec])))
         line.markdown(f"**The whole run:** {what} on {tasks}, in the background: {told}.")
@@ -77,7 +77,7 @@ def show_finished(run: jobs.Run, spec: evaluate.EvaluationSpec) -> None:
     with st.container(border=True):
         text, link, copy = st.columns([4, 1.8, 1.4], vertical_alignment="center")
         when = run_panel.when(run.ended or run.created)
-        text.markdown(f"**✅ Finished {plain(when)}:** this page shows the whole run {plain(run.id)}.")
+        text.markdown(f"**✅ Finished {escape(when)}:** this page shows the whole run {escape(run.id)}.")
         with link:
             _link_to_runs(run)
         with copy.popover("Command", width="stretch"):
@@ -89,9 +89,9 @@ def _estimate(spec: evaluate.EvaluationSpec, times: int = 1) -> str:
     rows = _timed(shell.load_dataset(spec["dataset"]), spec)
     total = times * sum(row["seconds"] for row in rows)
     slowest = max(rows, key=lambda row: row["seconds"])
-    text = f"about **{run_panel.duration(total)}** on {plain(_device_name(spec['device']))}, from a quick trial"
+    text = f"about **{run_panel.duration(total)}** on {escape(_device_name(spec['device']))}, from a quick trial"
     if len(rows) > 1 and slowest["seconds"] > 5:
-        text += f" (the slowest, {plain(slowest['label'])}, {run_panel.duration(slowest['seconds'])})"
+        text += f" (the slowest, {escape(slowest['label'])}, {run_panel.duration(slowest['seconds'])})"
     return text
 
 
@@ -134,7 +134,7 @@ def show_just_finished(shown: str) -> None:
         if run.study != "evaluate" or run.state != "finished" or run.id == shown:
             continue
         left, middle, right = st.columns([4, 1.4, 1], vertical_alignment="center")
-        left.success(f"Run {plain(run.id)} is finished. It is of other settings than those chosen now.", icon="✅")
+        left.success(f"Run {escape(run.id)} is finished. It is of other settings than those chosen now.", icon="✅")
         with middle:
             _link_to_runs(run)
         if right.button("Hide", key=f"hide_{run.id}", width="stretch"):
@@ -147,6 +147,6 @@ def _link_to_runs(run: jobs.Run) -> None:
     shell.page_link("runs", "See the whole comparison", asked)
 
 
-@remember(most=128)
+@cache_data(most=128)
 def _timed(dataset: Dataset, spec: evaluate.EvaluationSpec) -> list[evaluate.EntryTiming]:
     return evaluate.estimate(spec, seconds=0.2)

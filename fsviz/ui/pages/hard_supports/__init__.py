@@ -12,7 +12,7 @@ from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.text import of_split
+from fsviz.text import split_title
 from fsviz.ui.pages.hard_supports import (
     attributes,
     distribution,
@@ -29,7 +29,7 @@ from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 SECTIONS = {
     "Tasks": tasks.show,
@@ -53,7 +53,7 @@ def show(dataset: Dataset) -> None:
         st.caption(f"The preview shows {shown}, which is faster than {asked}.")
     _headline(found)
     if told := cached_call(_understated, found, dataset):
-        st.warning(plain(shell.in_titles(told)), icon="⚠️")
+        st.warning(escape(shell.with_setting_titles(told)), icon="⚠️")
     _distribution(found)
     section = controls.pick_section("Why, and what else?", list(SECTIONS), "Tasks")
     SECTIONS[section](dataset, found)
@@ -83,7 +83,7 @@ def _understated(found: SupportSets, dataset: Dataset) -> str:
 def _headline(found: SupportSets) -> None:
     numbers = cached_call(study.summary, found)
     accuracy, half = numbers["accuracy"], numbers["ci95"]
-    columns = shell.columns_if_wide("headline", 1 + len(study.SETS), "pairs")
+    columns = shell.responsive_columns("headline", 1 + len(study.SETS), "pairs")
     columns[0].metric(
         "Hard supports cost",
         f"{numbers['drop']:.1f}{half_width(numbers['drop_ci95'])} points",
@@ -111,10 +111,10 @@ def _distribution(found: SupportSets) -> None:
         else f"{spec['n_way']:,} classes, {spec['n_shot']:,} support and {spec['n_query']:,} query images per class"
     )
     if numbers["failed"]:
-        st.warning(plain(numbers["failed"]), icon="🧭")
+        st.warning(escape(numbers["failed"]), icon="🧭")
     st.caption(
-        f"{numbers['n_tasks']:,} tasks of {plain(of_split(spec['split']))} ({shape}), features of "
-        f"{plain(title_of(spec['backbone']))}, classified by {study.CLASSIFIER.choices[spec['classifier']]}; means "
+        f"{numbers['n_tasks']:,} tasks of {escape(split_title(spec['split']))} ({shape}), features of "
+        f"{escape(title_of(spec['backbone']))}, classified by {study.CLASSIFIER.choices[spec['classifier']]}; means "
         "with 95% intervals over tasks of these images. Only the support images differ between the three curves: the "
         "queries are the same. Click a point of a curve to list its tasks. Hard supports are worse than random ones in "
         f"{numbers['harder_than_random']:.0%} of the tasks."
@@ -129,8 +129,8 @@ def _keep(found: SupportSets) -> None:
     testbed = study.to_testbed(found, str(which))
     with st.container(horizontal=True):
         words = "Into the workspace, for the page Evaluate."
-        if access.may("save") and st.button("Save testbed", icon="💾", type="primary", help=words):
-            st.toast(plain(access.do("save", study.save_sets, found, str(which))[1]), icon="💾")
+        if access.can("save") and st.button("Save testbed", icon="💾", type="primary", help=words):
+            st.toast(escape(access.do("save", study.save_sets, found, str(which))[1]), icon="💾")
         for kind in ("parquet", "csv", "json"):
             st.download_button(
                 "Parquet" if kind == "parquet" else kind.upper(),
@@ -140,5 +140,5 @@ def _keep(found: SupportSets) -> None:
                 on_click="ignore",
                 icon="⬇️",
             )
-        shell.same_from_terminal(study.command(found.spec))
-    access.deny("save")
+        shell.command_popover(study.command(found.spec))
+    access.show_denied("save")

@@ -17,13 +17,13 @@ from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.pages.hard_supports import task_table, tasks
 from fsviz.ui.parts import access, controls, drilldown, export, links, page_links, shell
-from fsviz.ui.parts.caching import cached_call, compute_with_bar
+from fsviz.ui.parts.caching import cached_call, compute_with_progress
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 SHARES = (
     "How much of the mix of values differs between the support and the query images of a task (0: the same mix, 1: "
@@ -52,7 +52,7 @@ MOST_SHOWN = 48
 def show(dataset: Dataset, found: SupportSets) -> None:
     if not support_attributes.attribute_names(dataset):
         st.info(
-            f"**{plain(dataset.title)} has no attributes.** Give a CSV with one column per attribute "
+            f"**{escape(dataset.title)} has no attributes.** Give a CSV with one column per attribute "
             "(path,class,blur,style,...) when you add images; numbers and words both work.",
             icon="🧩",
         )
@@ -62,7 +62,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     gaps = cached_call(
         support_attributes.gap_table, found, dataset, pick(GAPS_BY, as_buttons=True), words="Comparing attributes"
     )
-    st.session_state["_attributes"] = {drawn(name): name for name in gaps["attribute"]}
+    st.session_state["_attributes"] = {escape_plotly(name): name for name in gaps["attribute"]}
     export.chart(
         "Gaps between support and query", figures.plot_gaps(gaps), key=GAPS, on_select=_clicked, selection_mode="points"
     )
@@ -79,7 +79,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     _tasks_of(dataset, found)
     st.subheader("What does a shift of one attribute cost?", anchor=False)
     spec = {**found.spec, "n_tasks": int(min(len(found), 200, access.limit("sweep")))}
-    table = compute_with_bar(attribute_shifts.shift_table, spec, "Drawing tasks with and without a shift")
+    table = compute_with_progress(attribute_shifts.shift_table, spec, "Drawing tasks with and without a shift")
     if table["cost"].notna().any():
         shifted = drilldown.chart(
             "What a shift of one attribute costs",
@@ -91,7 +91,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             about=dataset.name,
         )
         fewer = table[(table["n_query"] > 0) & (table["n_query"] < spec["n_query"])]
-        asked = ", ".join(f"{plain(r['attribute'])} {r['n_query']:,}" for _, r in fewer.iterrows())
+        asked = ", ".join(f"{escape(r['attribute'])} {r['n_query']:,}" for _, r in fewer.iterrows())
         st.caption(
             f"{int(table['n_tasks'].max()):,} pairs of tasks per attribute, without any search: all queries of a class "
             "share one value (or the lower or upper third of a number); support images are drawn from the same "
@@ -104,7 +104,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         )
         if shifted:
             drilldown.heading(
-                f"Two tasks with the same queries, without and with a shift of {plain(shifted)}", "shift_in"
+                f"Two tasks with the same queries, without and with a shift of {escape(shifted)}", "shift_in"
             )
             few = {**spec, "n_query": int(table.set_index("attribute").loc[shifted, "n_query"])}
             pair = attribute_shifts.curated_tasks(few, shifted)
@@ -112,9 +112,9 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             page_links.from_task(dataset, pair.with_shift, 0, str(spec["backbone"]), support="the differing")
     problems = table[table["problem"] != ""]
     if len(problems):
-        with st.expander(f"Too few images for a shift of {plain(', '.join(problems['attribute']))}"):
+        with st.expander(f"Too few images for a shift of {escape(', '.join(problems['attribute']))}"):
             for problem in problems["problem"]:
-                st.caption(plain(shell.in_titles(problem)))
+                st.caption(escape(shell.with_setting_titles(problem)))
     _restrict(dataset, spec, table.sort_values("cost", ascending=False)["attribute"].tolist())
     possible = table.loc[table["problem"] == "", "attribute"].tolist()
     if possible:
@@ -130,7 +130,7 @@ def _tasks_of(dataset: Dataset, found: SupportSets) -> None:
         return
     gap = support_attributes.task_gap(found, dataset, attribute)
     order = np.argsort(-np.nan_to_num(gap, nan=-1.0), kind="stable")[: task_table.PER_PAGE]
-    st.markdown(f"**Tasks whose hard supports differ most from their queries in {plain(attribute)}**")
+    st.markdown(f"**Tasks whose hard supports differ most from their queries in {escape(attribute)}**")
     task = task_table.show_some(dataset, found, order, "gap_table")
     if task is not None:
         tasks.one_task(dataset, found, task, task_table.explained(found, dataset))
@@ -166,19 +166,21 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
     search = "fastdiffsel" if spec["search"] == "greedy" else spec["search"]
     asked = {**spec, "search": search, "attribute": attribute, "values": values}
     try:
-        restricted = compute_with_bar(attribute_shifts.restricted_sets, asked, "Searching supports for these queries")
+        restricted = compute_with_progress(
+            attribute_shifts.restricted_sets, asked, "Searching supports for these queries"
+        )
     except BadInput as error:
-        st.info(plain(shell.in_titles(error)), icon="🧩")
+        st.info(escape(shell.with_setting_titles(error)), icon="🧩")
         return
     numbers = cached_call(study.summary, restricted)
     for column, name in zip(st.columns(3), study.SETS):
         half = numbers["ci95"][name]
         column.metric(
-            f"Accuracy, {plain(name)} supports",
+            f"Accuracy, {escape(name)} supports",
             f"{numbers['accuracy'][name]:.1f}" + (f" ± {half:.1f}%" if half is not None else "%"),
         )
     if numbers["failed"]:
-        st.warning(plain(numbers["failed"]), icon="🧭")
+        st.warning(escape(numbers["failed"]), icon="🧭")
     shares = attribute_shifts.share_table(restricted, dataset, attribute)
     shown = drilldown.chart(
         "Attribute values of chosen supports",
@@ -194,8 +196,8 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
     st.caption(
         f"{len(restricted):,} tasks of {spec['n_way']:,} classes drawn at random, {n_query:,} queries per class"
         + (" (more images with these values there are not)" if n_query < spec["n_query"] else "")
-        + f", all of them {plain(_all_of(attribute, values))}. Supports are chosen out of all other images "
-        f"by {study.SEARCH.choices[search]}, which does not know the attribute. {plain(told)} 95% intervals: of "
+        + f", all of them {escape(_all_of(attribute, values))}. Supports are chosen out of all other images "
+        f"by {study.SEARCH.choices[search]}, which does not know the attribute. {escape(told)} 95% intervals: of "
         "accuracies over tasks of these images, of shares over classes with their images. After figure 5 (left) and "
         "appendix L of the paper. Click a point to see the images."
     )
@@ -203,14 +205,14 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
         name, _, value = shown.partition(": ")
         chosen = attribute_shifts.images_with(restricted, dataset, attribute, name, value)
         drilldown.heading(
-            f"{len(chosen):,} images of {plain(name)} supports with {plain(attribute)} {plain(value)}", "share_of"
+            f"{len(chosen):,} images of {escape(name)} supports with {escape(attribute)} {escape(value)}", "share_of"
         )
         tiles = [Tile(int(i)) for i in chosen[:MOST_SHOWN]]
         drilldown.images(
             dataset, [Row("", tiles, "those chosen most often first" if len(tiles) else "none")], "share_images"
         )
     own = ["--attribute", attribute, *(word for value in values for word in ("--value", value))]
-    shell.same_from_terminal(study.command({**spec, "search": search}, "restricted", own))
+    shell.command_popover(study.command({**spec, "search": search}, "restricted", own))
 
 
 def _curate(dataset: Dataset, spec: dict[str, Any], table: pd.DataFrame, possible: list[str]) -> None:
@@ -224,10 +226,10 @@ def _curate(dataset: Dataset, spec: dict[str, Any], table: pd.DataFrame, possibl
         pair = attribute_shifts.curated_tasks(wanted, attribute, None if group == "any one value" else group)
         _pair(dataset, pair, "curated")
         st.caption(f"The first three classes of the first of {len(pair.with_shift):,} pairs of tasks.")
-        if access.may("save") and columns[2].button("Save both as testbeds", icon="💾", key="save_curated"):
+        if access.can("save") and columns[2].button("Save both as testbeds", icon="💾", key="save_curated"):
             value = None if group == "any one value" else group
             saved = access.do("save", attribute_shifts.save_curated, wanted, attribute, pair, value)
-            st.toast(f"Saved as {plain(' and '.join(saved))}", icon="💾")
+            st.toast(f"Saved as {escape(' and '.join(saved))}", icon="💾")
 
 
 def _pair(dataset: Dataset, pair: attribute_shifts.CuratedPair, key: str) -> None:

@@ -12,7 +12,7 @@ from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_supports import task_table
 from fsviz.ui.parts import export, links
 from fsviz.ui.parts.caching import cached_call
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 CHART = "distribution"
 BAR = Setting("accuracy_bar", "Bar", "The bar whose tasks are listed, by its set and its place.", "choice", "")
@@ -32,7 +32,7 @@ def draw(found: SupportSets, numbers: study.Summary) -> None:
 
 def so_far(summary: study.Summary) -> None:
     """The distribution over the finished tasks of a run."""
-    figure = figures.plot_distribution(summary["histogram"], summary["accuracy"], summary["ci95"], 260, leads=False)
+    figure = figures.plot_distribution(summary["histogram"], summary["accuracy"], summary["ci95"], 260)
     export.chart("Accuracy so far", figure, key="so_far")
     st.caption(f"The {summary['n_tasks']:,} tasks finished so far.")
 
@@ -47,7 +47,7 @@ def correlation(found: SupportSets, before: str) -> str:
     )
     if value is None or interval is None or over is None:
         return ""
-    return f"{before}{plain(study.correlation_in_words(value, interval, over))}."
+    return f"{before}{escape(study.correlation_in_words(value, interval, over))}."
 
 
 def chosen(found: SupportSets) -> tuple[str, int] | None:
@@ -66,7 +66,7 @@ def keep(found: SupportSets) -> np.ndarray:
     edges = np.asarray(cached_call(study.summary, found)["histogram"]["edges"])
     name, place = bar
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"Tasks that reach {edges[place]:.0f} to {edges[place + 1]:.0f}% with **{plain(name)}** supports.")
+        st.markdown(f"Tasks that reach {edges[place]:.0f} to {edges[place + 1]:.0f}% with **{escape(name)}** supports.")
         st.button("Show all tasks", key="all_bars", on_click=_forget)
     return study.bin_of(found, name, edges) == place
 

@@ -13,7 +13,7 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_supports import task_table, tasks
 from fsviz.ui.parts import export, links
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 CHART = "by_coarsity"
 QUARTER = Setting("quarter", "Group", "The group of tasks by coarsity that is listed; 0 for none.", "int", 0, 0)
@@ -24,7 +24,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     table = study.coarsity_table(found)
     if table is None:
         st.info(
-            f"**{plain(dataset.title)} has no taxonomy for these tasks**, so it is not known how close in meaning "
+            f"**{escape(dataset.title)} has no taxonomy for these tasks**, so it is not known how close in meaning "
             "their classes are. Map its classes to WordNet when you add images.",
             icon="🧩",
         )
@@ -37,8 +37,8 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         selection_mode="points",
     )
     st.caption(
-        f"{len(found):,} tasks in four groups by {plain(measures.axis('coarsity'))}; means with 95% intervals over "
-        f"tasks of these images. Coarsity: {plain(measures.get('coarsity').what)} Where hard supports cost about as "
+        f"{len(found):,} tasks in four groups by {escape(measures.axis('coarsity'))}; means with 95% intervals over "
+        f"tasks of these images. Coarsity: {escape(measures.get('coarsity').what)} Where hard supports cost about as "
         f"much at every distance, the two problems add up. Choose {SAMPLERS['semantic'].title} under “{SAMPLER.title}” "
         "in the sidebar for more tasks whose classes are close. Click a point to list its tasks."
     )

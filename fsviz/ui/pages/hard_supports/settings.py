@@ -64,5 +64,5 @@ def _search_settings() -> dict[str, Any]:
         wanted.append(study.STEP)
         spec["step"] = pick_setting(study.STEP)
     search = (study.N_SWEEPS, study.START, study.N_STEPS, study.STEP)
-    links.release(*(s.name for s in search if s not in wanted))
+    links.drop_from_link(*(s.name for s in search if s not in wanted))
     return spec

@@ -12,9 +12,9 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_supports import task_table
 from fsviz.ui.parts import access, drilldown, shell
-from fsviz.ui.parts.caching import cached_call, compute_with_bar
+from fsviz.ui.parts.caching import cached_call, compute_with_progress
 from fsviz.ui.parts.run_panel import half_width
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
@@ -29,7 +29,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         bind="query-params",
         format_func=lambda s: f"{s:g}",
     )
-    table = compute_with_bar(search_comparison.by_step_size, spec, "Trying step sizes")
+    table = compute_with_progress(search_comparison.by_step_size, spec, "Trying step sizes")
     numbers = cached_call(study.summary, task_table.search(spec))
     equal, half = numbers["accuracy"], numbers["ci95"]
     at = table[table["step"] == chosen].set_index("objective")
@@ -48,7 +48,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         key="step_sizes",
         name="step_of",
         of=lambda point: str(drilldown.data(point) or ""),
-        known=[figures.leads_to(f"{step:g}", which) for step in study.STEP_SIZES for which in OBJECTIVES],
+        known=[figures.selection_of(f"{step:g}", which) for step in study.STEP_SIZES for which in OBJECTIVES],
     )
     st.caption(
         f"{spec['n_tasks']:,} tasks. Every pool image has a selection weight that starts random; one gradient "
@@ -58,13 +58,13 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "intervals over tasks of these images. Click a point for its tasks."
     )
     if stepped:
-        size, which = figures.parse_lead(stepped)
+        size, which = figures.parse_selection(stepped)
         objective = OBJECTIVES[which]
         heading = f"{objective.title} supports after one step of {float(size):g}, the {objective.superlative} first"
         drilldown.heading(heading, "step_of")
         task_table.of_search(dataset, {**spec, "start": "random", "step": float(size)}, "step_task", which)
     st.subheader("And how often?", anchor=False)
-    several = compute_with_bar(search_comparison.by_number_of_steps, spec, "Trying numbers of steps")
+    several = compute_with_progress(search_comparison.by_number_of_steps, spec, "Trying numbers of steps")
     after = drilldown.chart(
         "Number of steps",
         figures.plot_number_of_steps(several),
@@ -77,11 +77,11 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         f"Hard supports of the same {spec['n_tasks']:,} tasks after one step and more, from equal weights; means "
         "with 95% intervals over tasks of these images. The steps climb the loss of the weighted prototypes: means "
         "of all pool images, by their weights (appendix K of the paper). The images that are then selected have a loss "
-        f"of their own. {plain(search_comparison.steps_in_words(several))} The paper finds the hardest tasks after "
+        f"of their own. {escape(search_comparison.steps_in_words(several))} The paper finds the hardest tasks after "
         "one step, and gives as the reason that the weights are sparse once projected. Click a point for its tasks."
     )
     if after:
-        told = f"{plain(after)} gradient step{'s' * (after != '1')}"
+        told = f"{escape(after)} gradient step{'s' * (after != '1')}"
         drilldown.heading(f"Hard supports after {told}, the hardest first", "steps_of")
         task_table.of_search(dataset, {**spec, "n_steps": int(after)}, "steps_task")
-    shell.same_from_terminal(study.command({**spec, "search": "fastdiffsel"}, "steps"))
+    shell.command_popover(study.command({**spec, "search": "fastdiffsel"}, "steps"))

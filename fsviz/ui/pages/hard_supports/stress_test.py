@@ -19,7 +19,7 @@ from fsviz.ui.pages.hard_supports import distribution, task_table, tasks
 from fsviz.ui.parts import access, controls, drilldown, export, run_panel
 from fsviz.ui.parts.answers import answer, recorded
 from fsviz.ui.parts.caching import cached_call
-from fsviz.ui.parts.shell import plain, sentences
+from fsviz.ui.parts.shell import errors_on_page, escape
 
 SCATTER = "loss_accuracy"
 FULL_MATRIX = "Stress test with finetuned backbones"
@@ -82,7 +82,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         _matrix(dataset, test, str(source))
     if len(known) == 1:
         st.caption(
-            f"Only {_backbone(known[0])} has features of {plain(dataset.title)}. For a second row extract another "
+            f"Only {_backbone(known[0])} has features of {escape(dataset.title)}. For a second row extract another "
             f"backbone, for example with {code(f'python -m fsviz extract {dataset.name} --backbone conv64f')}."
         )
     with st.expander("Does the query loss tell how hard a task is?"):
@@ -142,7 +142,7 @@ def _cells(title: str, matrix: list[stress_test.Row], source: str, key: str, nam
     """The matrix; the cell that is looked at, "" for none."""
     return drilldown.chart(
         title,
-        _figure(matrix, source, leads=True),
+        _figure(matrix, source),
         key=key,
         name=name,
         of=lambda point: str(drilldown.data(point) or ""),
@@ -169,11 +169,11 @@ def _most_lost(random: np.ndarray, hard: np.ndarray) -> tuple[np.ndarray, dict[i
 
 
 def _backbone(name: str) -> str:
-    return plain(title_of(name))
+    return escape(title_of(name))
 
 
 def _words(value: float, interval: list[float], over: str) -> str:
-    return plain(study.correlation_in_words(value, interval, over))
+    return escape(study.correlation_in_words(value, interval, over))
 
 
 def _so_far(summary: stress_test.Summary) -> None:
@@ -182,9 +182,9 @@ def _so_far(summary: stress_test.Summary) -> None:
         export.chart("Stress test so far", _figure(summary["matrix"], source), key="stress_so_far")
 
 
-def _figure(matrix: list[stress_test.Row], source: str, leads: bool = False) -> Figure:
+def _figure(matrix: list[stress_test.Row], source: str) -> Figure:
     titles = {name: title_of(name) for row in matrix for name in (row["backbone"], row["source"])}
-    return figures.plot_stress(matrix, stress_test.ADAPTATIONS, source, titles, leads)
+    return figures.plot_stress(matrix, stress_test.ADAPTATIONS, source, titles)
 
 
 def _full_finetuning(dataset: Dataset, spec: stress_test.Spec) -> None:
@@ -209,8 +209,8 @@ def _full_finetuning(dataset: Dataset, spec: stress_test.Spec) -> None:
         wanted = {"study": stress_test.STUDY.name, **stress_test.check({**spec, **asked, **finetuning})}
         run = jobs.find(wanted)
         if run is None:
-            access.deny("run")
-            if access.may("run") and st.button("Start", icon="▶️", type="primary"):
+            access.show_denied("run")
+            if access.can("run") and st.button("Start", icon="▶️", type="primary"):
                 access.do("run", jobs.submit, wanted)
                 st.rerun()
         else:
@@ -218,17 +218,17 @@ def _full_finetuning(dataset: Dataset, spec: stress_test.Spec) -> None:
 
 
 @st.fragment(run_every=2.0)
-@sentences()
+@errors_on_page()
 def _live_stress(dataset: Dataset, run_id: str, source: str) -> None:
     run = jobs.status(run_id)
     if run.active:
         run_panel.show_parts_done(run)
-        if access.may("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
+        if access.can("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
             access.do("run", jobs.cancel, run_id)
             st.rerun(scope="fragment")
     elif run.state != "finished":
-        st.warning(f"The run is {plain(run.state)}: {plain(run.error or run.message)}.", icon="⚠️")
-        if run.resumable and access.may("run") and st.button("Go on", key=f"resume_{run_id}", icon="▶️"):
+        st.warning(f"The run is {escape(run.state)}: {escape(run.error or run.message)}.", icon="⚠️")
+        if run.resumable and access.can("run") and st.button("Go on", key=f"resume_{run_id}", icon="▶️"):
             access.do("run", jobs.resume, run_id)
             st.rerun(scope="fragment")
     if run.state == "finished":

@@ -19,7 +19,7 @@ from fsviz.settings import RawSettings
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.parts import drilldown, export, links, task_list
-from fsviz.ui.parts.caching import compute_with_bar
+from fsviz.ui.parts.caching import compute_with_progress
 from fsviz.ui.parts.image_wall import strip_uri
 
 PER_PAGE = 40
@@ -37,7 +37,7 @@ def about(found: SupportSets) -> str:
 
 def search(spec: RawSettings) -> SupportSets:
     """Hard, random and easy support sets, searched while the page waits."""
-    return compute_with_bar(jobs.compute, {"study": study.STUDY.name, **spec}, SEARCHING)
+    return compute_with_progress(jobs.compute, {"study": study.STUDY.name, **spec}, SEARCHING)
 
 
 def explained(found: SupportSets, dataset: Dataset) -> AttributeEffects | None:
@@ -49,7 +49,7 @@ def explained(found: SupportSets, dataset: Dataset) -> AttributeEffects | None:
         return support_attributes.explain(found, dataset, progress)
 
     asked = {**found.spec, "n_tasks": len(found)}
-    return compute_with_bar(explain, asked, "Measuring what gaps between support and query cost")
+    return compute_with_progress(explain, asked, "Measuring what gaps between support and query cost")
 
 
 def chosen_task(found: SupportSets) -> int | None:

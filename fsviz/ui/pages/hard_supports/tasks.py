@@ -22,7 +22,7 @@ from fsviz.ui.parts import drilldown, export, page_links, shell
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import BY_TYPING
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
-from fsviz.ui.parts.shell import plain, sentences
+from fsviz.ui.parts.shell import errors_on_page, escape
 
 MOST_CLASSES = 10  # classes of one task that are drawn before the user asks for all
 MOST_TILES = 40  # support images of one class that are drawn
@@ -38,7 +38,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         st.info("No task passes all of these filters. Take one of them away.", icon="🔍")
         return
     task = task_table.show(dataset, found, shown, "task_table")
-    st.caption(f"{len(shown):,} of {len(found):,} tasks, {plain(order)}. Choose one by the box at its left.")
+    st.caption(f"{len(shown):,} of {len(found):,} tasks, {escape(order)}. Choose one by the box at its left.")
     one_task(dataset, found, task, explained)
 
 
@@ -46,7 +46,7 @@ def _filtered(
     dataset: Dataset, found: SupportSets, table: pd.DataFrame, explained: AttributeEffects | None
 ) -> tuple[pd.DataFrame, str]:
     """The tasks that pass the filters, and the order they are in, in words."""
-    columns = shell.columns_if_wide("filters", [3, 2, 2, 2], "pairs", vertical_alignment="bottom")
+    columns = shell.responsive_columns("filters", [3, 2, 2, 2], "pairs", vertical_alignment="bottom")
     class_ids = found.tasks["random"].class_ids
     names = dataset.classes["class_name"].astype(str)
     in_tasks = sorted(names[np.unique(class_ids[class_ids != PAD])])
@@ -89,7 +89,7 @@ def one_task(dataset: Dataset, found: SupportSets, task: int, explained: Attribu
     st.subheader(f"Task {task:,}: the same queries, three support sets", anchor=False)
     clicked: dict[str, int | None] = {}
     if not dataset.has_pixels:
-        st.caption(f"{plain(dataset.title)} has no pixels here: images are named by their number.")
+        st.caption(f"{escape(dataset.title)} has no pixels here: images are named by their number.")
     ways = _ways_shown(found, task)
     columns = st.columns(len(study.SETS), gap="medium")
     for column, name in zip(columns, study.SETS):
@@ -189,8 +189,8 @@ def _reasons(dataset: Dataset, found: SupportSets, explained: AttributeEffects |
     real = explained.reasons(task)
     st.markdown("**What explains that this support is hard?**")
     if real:
-        st.markdown("\n".join(f"- {plain(reason.words)}" for reason in real[:MOST_REASONS]))
-    st.markdown(plain(support_attributes.describe_effects(found, explained, task)))
+        st.markdown("\n".join(f"- {escape(reason.words)}" for reason in real[:MOST_REASONS]))
+    st.markdown(escape(support_attributes.describe_effects(found, explained, task)))
     every = explained.of_task(task)
     if every:
         easy = cached_call(support_attributes.points_of, found, explained, "easy")[task]
@@ -221,7 +221,7 @@ def _reasons(dataset: Dataset, found: SupportSets, explained: AttributeEffects |
 
 def _by_attribute(dataset: Dataset, found: SupportSets, task: int, attribute: str) -> None:
     """Support images of all three sets and the queries, each in the order of an attribute, with its values."""
-    drilldown.heading(f"Task {task:,} by {plain(attribute)}", "reason")
+    drilldown.heading(f"Task {task:,} by {escape(attribute)}", "reason")
     rows = []
     for title, images in (
         *((f"{SUPPORT_SETS[name].title} support", found.tasks[name].support[task]) for name in study.SETS),
@@ -243,13 +243,13 @@ def _enlarge(dataset: Dataset, found: SupportSets, task: int, clicked: Mapping[s
 
 
 @st.dialog("Image", width="medium")
-@sentences()
+@errors_on_page()
 def _dialog(dataset: Dataset, found: SupportSets, task: int, image_id: int, where: str) -> None:
     assert dataset.images is not None  # one of them was clicked
     row = dataset.images.iloc[image_id]
     name = str(dataset.classes["class_name"].iloc[int(row["class_id"])])
-    role = "query" if where == "query" else f"{plain(where)} support"
-    st.markdown(f"**{plain(name)}** · image {image_id:,} · {role} of task {task:,}")
+    role = "query" if where == "query" else f"{escape(where)} support"
+    st.markdown(f"**{escape(name)}** · image {image_id:,} · {role} of task {task:,}")
     left, right = st.columns([3, 2])
     left.image(datasets.open_image(dataset, image_id), width="stretch")
     known = support_attributes.attribute_names(dataset)
@@ -270,4 +270,4 @@ def _dialog(dataset: Dataset, found: SupportSets, task: int, image_id: int, wher
                 said = int(found.predictions[s].predicted[task, label, query])
                 sure = float(found.predictions[s].confidence[task, label, query])
                 title = f"{SUPPORT_SETS[s].title} support"
-                right.markdown(f"{title}: {'✓' if said == label else '✗'} {plain(names[said])} ({sure:.0%} sure)")
+                right.markdown(f"{title}: {'✓' if said == label else '✗'} {escape(names[said])} ({sure:.0%} sure)")

@@ -21,7 +21,7 @@ from fsviz.settings import Setting
 from fsviz.ui.pages.learn.lesson import Lesson
 from fsviz.ui.parts import caching, links, shell
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 _PIECES = {"lesson"}  # what lessons are built from
 PROGRESS = "progress"  # in the link: lesson.positions.answer~lesson.positions, such as 1.0-3-5.2~2.0-4
@@ -54,7 +54,7 @@ class Progress:
 def show(dataset: Dataset) -> None:
     """The lessons are of the demo, whatever dataset is chosen: what they measure is known to be there."""
     if dataset.name != shell.DEFAULT_DATASET:
-        st.caption(f"The lessons measure the demo; {plain(dataset.title)} stays chosen for the other pages.")
+        st.caption(f"The lessons measure the demo; {escape(dataset.title)} stays chosen for the other pages.")
     _lesson(shell.load_dataset(shell.DEFAULT_DATASET))
 
 
@@ -83,7 +83,7 @@ PAGE = Page(
 
 
 @st.fragment
-@shell.sentences()
+@shell.errors_on_page()
 def _lesson(dataset: Dataset) -> None:
     asked = links.asked_for(PROGRESS)
     if _DONE not in st.session_state:  # a new tab, or one that was reloaded
@@ -105,7 +105,7 @@ def _lesson(dataset: Dataset) -> None:
         st.markdown(f"{lesson.told} :gray[After {lesson.paper}.]")
         found = _measured(dataset, place)
         stops, question = lesson.stops(found), lesson.ask(found)
-        st.markdown(f"**Question: {plain(question.text)}**")
+        st.markdown(f"**Question: {escape(question.text)}**")
         at = _control(lesson, stops)
         done.seen = {i for i in {*done.seen, at} if i < len(stops)}
         if done.answer is not None and done.answer >= len(question.options):
@@ -117,7 +117,7 @@ def _lesson(dataset: Dataset) -> None:
         st.markdown("**Where to go on:**", width="content")
         lesson.go_on(dataset, found, at)
     _turn(place)
-    shell.same_from_terminal(study.command(dataset, place, list(stops)[at]))
+    shell.command_popover(study.command(dataset, place, list(stops)[at]))
 
 
 def _control(lesson: Lesson, stops: Any) -> int:
@@ -126,10 +126,10 @@ def _control(lesson: Lesson, stops: Any) -> int:
     setting = Setting("control", lesson.control, lesson.do, "choice", names[0], choices=dict(stops))
     links.value_of(setting, "control", about=str(lesson.place))
     picked = st.select_slider(
-        f"**{plain(lesson.control)}** · {plain(lesson.do)}",
+        f"**{escape(lesson.control)}** · {escape(lesson.do)}",
         names,
         key="control",
-        format_func=lambda name: plain(stops.get(name, name)),
+        format_func=lambda name: escape(stops.get(name, name)),
     )
     return names.index(str(picked))
 
@@ -141,11 +141,11 @@ def _answers_to(lesson: Lesson, question: Question, at: int, done: Progress, n_s
         which = [at, *extra] if lesson.by_position and given is None else range(len(question.options))
         if given is not None and lesson.by_position:
             which = [given]
-        for column, option in zip(shell.columns_if_wide("answers", len(which)), which, strict=True):
+        for column, option in zip(shell.responsive_columns("answers", len(which)), which, strict=True):
             mark = "" if given is None else " ✓" if option == question.right else " ✗" if option == given else ""
             column.button(
                 ("My answer: " if lesson.by_position and option < n_stops else "")
-                + plain(question.options[option])
+                + escape(question.options[option])
                 + mark,
                 key=f"answer_{lesson.place}_{option}",
                 type="primary" if given == option else "secondary",
@@ -162,11 +162,11 @@ def _answers_to(lesson: Lesson, question: Question, at: int, done: Progress, n_s
             )
             return
         if given == question.right:
-            st.success(f"**Right.** {plain(question.why)}", icon="✅")
+            st.success(f"**Right.** {escape(question.why)}", icon="✅")
         else:
             st.warning(
-                f"**Not what is measured here**, which is “{plain(question.options[question.right])}”. "
-                f"{plain(question.why)}",
+                f"**Not what is measured here**, which is “{escape(question.options[question.right])}”. "
+                f"{escape(question.why)}",
                 icon="🔎",
             )
         st.button("Answer again", icon="↩️", on_click=_forget, args=[lesson.place])
@@ -245,6 +245,6 @@ def _go(place: int) -> None:
     st.session_state["lesson"] = place
 
 
-@caching.remember("Measuring what this lesson shows", 16)
+@caching.cache_data("Measuring what this lesson shows", 16)
 def _measured(dataset: Dataset, place: int) -> Any:
     return LESSONS[place].measure(dataset)

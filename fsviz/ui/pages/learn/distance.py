@@ -14,17 +14,17 @@ from fsviz.records import Dataset
 from fsviz.training import TITLES
 from fsviz.ui.pages.learn.lesson import Lesson
 from fsviz.ui.parts import export, shell
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 COSTS = "What it costs"  # the section of the page Train–test distance
 
 
 def _show(dataset: Dataset, trained: TransferLesson, at: int, seen: Sequence[bool]) -> None:
     split = trained.found[at].split
-    left, right = shell.columns_if_wide("distance", 2, gap="large")
+    left, right = shell.responsive_columns("distance", 2, gap="large")
     with left:
         points = trained.points
-        figure = figures.plot_stops(
+        figure = figures.plot_positions(
             list(_stops(trained).values()),
             points["accuracy"].tolist(),
             points["ci95"].tolist(),
@@ -35,7 +35,7 @@ def _show(dataset: Dataset, trained: TransferLesson, at: int, seen: Sequence[boo
         )
         export.chart("Accuracy against divergence", figure, key="lesson_chart")
         st.caption(
-            f"{trained.n_runs:,} networks ({TITLES[study.TRAINED]}) trained on {plain(trained.date)}, recorded: the "
+            f"{trained.n_runs:,} networks ({TITLES[study.TRAINED]}) trained on {escape(trained.date)}, recorded: the "
             f"whole grid took {trained.minutes:.0f} minutes. Tasks of the test classes; mean of every split and its "
             "mirror image, 95% intervals over test classes."
         )

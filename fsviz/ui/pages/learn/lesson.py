@@ -13,7 +13,7 @@ from fsviz.figures import lessons as figures
 from fsviz.records import PAD, Dataset
 from fsviz.ui.parts import export, page_links, shell
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 N_QUERIES = 4  # per class that are shown of a task: with the support, a row
 TILE, LARGE = 60, 72
@@ -65,11 +65,13 @@ def chart(
     """Accuracy at the positions that were seen."""
     means, halves = zip(*(stop.mean for stop in stops), strict=True)
     chance = 100 * stops[0].tasks.chance_level
-    figure = figures.plot_stops([s.title for s in stops], means, halves, seen, at, x_title, chance, height, in_order)
+    figure = figures.plot_positions(
+        [s.title for s in stops], means, halves, seen, at, x_title, chance, height, in_order
+    )
     export.chart("Accuracy at every position", figure, key="lesson_chart")
     tasks = stops[at].tasks
     st.caption(
-        f"Mean of {len(tasks):,} tasks ({plain(tasks.setting)}) at every position, nearest prototype (ProtoNet), with "
+        f"Mean of {len(tasks):,} tasks ({escape(tasks.setting)}) at every position, nearest prototype (ProtoNet), with "
         "95% intervals over tasks of these images."
     )
 
@@ -78,12 +80,12 @@ def same_queries(
     dataset: Dataset, stops: Sequence[ControlPosition], at: int, seen: Sequence[bool], x_title: str, key: str
 ) -> None:
     """The chart beside a typical task, where only the support differs between positions."""
-    left, right = shell.columns_if_wide(key, 2, gap="large")
+    left, right = shell.responsive_columns(key, 2, gap="large")
     with left:
         chart(stops, at, seen, x_title)
     with right:
         task = typical(stops, at, paired=True)
-        st.markdown(f"**The same queries, support: {plain(stops[at].title)}** · {stops[at].accuracy[task]:.0f}% right")
+        st.markdown(f"**The same queries, support: {escape(stops[at].title)}** · {stops[at].accuracy[task]:.0f}% right")
         images(dataset, stops[at], task, f"{key}_{at}")
 
 

@@ -13,19 +13,20 @@ from fsviz.records import Dataset
 from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, chart, images, titles
 from fsviz.ui.parts import export, shell
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 
 def _show(dataset: Dataset, pairs: ClassPairs, at: int, seen: Sequence[bool]) -> None:
     stop = pairs.stops[at]
-    left, right = shell.columns_if_wide("looks", 2, gap="large")
+    left, right = shell.responsive_columns("looks", 2, gap="large")
     with left:
         chart(pairs.stops, at, seen, f"partner of {pairs.name}", height=300, in_order=False)
     with right:
         figure = figures.plot_clouds(pairs.points[at], pairs.labels[at], (pairs.name, stop.title), height=300)
         export.chart("Images of both classes", figure, key="lesson_clouds")
         st.caption(
-            f"All images of {plain(pairs.name)} and {plain(stop.title)} by their features. Communities of images that "
+            f"All images of {escape(pairs.name)} and {escape(stop.title)} by their features. Communities of "
+            "images that "
             f"look alike leave **{stop.facts['confusion']:.2f} bits** of the class unknown (0: they are of one class "
             "each, 1: they tell nothing)."
         )
@@ -38,7 +39,7 @@ def _stops(pairs: ClassPairs) -> Mapping[str, str]:
 
 def _go_on(dataset: Dataset, pairs: ClassPairs, at: int) -> None:
     asked = {"split": draw.default_split(dataset), "classes": [pairs.name, pairs.stops[at].title]}
-    label = f"{plain(pairs.name)} and {plain(pairs.stops[at].title)} among all classes, with the images behind it"
+    label = f"{escape(pairs.name)} and {escape(pairs.stops[at].title)} among all classes, with the images behind it"
     shell.page_link("confusion", label, shell.link(dataset, **asked))
 
 

@@ -12,18 +12,18 @@ from fsviz.records import Dataset
 from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, chart, images, titles
 from fsviz.ui.parts import shell
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 
 def _show(dataset: Dataset, stops: list[ControlPosition], at: int, seen: Sequence[bool]) -> None:
-    left, right = shell.columns_if_wide("meaning", 2, gap="large")
+    left, right = shell.responsive_columns("meaning", 2, gap="large")
     with left:
         chart(stops, at, seen, "closeness in meaning that classes are drawn with")
     with right:
         task = study.typical(stops, at, paired=False)
         apart = stops[at].tasks.measures["coarsity"][task]
         st.markdown(
-            f"**A typical task at {plain(stops[at].title)}**: coarsity {apart:.0f} (mean of all: "
+            f"**A typical task at {escape(stops[at].title)}**: coarsity {apart:.0f} (mean of all: "
             f"{stops[at].facts['coarsity']:.0f}), {stops[at].accuracy[task]:.0f}% right"
         )
         images(dataset, stops[at], task, f"meaning_{at}")
@@ -31,7 +31,7 @@ def _show(dataset: Dataset, stops: list[ControlPosition], at: int, seen: Sequenc
 
 def _go_on(dataset: Dataset, stops: list[ControlPosition], at: int) -> None:
     asked = {"split": draw.default_split(dataset), "sampler": "semantic", "alpha": stops[at].name}
-    label = f"Draw tasks at {plain(stops[at].title)}, see their coarsity"
+    label = f"Draw tasks at {escape(stops[at].title)}, see their coarsity"
     shell.page_link("sample_tasks", label, shell.link(dataset, **asked))
 
 

@@ -15,27 +15,27 @@ from fsviz.studies.prediction.measured import fitted_line
 from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, images
 from fsviz.ui.parts import export, page_links, shell
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 
 def _show(dataset: Dataset, found: CombinedLesson, at: int, seen: Sequence[bool]) -> None:
     name = list(found.measures)[at]
     measure, values, accuracy = MEASURES[name], found.measures[name].to_numpy(), found.stop.accuracy
     how = found.correlations[name]
-    left, right = shell.columns_if_wide("together", [3, 2], gap="large")
+    left, right = shell.responsive_columns("together", [3, 2], gap="large")
     with left:
         line = fitted_line(values, accuracy)
         figure = figures.plot_cause(values, accuracy, line, found.hard, found.easy, measure.title)
         export.chart("A measure against accuracy", figure, key="lesson_chart")
         st.caption(
-            f"{len(accuracy):,} random tasks ({plain(found.stop.tasks.setting)}). **{plain(measure.title)}**: "
-            f"{plain(measure.words)}. {plain(measure.what)}"
+            f"{len(accuracy):,} random tasks ({escape(found.stop.tasks.setting)}). **{escape(measure.title)}**: "
+            f"{escape(measure.words)}. {escape(measure.what)}"
         )
     with right:
         st.metric(
             "Correlation with the accuracy",
             f"{how.value:.2f}",
-            f"{how.low:.2f} to {how.high:.2f} over {plain(how.over)}; the higher, the {measure.direction}",
+            f"{how.low:.2f} to {how.high:.2f} over {escape(how.over)}; the higher, the {measure.direction}",
             delta_color="off",
             delta_arrow="off",
         )
@@ -56,7 +56,7 @@ def _show(dataset: Dataset, found: CombinedLesson, at: int, seen: Sequence[bool]
             hide_index=True,
             height="content",
         )
-    columns = shell.columns_if_wide("two_tasks", 2, gap="small")
+    columns = shell.responsive_columns("two_tasks", 2, gap="small")
     for column, which, task in zip(columns, ("hard", "easy"), (found.hard, found.easy), strict=True):
         with column:
             st.markdown(f"**The {which} task**: {accuracy[task]:.0f}% right")

@@ -14,14 +14,14 @@ from fsviz.records import Dataset
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import measured
 from fsviz.studies.prediction.measured import Measured
-from fsviz.text import of_split
+from fsviz.text import split_title
 from fsviz.ui.pages.predict_accuracy import hard_or_easy, labelling, settings, sweep, task, variance
 from fsviz.ui.parts import controls, export, links, page_links, shell
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 from fsviz.ui.parts.task_list import TASK
 
 MOST_POINTS = 3000
@@ -36,7 +36,7 @@ def show(dataset: Dataset) -> None:
         return
     found = result.measured[0]
     _headline(found)
-    left, right = shell.columns_if_wide("measure", [3, 2], gap="large")
+    left, right = shell.responsive_columns("measure", [3, 2], gap="large")
     with left:
         chosen, name = _scatter(found)
     with right:
@@ -45,7 +45,7 @@ def show(dataset: Dataset) -> None:
     section = controls.pick_section("Why, and what else?", SECTIONS, "Task")
     asked = spec
     if section != "Hard or easy":
-        links.release(hard_or_easy.CALLED.name)
+        links.drop_from_link(hard_or_easy.CALLED.name)
     if section == "Task":
         task.show(dataset, found, chosen)
     elif section == "Hard or easy":
@@ -54,7 +54,7 @@ def show(dataset: Dataset) -> None:
         part: Any = {"Shots, ways, queries": sweep, "Spread by cause": variance}.get(str(section), labelling)
         asked = part.show(dataset, spec)
     st.divider()
-    shell.same_from_terminal(study.command(asked))
+    shell.command_popover(study.command(asked))
 
 
 PAGE = Page(
@@ -74,19 +74,19 @@ PAGE = Page(
 
 
 def _headline(found: Measured) -> None:
-    what = plain(measured.outcome_name(found.spec))
-    columns = shell.columns_if_wide("headline", 4, "pairs")
+    what = escape(measured.outcome_name(found.spec))
+    columns = shell.responsive_columns("headline", 4, "pairs")
     best = measured.best_measure(cached_call(measured.correlations, found))
     if best is not None:
         name, row = best
         columns[0].metric(
             "Best, classes unknown",
-            plain(title(name)),
+            escape(title(name)),
             f"correlation {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f})",
             delta_color="off",
             delta_arrow="off",
             help=f"Of the measures that need not know which classes a task has, the one that follows the {what} best, "
-            f"with its {plain(measured.intervals_in_words([row]))}.",
+            f"with its {escape(measured.intervals_in_words([row]))}.",
         )
     mean, half = measured.mean_outcome(found)
     columns[1].metric(
@@ -141,11 +141,12 @@ def _scatter(found: Measured) -> tuple[int, str]:
     shown = np.flatnonzero(np.isfinite(values))
     if not len(shown):
         st.info(
-            f"{plain(titles[name])}: {plain(measured.undefined(name, found.spec))}. Choose another measure.", icon="🔍"
+            f"{escape(titles[name])}: {escape(measured.undefined(name, found.spec))}. Choose another measure.",
+            icon="🔍",
         )
         return hardest, name
     few = shown if len(shown) <= MOST_POINTS else shown[:: -(-len(shown) // MOST_POINTS)]
-    what = plain(measured.outcome_name(found.spec))
+    what = escape(measured.outcome_name(found.spec))
     export.chart(
         "A measure against what came out",
         figures.plot_scatter(
@@ -178,7 +179,7 @@ def _clicked_measure() -> None:
 
 
 def _bars(found: Measured) -> None:
-    what = plain(measured.outcome_name(found.spec))
+    what = escape(measured.outcome_name(found.spec))
     best = measured.best_measure(cached_call(measured.correlations, found))
     rows = []
     for name, row in cached_call(measured.correlations, found).items():
@@ -211,7 +212,7 @@ def _caption(found: Measured, name: str) -> None:
     spec = found.spec
     row: measured.Correlation = cached_call(measured.correlations, found).get(name, {})
     left_out = cached_call(measured.left_out, found)
-    missing = "; ".join(f"{plain(title(other))}: {plain(why)}" for other, why in left_out.items())
+    missing = "; ".join(f"{escape(title(other))}: {escape(why)}" for other, why in left_out.items())
     seen = {
         "supervised": "Only the labelled support is seen.",
         "semi": "Support and unlabelled queries are seen; their features are mixed with those of their neighbours.",
@@ -219,11 +220,11 @@ def _caption(found: Measured, name: str) -> None:
         "index says how well clusters and classes agree (100% is perfect, 0 is chance).",
     }[spec["setting"]]
     st.caption(
-        f"{len(found):,} {plain(found.tasks.setting)} tasks of {plain(of_split(spec['split']))}, features of "
-        f"{plain(title_of(spec['backbone']))}. {seen} Every point is a task: click one to see it below. Pearson's "
-        f"correlations; {plain(measured.intervals_in_words(cached_call(measured.correlations, found).values()))}."
+        f"{len(found):,} {escape(found.tasks.setting)} tasks of {escape(split_title(spec['split']))}, features of "
+        f"{escape(title_of(spec['backbone']))}. {seen} Every point is a task: click one to see it below. Pearson's "
+        f"correlations; {escape(measured.intervals_in_words(cached_call(measured.correlations, found).values()))}."
         + (
-            f" {plain(title(name))}: {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f}), Spearman's "
+            f" {escape(title(name))}: {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f}), Spearman's "
             f"{row['spearman']:.2f}."
             if row.get("low") is not None
             else ""

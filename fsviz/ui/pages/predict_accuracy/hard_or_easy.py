@@ -18,7 +18,7 @@ from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.hover import answer_cells
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
-from fsviz.ui.parts.shell import columns_if_wide, plain
+from fsviz.ui.parts.shell import escape, responsive_columns
 
 SHOWN_TASKS = 8
 THRESHOLD_ON = Setting("threshold_on", "Threshold on", "The measure that calls a task hard.", "choice", "")
@@ -58,7 +58,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     curve = thresholds.roc(first, name, hard_below, asked["found"] / 100)
     table = thresholds.confusion_table(second, name, hard_below, curve.value)
     shares = table[:, 0] / np.maximum(table.sum(axis=1), 1)
-    left, right = columns_if_wide("halves", 2, gap="large")
+    left, right = responsive_columns("halves", 2, gap="large")
     with left:
         st.markdown("**On the first half of the classes**")
         carried = (float(shares[1]), float(shares[0])) if table.sum(axis=1).all() else None
@@ -76,7 +76,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         )
         answer_cells(dataset, "confusion_table", None, _cell_clicked, 2)
         st.caption(
-            f"Called hard is a task whose {plain(title(name)).lower()} is "
+            f"Called hard is a task whose {escape(title(name)).lower()} is "
             f"{'at least' if measured.harder_above(name) else 'at most'} {curve.value:.3g}. Area under the curve "
             f"{curve.area:.2f} ({curve.low:.2f} to {curve.high:.2f}, over tasks of these images; 0.5 is chance); "
             f"{len(first):,} tasks of each half, {np.mean(first.outcome < hard_below):.0%} and "
@@ -113,7 +113,7 @@ def _called(dataset: Dataset, found: Measured, name: str, hard_below: float, thr
         wanted &= (found.outcome < hard_below) == (truly == "hard")
     of = f"{truly.capitalize()} and called {called}" if truly else "Called hard"
     if not wanted.any():
-        st.caption(f"{plain(of)}: no task of the other half at this threshold.")
+        st.caption(f"{escape(of)}: no task of the other half at this threshold.")
         return
     sure = measured.ease_rank(found, name) * (-1 if called != "easy" else 1)
     order = np.flatnonzero(wanted)
@@ -126,7 +126,7 @@ def _called(dataset: Dataset, found: Measured, name: str, hard_below: float, thr
         tiles = [Tile(int(found.tasks.support[t, w, 0]), str(names[found.tasks.class_ids[t, w]])) for w in ways]
         verdict = f"{'rightly' if right else 'wrongly'}: it is {'hard' if found.outcome[t] < hard_below else 'easy'}"
         rows.append(Row(f"{100 * found.outcome[t]:.0f}% accuracy", tiles, f"called {called or 'hard'} {verdict}"))
-    st.markdown(f"**{plain(of)}: {int(wanted.sum()):,} tasks of the other half, the surest first**")
+    st.markdown(f"**{escape(of)}: {int(wanted.sum()):,} tasks of the other half, the surest first**")
     clicked = task_rows(dataset, rows, "called_hard", tile_px=72)
     page_links.to_gallery(dataset, clicked if dataset.has_pixels else None)
     st.caption("One support image of every class of a task.")

@@ -14,7 +14,7 @@ from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile
 from fsviz.ui.parts.run_panel import half_width
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 MOST_TILES = 30
 COUNTED = Setting(
@@ -45,7 +45,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         ]
     chosen = drilldown.chart(
         "What to label next",
-        figures.plot_curves(curves, "images labelled by hand", "accuracy (%)", percent=True, leads=True),
+        figures.plot_curves(curves, "images labelled by hand", "accuracy (%)", percent=True),
         key="labelling",
         name="labelled",
         of=lambda point: str(drilldown.data(point, 2) or ""),
@@ -69,7 +69,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
 def _labelled(dataset: Dataset, result: study.PredictionResult, policy: str, n: str) -> None:
     """The images of the first tasks that a policy has labelled first."""
     tasks, images = cached_call(study.labelled_images, result, policy, int(n))
-    drilldown.heading(f"The first {int(n):,} images to be labelled: {plain(policy)}", "labelled")
+    drilldown.heading(f"The first {int(n):,} images to be labelled: {escape(policy)}", "labelled")
     names = dataset.classes["class_name"].astype(str).to_numpy()
     of_image = dataset.image_class_ids()
     rows = [

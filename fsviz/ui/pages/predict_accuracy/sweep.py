@@ -17,7 +17,7 @@ from fsviz.ui.parts import drilldown
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import pick
-from fsviz.ui.parts.shell import columns_if_wide, plain
+from fsviz.ui.parts.shell import escape, responsive_columns
 
 AXES = {
     "shots": "support images per class (shots)",
@@ -45,7 +45,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     if not cells:
         st.info("A correlation needs at least 4 tasks per point. Raise the number of tasks at the left.", icon="🔍")
         return asked
-    what = plain(measured.outcome_name(found))
+    what = escape(measured.outcome_name(found))
     values = [study.cell_text(cell["value"]) for cell in cells]
     value = drilldown.chosen("value", values, question)
     leading: Any = {
@@ -54,12 +54,12 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         "known": values,
         "already": value,
     }
-    left, right = columns_if_wide("varied", [3, 2], gap="large")
+    left, right = responsive_columns("varied", [3, 2], gap="large")
     with left:
         st.markdown(f"**Correlation of the measures with the {what}, in the direction expected**")
         drilldown.chart(
             "Correlations as a setting varies",
-            figures.plot_curves(_curves(cells), AXES[question], "correlation", leads=True),
+            figures.plot_curves(_curves(cells), AXES[question], "correlation"),
             key=f"curves_{question}",
             **leading,
         )
@@ -76,7 +76,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         ]
         drilldown.chart(
             "Means as a setting varies",
-            figures.plot_curves({what: mean}, AXES[question], f"mean {what} (%)", percent=True, leads=True),
+            figures.plot_curves({what: mean}, AXES[question], f"mean {what} (%)", percent=True),
             key=f"mean_{question}",
             **leading,
         )
@@ -92,14 +92,15 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     fewest, most = (pick_end(cell["n_tasks"] for cell in cells) for pick_end in (min, max))
     intervals = measured.intervals_in_words(row for cell in cells for row in cell["correlations"].values())
     st.caption(
-        f"{fewest:,}{f' to {most:,}' if most > fewest else ''} tasks per point. Correlations: {plain(intervals)}. Mean "
+        f"{fewest:,}{f' to {most:,}' if most > fewest else ''} tasks per point. Correlations: "
+        f"{escape(intervals)}. Mean "
         f"{what}: 95% intervals over tasks of these images. Where a measure has no point it is not defined, as the "
         "Davies-Bouldin score with one shot."
-        + (f" {plain(study.unlabelled_in_words(found))}" if found.get("n_unlabelled") else "")
+        + (f" {escape(study.unlabelled_in_words(found))}" if found.get("n_unlabelled") else "")
         + " Click a point for its tasks."
     )
     if value:
-        drilldown.heading(f"Some tasks with {plain(AXES[question])}: {plain(value)}, the hardest first", "value")
+        drilldown.heading(f"Some tasks with {escape(AXES[question])}: {escape(value)}, the hardest first", "value")
         cell_tasks.show(dataset, result, value, "varied_task")
     return asked
 

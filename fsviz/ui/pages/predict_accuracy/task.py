@@ -14,18 +14,18 @@ from fsviz.tasks import task_ids
 from fsviz.ui.parts import export, page_links
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
-from fsviz.ui.parts.shell import columns_if_wide, plain
+from fsviz.ui.parts.shell import escape, responsive_columns
 
 MOST_CLASSES, MOST_TILES = 10, 14
 
 
 def show(dataset: Dataset, found: Measured, task: int) -> None:
-    what = plain(measured.outcome_name(found.spec))
+    what = escape(measured.outcome_name(found.spec))
     st.subheader(f"Task {task:,}: {100 * found.outcome[task]:.0f}% {what}", anchor=False)
     said = cached_call(measured.said_of, found, task)
     if not dataset.has_pixels:
-        st.caption(f"{plain(dataset.title)} has no pixels here: images are named by their number.")
-    left, right = columns_if_wide("task", [7, 3], gap="large")
+        st.caption(f"{escape(dataset.title)} has no pixels here: images are named by their number.")
+    left, right = responsive_columns("task", [7, 3], gap="large")
     with left:
         clicked = task_rows(dataset, _rows(dataset, found, task, said), "prediction_task", tile_px=64)
         page_links.to_gallery(dataset, clicked if dataset.has_pixels else None)
@@ -43,7 +43,7 @@ def show(dataset: Dataset, found: Measured, task: int) -> None:
         unknown = [name for name, values in found.measures.items() if not np.isfinite(values[task])]
         st.caption(
             "Rank 1 is the task that a measure says is the easiest. "
-            + "".join(f"{plain(title(name))}: {plain(measured.undefined(name, found.spec))}. " for name in unknown)
+            + "".join(f"{escape(title(name))}: {escape(measured.undefined(name, found.spec))}. " for name in unknown)
             + (
                 f"The regression itself expects to be right for {100 * found.expected[task]:.0f}% of the queries."
                 if np.isfinite(found.expected[task]) and found.spec["setting"] == "semi"

@@ -16,7 +16,7 @@ from fsviz.ui.pages.predict_accuracy import cell_tasks
 from fsviz.ui.parts import drilldown
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
-from fsviz.ui.parts.shell import columns_if_wide, plain
+from fsviz.ui.parts.shell import escape, responsive_columns
 
 
 def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
@@ -28,7 +28,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     if result is None:
         return asked
     found = cached_call(study.summary, result)
-    left, right = columns_if_wide("spread", 2, gap="large")
+    left, right = responsive_columns("spread", 2, gap="large")
     rows = [row for row in found["spread"] if row["std"] is not None]
     # what a part of the variance is told by: random tasks differ in classes, tasks of fixed classes in support images,
     # tasks of fixed support images in queries
@@ -49,16 +49,16 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     with right:
         st.markdown("**What the variance is due to**")
         if "parts" in found:
-            chart = figures.plot_parts(found["parts"]["parts"])
+            chart = figures.plot_components(found["parts"]["parts"])
             drilldown.chart("What the variance is due to", chart, key="parts", **leading)
             st.caption(
-                f"{plain(parts_in_words(found['parts']))} Tasks of the same classes vary less than random tasks by "
+                f"{escape(parts_in_words(found['parts']))} Tasks of the same classes vary less than random tasks by "
                 "what the classes add. More tasks narrow the intervals."
             )
         else:
-            st.info(plain(found["why"]), icon="🔍")
+            st.info(escape(found["why"]), icon="🔍")
     if cause:
-        drilldown.heading(f"Tasks: {plain(cause)}, the hardest first", "cause")
+        drilldown.heading(f"Tasks: {escape(cause)}, the hardest first", "cause")
         cell_tasks.show(dataset, result, cause, "spread_task")
     return asked
 

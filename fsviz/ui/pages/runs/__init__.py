@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from fsviz import jobs
@@ -32,7 +31,7 @@ from fsviz.ui.parts import (
     shell,
 )
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 GROUP = Setting(
     "group",
@@ -96,38 +95,34 @@ def _method_runs(chosen: Sequence[jobs.Run]) -> list[run_comparison.MethodRun]:
         try:
             found += recorded.method_runs(run)
         except FsvizError as error:
-            st.error(plain(str(error)), icon="⚠️")
+            st.error(escape(str(error)), icon="⚠️")
     return found
 
 
-def _show_comparison(lines: list[run_comparison.MethodRun], chosen: Sequence[jobs.Run]) -> None:
-    groups, notes = run_comparison.group_by_tasks(lines)  # the most accurate first, so that colours and rows agree
-    every, lines = lines, [line for group in groups.values() for line in group]
+def _show_comparison(every: list[run_comparison.MethodRun], chosen: Sequence[jobs.Run]) -> None:
+    groups, notes = run_comparison.group_by_tasks(every)  # the most accurate first, so that colours and rows agree
     main = _pick_group(groups)
-    over = _pick_interval(lines)
-    table = run_comparison.with_interval(recorded.result_table(lines, over=over), over)
-    differences = recorded.differences(main, over=over)
-    here = run_comparison.with_interval(recorded.result_table(main, over=over), over)
+    over = _pick_interval([run for group in groups.values() for run in group])
     more, n_missing = _show_unfinished(chosen, every, notes)
-    notes += more
-    _show_headline(here, differences, over, n_missing)
-    shown = show_curves(lines, main, here, _recipe_of(main[0], chosen), over)
+    comparison = recorded.compare(groups, main, over, [*notes, *more])
+    _show_headline(comparison, n_missing)
+    section = show_curves(comparison, _recipe_of(comparison.main[0], chosen))
     show_failed_methods(chosen)
-    published, pairs, caveat = show_results(table, main[0], over)
-    left, right = shell.columns_if_wide("methods", 2, gap="large")
+    published = show_results(comparison)
+    left, right = shell.responsive_columns("methods", 2, gap="large")
     with left:
-        cell = show_ranks(main)
+        cell = show_ranks(comparison.main)
     with right:
-        other = show_differences(main, differences, len(groups), over)
+        other = show_differences(comparison, len(groups))
     if cell:
-        list_tasks_of_quarter(main, cell)
+        list_tasks_of_quarter(comparison.main, cell)
     if other:
-        list_largest_differences(main, str(differences["reference"].iloc[0]), other)
-    if len(differences) and not shell.classroom():
-        show_difference_table(differences)
-    _show_mistakes(lines, over)
+        list_largest_differences(comparison.main, str(comparison.differences["reference"].iloc[0]), other)
+    if len(comparison.differences) and not shell.classroom():
+        show_difference_table(comparison.differences)
+    _show_mistakes(comparison.runs, over)
     if not shell.classroom():
-        show_exports(table, lines, main, differences, published, chosen, over, pairs, shown, caveat, notes)
+        show_exports(comparison, chosen, section, published)
 
 
 def _show_unfinished(
@@ -146,22 +141,22 @@ def _show_unfinished(
             more.append(f"Run {run.id} is {run.state}; it has no results yet of {', '.join(missing)}.")
     if told := [*notes, *more]:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.warning(plain(" ".join(told)), icon="⏸️")
+            st.warning(escape(" ".join(told)), icon="⏸️")
             stopped = [run for run in unfinished if run.resumable]
-            if stopped and access.may("run") and st.button("Resume", icon="▶️", key="resume_compared"):
+            if stopped and access.can("run") and st.button("Resume", icon="▶️", key="resume_compared"):
                 for run in stopped:
                     access.do("run", jobs.resume, run.id)
                 st.rerun()
     return more, n_missing
 
 
-def _pick_group(groups: Mapping[str, list[run_comparison.MethodRun]]) -> list[run_comparison.MethodRun]:
-    """The lines of the tasks that figures and paired tests are about: the largest group, or one that is picked."""
+def _pick_group(groups: Mapping[str, Sequence[run_comparison.MethodRun]]) -> str:
+    """The digest of the tasks that figures and paired tests are about: the largest group, or one that is picked."""
     if len(groups) == 1:
-        return next(iter(groups.values()))
+        return next(iter(groups))
     order = sorted(groups, key=lambda digest: -len(groups[digest]))
     names = {digest: _group_name(groups[digest][0]) for digest in order}
-    return groups[controls.pick(GROUP.with_(choices=names, default=order[0]), shell.side())]
+    return controls.pick(GROUP.with_(choices=names, default=order[0]), shell.side())
 
 
 def _group_name(line: run_comparison.MethodRun) -> str:
@@ -181,16 +176,17 @@ def _recipe_of(line: run_comparison.MethodRun, chosen: Sequence[jobs.Run]) -> Ma
     return {}
 
 
-def _show_headline(here: pd.DataFrame, differences: pd.DataFrame, over: str, n_missing: int) -> None:
-    top = here.loc[here["accuracy"].idxmax()]
-    best, margin, drop, tasks = shell.columns_if_wide("headline", 4, "pairs")
-    run_panel.show_most_accurate(best, top, over, len(here), n_missing)
+def _show_headline(comparison: run_comparison.RunComparison, n_missing: int) -> None:
+    rows, differences, over = comparison.main_table, comparison.differences, comparison.over
+    top = rows.loc[rows["accuracy"].idxmax()]
+    best, margin, drop, tasks = shell.responsive_columns("headline", 4, "pairs")
+    run_panel.show_most_accurate(best, top, over, len(rows), n_missing)
     if len(differences):
         second = differences.iloc[0]
         margin.metric(
-            f"Ahead of {plain(second['name'])}",
+            f"Ahead of {escape(second['name'])}",
             run_panel.points(abs(second["difference"]), second["ci95"], 2),
-            f"{plain(second['verdict'])}, over {plain(over)}",
+            f"{escape(second['verdict'])}, over {escape(over)}",
             delta_color="normal" if second["significant"] else "off",
             delta_arrow="off",
             help="Mean of the differences task by task. 'Real' when chance alone would give such a difference less "
@@ -207,13 +203,13 @@ def _show_headline(here: pd.DataFrame, differences: pd.DataFrame, over: str, n_m
             f"are farthest apart, minus that with the lowest (Q1). 95% interval {run_comparison.OVER[over]}.",
         )
     else:
-        title = plain(measures.title(run_comparison.QUARTERS).lower())
+        title = escape(measures.title(run_comparison.QUARTERS).lower())
         drop.metric("Quarters", "none", help=f"Tasks carry no {title}, or all the same.")
-    told = f"{plain(top['testbed_title'])}. Testbed {plain(top['testbed'])}."
+    told = f"{escape(top['testbed_title'])}. Testbed {escape(top['testbed'])}."
     tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=told)
 
 
-def _show_mistakes(lines: list[run_comparison.MethodRun], over: str) -> None:
+def _show_mistakes(lines: Sequence[run_comparison.MethodRun], over: str) -> None:
     st.subheader("What gets confused", anchor=False)
     named = run_comparison.by_name(lines)
     who = st.selectbox("Mistakes of", list(named), key="mistakes_of") if len(named) > 1 else next(iter(named))
@@ -223,7 +219,7 @@ def _show_mistakes(lines: list[run_comparison.MethodRun], over: str) -> None:
         done = int(line.done.sum())
         answer, tasks = recorded.predictions_of(line)
     except FsvizError as error:
-        st.caption(f"The images cannot be shown: {plain(str(error))}")
+        st.caption(f"The images cannot be shown: {escape(str(error))}")
         return
     if len(tasks) < done:
         st.caption(f"Of the first {len(tasks):,} of {done:,} tasks.")

@@ -18,7 +18,7 @@ from fsviz.ui.parts import (
     recorded,
     shell,
 )
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 
 def is_of_dataset(run: jobs.Run, dataset: Dataset) -> bool:
@@ -42,10 +42,10 @@ def warn_of_other_datasets(chosen: Sequence[jobs.Run], dataset: Dataset) -> None
         with st.container(horizontal=True, vertical_alignment="center"):
             some = "Some" if any(is_of_dataset(run, dataset) for run in chosen) else "These"
             st.warning(
-                f"{some} are results of **{plain(titles)}**, which were chosen, and not of {plain(dataset.title)}.",
+                f"{some} are results of **{escape(titles)}**, which were chosen, and not of {escape(dataset.title)}.",
                 icon="📂",
             )
-            st.button(f"Show those of {plain(dataset.title)}", on_click=_choose_none, key="own_results")
+            st.button(f"Show those of {escape(dataset.title)}", on_click=_choose_none, key="own_results")
 
 
 def _choose_none() -> None:
@@ -59,7 +59,7 @@ def pick_runs(runs: Sequence[jobs.Run], dataset: Dataset) -> list[jobs.Run]:
         return []
     asked = st.session_state.pop("compare_next", None)
     if asked is not None:
-        links.release("runs")
+        links.drop_from_link("runs")
         links.say(runs=",".join(asked))
     titles = {run.id: _run_title(run) for run in known.values()}
     links.several_of(titles, "runs", about=dataset.name)
@@ -83,7 +83,7 @@ def show_failed_methods(chosen: Sequence[jobs.Run]) -> None:
     if told:
         sentences = dict.fromkeys(access.without_paths(str(one.get("error", ""))) for one in told)
         st.warning(
-            "**Some methods have no results:**\n\n" + "\n".join(f"- {plain(sentence)}" for sentence in sentences),
+            "**Some methods have no results:**\n\n" + "\n".join(f"- {escape(sentence)}" for sentence in sentences),
             icon="⚠️",
         )
 

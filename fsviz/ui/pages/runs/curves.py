@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import streamlit as st
-from plotly.graph_objects import Figure
 
 from fsviz.analyses import run_comparison
 from fsviz.difficulty import measures
@@ -21,7 +20,7 @@ from fsviz.reports import tables
 from fsviz.settings import RawSettings, Setting
 from fsviz.studies import evaluate
 from fsviz.tasks import draw
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.pages.runs.tasks import dataset_of, list_tasks
 from fsviz.ui.parts import (
     controls,
@@ -34,7 +33,7 @@ from fsviz.ui.parts import (
     task_list,
 )
 from fsviz.ui.parts.image_wall import Row, Tile, strip_uri, task_rows
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 WINDOW = Setting(
     "window",
@@ -58,93 +57,89 @@ CURVES = "curves"
 STRIP_PX = 38
 
 
-@dataclass(frozen=True)
-class PageExports:
-    """What the page shows above its tables, as the report shows it too: the figure with its heading and caption, the
-    correlations, and these as text with a caption."""
-
-    figure: tuple[str, Figure, str] | None = None
-    correlations: pd.DataFrame = field(default_factory=pd.DataFrame)
-    told: pd.DataFrame | None = None
-    correlated: str = ""
-
-
-def show_curves(
-    lines: list[run_comparison.MethodRun],
-    main: list[run_comparison.MethodRun],
-    here: pd.DataFrame,
-    recipe: RawSettings,
-    over: str,
-) -> PageExports:
-    """Accuracy against a measure of the tasks, and how closely the two go together."""
-    known = run_comparison.measures_of(main)
-    if not known:
-        st.subheader("Accuracy", anchor=False)
-        chosen = drilldown.chart(
-            "Accuracy",
-            figures.plot_accuracies(
-                here["name"],
-                here["accuracy"],
-                here["ci95"],
-                top5=here["top5"] if (here["n_way"] >= tables.TOP5_FROM).any() else None,
-            ),
-            key="bars",
-            name="bar_of",
-            of=lambda point: str(drilldown.data(point, 1) or ""),
-            known=here["name"].tolist(),
-            about=main[0].digest,
-        )
-        st.caption(
-            plain(run_comparison.no_curve_reason(main)) + " Mean accuracies, with 95% intervals "
-            f"{run_comparison.OVER[over]}. Click a point for the tasks of its method."
-        )
-        if chosen:
-            drilldown.heading(f"Tasks of {plain(chosen)}, the hardest first", "bar_of")
-            line = run_comparison.by_name(main)[chosen]
-            list_tasks(line, np.argsort(line.accuracy, kind="stable"), chosen, "bar_task")
-        return PageExports()
-    picked, share = _curve_settings(known)
-    title = measures.title(picked).lower()
-    heading = f"Accuracy against {measures.axis(picked)}"
-    st.subheader(plain(heading), anchor=False)
+def show_curves(comparison: run_comparison.RunComparison, recipe: RawSettings) -> run_report.MeasureSection:
+    """Accuracy against a measure of the tasks, and their correlation; bars if the tasks have no measure."""
+    main, over = comparison.main, comparison.over
+    names = run_comparison.measures_of(main)
+    if not names:
+        _show_bars(comparison)
+        return run_report.MeasureSection()
+    measure, share = _curve_settings(names)
+    title = measures.title(measure).lower()
+    heading = f"Accuracy against {measures.axis(measure)}"
+    st.subheader(escape(heading), anchor=False)
     window = run_comparison.window_of(main, share)
-    curves = recorded.curves(main, picked, window, over)
-    values = main[0].measures[picked]
+    curves = recorded.curves(main, measure, window, over)
+    values = main[0].measures[measure]
     edges = np.quantile(values[np.isfinite(values)], [0, 0.25, 0.5, 0.75, 1])
-    points = run_comparison.single_tasks(main[0], picked) if len(main) == 1 else None
-    band, at = _pick_band(list(curves), main, picked)
+    points = run_comparison.single_tasks(main[0], measure) if len(main) == 1 else None
+    band, at = _pick_band(list(curves), main, measure)
     figure = figures.plot_accuracy_by_measure(
-        curves, points, list(pairwise(edges)), measures.axis(picked), title, banded=band, at=at
+        curves, points, list(pairwise(edges)), measures.axis(measure), title, banded=band, at=at
     )
-    st.session_state["_curves"] = {drawn(name): name for name in curves}
+    st.session_state["_curves"] = {escape_plotly(name): name for name in curves}
     export.chart("Accuracy against a measure", figure, key=CURVES, on_select=_curve_clicked, selection_mode="points")
-    others = len(lines) - len(main)
+    n_others = len(comparison.runs) - len(main)
     caption = (
         f"Rolling mean over {window:,} of {int(main[0].done.sum()):,} tasks sorted by {title}"
         + f", with the 95% band of {band} over {over}."
         + " Rest on a line for its interval, click it for the tasks around."
         + " Dotted lines cut the tasks into quarters. After figure 5 of Bennequin et al. (2022), which takes 200 of "
         "5,000 tasks."
-        + (f" {others} more lines are of other tasks and not drawn here." if others else "")
-        + f" {draw.explain(picked, recipe)}"
+        + (f" {n_others} more lines are of other tasks and not drawn here." if n_others else "")
+        + f" {draw.explain(measure, recipe)}"
     )
-    st.caption(plain(caption))
+    st.caption(escape(caption))
     if at is not None:
-        _around(main, picked, at, band)
-    correlations = recorded.correlations(main, picked, over)
-    told, correlated = run_report.correlated(correlations, title)
-    st.html(report.plain_table(told, report.CORRELATION_TITLES, {}))
-    st.caption(plain(correlated))
-    if picked == run_comparison.QUARTERS and recipe.get("distance") != "features":
-        ends = correlations[["name", "spearman", "spearman_low", "spearman_high"]].itertuples(index=False)
-        found = {name: {"value": value, "ci95": (low, high)} for name, value, low, high in ends}
-        if little := evaluate.no_coarsity_effect(found, how="“Distance between classes” on the page Sample tasks"):
-            st.info(plain(little), icon="🧭")
-            correlated = f"{correlated} {little}"
-    return PageExports((heading, figure, caption), correlations, told, correlated)
+        _around(main, measure, at, band)
+    correlations = recorded.correlations(main, measure, over)
+    table, correlated = run_report.correlation_table(correlations, title)
+    st.html(report.plain_table(table, report.CORRELATION_TITLES, {}))
+    st.caption(escape(correlated))
+    if note := _no_effect_note(measure, recipe, correlations):
+        st.info(escape(note), icon="🧭")
+        correlated = f"{correlated} {note}"
+    return run_report.MeasureSection((heading, figure, caption), correlations, table, correlated)
 
 
-def _pick_band(names: list[str], main: list[run_comparison.MethodRun], measure: str) -> tuple[str, float | None]:
+def _show_bars(comparison: run_comparison.RunComparison) -> None:
+    """Mean accuracies, and the tasks of the method that is clicked."""
+    main, rows = comparison.main, comparison.main_table
+    st.subheader("Accuracy", anchor=False)
+    chosen = drilldown.chart(
+        "Accuracy",
+        figures.plot_accuracies(
+            rows["name"],
+            rows["accuracy"],
+            rows["ci95"],
+            top5=rows["top5"] if (rows["n_way"] >= tables.TOP5_FROM).any() else None,
+        ),
+        key="bars",
+        name="bar_of",
+        of=lambda point: str(drilldown.data(point, 1) or ""),
+        known=rows["name"].tolist(),
+        about=main[0].digest,
+    )
+    st.caption(
+        escape(run_comparison.no_curve_reason(main)) + " Mean accuracies, with 95% intervals "
+        f"{run_comparison.OVER[comparison.over]}. Click a point for the tasks of its method."
+    )
+    if chosen:
+        drilldown.heading(f"Tasks of {escape(chosen)}, the hardest first", "bar_of")
+        run = run_comparison.by_name(main)[chosen]
+        list_tasks(run, np.argsort(run.accuracy, kind="stable"), chosen, "bar_task")
+
+
+def _no_effect_note(measure: str, recipe: RawSettings, correlations: pd.DataFrame) -> str:
+    """A sentence if coarsity does not predict the accuracy of these tasks, "" otherwise."""
+    if measure != run_comparison.QUARTERS or recipe.get("distance") == "features":
+        return ""
+    ends = correlations[["name", "spearman", "spearman_low", "spearman_high"]].itertuples(index=False)
+    by_method = {name: {"value": value, "ci95": (low, high)} for name, value, low, high in ends}
+    return evaluate.no_coarsity_effect(by_method, how="“Distance between classes” on the page Sample tasks")
+
+
+def _pick_band(names: list[str], main: Sequence[run_comparison.MethodRun], measure: str) -> tuple[str, float | None]:
     """The method whose band is drawn, and the value of the measure around which tasks are listed, None for none."""
     about = f"{main[0].digest} {measure}"
     band = names[0]
@@ -180,13 +175,13 @@ def _clear_selection() -> None:
     st.session_state[TASK.name] = -1
 
 
-def _around(main: list[run_comparison.MethodRun], measure: str, at: float, band: str) -> None:
+def _around(main: Sequence[run_comparison.MethodRun], measure: str, at: float, band: str) -> None:
     """The tasks around a value of the measure with their images, and one of them in full."""
     named = run_comparison.by_name(main)
     line = named[band]
     near = run_comparison.nearest_tasks(line, measure, at)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Tasks around {plain(measures.title(measure).lower())} {at:.4g}**")
+        st.markdown(f"**Tasks around {escape(measures.title(measure).lower())} {at:.4g}**")
         st.button("Close", key="forget_place", on_click=_clear_selection)
     dataset = dataset_of(line, bool(len(near)))
     if dataset is None or line.tasks is None:
@@ -220,7 +215,7 @@ def _around(main: list[run_comparison.MethodRun], measure: str, at: float, band:
             "classes": st.column_config.TextColumn("Classes", width=320),
         },
     )
-    st.caption(f"The {len(near):,} tasks nearest to it, those that {plain(band)} finds hardest first. Choose one.")
+    st.caption(f"The {len(near):,} tasks nearest to it, those that {escape(band)} finds hardest first. Choose one.")
     task = int(links.value_of(TASK.with_(high=len(line.tasks) - 1), TASK.name, line.digest))
     _show_task(dataset, line, int(near[0]) if task < 0 else task, band)
 
@@ -237,14 +232,14 @@ def _show_task(dataset: Dataset, line: run_comparison.MethodRun, task: int, who:
     try:
         answer, tasks = recorded.predictions_of(line)
     except FsvizError as error:
-        st.caption(f"The images cannot be shown: {plain(str(error))}")
+        st.caption(f"The images cannot be shown: {escape(str(error))}")
         return
     if task >= len(tasks):
         st.caption(f"Only the first {len(tasks):,} tasks can be looked at one by one.")
         return
     names = dataset.classes["class_name"].astype(str).reindex(tasks.class_ids[task]).fillna("?").tolist()
     accuracy = 100 * float(line.accuracy[task])
-    st.markdown(f"**Task {task:,}** · {accuracy:.0f}% of queries right with {plain(who)}")
+    st.markdown(f"**Task {task:,}** · {accuracy:.0f}% of queries right with {escape(who)}")
     rows = []
     for way in np.flatnonzero(tasks.class_ids[task] != PAD)[: run_report.MOST_CLASSES]:
         support, query = tasks.support[task, way], tasks.query[task, way]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -15,7 +15,6 @@ from fsviz.reports import html as report
 from fsviz.reports import runs as run_report
 from fsviz.reports import tables
 from fsviz.text import csv
-from fsviz.ui.pages.runs.curves import PageExports
 from fsviz.ui.pages.runs.results import only_over_tasks
 from fsviz.ui.parts import (
     access,
@@ -23,78 +22,37 @@ from fsviz.ui.parts import (
     recorded,
     run_panel,
 )
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 
 def show_exports(
-    table: pd.DataFrame,
-    lines: list[run_comparison.MethodRun],
-    main: list[run_comparison.MethodRun],
-    differences: pd.DataFrame,
-    published: pd.DataFrame | None,
+    comparison: run_comparison.RunComparison,
     chosen: Sequence[jobs.Run],
-    over: str,
-    pairs: Mapping[tuple[str, str], pd.DataFrame],
-    shown: PageExports,
-    caveat: str,
-    notes: Sequence[str],
+    section: run_report.MeasureSection,
+    published: run_report.Published,
 ) -> None:
-    asked = () if over == recorded.widest(lines) else ("--over", over)
-    export.command("report", *(run.id for run in chosen), *asked)
+    """Downloads of the comparison, and how to run the compared runs again."""
+    over = comparison.over
+    flags = () if over == recorded.widest(comparison.runs) else ("--over", over)
+    export.command("report", *(run.id for run in chosen), *flags)
     st.subheader("Take it along", anchor=False)
     stem = f"fsviz-{chosen[0].id}" if len(chosen) == 1 else f"fsviz-{len(chosen)}-runs"
-    rows = table.drop(columns=["digest"])
     recipes = [_recipe(run) for run in chosen]
-    beside = list(pairs.values())
-
-    def as_json() -> str:
-        body = {
-            "results": tables.to_records(rows),
-            "differences": tables.to_records(differences),
-            "intervals_over": over,
-            "correlations": tables.to_records(shown.correlations),
-            "side_by_side": {", ".join(key): tables.to_records(pair) for key, pair in pairs.items()},
-            "runs": [_record(run) for run in chosen],
-        }
-        if published is not None:
-            body["published"] = tables.to_records(published)
-        return json.dumps(body, indent=2)
-
-    def as_report() -> str:
-        return run_report.composed(
-            *(lines, main, table, differences, recipes, over, pairs, shown.figure, shown.told, shown.correlated),
-            only_over_tasks(published, over),
-            caveat,
-            notes,
-        )
-
-    def as_figures() -> str:
-        found = run_report.figures_of(table, main, differences, over, shown.figure)
-        return json.dumps({title: json.loads(figure.to_json()) for title, figure, _ in found})
-
-    columns = st.columns([1, 1, 1, 1.2, 1, 1.4])  # by their labels, which a narrow page would cut
-    for column, (label, data, suffix, mime) in zip(
-        columns,
+    files: list[tuple[str, Callable[[], str], str, str]] = [
+        ("CSV", lambda: csv(comparison.table.drop(columns=["digest"])), "csv", "text/csv"),
+        ("JSON", lambda: _as_json(comparison, chosen, section, published), "json", "application/json"),
+        ("LaTeX", lambda: _as_text(comparison, tables.to_latex, tables.pairs_to_latex), "tex", "text/plain"),
         (
-            ("CSV", lambda: csv(rows), "csv", "text/csv"),
-            ("JSON", as_json, "json", "application/json"),
-            (
-                "LaTeX",
-                lambda: "\n".join([tables.to_latex(table), *map(tables.pairs_to_latex, beside)]),
-                "tex",
-                "text/plain",
-            ),
-            (
-                "Markdown",
-                lambda: "\n".join([tables.to_markdown(table), *map(tables.pairs_to_markdown, beside)]),
-                "md",
-                "text/markdown",
-            ),
-            ("Figures", as_figures, "plotly.json", "application/json"),
-            ("HTML report", as_report, "html", "text/html"),
+            "Markdown",
+            lambda: _as_text(comparison, tables.to_markdown, tables.pairs_to_markdown),
+            "md",
+            "text/markdown",
         ),
-        strict=True,
-    ):
+        ("Figures", lambda: _as_figures(comparison, section), "plotly.json", "application/json"),
+        ("HTML report", lambda: _as_report(comparison, recipes, section, published), "html", "text/html"),
+    ]
+    columns = st.columns([1, 1, 1, 1.2, 1, 1.4])  # by their labels, which a narrow page would cut
+    for column, (label, data, suffix, mime) in zip(columns, files, strict=True):
         column.download_button(
             label, data, f"{stem}.{suffix}", mime, key=f"export_{suffix}", width="stretch", on_click="ignore"
         )
@@ -104,10 +62,52 @@ def show_exports(
     )
     with st.popover("How to run the compared runs again", width="content"):
         for recipe in recipes:
-            st.markdown(f"**Run {plain(recipe.run)}**")
-            st.markdown("\n".join(f"- {plain(title)}: {plain(words)}" for title, words in recipe.words))
+            st.markdown(f"**Run {escape(recipe.run)}**")
+            st.markdown("\n".join(f"- {escape(title)}: {escape(words)}" for title, words in recipe.words))
             if recipe.command:
                 st.code(recipe.command, language="bash", wrap_lines=True)
+
+
+def _as_json(
+    comparison: run_comparison.RunComparison,
+    chosen: Sequence[jobs.Run],
+    section: run_report.MeasureSection,
+    published: run_report.Published,
+) -> str:
+    body = {
+        "results": tables.to_records(comparison.table.drop(columns=["digest"])),
+        "differences": tables.to_records(comparison.differences),
+        "intervals_over": comparison.over,
+        "correlations": tables.to_records(section.correlations),
+        "side_by_side": {", ".join(key): tables.to_records(pair) for key, pair in comparison.pairs.items()},
+        "runs": [_record(run) for run in chosen],
+    }
+    if published.rows is not None:
+        body["published"] = tables.to_records(published.rows)
+    return json.dumps(body, indent=2)
+
+
+def _as_text(
+    comparison: run_comparison.RunComparison,
+    of_results: Callable[[pd.DataFrame], str],
+    of_pairs: Callable[[pd.DataFrame], str],
+) -> str:
+    return "\n".join([of_results(comparison.table), *map(of_pairs, comparison.pairs.values())])
+
+
+def _as_figures(comparison: run_comparison.RunComparison, section: run_report.MeasureSection) -> str:
+    figures = run_report.figures_of(comparison, section.figure)
+    return json.dumps({title: json.loads(figure.to_json()) for title, figure, _ in figures})
+
+
+def _as_report(
+    comparison: run_comparison.RunComparison,
+    recipes: Sequence[report.Recipe],
+    section: run_report.MeasureSection,
+    published: run_report.Published,
+) -> str:
+    rows = only_over_tasks(published.rows, comparison.over)
+    return run_report.report(comparison, recipes, section, run_report.Published(rows, published.note))
 
 
 def _recipe(run: jobs.Run) -> report.Recipe:

@@ -20,7 +20,7 @@ from fsviz.ui.parts import (
     export,
     shell,
 )
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 FIRST_RUN = ("protonet", "simpleshot", "ridge", "bd_cspn", "finetune")
 MOST_OFFERED = 6  # datasets with results, beside one that has none
@@ -31,23 +31,23 @@ def show_first_run(dataset: Dataset) -> None:
     known = features.available(dataset)
     left, right = st.columns([3, 2], vertical_alignment="center")
     if known:
-        titles = [plain(METHODS[name].title) for name in FIRST_RUN]
+        titles = [escape(METHODS[name].title) for name in FIRST_RUN]
         left.info(
-            f"**No evaluation of {plain(dataset.title)} has results yet.** A first one takes some seconds: "
+            f"**No evaluation of {escape(dataset.title)} has results yet.** A first one takes some seconds: "
             f"{', '.join(titles)} on 500 tasks. The page Evaluate has all choices.",
             icon="👋",
         )
-        access.deny("run", where=right)
-        if access.may("run") and right.button("Start a first run", type="primary", width="stretch"):
+        access.show_denied("run", where=right)
+        if access.can("run") and right.button("Start a first run", type="primary", width="stretch"):
             _start_first(dataset, known[0])
     else:
         left.info(
-            f"**No evaluation of {plain(dataset.title)} has results yet**, and it has no features to evaluate. "
-            + shell.how_to_add(dataset, "features"),
+            f"**No evaluation of {escape(dataset.title)} has results yet**, and it has no features to evaluate. "
+            + shell.missing_hint(dataset, "features"),
             icon="👋",
         )
         with right:
-            shell.link_to_what_is_missing(dataset, "features")
+            shell.link_to_fix(dataset, "features")
             shell.offer_demo(dataset)
         return
     shell.page_link("evaluate", "Choose what to run on the page Evaluate", shell.link(dataset), where=right)
@@ -60,7 +60,7 @@ def offer_other_datasets(runs: Sequence[jobs.Run]) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown("There are results of", width="content")
             for name in others[:MOST_OFFERED]:
-                if st.button(plain(shell.dataset_title(name)), key=f"results_of_{name}"):
+                if st.button(escape(shell.dataset_title(name)), key=f"results_of_{name}"):
                     show_results_of(name, runs)
                     st.rerun()
 
@@ -77,7 +77,7 @@ def show_published() -> None:
     )
     st.caption(
         "Published numbers, not computed here (Bennequin et al. 2022, table 1: tieredImageNet, ResNet12, 5 ways, "
-        f"1 shot). Tasks are sorted by {plain(measures.axis(run_comparison.QUARTERS))} and cut into quarters: "
+        f"1 shot). Tasks are sorted by {escape(measures.axis(run_comparison.QUARTERS))} and cut into quarters: "
         f"from the coarsest quarter to the finest every method loses {lost.min():.0f} to {lost.max():.0f} points. "
         "Your own runs will be shown the same way."
     )

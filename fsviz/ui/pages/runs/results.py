@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,25 +14,24 @@ from fsviz.analyses import run_comparison
 from fsviz.datasets.published import benchmark_title, published_benchmarks, published_side_by_side, published_table
 from fsviz.figures import runs as figures
 from fsviz.reports import html as report
+from fsviz.reports import runs as run_report
 from fsviz.ui.parts import (
     drilldown,
     recorded,
     shell,
 )
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 NONE = "none"
 
 
-def show_results(
-    table: pd.DataFrame, first: run_comparison.MethodRun, over: str
-) -> tuple[pd.DataFrame | None, dict[tuple[str, str], pd.DataFrame], str]:
+def show_results(comparison: run_comparison.RunComparison) -> run_report.Published:
     """The table with intervals and bold bests, the published rows below it, and both kinds of tasks side by side."""
     st.subheader("Results", anchor=False)
-    pairs = run_comparison.side_by_side(table)
+    pairs, over = comparison.pairs, comparison.over
     for (dataset, setting), pair in pairs.items():
         title = shell.dataset_title(dataset)
-        st.markdown(f"**Semantic beside uniform tasks: {plain(title)}, {plain(setting)}**")
+        st.markdown(f"**Semantic beside uniform tasks: {escape(title)}, {escape(setting)}**")
         st.html(report.side_by_side_table(pair, only_over_tasks(published_side_by_side(setting), over)))
     if pairs:
         st.caption(
@@ -41,17 +41,21 @@ def show_results(
             "dataset, compare the pattern, not the numbers."
         )
     with st.expander("Row by row") if pairs else st.container():
-        published, note = _pick_published(first)
-        st.html(report.results_table(table, only_over_tasks(published, over)))
+        published = _pick_published(comparison.main[0])
+        st.html(report.results_table(comparison.table, only_over_tasks(published.rows, over)))
     st.caption(
         f"Accuracy in percent with 95% intervals {run_comparison.OVER[over]}. **Bold**: best of the column among rows "
         "of the same tasks. Q1 is the quarter of tasks with the lowest coarsity, whose classes are closest, Q4 that "
         "with the highest; the CSV has their intervals too."
-        + (f" {plain(note)}" if note else "")
-        + (" Published intervals are over tasks, so left out." if published is not None and over != "tasks" else "")
-        + (" An interval that is not known yet is left out." if table["ci95"].isna().any() else "")
+        + (f" {escape(published.note)}" if published.note else "")
+        + (
+            " Published intervals are over tasks, so left out."
+            if published.rows is not None and over != "tasks"
+            else ""
+        )
+        + (" An interval that is not known yet is left out." if comparison.table["ci95"].isna().any() else "")
     )
-    return published, pairs, note
+    return published
 
 
 def only_over_tasks(published: pd.DataFrame | None, over: str) -> pd.DataFrame | None:
@@ -61,7 +65,8 @@ def only_over_tasks(published: pd.DataFrame | None, over: str) -> pd.DataFrame |
     return published.assign(**{name: np.nan for name in published if name.endswith("ci95")})
 
 
-def _pick_published(first: run_comparison.MethodRun) -> tuple[pd.DataFrame | None, str]:
+def _pick_published(first: run_comparison.MethodRun) -> run_report.Published:
+    """The published rows that are picked to stand next to the results."""
     own = published_benchmarks(first.dataset)
     every = published_benchmarks()
     options: list[Any] = [NONE, *own, *[pair for pair in every if pair not in own]]
@@ -79,17 +84,20 @@ def _pick_published(first: run_comparison.MethodRun) -> tuple[pd.DataFrame | Non
     )
     pair = json.loads(picked)
     if pair == NONE:
-        return None, ""
-    found = published_table(*pair)
-    found = found[found["accuracy"].notna()]
+        return run_report.Published()
+    rows = published_table(*pair)
+    rows = rows[rows["accuracy"].notna()]
     if tuple(pair) in own:
-        return found, "Published rows are of the same benchmark, with the backbone the paper names."
-    return found, (
-        f"Published rows are of another benchmark ({benchmark_title(pair[0])}): compare the pattern, not the numbers."
+        return run_report.Published(
+            rows, "Published rows are of the same benchmark, with the backbone the paper names."
+        )
+    title = benchmark_title(pair[0])
+    return run_report.Published(
+        rows, f"Published rows are of another benchmark ({title}): compare the pattern, not the numbers."
     )
 
 
-def show_ranks(main: list[run_comparison.MethodRun]) -> str:
+def show_ranks(main: Sequence[run_comparison.MethodRun]) -> str:
     """The ranks; returns the cell that was clicked, "" for none."""
     st.subheader("Who is best on which tasks?", anchor=False)
     ranks = recorded.ranks(main)
@@ -112,8 +120,9 @@ def show_ranks(main: list[run_comparison.MethodRun]) -> str:
     return chosen
 
 
-def show_differences(main: list[run_comparison.MethodRun], differences: pd.DataFrame, n_groups: int, over: str) -> str:
+def show_differences(comparison: run_comparison.RunComparison, n_groups: int) -> str:
     """The differences; returns the method that was clicked, "" for none."""
+    differences, over = comparison.differences, comparison.over
     st.subheader("Is the difference real?", anchor=False)
     if differences.empty:
         st.caption(
@@ -127,10 +136,10 @@ def show_differences(main: list[run_comparison.MethodRun], differences: pd.DataF
         name="differs",
         of=lambda point: str(drilldown.data(point, 2) or ""),
         known=differences["name"].tolist(),
-        about=main[0].digest,
+        about=comparison.main[0].digest,
     )
     st.caption(
-        f"Differences to {plain(differences['reference'].iloc[0])} over the same "
+        f"Differences to {escape(differences['reference'].iloc[0])} over the same "
         f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals {run_comparison.OVER[over]}. "
         + ("Filled: real (p below 5%" + (" in a paired t test and in Wilcoxon's test" if over == "tasks" else ""))
         + ", corrected for the number of comparisons by Holm's method); hollow: chance will do, or nothing is known."
@@ -142,7 +151,7 @@ def show_differences(main: list[run_comparison.MethodRun], differences: pd.DataF
 
 def show_difference_table(differences: pd.DataFrame) -> None:
     """The differences as a table, which needs the whole width of the page."""
-    with st.expander(f"The differences to {plain(differences['reference'].iloc[0])} in numbers"):
+    with st.expander(f"The differences to {escape(differences['reference'].iloc[0])} in numbers"):
         # The reference is the same in every row, and named above.
         titles = {column: title for column, title in report.DIFFERENCE_TITLES.items() if column != "reference"}
         st.html(report.plain_table(differences, titles, report.DIFFERENCE_FORMATS))

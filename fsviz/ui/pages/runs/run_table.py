@@ -19,7 +19,7 @@ from fsviz.ui.parts import (
     run_panel,
     shell,
 )
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 
 def show_all_runs(runs: Sequence[jobs.Run]) -> None:
@@ -46,7 +46,7 @@ def show_all_runs(runs: Sequence[jobs.Run]) -> None:
     )
     marked = [runs[i] for i in event.selection.rows if i < len(runs)]
     st.caption(
-        "Tick rows to compare those runs" + (", or to cancel, resume or delete them." if access.may("run") else ".")
+        "Tick rows to compare those runs" + (", or to cancel, resume or delete them." if access.can("run") else ".")
     )
     _actions(marked)
 
@@ -94,8 +94,8 @@ def _actions(marked: Sequence[jobs.Run]) -> None:
             shell.choose_dataset(next(iter(names)))
         st.session_state["compare_next"] = comparable
         st.rerun()
-    if not access.may("run"):
-        access.deny("run")
+    if not access.can("run"):
+        access.show_denied("run")
         return
     if cancel.button(f"Cancel {len(stoppable) or ''}", disabled=not stoppable, width="stretch"):
         for run in stoppable:
@@ -121,9 +121,9 @@ def _actions(marked: Sequence[jobs.Run]) -> None:
 
 
 @st.dialog("Delete for good?")
-@shell.sentences()
+@shell.errors_on_page()
 def _confirm_delete(run_ids: list[str]) -> None:
-    st.write(f"{len(run_ids)} run{'s' if len(run_ids) > 1 else ''} with all results: {plain(', '.join(run_ids))}.")
+    st.write(f"{len(run_ids)} run{'s' if len(run_ids) > 1 else ''} with all results: {escape(', '.join(run_ids))}.")
     if st.button("Delete", type="primary"):
         for run_id in run_ids:
             access.do("delete", jobs.delete, run_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -16,7 +16,7 @@ from fsviz.ui.parts import (
     recorded,
     shell,
 )
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 MOST_LISTED = 60  # tasks behind a point
 
@@ -29,25 +29,25 @@ def dataset_of(line: run_comparison.MethodRun, any_task: bool = True) -> Dataset
     try:
         return shell.load_dataset(line.dataset)
     except FsvizError as error:
-        st.caption(f"The images cannot be shown: {plain(str(error))}")
+        st.caption(f"The images cannot be shown: {escape(str(error))}")
         return None
 
 
-def list_tasks_of_quarter(main: list[run_comparison.MethodRun], cell: str) -> None:
+def list_tasks_of_quarter(main: Sequence[run_comparison.MethodRun], cell: str) -> None:
     """The tasks of a quarter, the worst of a method first."""
     name, _, quarter = cell.rpartition("@Q")
     line = run_comparison.by_name(main)[name]
-    drilldown.heading(f"Tasks of quarter {plain(quarter)}, the worst of {plain(name)} first", "rank_of")
+    drilldown.heading(f"Tasks of quarter {escape(quarter)}, the worst of {escape(name)} first", "rank_of")
     list_tasks(line, run_comparison.tasks_of_quarter(line, int(quarter)), cell, "rank_task")
 
 
-def list_largest_differences(main: list[run_comparison.MethodRun], reference: str, other: str) -> None:
+def list_largest_differences(main: Sequence[run_comparison.MethodRun], reference: str, other: str) -> None:
     """The tasks on which two methods differ most."""
     named = run_comparison.by_name(main)
     one, two = named[other], named[reference]
     apart = one.accuracy - two.accuracy
     order = np.argsort(-np.abs(np.nan_to_num(apart)), kind="stable")
-    drilldown.heading(f"Where {plain(other)} and {plain(reference)} differ most", "differs")
+    drilldown.heading(f"Where {escape(other)} and {escape(reference)} differ most", "differs")
     told = {
         int(t): f"{100 * one.accuracy[t]:.0f}% by {other}, {100 * two.accuracy[t]:.0f}% by {reference}" for t in order
     }

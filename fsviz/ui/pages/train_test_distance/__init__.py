@@ -27,7 +27,7 @@ from fsviz.ui.pages.train_test_distance import (
 from fsviz.ui.parts import controls, drilldown, export, hover, page_links, shell
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 MAP, PICKED, BESIDE = "split_map", "class", "split_beside"
 SHOWN = 8
@@ -43,7 +43,7 @@ def show(dataset: Dataset) -> None:
     try:
         classes = computed.classes(dataset, str(spec["backbone"]))
     except FsvizError as error:
-        st.error(plain(shell.in_titles(error)), icon="⚠️")
+        st.error(escape(shell.with_setting_titles(error)), icon="⚠️")
         shell.offer_demo(dataset)
         return
     if not computed.fits(study.seconds(classes, spec, study.SEEDS.default)):
@@ -91,7 +91,7 @@ def _headline(found: study.SplitResult, at_random: tuple[float, float]) -> Any:
     at_random  between what 95% of random splits have as distance of a test class to the nearest training class
     """
     split = found.split
-    asked, sizes, nearest, alike = shell.columns_if_wide("headline", 4, "pairs")
+    asked, sizes, nearest, alike = shell.responsive_columns("headline", 4, "pairs")
     if split.requested is not None and split.reached is not None:
         asked.metric(
             "Divergence reached",
@@ -120,14 +120,14 @@ def _headline(found: study.SplitResult, at_random: tuple[float, float]) -> Any:
         help="Distance of a test class to the training class that is most like it, mean over test classes; features "
         "of unit length, all dimensions. 95% of random splits with as many classes on every side are in the range "
         "below it: a wanted divergence moves the two sides apart as groups, and a test class can still have a training "
-        f"class next to it. Farthest from any training class: {plain(found.farthest)}.",
+        f"class next to it. Farthest from any training class: {escape(found.farthest)}.",
     )
     return alike.empty()
 
 
 def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.SplitResult) -> None:
     split = found.split
-    left, side = shell.columns_if_wide("map", [2.2, 1], gap="medium")
+    left, side = shell.responsive_columns("map", [2.2, 1], gap="medium")
     with side:
         picked = _pick_class(split.names)
         _in_words(dataset, found)
@@ -145,7 +145,7 @@ def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.S
         axes = split.points.shape[1]
         st.caption(
             f"{len(split.names):,} classes by the mean feature of their images under "
-            f"{plain(title_of(classes.backbone))}, on the first two of {axes:,} axes. "
+            f"{escape(title_of(classes.backbone))}, on the first two of {axes:,} axes. "
             + (
                 "Dotted lines lead to the centroids; an arrow head at the frame means that one lies beyond it. "
                 if split.centroids is not None
@@ -197,7 +197,7 @@ def _in_words(dataset: Dataset, found: study.SplitResult) -> None:
     superclasses.say(dataset, found.split)
     said = study.describe_split(found)
     if said:
-        st.info(plain(said), icon="🎯")
+        st.info(escape(said), icon="🎯")
     if found.is_at_floor:
         fewer = (
             "Fewer dimensions, at the left, let"
@@ -215,7 +215,7 @@ def _in_words(dataset: Dataset, found: study.SplitResult) -> None:
 def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.SplitResult, place: int) -> None:
     split = found.split
     with st.container(border=True):
-        st.markdown(f"**{plain(split.names[place])}** is a **{SIDES[split.sides[place]]}** class.")
+        st.markdown(f"**{escape(split.names[place])}** is a **{SIDES[split.sides[place]]}** class.")
         if split.scores is not None:
             rank = int((split.scores < split.scores[place]).sum())
             st.caption(
@@ -299,7 +299,7 @@ def _comparisons(dataset: Dataset, key: computed.Spec) -> None:
         "together instead. Choose a row to see its classes."
     )
     if chosen:
-        drilldown.heading(f"Train and test classes: {plain(chosen)}", BESIDE)
+        drilldown.heading(f"Train and test classes: {escape(chosen)}", BESIDE)
         split = computed.beside(dataset, key, chosen)
         for side in ("train", "test"):
             st.markdown(f"**{side}**: {len(split.on(side)):,} classes")

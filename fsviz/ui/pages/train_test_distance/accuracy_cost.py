@@ -17,10 +17,10 @@ from fsviz.settings import Setting
 from fsviz.text import code
 from fsviz.training import TITLES
 from fsviz.ui.parts import drilldown, export, links, shell
-from fsviz.ui.parts.caching import remember
+from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.run_panel import half_width
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 OWN = "own"  # the source that is no recorded grid
 SLOPE, SPLITS = "slope", "splits"  # what rows of tables stand for: a method at all divergences, on all splits
@@ -45,10 +45,10 @@ SOURCE = Setting(
 def show(dataset: Dataset) -> None:
     grids = {grid.name: grid for grid in _recorded(dataset)}
     own = _own(dataset.name, tuple(run.id for run in jobs.list_runs("training") if run.state == "finished"))
-    choices = {name: plain(grid.title) for name, grid in grids.items()} | ({} if own.empty else {OWN: "Your runs"})
+    choices = {name: escape(grid.title) for name, grid in grids.items()} | ({} if own.empty else {OWN: "Your runs"})
     if not choices:
         st.info(
-            f"No network has been trained on splits of {plain(dataset.title)} yet. Train some below, on splits of two "
+            f"No network has been trained on splits of {escape(dataset.title)} yet. Train some below, on splits of two "
             "divergences at least, and see here how accuracy falls with the divergence.",
             icon="🏋️",
         )
@@ -75,13 +75,13 @@ def _how(grid: study.TrainingGrid) -> None:
     others = recipe.get("compared") or []
     maml = {"maml", "anil"} & set(recipe["methods"])
     st.caption(
-        f"{len(rows['run'].unique()):,} networks trained on {plain(grid.facts['date'])} in at most "
+        f"{len(rows['run'].unique()):,} networks trained on {escape(grid.facts['date'])} in at most "
         f"{grid.facts['seconds'] / 60:.0f} minutes of one core: CNN4 with {recipe['width']:,} filters on {side:,} × "
         f"{side:,} pixels, {recipe['epochs']:,} epochs, R = {', '.join(f'{r:g}' for r in recipe['targets'])} on both "
         f"sides and matched at R = {recipe['matched_at']:g}, {len(recipe['seeds']):,} "
         f"seed{'s' * (len(recipe['seeds']) > 1)}, {recipe['n_tasks']:,} test tasks each"
         + (f", and splits to compare with: {', '.join(study.COMPARED[name] for name in others)}" if others else "")
-        + (f", MAML and ANIL of {plain(recipe.get('order', 'second'))} order" if maml else "")
+        + (f", MAML and ANIL of {escape(recipe.get('order', 'second'))} order" if maml else "")
         + ". Small networks, trained briefly: the slopes matter, not the accuracies. "
         + code(f"python scripts/train_grid.py {grid.facts['dataset']} --home FOLDER")
         + " repeats or enlarges it."
@@ -147,11 +147,11 @@ def _runs_behind(rows: pd.DataFrame, chosen: str) -> None:
     if at != SPLITS:
         own = own[own["comparison"] == (study.MATCHED if at == study.MATCHED else study.DIVERGENCE)]
     words = {study.MATCHED: "matched pairs", SLOPE: "every divergence", SPLITS: "every split"}.get(
-        at, f"R = {plain(at)}"
+        at, f"R = {escape(at)}"
     )
     if at not in (study.MATCHED, SLOPE, SPLITS):
         own = own[own["asked"] == float(at)]
-    drilldown.heading(f"Runs of {plain(TITLES[method])}, {plain(words)}", "runs_of")
+    drilldown.heading(f"Runs of {escape(TITLES[method])}, {escape(words)}", "runs_of")
     told = {"first": "test side", "second": "other side"}
     export.table(
         "Runs behind the point",
@@ -194,7 +194,7 @@ def _weight(run_id: str) -> float:
 def _see_split(asked: float, weight: float) -> None:
     """Chooses the split of a run in the sidebar."""
     st.session_state.update({"mode": "stable", "divergence": asked})
-    links.release("penalty")  # its default follows the mode, so the value is left to the link
+    links.drop_from_link("penalty")  # its default follows the mode, so the value is left to the link
     links.say(penalty=f"{weight:g}")
 
 
@@ -283,7 +283,7 @@ def _matched(rows: pd.DataFrame, chosen: str) -> None:
     if not pairs:
         return
     st.markdown("**The same test classes, after training on the nearest and on the farthest of the others**")
-    left, right = shell.columns_if_wide("matched", [2.2, 1], gap="medium")
+    left, right = shell.responsive_columns("matched", [2.2, 1], gap="medium")
     with left:
         drilldown.chart(
             "Nearest less farthest",
@@ -389,12 +389,12 @@ def _pivot(rows: pd.DataFrame, words: str) -> None:
     export.table("Published numbers", wide.reset_index(), hide_index=True, height="content")
 
 
-@remember()
+@cache_data()
 def _recorded(dataset: Dataset) -> list[study.TrainingGrid]:
     return study.training_grid(dataset.name)
 
 
-@remember(most=8)
+@cache_data(most=8)
 def _own(dataset: str, finished: tuple[str, ...]) -> pd.DataFrame:
     runs = [run for run in jobs.list_runs("training") if run.id in finished and run.spec["dataset"] == dataset]
     return study.run_table((run.id, run.spec, run.summary) for run in runs)

@@ -10,22 +10,22 @@ from fsviz.records import SIDES, Dataset
 from fsviz.ui.pages.train_test_distance import save, superclasses
 from fsviz.ui.parts import export, shell
 from fsviz.ui.parts.controls import pick
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 
 def show_without_features(dataset: Dataset) -> None:
     """What there is for a dataset of which no images are here."""
     if not study.published_targets(dataset.name):
-        shell.needs(dataset, "features")
+        shell.require(dataset, "features")
         return
-    how = shell.how_to_add(dataset, "features")
+    how = shell.missing_hint(dataset, "features")
     st.info(
-        f"**{plain(dataset.title)} has no features here**, so no split of it can be searched for. {how} Below are the "
+        f"**{escape(dataset.title)} has no features here**, so no split of it can be searched for. {how} Below are the "
         "splits of it that the paper prints.",
         icon="🧩",
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        shell.link_to_what_is_missing(dataset, "features")
+        shell.link_to_fix(dataset, "features")
         shell.offer_demo(dataset)
     show(dataset)
 

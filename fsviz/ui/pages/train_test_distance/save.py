@@ -12,7 +12,7 @@ from fsviz.errors import FsvizError
 from fsviz.records import SIDES, ClassSplit, Dataset
 from fsviz.settings import RawSettings
 from fsviz.ui.parts import access, shell
-from fsviz.ui.parts.shell import link, load_dataset, plain
+from fsviz.ui.parts.shell import escape, link, load_dataset
 
 
 def show(dataset: Dataset, found: study.SplitResult) -> None:
@@ -26,16 +26,16 @@ def show(dataset: Dataset, found: study.SplitResult) -> None:
 def offer(dataset: Dataset, split: ClassSplit, recipe: RawSettings, name: str, command: str, key: str) -> None:
     """Save, JSON, CSV and the command of one split."""
     st.markdown("**Keep this split**")
-    access.deny("save")
+    access.show_denied("save")
     given = name
-    if access.may("save"):
+    if access.can("save"):
         given = st.text_input(
             "Name", value=name, key=f"{key}_name_{name}", help="Letters, digits and . _ + = -", width=420
         )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        asked = access.may("save") and st.button("Save split", type="primary", icon="💾", key=f"save_{key}")
+        asked = access.can("save") and st.button("Save split", type="primary", icon="💾", key=f"save_{key}")
         _files(dataset, split, recipe, name, key)
-        shell.same_from_terminal(f"{command} --save {name}")
+        shell.command_popover(f"{command} --save {name}")
     if asked:
         _save(dataset, split, given, recipe)
     st.caption(
@@ -60,9 +60,9 @@ def _save(dataset: Dataset, split: ClassSplit, name: str, recipe: RawSettings) -
     try:
         added = access.do("save", study.save, load_dataset(dataset.name), split, name.strip(), recipe)
     except FsvizError as error:
-        st.error(plain(error), icon="⚠️")
+        st.error(escape(error), icon="⚠️")
         return
-    st.success(f"Saved: {plain(', '.join(added))} are splits of {plain(dataset.title)} now.", icon="✅")
+    st.success(f"Saved: {escape(', '.join(added))} are splits of {escape(dataset.title)} now.", icon="✅")
     test = link(dataset, split=added[-1])
     with st.container(horizontal=True):
         shell.page_link("sample_tasks", "Draw tasks from its test classes", test)
@@ -71,8 +71,8 @@ def _save(dataset: Dataset, split: ClassSplit, name: str, recipe: RawSettings) -
 
 def _bring(dataset: Dataset) -> None:
     with st.expander("Bring a split of your own (JSON or CSV)"):
-        access.deny("upload")
-        if not access.may("upload"):
+        access.show_denied("upload")
+        if not access.can("upload"):
             return
         st.caption(
             "JSON with the lists train, val and test of class names, or a CSV with columns class_name and split."
@@ -83,14 +83,14 @@ def _bring(dataset: Dataset) -> None:
         try:
             parts = access.do("upload", saved_splits.read_split, dataset, file.getvalue(), file.name)
         except FsvizError as error:
-            st.error(plain(error), icon="⚠️")
+            st.error(escape(error), icon="⚠️")
             return
         split = study.split_of(dataset, parts)
         counts = [len(split.on(side)) for side in SIDES]
         st.markdown(f"{counts[0]:,} train, {counts[1]:,} val and {counts[2]:,} test classes.")
         name = study.safe_stem(file.name)
         given = st.text_input("Name", value=name, key="brought_name")
-        if access.may("save") and st.button("Save this split", icon="💾", key="save_brought"):
+        if access.can("save") and st.button("Save this split", icon="💾", key="save_brought"):
             _save(dataset, split, given, {"mode": "file", "file": file.name})
 
 
@@ -102,9 +102,9 @@ def _saved(dataset: Dataset) -> None:
         for name in names:
             line, button = st.columns([5, 1], vertical_alignment="center")
             line.markdown(
-                f"**{plain(name)}**: {plain(study.describe_recipe(saved_splits.split_recipe(dataset.name, name)))}"
+                f"**{escape(name)}**: {escape(study.describe_recipe(saved_splits.split_recipe(dataset.name, name)))}"
             )
-            if access.may("delete") and button.button("Delete", key=f"delete_{name}", width="stretch"):
+            if access.can("delete") and button.button("Delete", key=f"delete_{name}", width="stretch"):
                 access.do("delete", saved_splits.remove_split, dataset.name, name)
                 st.rerun()
-        access.deny("delete")
+        access.show_denied("delete")

@@ -24,7 +24,7 @@ def pick_spec(dataset: Dataset) -> dict[str, Value]:
         sought, stable = spec["mode"] in study.SOUGHT, spec["mode"] == "stable"
         if sought:
             told = own["divergence"].help
-            spec["divergence"] = pick(own["divergence"], as_slider=True, told=shell.plain(told))
+            spec["divergence"] = pick(own["divergence"], as_slider=True, told=shell.escape(told))
         if stable:
             most = study.max_dims(dataset)
             dims = own["dims"]
@@ -40,5 +40,5 @@ def pick_spec(dataset: Dataset) -> dict[str, Value]:
                 usual = study.default_penalty(spec["mode"])
                 spec["penalty"] = pick(own["penalty"].with_(default=usual), as_slider=True, about=spec["mode"])
                 spec["solver"] = pick(own["solver"])
-        links.release(*(name for name in own if name not in spec))
+        links.drop_from_link(*(name for name in own if name not in spec))
     return study.checked(spec)

@@ -14,20 +14,20 @@ from fsviz.settings import Value
 from fsviz.text import percent
 from fsviz.ui.pages.train_test_distance import computed
 from fsviz.ui.parts import access, drilldown, export
-from fsviz.ui.parts.caching import compute_with_bar
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.caching import compute_with_progress
+from fsviz.ui.parts.shell import escape
 
 
 def headline(where: Any, found: study.SplitAgreement) -> None:
     where.metric(
         "Agreement over seeds",
-        plain(percent(found.value)),
-        f"by chance {plain(percent(found.chance))}",
+        escape(percent(found.value)),
+        f"by chance {escape(percent(found.chance))}",
         delta_color="off",
         delta_arrow="off",
         help=f"Share of the classes that two of {found.n_seeds:,} seeds put on the same side (train, val or test). Two "
-        f"seeds share {plain(percent(found.on_test))} of their test classes, two random splits "
-        f"{plain(percent(found.chance_on_test))}. {found.n_splits:,} different "
+        f"seeds share {escape(percent(found.on_test))} of their test classes, two random splits "
+        f"{escape(percent(found.chance_on_test))}. {found.n_splits:,} different "
         f"split{'s were' if found.n_splits > 1 else ' was'} found.",
     )
 
@@ -43,7 +43,7 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.SplitResult) 
     if not computed.fits(study.sweep_seconds(known, spec, n_seeds)):
         return
     asked = {"dataset": dataset.name, "n_seeds": n_seeds, **spec}
-    table = compute_with_bar(computed.over_dims, asked, "Splits of several seeds")
+    table = compute_with_progress(computed.over_dims, asked, "Splits of several seeds")
     most = study.max_dims(dataset) if spec["mode"] == "stable" else 0
     export.chart(
         "Agreement of seeds by dimensions",
@@ -60,8 +60,8 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.SplitResult) 
         "every start gets there with any divergence, so the published way does not choose between splits: the random "
         f"start does. Here, with all {int(all_dims['dims']):,} dimensions, the best of {int(spec['starts']):,} starts "
         f"is {max(0.0, float(all_dims['above_floor'])):.4f} above it, and two seeds put "
-        f"{plain(percent(all_dims['agreement']))} of the classes on the same side (random splits: "
-        f"{plain(percent(all_dims['chance']))}). On few principal axes the classes decide, and seeds agree."
+        f"{escape(percent(all_dims['agreement']))} of the classes on the same side (random splits: "
+        f"{escape(percent(all_dims['chance']))}). On few principal axes the classes decide, and seeds agree."
     )
     shares = ("agreement", "chance", "on_test", "chance_on_test")
     rounded = {name: [percent(share) for share in table[name]] for name in shares}

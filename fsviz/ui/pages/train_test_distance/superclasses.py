@@ -9,7 +9,7 @@ from fsviz.analyses import class_splits as study
 from fsviz.figures import class_splits as figures
 from fsviz.records import SIDES, ClassSplit, Dataset
 from fsviz.ui.parts import drilldown
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 
 def say(dataset: Dataset, split: ClassSplit) -> bool:
@@ -17,7 +17,7 @@ def say(dataset: Dataset, split: ClassSplit) -> bool:
     found = study.superclass_shares(dataset, split)
     for mix in found:
         st.markdown(
-            f"**{plain(mix.side)}**: {mix.n:,} of {mix.of:,} classes are kinds of *{plain(mix.concept)}* (elsewhere "
+            f"**{escape(mix.side)}**: {mix.n:,} of {mix.of:,} classes are kinds of *{escape(mix.concept)}* (elsewhere "
             f"{mix.n_rest:,} of {mix.of_rest:,})."
         )
     return bool(found)
@@ -29,7 +29,7 @@ def draw(dataset: Dataset, split: ClassSplit, key: str, room: int, row: int) -> 
     kinds = [f"{side}: {kind}" for kind in table.index for side in SIDES if table.loc[kind, side]]
     chosen = drilldown.chart(
         "Superclasses by side",
-        figures.plot_mix(table, room + row * len(table)),
+        figures.plot_superclasses(table, room + row * len(table)),
         key=key,
         name="kind",
         of=lambda point: str(drilldown.data(point, 1) or ""),
@@ -39,5 +39,5 @@ def draw(dataset: Dataset, split: ClassSplit, key: str, room: int, row: int) -> 
         side, _, kind = chosen.partition(": ")
         of_kind = np.array(study.groups_of(dataset, split)) == kind
         here = split.class_ids[of_kind & (split.sides == SIDES.index(side))]
-        drilldown.heading(f"{plain(side)} classes that are kinds of {plain(kind)}", "kind")
+        drilldown.heading(f"{escape(side)} classes that are kinds of {escape(kind)}", "kind")
         drilldown.classes(dataset, here.tolist(), f"{key}_classes")

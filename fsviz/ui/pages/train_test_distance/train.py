@@ -20,10 +20,10 @@ from fsviz.tasks import fitting
 from fsviz.text import code
 from fsviz.ui.pages.train_test_distance import accuracy_cost, computed
 from fsviz.ui.parts import access, export, run_panel, shell
-from fsviz.ui.parts.caching import remember
+from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.controls import pick, say_fit
 from fsviz.ui.parts.run_panel import duration, half_width
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 TRAINED_ON = Setting(
     "trained_on",
@@ -48,7 +48,7 @@ def show(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> None:
     st.divider()
     st.markdown("**Train a network on this split**")
     if not dataset.has_pixels:
-        st.caption(f"{plain(dataset.title)} has features but no images here, and networks are trained from pixels.")
+        st.caption(f"{escape(dataset.title)} has features but no images here, and networks are trained from pixels.")
         return
     spec = _pick_spec(dataset, classes, found)
     run = _run_of(spec)
@@ -62,7 +62,7 @@ def show(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> None:
     run_panel.offer(
         spec,
         run,
-        f"**{plain(trainer.title)}** ({plain(trainer.paper)}): {plain(trainer.what)} On one core about "
+        f"**{escape(trainer.title)}** ({escape(trainer.paper)}): {escape(trainer.what)} On one core about "
         f"{duration(seconds)}, in the background; the learning curve appears here.",
         so_far=_curve,
         start="Train",
@@ -71,7 +71,7 @@ def show(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> None:
         _curve(run.summary)
     name = f"{spec['split']['name']}.json"
     with st.container(horizontal=True, vertical_alignment="center"):
-        shell.same_from_terminal(study.command(spec, name))
+        shell.command_popover(study.command(spec, name))
         st.download_button(
             "Split for the command",
             json.dumps(spec["split"], indent=1, ensure_ascii=False),
@@ -84,13 +84,13 @@ def show(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> None:
 
 def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: SplitResult, spec: Settings) -> None:
     """The method at every divergence, on both sides, and matched: what the figure above is made of."""
-    if found.split.requested is None or not access.may("run"):
+    if found.split.requested is None or not access.can("run"):
         return
     trainer = training.get(spec["method"])
     settings = {name: spec[name] for name in trainer.settings if name != "seed"}
     n_runs = 2 * len(transfer.TARGETS) + 4
     with st.container(horizontal=True):
-        every = f"Train {plain(trainer.title)} at every divergence ({n_runs} runs)"
+        every = f"Train {escape(trainer.title)} at every divergence ({n_runs} runs)"
         asked = st.button(every, icon="🗂️", key="train_grid")
         engine = run_panel.where("grid")
     if asked:
@@ -117,7 +117,7 @@ def _is_of(spec: Settings, run: jobs.Run) -> bool:
     split = run.spec.get("split")
     same = isinstance(split, Mapping) and split.get("recipe") == spec["split"]["recipe"]
     settings = {name: value for name, value in spec.items() if name != "split"}
-    return same and _classes_of(split) == _classes_of(spec["split"]) and jobs.asks_the_same(settings, run.spec)
+    return same and _classes_of(split) == _classes_of(spec["split"]) and jobs.has_same_spec(settings, run.spec)
 
 
 def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def _run_of(spec: Settings) -> jobs.Run | None:
     for run in jobs.list_runs("training"):
         split = run.spec.get("split")
         same = isinstance(split, Mapping) and _classes_of(split) == _classes_of(spec["split"])
-        if same and jobs.asks_the_same(settings, run.spec):
+        if same and jobs.has_same_spec(settings, run.spec):
             return run
     return None
 
@@ -174,13 +174,13 @@ def _curve(summary: study.TrainingSummary) -> None:
 
 def _came_out(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
     result: study.TrainingSummary = jobs.results(run_id)
-    left, right = shell.columns_if_wide("trained", [2.2, 1], gap="medium")
+    left, right = shell.responsive_columns("trained", [2.2, 1], gap="medium")
     with left:
         _curve(result)
     with right:
         for row in result["results"]:
             st.metric(
-                plain(row["label"]),
+                escape(row["label"]),
                 f"{row['accuracy']:.1f}{half_width(row['ci95_classes'])}%",
                 f"guessing gives {result['chance']:.0f}%",
                 delta_color="off",
@@ -199,7 +199,7 @@ def _came_out(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
     _use(dataset, result["backbone"])
 
 
-@remember("Comparing tasks with the train classes", 32)
+@cache_data("Comparing tasks with the train classes", 32)
 def _correlations(dataset: str, backbone: str, run_id: str) -> pd.DataFrame:
     classes = computed.classes(shell.load_dataset(dataset), backbone)
     return transfer.divergence_correlations(classes, jobs.spec(run_id), jobs.chunks(run_id))
@@ -212,7 +212,7 @@ def _use(dataset: Dataset, backbone: str) -> None:
         st.caption("Save the split below to draw tasks from its test classes: the network knows the train classes.")
         return
     spec = {"study": "extraction", "dataset": dataset.name, "backbone": backbone}
-    runs = [run for run in jobs.list_runs("extraction") if jobs.asks_the_same(spec, run.spec)]
+    runs = [run for run in jobs.list_runs("extraction") if jobs.has_same_spec(spec, run.spec)]
     run_panel.offer(
         spec,
         runs[0] if runs else None,

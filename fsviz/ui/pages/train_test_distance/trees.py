@@ -15,7 +15,7 @@ from fsviz.records import SIDES, ClassSplit, Dataset
 from fsviz.ui.pages.train_test_distance import computed
 from fsviz.ui.parts import drilldown, export, page_links
 from fsviz.ui.parts.controls import pick
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 LEAST, MOST = 3, 250  # classes of a tanglegram that can still be read
 
@@ -24,7 +24,8 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
     known = study.known_trees(dataset)
     if len(known) < 2:
         st.info(
-            f"Two trees are compared, and {plain(dataset.title)} has one: that of {plain(known[0])}. Extract features "
+            f"Two trees are compared, and {escape(dataset.title)} has one: that of {escape(known[0])}. "
+            "Extract features "
             "with another backbone on the page Add images, or give it a taxonomy.",
             icon="🧩",
         )

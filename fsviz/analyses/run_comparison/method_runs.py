@@ -1,0 +1,266 @@
+"""One method of one run, with its numbers per task; which of them have the same tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fsviz.features.backbones import title_of
+from fsviz.records import PAD, Predictions, Tasks, Testbed
+from fsviz.sampling import SAMPLERS
+from fsviz.studies import evaluate
+from fsviz.tasks import snapshot
+
+if TYPE_CHECKING:
+    pass
+
+
+QUARTERS = "coarsity"  # the measure whose quarters tables show, as the paper's do
+CI95 = {"tasks": "ci95", "images": "ci95_images", "classes": "ci95_classes"}  # what an interval is over -> its column
+MIN_COMMON = 20  # tasks that a partial line must have finished to be compared
+PREVIEW = "look"  # in the place of a run's id, of lines that belong to none
+
+
+@dataclass(frozen=True)
+class MethodRun:
+    """One method on one backbone of one run.
+
+    accuracy, top5, loss  (T,) of every task, fractions and nats, NaN where not done yet
+    measures              name -> (T,) what is known of the tasks ("coarsity")
+    right, tasks          (t, W, Q) 1 or 0 for every query of the first t tasks, NaN where there is none, and these
+                          tasks: what intervals over images and classes come from. None where they are not at hand.
+    sampler               how the tasks were drawn ("uniform", "semantic"), "" where unknown
+    n_way                 classes per task, 0 where unknown
+    result                what the finished run kept of it: numbers that need not be computed again
+    """
+
+    run_id: str
+    entry: int
+    method: str
+    label: str
+    backbone: str
+    dataset: str
+    testbed: str
+    digest: str
+    setting: str
+    accuracy: np.ndarray
+    top5: np.ndarray
+    loss: np.ndarray
+    measures: Mapping[str, np.ndarray] = field(default_factory=dict)
+    right: np.ndarray | None = None
+    tasks: Tasks | None = None
+    sampler: str = ""
+    n_way: int = 0
+    result: evaluate.EntryResult = field(default_factory=evaluate.EntryResult)
+
+    @property
+    def key(self) -> str:
+        return f"{self.run_id}/{self.entry}"
+
+    @property
+    def done(self) -> np.ndarray:
+        """Which tasks are finished (T,)."""
+        return ~np.isnan(self.accuracy)
+
+
+def method_runs(
+    run_id: str,
+    spec: evaluate.ResolvedSpec,
+    chunks: Sequence[Mapping[str, np.ndarray]],
+    summary: evaluate.EvaluationSummary | None = None,
+) -> list[MethodRun]:
+    """The lines of one run, from its spec (with "folder") and its finished chunks; entries not begun are left out.
+
+    summary  of the run, where it is finished
+    """
+    found = []
+    numbers = evaluate.task_numbers(spec, chunks)
+    begun = [not np.isnan(values["accuracy"]).all() for values in numbers]
+    results = [_with_nan(one) for one in (summary and summary.get("results")) or []]
+    if len(results) != sum(begun) or any(set(CI95.values()) - set(one) for one in results):
+        results = [{}] * sum(begun)  # only a finished run has all numbers
+    kept = iter(results)
+    first = evaluate.first_correct(spec, chunks)
+    for which, (entry, values) in enumerate(zip(evaluate.entries(spec), numbers, strict=True)):
+        if not begun[which]:
+            continue
+        part = evaluate.run_testbeds(spec)[entry.testbed]
+        shape = part["tasks"]
+        found.append(
+            MethodRun(
+                run_id,
+                which,
+                entry.method,
+                entry.label,
+                entry.backbone,
+                spec["dataset"],
+                part["testbed_name"],
+                shape["digest"],
+                shape["setting"],
+                values["accuracy"],
+                values["top5"],
+                values["loss"],
+                snapshot.measures(spec["folder"], snapshot.testbed_file(entry.testbed)),
+                right=first[which][0] if first else None,
+                tasks=first[which][1] if first else None,
+                sampler=str(part["recipe"].get("sampler", "")),
+                n_way=shape["n_way"],
+                result=next(kept),
+            )
+        )
+    return found
+
+
+def preview_run(
+    entry: evaluate.Entry, answer: Predictions, testbed: Testbed, run_id: str = PREVIEW, which: int = 0
+) -> MethodRun:
+    """The line of predictions that belong to no recorded run."""
+    from fsviz import evaluation
+
+    tasks = testbed.tasks
+    return MethodRun(
+        run_id,
+        which,
+        entry.method,
+        entry.label,
+        entry.backbone,
+        testbed.dataset,
+        testbed.name,
+        snapshot.digest(tasks),
+        tasks.setting,
+        evaluation.task_accuracy(answer),
+        evaluation.task_top_k(answer, 5),
+        answer.loss(),
+        tasks.measures,
+        evaluation.query_right(answer),
+        tasks,
+        str(testbed.recipe.get("sampler", "")),
+        tasks.n_way,
+    )
+
+
+def by_name(lines: Sequence[MethodRun]) -> dict[str, MethodRun]:
+    """The lines under names that tell them apart: the backbone and the run are added only where needed."""
+    parts = [[line.label] for line in lines]
+    for extra in (backbone_title, testbed_title, lambda line: f"run {line.run_id}", lambda line: line.testbed):
+        names = [" · ".join(p) for p in parts]
+        if len(set(names)) == len(names):
+            break
+        if len({extra(line) for line in lines}) > 1:
+            for part, line in zip(parts, lines, strict=True):
+                part.append(extra(line))
+    return {" · ".join(part): line for part, line in zip(parts, lines, strict=True)}
+
+
+def backbone_title(line: MethodRun) -> str:
+    return title_of(line.backbone)
+
+
+def testbed_title(line: MethodRun) -> str:
+    """How the tasks of a line were drawn and of what shape, for people; its name where no sampler drew them."""
+    if line.sampler not in SAMPLERS:
+        return line.testbed
+    return f"{SAMPLERS[line.sampler].title}, {line.setting}"
+
+
+def groups(lines: Sequence[MethodRun]) -> dict[str, list[MethodRun]]:
+    """Lines of the same tasks together, in the order of their first line."""
+    found: dict[str, list[MethodRun]] = {}
+    for line in lines:
+        found.setdefault(line.digest, []).append(line)
+    return found
+
+
+def group_by_tasks(lines: Sequence[MethodRun]) -> tuple[dict[str, list[MethodRun]], list[str]]:
+    """Lines of the same tasks together, on the tasks that all of them have finished, the most accurate first; and a
+    sentence for every group in which a line has not finished all."""
+    found, notes = {}, []
+    for digest, group in groups(lines).items():
+        kept = on_common_tasks(group)
+        found[digest] = sorted(kept, key=lambda line: -np.nanmean(line.accuracy))
+        if note := _unfinished_note(group, kept):
+            notes.append(note)
+    return found, notes
+
+
+def on_common_tasks(lines: Sequence[MethodRun]) -> list[MethodRun]:
+    """Lines of the same tasks, each on the tasks that all of them have finished.
+
+    A line that has finished fewer than LEAST_COMMON tasks is left out where others have more: nothing would be left of
+    them.
+    """
+    enough = [line for line in lines if line.done.sum() >= MIN_COMMON]
+    lines = enough or list(lines)
+    if not lines:
+        return []
+    common = np.logical_and.reduce([line.done for line in lines])
+    if not common.any():  # each has finished others: none can be compared
+        return [max(lines, key=lambda line: line.done.sum())]
+    return [line if common.sum() == line.done.sum() else _masked(line, common) for line in lines]
+
+
+def _masked(line: MethodRun, keep: np.ndarray) -> MethodRun:
+    """A line on some of its tasks only; their positions stay what they are."""
+    right = line.right
+    if right is not None:
+        right = np.where(keep[: len(right), None, None], right, np.nan)
+    accuracy, top5, loss = (np.where(keep, values, np.nan) for values in (line.accuracy, line.top5, line.loss))
+    return replace(line, accuracy=accuracy, top5=top5, loss=loss, right=right, result={})
+
+
+def _unfinished_note(group: Sequence[MethodRun], kept: Sequence[MethodRun]) -> str:
+    """Which lines of a group have not finished all tasks, and what follows; "" where all have."""
+    total = len(group[0].accuracy)
+    done = {name: int(line.done.sum()) for name, line in by_name(group).items()}
+    behind = [f"{name} has finished {n:,}" for name, n in done.items() if n < total]
+    if not behind:
+        return ""
+    told = f"Of {total:,} tasks {', '.join(behind)}."
+    left_out = {line.key for line in group} - {line.key for line in kept}
+    if left_out:
+        names = [name for name, line in by_name(group).items() if line.key in left_out]
+        told += f" Too few to compare, so left out: {', '.join(names)}."
+    if len(kept) > 1:
+        told += f" All are compared on the {int(kept[0].done.sum()):,} tasks that every one of them has finished."
+    return told
+
+
+def _with_nan(value: Any) -> Any:
+    """What JSON keeps as null is a number that does not exist."""
+    if isinstance(value, dict):
+        return {name: _with_nan(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_with_nan(one) for one in value]
+    return np.nan if value is None else value
+
+
+def measures_of(lines: Sequence[MethodRun]) -> list[str]:
+    """What is known of the tasks of every line and differs between them, that of the quarters first."""
+    from fsviz.evaluation import varies
+
+    names = [name for name in lines[0].measures if all(name in line.measures for line in lines)] if lines else []
+    varied = [name for name in names if varies(np.where(lines[0].done, lines[0].measures[name], np.nan))]
+    return sorted(varied, key=lambda name: name != QUARTERS)
+
+
+def no_curve_reason(lines: Sequence[MethodRun]) -> str:
+    """Why accuracy cannot be drawn against a measure of these tasks, in a sentence; "" where it can."""
+    if measures_of(lines):
+        return ""
+    values = lines[0].measures.get(QUARTERS) if lines else None
+    if values is None or not np.isfinite(values).any():
+        return (
+            "No measure of difficulty is known of these tasks (the dataset has no taxonomy), so there is none to draw "
+            "accuracy against."
+        )
+    if int(lines[0].done.sum()) == 1:
+        return "One task is finished, and a curve needs two."
+    told = f"{QUARTERS.capitalize()} is {np.nanmean(values):.4g} in every task"
+    tasks = lines[0].tasks
+    ids = np.sort(tasks.class_ids, axis=1) if tasks is not None else None
+    if ids is not None and len(ids) and (ids == ids[0]).all():
+        told = f"Every task holds the same {(ids[0] != PAD).sum()} classes, so {told[:1].lower()}{told[1:]}"
+    return f"{told}: there is nothing to draw accuracy against."

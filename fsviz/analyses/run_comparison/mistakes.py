@@ -1,0 +1,104 @@
+"""Queries that were misclassified: confused pairs, classes, and what the confidence says of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from fsviz.records import PAD, Dataset, Predictions, Tasks
+
+if TYPE_CHECKING:
+    pass
+
+
+def pairs_table(answer: Predictions, tasks: Tasks, dataset: Dataset, n: int = 20) -> pd.DataFrame:
+    """Pairs of classes by how often the first is taken for the second, among pairs met often enough to tell."""
+    from fsviz.evaluation import pair_confusion
+
+    confusion = pair_confusion(answer, tasks)
+    met = confusion.asked[~np.eye(len(confusion.class_ids), dtype=bool)]
+    least = max(1, int(np.median(met[met > 0]) // 2)) if (met > 0).any() else 1
+    worst = confusion.worst(n, least)
+    names = dataset.classes["class_name"].astype(str)
+    worst.insert(1, "class_name", names.reindex(worst["class_id"]).fillna("?").to_numpy())
+    worst.insert(3, "taken_for_name", names.reindex(worst["taken_for"]).fillna("?").to_numpy())
+    worst["rate"] *= 100
+    return worst
+
+
+def class_table(answer: Predictions, tasks: Tasks, dataset: Dataset) -> pd.DataFrame:
+    """Accuracy on the queries of every class, lowest first, in percent, with its interval over the class's tasks."""
+    from fsviz.evaluation import class_accuracy
+
+    found = class_accuracy(answer, tasks)
+    names = dataset.classes["class_name"].astype(str)
+    return pd.DataFrame(
+        {
+            "class": names.reindex(found["class_id"]).fillna("?").to_numpy(),
+            "accuracy (%)": 100 * found["accuracy"],
+            "± 95%": 100 * found["ci95"],
+            "queries": found["n_queries"],
+            "tasks": found["n_tasks"],
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """What the confidence of a method is worth on some tasks.
+
+    low, high  between which 90% of its values lie
+    auroc      how often a right answer has a higher confidence than a wrong one, ties half: 0.5 is chance; NaN where
+               all are right or all wrong
+    """
+
+    low: float
+    high: float
+    auroc: float
+
+    @property
+    def is_told(self) -> bool:
+        """Whether its values differ enough to be shown as percentages."""
+        return self.high - self.low >= 0.05
+
+    @property
+    def orders(self) -> bool:
+        """Whether it tells right from wrong answers clearly better than chance."""
+        return bool(self.auroc >= 0.6)
+
+
+def confidence_of(answer: Predictions) -> Confidence:
+    """How far the confidence of the answers spreads, and how well it tells right from wrong ones."""
+    from scipy.stats import rankdata
+
+    there = answer.predicted != PAD
+    values, right = answer.confidence[there].astype(float), answer.rank[there] == 0
+    if not len(values):
+        return Confidence(float("nan"), float("nan"), float("nan"))
+    low, high = np.quantile(values, [0.05, 0.95])
+    n_right, n_wrong = int(right.sum()), int((~right).sum())
+    auroc = float("nan")
+    if n_right and n_wrong:
+        auroc = float((rankdata(values)[right].sum() - n_right * (n_right + 1) / 2) / (n_right * n_wrong))
+    return Confidence(float(low), float(high), auroc)
+
+
+def misclassified(answer: Predictions, tasks: Tasks, class_id: int, taken_for: int, n: int = 60) -> pd.DataFrame:
+    """Queries of one class that were taken for another, the most confident mistakes first.
+
+    Columns image_id, task, confidence (percent), times: an image may be wrong in several tasks and is listed once.
+    """
+    t, w, q = np.nonzero((tasks.class_ids[:, :, None] == class_id) & (answer.predicted >= 0))
+    said = tasks.class_ids[t, answer.predicted[t, w, q]]
+    t, w, q = (index[said == taken_for] for index in (t, w, q))
+    frame = pd.DataFrame(
+        {"image_id": tasks.query[t, w, q], "task": t, "confidence": 100.0 * answer.confidence[t, w, q]}
+    )
+    if frame.empty:
+        return frame.assign(times=pd.Series(dtype=int))
+    frame = frame.sort_values("confidence", ascending=False, kind="stable")
+    frame["times"] = frame.groupby("image_id")["image_id"].transform("size")
+    return frame.drop_duplicates("image_id").head(n).reset_index(drop=True)

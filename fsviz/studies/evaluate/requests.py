@@ -1,0 +1,106 @@
+"""Checks of what a spec asks for: methods, backbones, seed and chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fsviz.errors import BadInput, BrokenCode, FsvizError
+from fsviz.methods import METHODS
+from fsviz.records import Features, Testbed
+from fsviz.settings import SEED, RawSettings
+from fsviz.studies.evaluate.spec import FailedMethod, MethodChoice
+from fsviz.user import methods as user_methods
+
+
+def requires_local(spec: RawSettings) -> str:
+    """Why a run must not be left to a worker process, "" where it may be: it has code of the user."""
+    asked = spec.get("methods")
+    for chosen in asked if isinstance(asked, list | tuple) else ():
+        own = chosen.get("own") if isinstance(chosen, Mapping) else None
+        name = str(chosen.get("name")) if isinstance(chosen, Mapping) else str(chosen)
+        if (own and "code" in own) or (not own and user_methods.is_user_method(name)):
+            return f"{name} is your own code, which runs only where you start it, from the command line or a notebook"
+    return ""
+
+
+def scale_notes(chosen: Iterable[MethodChoice]) -> list[str]:
+    """What to know of the methods (name, parameters) whose predictions change with the scale of the features."""
+    titles: dict[str, list[str]] = {}  # by reason
+    for one in chosen:
+        method = METHODS.get(one["name"])
+        if method is not None and "scale" not in method.invariant_to(one["parameters"]):
+            titles.setdefault(method.units, []).append(method.title)
+    return [
+        f"{', '.join(dict.fromkeys(names))}: predictions depend on the scale of the features, because {reason}."
+        for reason, names in titles.items()
+    ]
+
+
+def check_text(spec: RawSettings, name: str) -> str:
+    value = spec.get(name)
+    if not isinstance(value, str) or not value:
+        raise BadInput(f'An evaluation\'s spec needs "{name}", a name. Got {value!r}.')
+    return value
+
+
+def check_seed(spec: RawSettings) -> int:
+    return SEED.check(spec.get("seed", SEED.default))
+
+
+def check_chunk(spec: RawSettings) -> int | None:
+    chunk = spec.get("chunk")
+    if chunk is not None and (isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1):
+        raise BadInput(f"chunk, the number of tasks per chunk, must be a whole number from 1. Got {chunk!r}.")
+    return chunk
+
+
+def check_methods(chosen: Any) -> tuple[list[MethodChoice], list[FailedMethod]]:
+    """The methods with all their parameters, and those of the user that cannot be loaded while others can."""
+    if not isinstance(chosen, list | tuple) or not chosen:
+        raise BadInput('An evaluation needs at least one method: "methods": [{"name": "protonet"}].')
+    found: list[MethodChoice] = []
+    failed: list[FailedMethod] = []
+    for one in chosen:
+        one = {"name": one} if isinstance(one, str) else one
+        if not isinstance(one, Mapping):
+            raise BadInput(f'A method is {{"name": ..., "parameters": {{...}}}}. Got {one!r}.')
+        name = str(one.get("name"))
+        code = None if name in METHODS else user_methods.code_of(name)
+        try:
+            method = METHODS[name] if code is None else user_methods.load_method(code)
+        except BrokenCode as error:
+            assert code is not None
+            failed.append({"method": code.name, "label": code.name, "backbone": "", "error": str(error)})
+            continue
+        parameters = method.checked(one.get("parameters"), str(one.get("preset") or ""))
+        checked: MethodChoice = {"name": method.name, "parameters": parameters}
+        if code is not None:
+            checked["own"] = user_methods.method_record(code, method)
+            if any(one["name"] == method.name and one.get("own") != checked["own"] for one in found):
+                raise BadInput(
+                    f"Two methods are named {method.name}, and a table could not tell them apart. Rename one."
+                )
+        if checked in found:
+            raise BadInput(
+                f"{method.title} is listed twice with the same parameters. Remove one or change its parameters."
+            )
+        found.append(checked)
+    if not found:
+        raise BrokenCode(" ".join(one["error"] for one in failed))
+    return found, failed
+
+
+def check_backbones(chosen: Any) -> list[str]:
+    if not isinstance(chosen, list | tuple) or not chosen:
+        raise BadInput('An evaluation needs at least one backbone with features: "backbones": ["efficientnet_lite0"].')
+    return list(dict.fromkeys(str(name) for name in chosen))
+
+
+def check_features(table: Features, testbed: Testbed) -> None:
+    from fsviz.evaluation import check_tasks
+
+    try:
+        check_tasks(table, testbed.tasks)
+    except FsvizError as error:
+        raise type(error)(f"Testbed {testbed.name!r} cannot be evaluated. {error}") from error

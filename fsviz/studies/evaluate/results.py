@@ -1,0 +1,291 @@
+"""What finished chunks hold: numbers of every task, predictions, and the summary of a run.
+
+Accuracies in a summary are percentages; fractions in arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict, cast
+
+import numpy as np
+
+from fsviz.errors import Missing
+from fsviz.records import Predictions, Tasks
+from fsviz.studies.evaluate.spec import FailedMethod, ResolvedSpec, chunks_of, entries, entry_tasks, parts, run_testbeds
+from fsviz.studies.study import Arrays
+
+CORRELATIONS = ("pearson", "spearman")
+FIRST_QUERIES = 250_000  # queries from which is told how alike tasks are that share images: 5,000 usual tasks
+NUMBERS = ("accuracy", "top5", "loss", "confidence")  # what is kept of every task
+
+
+class EntryResult(TypedDict, total=False):
+    """What the summary of a run says of one entry; percentages but for the loss. Intervals over images and classes,
+    and correlations, are there once the run is finished."""
+
+    method: str
+    label: str
+    backbone: str
+    parameters: dict[str, Any]
+    testbed: str
+    sampler: str
+    setting: str
+    n_way: int
+    n_tasks: int
+    accuracy: float
+    ci95: float
+    ci95_images: float
+    ci95_classes: float
+    top5: float
+    loss: float
+    confidence: float
+    quartiles: list[float] | None
+    quartiles_ci95: list[float]
+    quartile_coarsity: list[list[float]]
+    correlations: dict[str, dict[str, Any]]
+
+
+class EvaluationSummary(TypedDict):
+    """What came out of a run so far."""
+
+    results: list[EntryResult]
+    failed: list[FailedMethod]
+    dataset: str
+    testbed: str
+    n_tasks: int
+    device: str
+
+
+def failures(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> dict[int, str]:
+    """By entry why code of the user gave no answer, from the first task that it failed on."""
+    if not any(entry.own for entry in entries(spec)):
+        return {}
+    found: dict[int, tuple[int, str]] = {}
+    for chunk in chunks:
+        try:
+            told = int(chunk["start"]), str(chunk["failed"])
+        except KeyError:
+            continue
+        which = int(chunk["part"])
+        found[which] = min(told, found.get(which, told))
+    return {which: sentence for which, (_, sentence) in found.items()}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The predictions of finished chunks, in numbers.
+
+    numbers   (E, 4, T) NUMBERS of every entry and task, NaN where it is not done
+    right     (E, t, W, Q) 1, 0 or -1 (no query, or not done) for the queries of the first tasks
+    measures  measures of the tasks by name, of every testbed
+    first     the first tasks of every testbed, as many as `right` has
+    failed    sentences by entry, for methods of the user that failed
+    """
+
+    spec: ResolvedSpec
+    numbers: np.ndarray
+    right: np.ndarray
+    measures: Sequence[Mapping[str, np.ndarray]]
+    first: Sequence[Tasks]
+    failed: Mapping[int, str]
+
+
+def summary_of(
+    spec: ResolvedSpec,
+    numbers: np.ndarray,
+    measures: Sequence[Mapping[str, np.ndarray]],
+    failed: Mapping[int, str],
+    whole: Evaluation | None = None,
+) -> EvaluationSummary:
+    results = []
+    for which, (entry, values) in enumerate(zip(entries(spec), numbers, strict=True)):
+        done = ~np.isnan(values[0])
+        if not done.any():
+            continue
+        testbed = run_testbeds(spec)[entry.testbed]
+        of_done = {name: of_task[done] for name, of_task in measures[entry.testbed].items()}
+        result: EntryResult = {"method": entry.method, "label": entry.label, "backbone": entry.backbone}
+        result["parameters"] = dict(entry.parameters)
+        result |= result_of(dict(zip(NUMBERS, values[:, done], strict=True)), of_done.get("coarsity"))
+        result |= {"testbed": testbed["testbed_name"], "sampler": testbed["recipe"].get("sampler", "")}
+        result |= {"setting": testbed["tasks"]["setting"], "n_way": testbed["tasks"]["n_way"]}
+        if whole is not None:
+            right = _as_floats(whole.right[which])
+            result |= _intervals(values[0], of_done, right, whole.first[entry.testbed])
+        results.append(result)
+    broken = list(spec.get("failed", []))
+    for which, error in failed.items():
+        entry = entries(spec)[which]
+        broken.append({"method": entry.method, "label": entry.label, "backbone": entry.backbone, "error": error})
+    return {
+        "results": results,
+        "failed": broken,
+        "dataset": spec["dataset"],
+        "testbed": spec["testbed_name"],
+        "n_tasks": spec["tasks"]["n_tasks"],
+        "device": spec["device"],
+    }
+
+
+def task_numbers(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> list[dict[str, np.ndarray]]:
+    """Per entry the arrays (T,) accuracy, top5, loss and confidence of every task, NaN where it is not done yet.
+
+    A finished run has them in one file; where that is missing or damaged, they come from the chunks.
+    """
+    shape = (len(entries(spec)), len(NUMBERS), spec["tasks"]["n_tasks"])
+    try:
+        numbers = np.load(numbers_file(spec), mmap_mode="r", allow_pickle=False)
+        if numbers.shape != shape:
+            raise ValueError(f"its shape is {numbers.shape}")
+    except (OSError, ValueError, EOFError):
+        numbers = numbers_in(spec, chunks)
+    return [dict(zip(NUMBERS, values, strict=True)) for values in numbers]
+
+
+def numbers_in(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> np.ndarray:
+    """What chunks hold of NUMBERS (entries, 4, T), NaN where a task is in none."""
+    numbers = np.full((len(entries(spec)), len(NUMBERS), spec["tasks"]["n_tasks"]), np.nan)
+    for chunk in chunks:
+        values, start = chunk["numbers"], int(chunk["start"])
+        numbers[int(chunk["part"]), :, start : start + values.shape[1]] = values
+    numbers[list(failures(spec, chunks))] = np.nan  # what failed on one task is not compared on the others
+    return numbers
+
+
+def numbers_of(answer: Predictions) -> np.ndarray:
+    from fsviz import evaluation
+
+    top5 = evaluation.task_top_k(answer, 5)
+    measures = (evaluation.task_accuracy, Predictions.loss, evaluation.task_confidence)
+    accuracy, loss, confidence = (measure(answer) for measure in measures)
+    return np.stack([accuracy, top5, loss, confidence])
+
+
+def numbers_file(spec: ResolvedSpec) -> Path:
+    return Path(spec["folder"]) / "numbers.npy"
+
+
+def first_correct(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> list[tuple[np.ndarray, Tasks]] | None:
+    """Per entry 1 or 0 for every query of the first tasks (t, W, Q), NaN where there is none, and these tasks.
+
+    As many tasks as hold FIRST_QUERIES queries. A finished run has them in a file; of a run under way, or one that was
+    stopped, they come from its chunks. None where the file is damaged.
+    """
+    try:
+        right = np.load(correct_file(spec), allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        right = correct_in(spec, chunks)
+    if right.ndim != 4 or len(right) != len(entries(spec)):
+        return None
+    return [(_as_floats(r), entry_tasks(spec, e, stop=len(r))) for r, e in zip(right, entries(spec), strict=True)]
+
+
+def correct_in(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> np.ndarray:
+    """1, 0 or -1 (no query, or not done yet) for the queries of the first tasks: (entries, t, W, Q), a byte each."""
+    from fsviz import evaluation
+
+    shape = spec["tasks"]
+    n = min(shape["n_tasks"], max(1, FIRST_QUERIES // (shape["n_way"] * shape["n_query"])))
+    found = np.full((len(entries(spec)), n, shape["n_way"], shape["n_query"]), -1, np.int8)
+    whole = len(chunks) == sum(part.n_chunks for part in parts(spec))
+    for which in range(len(found)):
+        if whole:
+            own = [chunks[i] for i in chunks_of(spec, which, n)]
+        else:
+            own = [chunk for chunk in chunks if int(chunk["part"]) == which and int(chunk["start"]) < n]
+        with suppress(Missing):  # none of its tasks is done
+            right = evaluation.query_right(predictions(spec, own, which))[:n]
+            found[which, : len(right)] = np.nan_to_num(right, nan=-1)
+    return found
+
+
+def _as_floats(right: np.ndarray) -> np.ndarray:
+    return np.where(right < 0, np.nan, right)
+
+
+def correct_file(spec: ResolvedSpec) -> Path:
+    return Path(spec["folder"]) / "right.npy"
+
+
+def predictions(spec: ResolvedSpec, chunks: Sequence[Arrays], which: int) -> Predictions:
+    """What entry number `which` said of the queries of its first tasks, up to the first that is not finished."""
+    own = sorted(((int(c["start"]), c) for c in chunks if int(c["part"]) == which), key=lambda pair: pair[0])
+    found: list[Predictions] = []
+    for start, chunk in own:
+        if start != sum(map(len, found)):  # a chunk before it is missing
+            break
+        found.append(Predictions.from_arrays(chunk))
+    if not found:
+        raise Missing("No task of this method is finished yet. Wait for its first chunk, or resume the run.")
+    return Predictions.join(found)
+
+
+def _intervals(
+    accuracy: np.ndarray, measures: Mapping[str, np.ndarray], right: np.ndarray, tasks: Tasks
+) -> EntryResult:
+    """Half-widths over images and classes in percent, and the correlation of every measure with accuracy."""
+    from fsviz import evaluation
+
+    found: dict[str, Any] = {
+        f"ci95_{over}": 100 * evaluation.estimate(accuracy, over, right, tasks).ci95 for over in ("images", "classes")
+    }
+    found["correlations"] = {}
+    for name, values in measures.items():
+        if not evaluation.varies(values):
+            continue
+        both = {k: evaluation.correlation(accuracy, values, tasks.class_ids, k == "spearman") for k in CORRELATIONS}
+        if np.isfinite(both["pearson"].value):
+            told = {k: {"value": c.value, "ci95": [c.low, c.high]} for k, c in both.items()}
+            found["correlations"][name] = {**told, "over": both["pearson"].over}
+    return cast(EntryResult, found)
+
+
+def result_of(numbers: Mapping[str, np.ndarray], measure: np.ndarray | None) -> EntryResult:
+    """The means of these NUMBERS (T,) over the tasks that are done (not NaN), and accuracy by quarters of a measure
+    (T,), where the tasks have it and differ in it."""
+    from fsviz.evaluation import accuracy_by_quantile, varies
+    from fsviz.numerics import mean_and_ci95
+
+    done = ~np.isnan(numbers["accuracy"])
+    accuracy, half = mean_and_ci95(numbers["accuracy"][done])
+    found = {"n_tasks": int(done.sum()), "accuracy": 100 * float(accuracy), "ci95": 100 * float(half)}
+    for name in [name for name in numbers if name != "accuracy"]:
+        found[name] = (1 if name == "loss" else 100) * float(np.mean(numbers[name][done]))
+    result = cast(EntryResult, {**found, "quartiles": None})
+    if measure is not None and np.isfinite(measure[done]).sum() >= 4 and varies(measure[done]):
+        table = accuracy_by_quantile(numbers["accuracy"], measure, 4)
+        result["quartiles"] = [100 * float(a) for a in table["accuracy"]]
+        result["quartiles_ci95"] = [100 * float(h) for h in table["ci95"]]
+        result["quartile_coarsity"] = [[float(low), float(high)] for low, high in zip(table["low"], table["high"])]
+    return result
+
+
+def no_coarsity_effect(
+    found: Mapping[str, Mapping[str, Any]],
+    quarters: Mapping[str, Sequence[float]] | None = None,
+    how: str = "--distance features",
+) -> str:
+    """A sentence where coarsity does not tell the accuracy of these tasks; "" where it does, or is not known.
+
+    found     name -> its rank correlation of coarsity with accuracy: "value" and "ci95"
+    quarters  name -> its accuracy on the tasks from the finest to the coarsest quarter
+    how       where another distance is chosen
+    It tells nothing where the whole interval is not above 0: tasks whose classes are far apart should be easier.
+    """
+    known = {name: one for name, one in found.items() if one["ci95"][0] is not None and np.isfinite(one["ci95"][0])}
+    without = {name: one for name, one in known.items() if one["ci95"][0] <= 0}
+    if not without or len(without) < len(known):
+        return ""
+    name, one = next(iter(without.items()))
+    low, high = one["ci95"]
+    cut = (quarters or {}).get(name) or ()
+    shown = f", and quarters from the finest to the coarsest are {', '.join(f'{q:.1f}' for q in cut)}%" if cut else ""
+    return (
+        f"That coarsity tells how hard a task is does not show here: its rank correlation with the accuracy of {name} "
+        f"is {one['value']:.2f} ({low:.2f} to {high:.2f}){shown}. Among broad classes, how alike they look often says "
+        f"more than what they mean: draw and measure by the distance of features ({how})."
+    )
