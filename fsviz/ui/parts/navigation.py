@@ -63,7 +63,7 @@ def help_of(page: Page, dataset: Dataset | None) -> str:
     """The question of a page, after the reason why the dataset leaves it empty."""
     missing = _missing(page, dataset)
     if missing and dataset is not None:
-        title = text.plain(access.without_paths(dataset.title))
+        title = text.escape_markdown(access.without_paths(dataset.title))
         return f"Needs {'a taxonomy' if missing == 'taxonomy' else missing}: {title} has none. {page.question}"
     return page.question
 
