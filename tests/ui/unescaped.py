@@ -34,6 +34,7 @@ NUMBERS = {"len", "int", "round", "sum", "float", "abs", "range"}
 OF_SAFE = {"str", "list", "tuple", "sorted", "zip", "enumerate", "dict", "reversed", "min", "max", "next", "iter"}
 OF_TEXT = {"join", "capitalize", "lower", "upper", "strip", "rstrip", "removeprefix", "removesuffix", "replace"}
 OF_TEXT |= {"split", "partition", "get", "items", "keys", "values"}
+ESCAPES = {"escape", "escape_markdown", "code"}
 DECLARED = {"Page"}  # records that only code writes: a parameter of this type is as safe as a constant
 NUMBER_FORMAT = re.compile(r"[+ ]?,?(\.(\d|\{\})+)?[dfge%]?")
 
@@ -192,10 +193,10 @@ class Pages:
 
     def _call(self, module: Module, node: ast.Call) -> Iterator[ast.AST]:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name in ("plain", "code") or name in NUMBERS or _capital_root(node.func):
+        if name in ESCAPES or name in NUMBERS or _capital_root(node.func):
             return
         if name == "map":
-            if ast.unparse(node.args[0]).rpartition(".")[2] not in ("plain", "code"):
+            if ast.unparse(node.args[0]).rpartition(".")[2] not in ESCAPES:
                 yield from node.args
             return
         if name in OF_SAFE and isinstance(node.func, ast.Name):
@@ -212,7 +213,7 @@ class Pages:
         self._report(module, node)
 
     def _name(self, module: Module, node: ast.Name) -> Iterator[ast.AST]:
-        if node.id.isupper() or node.id == "plain":
+        if node.id.isupper() or node.id in ESCAPES:
             return
         scope = _owner(module, node)
         while True:
