@@ -24,7 +24,7 @@ from fsviz.workspace import plain_json
 GROUPS = (
     *("app", "datasets", "user_images", "features", "tasks", "task_profile", "evaluation"),
     *("support_sets", "confusion", "search_comparison", "prediction", "contexts", "similarity", "splits", "training"),
-    *("causes", "compare_datasets", "report"),
+    *("causes", "compare_datasets", "sweep", "report"),
     *("exports", "runs", "workspace", "completion"),
 )
 
@@ -66,7 +66,7 @@ def add_command(
         TOLD[study] = Told(result_of, show)
     parser = commands.add_parser(name, help=help, description=help)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-    parser.set_defaults(run=run, show=show)
+    parser.set_defaults(do=run, show=show)
     return parser
 
 
@@ -162,7 +162,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not (sys.argv[1:] if argv is None else argv):
             return _print(welcome_text(parser))
         args = parser.parse_args(argv)
-        result = args.run(args)
+        result = args.do(args)
         return _print(json.dumps(plain_json(result), default=str, allow_nan=False) if args.json else args.show(result))
     except FsvizError as error:
         print(f"fsviz: {error}", file=sys.stderr)

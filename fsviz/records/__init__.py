@@ -513,3 +513,12 @@ class HeadlineNumber:
     high: float | None = None
     unit: str = "%"
     ci_unit: str = "tasks"
+
+    @classmethod
+    def around(
+        cls, name: str, title: str, mean: float, half: float | None, unit: str = "%", ci_unit: str = "tasks"
+    ) -> HeadlineNumber:
+        """A mean with the half-width of its interval; None or NaN if it has none."""
+        if half is None or not np.isfinite(half):
+            return cls(name, title, mean, unit=unit, ci_unit=ci_unit)
+        return cls(name, title, mean, mean - half, mean + half, unit, ci_unit)

@@ -23,7 +23,7 @@ from fsviz import datasets, evaluation
 from fsviz.difficulty.objectives import OBJECTIVES, SUPPORT_SETS
 from fsviz.difficulty.rarity import PAPER_SHARE, Rarity, draws_needed, hardest, rarity
 from fsviz.numerics import holm, mean_and_ci95
-from fsviz.records import PAD, Progress, Tasks, Testbed
+from fsviz.records import PAD, HeadlineNumber, Progress, Tasks, Testbed
 from fsviz.settings import N_TASKS, RawSettings, Schema, Setting, Settings
 from fsviz.studies import chunk_data, support_sets
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
@@ -186,6 +186,19 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
     return {"dataset": spec["dataset"], "backbone": spec["backbone"], "n_tasks": spec["n_tasks"], "rows": rows}
 
 
+def headline(found: Summary) -> list[HeadlineNumber]:
+    """The accuracy of every search with every objective, and its seconds per task."""
+    numbers = []
+    for row in found["rows"]:
+        title = "Random supports" if row["search"] == RANDOM else SEARCH.choices[row["search"]]
+        of = "" if row["search"] == RANDOM else f", {row['objective']} supports"
+        name = f"{row['search']}_{row['objective']}"
+        numbers.append(HeadlineNumber.around(f"accuracy_{name}", f"{title}{of}", row["accuracy"], row["ci95"]))
+        if row["seconds"] is not None:
+            numbers.append(HeadlineNumber(f"seconds_{name}", f"{title}{of}: time per task", row["seconds"], unit="s"))
+    return numbers
+
+
 def work(spec: Spec) -> Work:
     return Work(spec["n_tasks"], "tasks", spec["n_tasks"] * _seconds_per_task(spec))
 
@@ -227,6 +240,7 @@ STUDY = Study(
     parts=parts,
     run_chunk=run_chunk,
     collect=collect,
+    headline=headline,
     work=work,
     shorten=shorten,
     n_bytes=n_bytes,

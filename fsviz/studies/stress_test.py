@@ -24,7 +24,7 @@ from fsviz.difficulty.full_finetuning import LEARNING_RATES
 from fsviz.features.backbones import title_of
 from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
-from fsviz.records import Features, Predictions, Tasks, Testbed
+from fsviz.records import Features, HeadlineNumber, Predictions, Tasks, Testbed
 from fsviz.settings import RawSettings, Schema, Setting, Settings
 from fsviz.studies import chunk_data, support_sets
 from fsviz.studies.stress_finetuning import FINETUNING, finetuned, learning_rate, learning_rates, require_trainable
@@ -382,6 +382,16 @@ def summary(found: StressTest) -> Summary:
     }
 
 
+def headline(found: StressTest) -> list[HeadlineNumber]:
+    """What hard supports cost in every cell."""
+    numbers = []
+    for row in summary(found)["matrix"]:
+        cell = f"{row['source']}_{row['backbone']}_{row['adaptation']}"
+        title = f"{title_of(row['backbone'])}, {ADAPTATIONS[row['adaptation']]}: drop on {_title(row['source'])}"
+        numbers.append(HeadlineNumber.around(f"drop_{cell}", title, row["drop"], row["drop_ci95"], "points"))
+    return numbers
+
+
 def _understated(found: StressTest) -> str:
     """A sentence where some classes leave no choice of support; "" where all do."""
     return support_sets.understated(_base(found.spec), found.tasks[RANDOM], datasets.load(found.spec["dataset"]))
@@ -488,6 +498,7 @@ STUDY = Study(
     run_chunk=run_chunk,
     collect=collect,
     summarise=summary,
+    headline=headline,
     work=work,
     shorten=shorten,
     n_bytes=n_bytes,

@@ -25,7 +25,7 @@ from fsviz.difficulty.search_options import SearchOptions
 from fsviz.errors import BadInput
 from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
-from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
+from fsviz.records import PAD, Dataset, Features, HeadlineNumber, Predictions, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import RawSettings, Schema, Setting, Settings, Value, name_parts, to_args
 from fsviz.studies import chunk_data
@@ -447,6 +447,23 @@ def summary(found: SupportSets) -> Summary:
     }
 
 
+def headline(found: SupportSets) -> list[HeadlineNumber]:
+    """What hard supports cost, and the accuracy with every set."""
+    numbers = summary(found)
+    cost = HeadlineNumber.around("drop", "Hard supports cost", numbers["drop"], numbers["drop_ci95"], "points")
+    sets = [
+        HeadlineNumber.around(
+            f"accuracy_{name}", f"Accuracy, {name} supports", numbers["accuracy"][name], numbers["ci95"][name]
+        )
+        for name in SETS
+    ]
+    return [cost, *sets]
+
+
+def sweeps(spec: Spec) -> dict[str, Sequence[Value]]:
+    return {STEP.name: STEP_SIZES}
+
+
 def failed_search(spec: RawSettings, accuracy: Mapping[str, float]) -> str:
     """A sentence if sets are on the wrong side of random ones, with what to do; "" otherwise.
 
@@ -637,6 +654,8 @@ STUDY = Study(
     collect=collect,
     summarise=summary,
     finish=finish,
+    headline=headline,
+    sweeps=sweeps,
     work=work,
     shorten=shorten,
     n_bytes=n_bytes,

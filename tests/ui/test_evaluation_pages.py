@@ -153,7 +153,7 @@ def sent(app: AppTest) -> int:
 def test_a_long_run_is_read_from_its_kept_numbers_and_sends_no_more_than_a_short_one(toy, monkeypatch) -> None:
     from fsviz.ui.parts import recorded
 
-    monkeypatch.setattr(recorded, "MISTAKES_OF", 500)
+    monkeypatch.setattr(recorded, "MAX_PREDICTED", 500)
     read: list[int] = []
     opened = store.Chunk._opened
     monkeypatch.setattr(store.Chunk, "_opened", lambda chunk: (read.append(chunk.index), opened(chunk))[1])

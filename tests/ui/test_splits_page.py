@@ -47,7 +47,7 @@ def test_the_demo_opens_with_its_split_and_sliders_move_it(home) -> None:
     assert "21 of 21 classes are kinds of *organism*" in words(page) and "is not reached" not in words(page)
     chart = json.loads(page.get("plotly_chart")[0].proto.spec)
     assert [trace["name"] for trace in chart["data"]][:3] == ["train (65)", "val (21)", "test (21)"]
-    assert "centroid of test" in [trace["name"] for trace in chart["data"]]
+    assert "test centroid" in [trace["name"] for trace in chart["data"]]
     assert "fsviz split demo" in page.code[0].value
     page.slider(key="divergence").set_value(2.0).run()
     assert not page.error and page.metric[0].value == "1.93" and "--divergence 2" in page.code[0].value
