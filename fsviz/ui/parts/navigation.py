@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
+from markupsafe import Markup
 from streamlit.runtime.pages_manager import PagesManager
 
 from fsviz import text
@@ -15,7 +16,6 @@ from fsviz.ui.parts.page import HOME, PAGES, Page
 
 SEARCH, _GOAL = "find_question", "_search_goal"
 _BETWEEN = " · "
-_MARK = "color-mix(in srgb, currentColor 9%, transparent)"
 # An image has the fonts of the system only. Its colours are between those of the light and the dark theme.
 _SIGN = """<g fill="none" stroke="#4675E8" stroke-width="2.6"><circle cx="8" cy="26" r="5"/>
 <circle cx="23" cy="29" r="5"/><circle cx="17" cy="11" r="5"/>
@@ -97,15 +97,14 @@ def show_search(query: Mapping[str, Any]) -> None:
         st.switch_page(PAGES[entries[goal]].file, query_params=query)
 
 
-def style(here: Page) -> str:
-    """The rule that marks the menu of the group of a page."""
-    menus = [page for page in PAGES.values() if not page.group]
-    groups = list(dict.fromkeys(page.group for page in PAGES.values() if page.group))
-    if here.group not in groups:
-        return ""
-    nth = len(menus) + groups.index(here.group) + 1
-    menu = f'[data-testid="stTopNav"] > :nth-child({nth}) [data-testid="stTopNavSection"]'
-    return f"{menu} {{font-weight: 600; background: {_MARK}}}"
+def style(here: Page) -> Markup:
+    """The rule that marks the menu of the group of a page; the menus come after the pages in the bar itself."""
+    groups = list(dict.fromkeys(page.group for page in PAGES.values()))
+    n_in_bar = sum(not page.group for page in PAGES.values())
+    return Markup(
+        "<style>[data-testid='stTopNav'] > :nth-child({}) [data-testid='stTopNavSection'] "
+        "{{font-weight: 600; background: color-mix(in srgb, currentColor 9%, transparent)}}</style>"
+    ).format(n_in_bar + groups.index(here.group) if here.group else 0)
 
 
 def _entry(page: Page, dataset: Dataset | None) -> Any:

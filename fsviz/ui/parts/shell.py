@@ -19,8 +19,9 @@ from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS
 from fsviz.tasks import draw, task_ids
-from fsviz.ui.parts import about, access, copy_link, export, links, navigation, scroll_state, selections, style
+from fsviz.ui.parts import about, access, copy_link, export, links, navigation, scroll_state, selections
 from fsviz.ui.parts.page import HOME, PAGES, Page
+from fsviz.ui.parts.style import CLASSROOM_STYLE, PAGE_STYLE
 
 DEFAULT_DATASET = "demo"
 CLASSROOM = links.CLASSROOM
@@ -67,7 +68,8 @@ def navigate() -> Any:
 def run(page: Page) -> None:
     """Draws a page: what all pages share, and what it shows. An FsvizError becomes one sentence on the page."""
     st.set_page_config(page_title=f"fsviz · {page.question}", page_icon=page.icon, layout="wide")
-    st.html(f"<style>{style.PAGE}{navigation.style(page)}</style>")
+    st.html(PAGE_STYLE)
+    st.html(navigation.style(page))
     access.check_access()
     is_other = links.is_another(page.slug)
     links.load_from_link(page.slug)
@@ -84,7 +86,7 @@ def run(page: Page) -> None:
         navigation.show_siblings(page, dataset, link(dataset))
         st.title(page.question, anchor=False)
         st.caption(lead(page, dataset))
-        st.session_state[_PLACES]["answer"] = st.empty()
+        st.session_state[_PLACES]["answer"] = st.container(key="fsviz_answer").empty()
         _say_once()
         with access.compute_slot():
             page.show(dataset)
@@ -106,7 +108,7 @@ def answer(sentence: str, more: str = "") -> None:
     more  what qualifies it: an interval, a baseline
     """
     place = st.session_state.get(_PLACES, {}).get("answer", st)
-    place.container(key="fsviz_answer").markdown(f"**{sentence}** {more}")
+    place.markdown(f"**{sentence}** {more}")
 
 
 def _reserve_places() -> None:
@@ -162,7 +164,7 @@ def _pick_classroom() -> None:
         help="For a projector: larger type, fewer controls, and on the page Overview a task to guess the accuracy of.",
     )
     if classroom():
-        st.html(f"<style>{style.CLASSROOM}</style>")
+        st.html(CLASSROOM_STYLE)
 
 
 def _switch_classroom() -> None:

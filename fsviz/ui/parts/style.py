@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 # Menus fold into "more" where they run out of room: the padding of the toolbar keeps them clear of the tools.
-PAGE = """
+PAGE_STYLE = """
+<style>
 [data-testid="stHeader"] {height: 3.25rem; min-height: 3.25rem;
   border-bottom: 1px solid color-mix(in srgb, currentColor 16%, transparent)}
 [data-testid="stSidebarHeader"] {height: 3.25rem; min-height: 3.25rem; margin-bottom: 0; padding-top: 0;
@@ -30,6 +31,7 @@ h1 {font-size: 1.65rem !important; line-height: 1.2 !important; padding: 0 0 .4r
 .st-key-fsviz_siblings [data-testid="stPageLink-NavLink"] * {white-space: nowrap !important}
 [data-testid="stMainBlockContainer"]:not(:has(.st-key-fsviz_siblings)) {padding-top: 4.9rem}
 .st-key-fsviz_answer {border-left: 3px solid var(--primary-color, #3D6FE0); padding-left: .9rem}
+[data-testid="stLayoutWrapper"]:has(> .st-key-fsviz_answer):not(:has([data-testid="stMarkdown"])) {display: none}
 .st-key-fsviz_answer p {font-size: 1.1rem; line-height: 1.45}
 [data-testid="stMainBlockContainer"] [data-testid="stPageLink-NavLink"] * {white-space: normal; overflow: visible}
 [data-testid="stMetricValue"] {font-size: 1.6rem}
@@ -62,12 +64,15 @@ h1 {font-size: 1.65rem !important; line-height: 1.2 !important; padding: 0 0 .4r
 [class*="st-key-card_"] a::after {content: ""; position: absolute; inset: 0; z-index: 1}
 /* It writes cells as they are, and a spreadsheet runs those that look like formulas; exports of our own do not. */
 [data-testid="stElementToolbarButton"]:has([aria-label="Download as CSV"]) {display: none}
+</style>
 """
 
-CLASSROOM = """
+CLASSROOM_STYLE = """
+<style>
 html {font-size: 20px !important}
 [data-testid="stCaptionContainer"] {font-size: 1rem !important}
 /* The bar stays as large as it is, or its menus would fold. */
 [data-testid="stToolbar"], .st-key-fsviz_tools {zoom: .8}
 .st-key-fsviz_tools {top: 1rem}
+</style>
 """

@@ -48,7 +48,7 @@ def show(dataset: Dataset) -> None:
     _headline(found, method)
     if known is not None:
         why, stop, rest = study.headline(found, method, known).partition(". ")
-        st.markdown(f"#### {escape(why + stop.strip())}\n{escape(rest)}")
+        shell.answer(escape(why + stop.strip()), escape(rest))
     left, right = shell.responsive_columns("causes", [11, 10], gap="large")
     with left:
         measure = _correlations(found, method)
