@@ -84,7 +84,8 @@ def test_a_visitor_without_rights_sees_no_entry_but_the_page_is_there(
 
 
 def test_a_locked_server_has_no_bar(menus: list[dict], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in sharing.Sharing(password=sharing.hash_password("correct horse battery")).to_environment().items():
+    rule = sharing.Sharing(password=sharing.hash_password("correct horse battery"))
+    for name, value in rule.to_environment().items():
         monkeypatch.setenv(name, value)
     open_link("classes", "cifar100")
     assert menus[-1]["position"] == "hidden"
