@@ -1,5 +1,5 @@
 """Shows figures and tables so that they can be taken along: what `chart`, `graph` and `table` draw, and the commands
-that a page names, are in the list behind the button Share.
+that a page names, are in the list behind the button Export.
 
 Nothing is made before it is asked for: the list is drawn when it is opened, and a file when its button is pressed. PNG
 and SVG are taken by the browser from the figure as it stands there, zoom and theme included; HTML, CSV and LaTeX are
