@@ -13,7 +13,7 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
@@ -85,32 +85,6 @@ def names(text: str | None) -> list[str]:
     return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
-def aligned(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Rows as aligned plain text, numbers to the right."""
-    if not rows:
-        return "(none)"
-    cells = [[_cell(row.get(column)) for column in columns] for row in rows]
-    widths = [max(len(c), *(len(line[i]) for line in cells)) for i, c in enumerate(columns)]
-    numeric = [all(isinstance(row.get(c), int | float) for row in rows if row.get(c) is not None) for c in columns]
-    lines = [list(columns), ["-" * w for w in widths], *cells]
-    return "\n".join(
-        "  ".join(c.rjust(w) if n else c.ljust(w) for c, w, n in zip(line, widths, numeric, strict=True)).rstrip()
-        for line in lines
-    )
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.2f}"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, list | tuple):
-        return ", ".join(str(v) for v in value) or "-"
-    return "".join(c if c.isprintable() else "?" for c in str(value))  # a name may hold line ends and worse
-
-
 class Parser(argparse.ArgumentParser):
     """A parser that refuses wrong arguments in one sentence, without the whole usage before it."""
 
@@ -120,17 +94,17 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """A word that is none of the choices is refused with those that it may be meant for."""
         if action.choices is not None and value not in action.choices:
-            known = [str(choice) for choice in action.choices]
-            near = near_names(str(value), known)
-            told = f"did you mean {' or '.join(near)}" if near else f"choose from {', '.join(known)}"
-            raise argparse.ArgumentError(action, f"there is no {value!r} ({told})")
+            choices = [str(choice) for choice in action.choices]
+            near = near_names(str(value), choices)
+            hint = f"did you mean {' or '.join(near)}" if near else f"choose from {', '.join(choices)}"
+            raise argparse.ArgumentError(action, f"there is no {value!r} ({hint})")
 
 
 @cache  # whoever gives many commands in one process builds it once
 def build_parser() -> argparse.ArgumentParser:
     parser = Parser(prog=_called(), description="Why is a few-shot image-classification task hard?")
-    told = f"fsviz {fsviz.__version__}"
-    parser.add_argument("--version", action="version", version=told, help="print the version and stop")
+    version = f"fsviz {fsviz.__version__}"
+    parser.add_argument("--version", action="version", version=version, help="print the version and stop")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for group in GROUPS:
         importlib.import_module(f"fsviz.cli.{group}").register(commands)

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import Any, cast
 
-from fsviz.cli import add_command, aligned, engine, names, progress, sampler_flags
+from fsviz.cli import add_command, engine, names, progress, sampler_flags
 from fsviz.errors import BadInput, BrokenCode, FsvizError, UnknownName
 from fsviz.studies.evaluate import (
     DEFAULTS,
@@ -18,8 +18,10 @@ from fsviz.studies.evaluate import (
     MethodChoice,
     no_coarsity_effect,
 )
+from fsviz.tables import to_text
 from fsviz.tasks import draw
 
+KINDS = ("pearson", "spearman")
 _METHODS = (
     "methods, each with a preset where it has some (tim:easyfsl, or :paper), or 'all'; also your own: ./mine.py with "
     "predict(support, support_mask, query, query_mask, ...), ./mine.py:NAME, package.module:NAME"
@@ -104,23 +106,23 @@ def _spec(args: argparse.Namespace) -> EvaluationSpec:
         "seed": args.seed or 0,
         "device": args.device,
     }
-    asked = {name: value for name, value in sampler_flags.asked(args, TASK_SETTINGS).items() if name != "seed"}
+    settings = {name: value for name, value in sampler_flags.asked(args, TASK_SETTINGS).items() if name != "seed"}
     if args.testbed is not None:
-        if asked or args.side_by_side is not None:
-            first = draw.SETTINGS["sampler" if "sampler" in asked else next(iter(asked))].flag if asked else ""
+        if settings or args.side_by_side is not None:
+            first = draw.SETTINGS["sampler" if "sampler" in settings else next(iter(settings))].flag if settings else ""
             flag = first or "--side-by-side"
             raise BadInput(f"--testbed brings its own tasks, so {flag} has no effect. Leave one of them out.")
         return {**spec, "testbed": args.testbed}
-    sampler = cast(draw.TaskSpec, {"sampler": draw.default_sampler(dataset), **asked})
+    sampler = cast(draw.TaskSpec, {"sampler": draw.default_sampler(dataset), **settings})
     shots = _shots(args.side_by_side) if args.side_by_side is not None else []
-    given = {**sampler, **({"n_shot": max(shots)} if shots else {})}
-    found = sampler_flags.say_fit(evaluate.fit(dataset, backbones, given))
-    sampler |= cast(draw.TaskSpec, {name: n for name, n in found.items() if name not in given})
+    fitted = {**sampler, **({"n_shot": max(shots)} if shots else {})}
+    changes = sampler_flags.say_fit(evaluate.fit(dataset, backbones, fitted))
+    sampler |= cast(draw.TaskSpec, {name: n for name, n in changes.items() if name not in fitted})
     if args.side_by_side is not None:
-        if "sampler" in asked:
+        if "sampler" in settings:
             raise BadInput("--side-by-side draws semantic and uniform tasks itself. Leave out --sampler.")
         return {**spec, "samplers": evaluate.both_samplers(sampler, shots)}
-    sampler_flags.name_unused(asked, draw.recipe_for(dataset, **{**DEFAULTS, **sampler}))
+    sampler_flags.name_unused(settings, draw.recipe_for(dataset, **{**DEFAULTS, **sampler}))
     return {**spec, "sampler": sampler}
 
 
@@ -136,22 +138,22 @@ def _methods(text: str, settings: list[str]) -> list[MethodChoice]:
     from fsviz.user import methods as user_methods
 
     every = [*METHODS, *user_methods.packaged()]
-    asked = [name for one in names(text) for name in (every if one == "all" else [one])]
-    chosen: list[tuple[Method, str]] = []
+    requested = [name for item in names(text) for name in (every if item == "all" else [item])]
+    choices: list[tuple[Method, str]] = []
     own: dict[str, str] = {}  # by name, how it was given
     broken: list[MethodChoice] = []
-    for one in asked:
-        if not user_methods.is_user_method(one):
-            name, _, preset = one.partition(":")
-            chosen.append((get(name), preset))
+    for item in requested:
+        if not user_methods.is_user_method(item):
+            name, _, preset = item.partition(":")
+            choices.append((get(name), preset))
             continue
         try:
-            method = user_methods.load_method(user_methods.code_of(one))
-            chosen.append((method, ""))
-            own[method.name] = one
+            method = user_methods.load_method(user_methods.code_of(item))
+            choices.append((method, ""))
+            own[method.name] = item
         except BrokenCode:  # the run says so, and goes on with the others
-            broken.append({"name": one})
-    methods = {method.name: method for method, _ in chosen}
+            broken.append({"name": item})
+    methods = {method.name: method for method, _ in choices}
     changed: dict[str, dict[str, Any]] = {name: {} for name in methods}
     for setting in settings:
         where, equals, value = setting.partition("=")
@@ -160,12 +162,12 @@ def _methods(text: str, settings: list[str]) -> list[MethodChoice]:
             raise BadInput(f"--set takes METHOD.PARAMETER=VALUE, such as tim.steps=50. Got {setting!r}.")
         if name not in changed:
             raise BadInput(f"--set {setting} is of a method that is not evaluated. Add {name} to --methods.")
-        known = {one.name: one for one in methods[name].settings}
-        if parameter not in known:
-            raise UnknownName(f"parameter of {methods[name].title}", parameter, known)
-        changed[name][parameter] = known[parameter].parse(value, methods[name].title)
+        parameters = {item.name: item for item in methods[name].settings}
+        if parameter not in parameters:
+            raise UnknownName(f"parameter of {methods[name].title}", parameter, parameters)
+        changed[name][parameter] = parameters[parameter].parse(value, methods[name].title)
     fine: list[MethodChoice] = [
-        {"name": own.get(m.name, m.name), "parameters": m.checked(changed[m.name], preset)} for m, preset in chosen
+        {"name": own.get(m.name, m.name), "parameters": m.checked(changed[m.name], preset)} for m, preset in choices
     ]
     return [*fine, *broken]
 
@@ -248,13 +250,13 @@ def differences_of(lines: list[Any], reference: str | None, over: str | None) ->
     from fsviz.reports.tables import to_records
 
     table = run_comparison.differences(lines, reference, over)
-    kept = run_comparison.on_common_tasks(lines)
+    compared = run_comparison.on_common_tasks(lines)
     over = str(table["over"].iloc[0])
     return {
-        "tasks_of": run_comparison.testbed_title(kept[0]),
+        "tasks_of": run_comparison.testbed_title(compared[0]),
         "differences": to_records(table),
         "accuracy": {
-            n: float(100 * line.accuracy[line.done].mean()) for n, line in run_comparison.by_name(kept).items()
+            n: float(100 * line.accuracy[line.done].mean()) for n, line in run_comparison.by_name(compared).items()
         },
         "over": over,
         "words": run_comparison.describe_p(over),
@@ -265,42 +267,33 @@ def differences_of(lines: list[Any], reference: str | None, over: str | None) ->
 def show_differences(result: dict[str, Any], tasks_of: str = "") -> str:
     """The differences as a table; `tasks_of` names the tasks where there are several kinds."""
     from fsviz.evaluation.intervals import OVER
+    from fsviz.reports.tables import DIFFERENCES
 
     rows = result["differences"]
     reference = rows[0]["reference"]
-    told = [
-        {
-            "method": row["name"],
-            "accuracy": result["accuracy"][row["name"]],
-            "difference": row["difference"],
-            "±": row["ci95"],
-            "better / same / worse": f"{row['wins']} / {row['ties']} / {row['losses']}",
-            "p (Holm)": f"{row['p_holm']:.2g}" if row["p_holm"] is not None else "-",
-            "verdict": row["verdict"],
-        }
-        for row in rows
-    ]
+    table = [{**row, "reference": "", "accuracy": result["accuracy"][row["name"]]} for row in rows]
     first = f"Against {reference} ({result['accuracy'][reference]:.2f}%), over the same {rows[0]['n_tasks']:,} tasks"
     first += f", {tasks_of}:" if tasks_of else ":"
     note = f"Points of accuracy with 95% intervals {OVER[result['over']]}. {result['words']}"
-    return "\n".join([*result["notes"], first, aligned(told, list(told[0])), note])
+    return "\n".join([*result["notes"], first, to_text(DIFFERENCES, table), note])
 
 
 def show_results(result: dict[str, Any]) -> str:
+    from fsviz.reports.tables import RESULTS
     from fsviz.studies.evaluate import scale_notes
 
     lines = [f"Run {result['run']}: {result['state']}"]
-    lines += [f"No results of {one['label']}: {one['error']}" for one in result.get("failed", [])]
+    lines += [f"No results of {entry['label']}: {entry['error']}" for entry in result.get("failed", [])]
     if result["results"]:
-        lines.append(aligned([_row(r) for r in result["results"]], _columns(result["results"])))
+        rows = _rows(result["results"])
+        lines.append(to_text(RESULTS, rows))
         lines.append(
-            "Accuracies in percent; Q1 to Q4: tasks from the finest to the coarsest quarter. 95% intervals: ± is over "
-            "tasks of these images,\n± images what other images of these classes would give, ± classes what other "
-            "classes would give."
+            "Q1 to Q4: tasks from the finest to the coarsest quarter. 95% intervals: ± is over tasks of these images, "
+            "± over\nimages is for other images of these classes, ± over classes for other classes."
         )
         several = len(result["compared"]) > 1
-        for one in result["compared"]:
-            lines += ["", show_differences(one, one["tasks_of"] if several else "")]
+        for entry in result["compared"]:
+            lines += ["", show_differences(entry, entry["tasks_of"] if several else "")]
         lines += _correlations(result["results"])
         lines += _side_by_side(result.get("side_by_side", {}))
         lines += scale_notes({"name": r["method"], "parameters": r["parameters"]} for r in result["results"])
@@ -309,20 +302,25 @@ def show_results(result: dict[str, Any]) -> str:
 
 
 def _correlations(results: list[EntryResult]) -> list[str]:
+    from fsviz.reports.tables import CORRELATIONS
+
     rows = []
-    for result in results:
-        for measure, found in (result.get("correlations") or {}).items():
-            row = {**_row(result), "measure": measure.replace("_", " ")}
-            for kind in ("pearson", "spearman"):
-                low, high = found[kind]["ci95"]
-                told = f" ({low:.2f} to {high:.2f})" if low is not None else ""
-                row[kind.capitalize()] = f"{found[kind]['value']:.2f}{told}"
-            rows.append(row | {"interval over": found["over"]})
+    for result, row in zip(results, _rows(results), strict=True):
+        for measure, correlation in (result.get("correlations") or {}).items():
+            ends = {
+                f"{kind}_{end}": correlation[kind]["ci95"][i] for kind in KINDS for i, end in enumerate(("low", "high"))
+            }
+            values = {kind: correlation[kind]["value"] for kind in KINDS}
+            name = {"name": row["method"], "measure": measure.replace("_", " "), "over": correlation["over"]}
+            rows.append({**row, **name, **values, **ends})
     if not rows:
         return []
-    columns = [*_who(results), "measure", "Pearson", "Spearman", "interval over"]
-    table = ["", "How a measure of the tasks and accuracy go together, with 95% intervals:", aligned(rows, columns)]
-    by_name = {_row(result)["method"]: result for result in results if "coarsity" in (result.get("correlations") or {})}
+    table = [
+        "",
+        "Correlation of a measure of the tasks with accuracy, with 95% intervals:",
+        to_text(CORRELATIONS, rows),
+    ]
+    by_name = {row["label"]: row for row in results if "coarsity" in (row.get("correlations") or {})}
     little = no_coarsity_effect(
         {name: result["correlations"]["coarsity"]["spearman"] for name, result in by_name.items()},
         {name: result.get("quartiles") or [] for name, result in by_name.items()},
@@ -330,46 +328,26 @@ def _correlations(results: list[EntryResult]) -> list[str]:
     return [*table, *([little] if little else [])]
 
 
-def _side_by_side(beside: dict[str, list[dict[str, Any]]]) -> list[str]:
+def _side_by_side(pairs: dict[str, list[dict[str, Any]]]) -> list[str]:
+    from fsviz.reports.tables import PAIRS
+
     lines = []
-    for title, pairs in beside.items():
-        rows = [
-            {"method": p["method"], "backbone": p["backbone"], "semantic": p["semantic"], "±": p["semantic_ci95"]}
-            | {q: p[q] for q in ("Q1", "Q2", "Q3", "Q4")}
-            | {"uniform": p["uniform"], "± ": p["uniform_ci95"]}
-            for p in pairs
-        ]
-        lines += ["", f"Semantic beside uniform tasks, as tables 1 and 2 of Bennequin et al. 2022: {title}"]
-        lines.append(aligned(rows, list(rows[0])))
+    for title, rows in pairs.items():
+        lines += ["", f"Semantic and uniform tasks, as tables 1 and 2 of Bennequin et al. 2022: {title}"]
+        lines.append(to_text(PAIRS, rows))
     return lines
 
 
-def _row(result: EntryResult) -> dict[str, Any]:
-    quartiles = result.get("quartiles") or []
-    return {
-        "method": result.get("label", result.get("method")),
-        "backbone": result.get("backbone"),
-        "drawn": result.get("sampler"),
-        "setting": result.get("setting"),
-        "tasks": result.get("n_tasks"),
-        "accuracy": result.get("accuracy"),
-        "±": result.get("ci95"),
-        "± images": result.get("ci95_images"),
-        "± classes": result.get("ci95_classes"),
-        "top-5": result.get("top5"),
-        **{f"Q{i + 1}": value for i, value in enumerate(quartiles)},
-    }
+def _rows(results: list[EntryResult]) -> list[dict[str, Any]]:
+    """Rows of RESULTS; how tasks were sampled only where a run has several kinds, top-5 only beyond five ways."""
+    from fsviz.reports.tables import QUARTILES, TOP5_FROM
 
-
-def _columns(results: list[EntryResult]) -> list[str]:
-    from fsviz.reports.tables import TOP5_FROM
-
-    quartiles = ["Q1", "Q2", "Q3", "Q4"] if any(r.get("quartiles") for r in results) else []
-    top5 = ["top-5"] if any(r.get("n_way", 0) >= TOP5_FROM for r in results) else []
-    return [*_who(results), "tasks", "accuracy", "±", "± images", "± classes", *top5, *quartiles]
-
-
-def _who(results: list[EntryResult]) -> list[str]:
-    """The columns that tell results apart: how tasks were drawn only where a run has several kinds."""
-    several = len({(r.get("sampler"), r.get("setting")) for r in results}) > 1
-    return ["method", "backbone", *(["drawn", "setting"] if several else [])]
+    several = len({(result.get("sampler"), result.get("setting")) for result in results}) > 1
+    rows = []
+    for result in results:
+        row: dict[str, Any] = {**result, "method": result.get("label", result.get("method"))}
+        row |= dict(zip(QUARTILES, result.get("quartiles") or [], strict=False))
+        row |= {} if several else {"sampler": None, "setting": None}
+        row |= {} if result.get("n_way", 0) >= TOP5_FROM else {"top5": None}
+        rows.append(row)
+    return rows

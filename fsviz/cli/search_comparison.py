@@ -7,10 +7,11 @@ import argparse
 from typing import Any, cast
 
 from fsviz.analyses import attribute_shifts
-from fsviz.cli import add_command, aligned, engine, report_progress, sampler_flags
+from fsviz.cli import add_command, engine, report_progress, sampler_flags
 from fsviz.cli.support_sets import asked
 from fsviz.settings import Setting, add_flags, from_args
 from fsviz.studies import search_comparison, support_sets
+from fsviz.tables import to_text
 
 _OWN = (support_sets.OBJECTIVE,)  # nothing is kept as a testbed here
 ONE_SEARCH = [s for s in support_sets.SEARCH_SETTINGS.values() if s not in _OWN]
@@ -18,9 +19,9 @@ ALL_SEARCHES = [s for s in ONE_SEARCH if s is not support_sets.SEARCH]
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    what = "accuracy and time of every search for hard support sets"
+    help_line = "accuracy and time of every search for hard support sets"
     compare = add_command(
-        commands, "searches", run_searches, show_searches, what, study="search_comparison", result_of=result_of
+        commands, "searches", run_searches, show_searches, help_line, study="search_comparison", result_of=result_of
     )
     search_comparison.SEARCHES.add_flag(compare)
     engine.add_engine(compare)
@@ -75,30 +76,20 @@ def result_of(run: Any) -> dict[str, Any]:
 
 
 def show_searches(result: dict[str, Any]) -> str:
-    titles, found = (
-        {search_comparison.RANDOM: "none", **support_sets.SEARCH.choices},
-        cast(search_comparison.Summary, result),
-    )
-    rows = [
-        {
-            "search": titles[row["search"]],
-            "support set": row["objective"],
-            "accuracy %": row["accuracy"],
-            "95% interval": row["ci95"],
-            "ms per task": None if row["seconds"] is None else 1000 * row["seconds"],
-            "points behind greedy": row["behind"],
-            "±": row["behind_ci95"],
-        }
-        for row in found["rows"]
-    ]
-    return f"{aligned(rows, list(rows[0]))}\n\n{found['n_tasks']:,} tasks, the same for all. {result['words']}"
+    summary = cast(search_comparison.Summary, result)
+    table = to_text(search_comparison.COMPARED, search_comparison.compared_rows(summary["rows"]))
+    return f"{table}\n\n{summary['n_tasks']:,} tasks, the same for all. {result['words']}"
 
 
 def run_filtered(args: argparse.Namespace) -> dict[str, Any]:
     spec = {**_spec(args), **from_args(args, [search_comparison.N_RANDOM])}
-    found = search_comparison.filtered_tasks(spec, _tell_now_and_then)
-    means = found.means.to_dict("records")
-    return {"as_hard": vars(found.as_hard), "means": means, "words": search_comparison.filtered_in_words(found)}
+    comparison = search_comparison.filtered_tasks(spec, _tell_now_and_then)
+    means = comparison.means.to_dict("records")
+    return {
+        "as_hard": vars(comparison.as_hard),
+        "means": means,
+        "words": search_comparison.filtered_in_words(comparison),
+    }
 
 
 def _tell_now_and_then(done: int, total: int, message: str) -> None:
@@ -107,52 +98,39 @@ def _tell_now_and_then(done: int, total: int, message: str) -> None:
 
 
 def show_filtered(result: dict[str, Any]) -> str:
-    columns = ("kind", "n_tasks", "accuracy", "accuracy_ci95", "n_way", "n_way_ci95", "coarsity", "coarsity_ci95")
-    known = [name for name in columns if name in result["means"][0]]
-    return f"{aligned(result['means'], known)}\n\n{result['words']}"
+    return f"{to_text(search_comparison.MEANS, result['means'])}\n\n{result['words']}"
 
 
 def run_restricted(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
 
-    found = attribute_shifts.restricted_sets(
+    sets = attribute_shifts.restricted_sets(
         {**_spec(args), "attribute": args.attribute, "values": args.value}, report_progress
     )
-    numbers = dict(support_sets.summary(found))
+    numbers = dict(support_sets.summary(sets))
     dataset = datasets.load(args.dataset)
-    shared = attribute_shifts.shared_values(found, dataset, args.attribute, args.value)
-    kept: dict[str, Any] = {
+    shared = attribute_shifts.shared_values(sets, dataset, args.attribute, args.value)
+    result: dict[str, Any] = {
         name: numbers[name] for name in ("accuracy", "ci95", "drop", "drop_ci95", "n_tasks", "failed")
     }
-    kept |= {"n_query": found.spec["n_query"], "shared": shared, "words": attribute_shifts.describe_shared(shared)}
-    return kept | {"shares": attribute_shifts.share_table(found, dataset, args.attribute).to_dict("records")}
+    result |= {"n_query": sets.spec["n_query"], "shared": shared, "words": attribute_shifts.describe_shared(shared)}
+    return result | {"shares": attribute_shifts.share_table(sets, dataset, args.attribute).to_dict("records")}
 
 
 def show_restricted(result: dict[str, Any]) -> str:
-    sets = [
-        {"support set": name, "accuracy %": result["accuracy"][name], "95% interval": result["ci95"][name]}
-        for name in support_sets.SETS
-    ]
-    values = list(dict.fromkeys(row["value"] for row in result["shares"]))
-    share = {(row["set"], row["value"]): row["share"] for row in result["shares"]}
-    mixes = [{"value": v, **{f"{s} %": share[s, v] for s in ("query", *support_sets.SETS)}} for v in values]
+    shares = attribute_shifts.share_rows(result["shares"])
     return (
-        f"{aligned(sets, list(sets[0]))}\n\n{aligned(mixes, list(mixes[0]))}\n\n{result['n_tasks']:,} tasks of classes "
+        f"{to_text(support_sets.ACCURACIES.without('n_tasks'), support_sets.accuracy_rows(result))}\n\n"
+        f"{to_text(attribute_shifts.SHARES, shares)}\n\n{result['n_tasks']:,} tasks of classes "
         f"drawn at random, {result['n_query']} queries per class. {result['words']}"
         + (f"\n{result['failed']}" if result["failed"] else "")
     )
 
 
 def run_steps(args: argparse.Namespace) -> dict[str, Any]:
-    found = search_comparison.by_number_of_steps(_spec(args), progress=report_progress)
-    return {"steps": found.to_dict("records"), "words": search_comparison.steps_in_words(found)}
+    steps = search_comparison.by_number_of_steps(_spec(args), progress=report_progress)
+    return {"steps": steps.to_dict("records"), "words": search_comparison.steps_in_words(steps)}
 
 
 def show_steps(result: dict[str, Any]) -> str:
-    names = {"n_steps": "steps", "weighted": "weighted loss", "selected": "loss of sets", "accuracy": "accuracy %"}
-    rows = [{title: _known(row[name]) for name, title in names.items()} for row in result["steps"]]
-    return f"{aligned(rows, list(names.values()))}\n\n{result['words']}"
-
-
-def _known(value: float) -> float | None:
-    return None if value != value else value
+    return f"{to_text(search_comparison.STEPS, result['steps'])}\n\n{result['words']}"

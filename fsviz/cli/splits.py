@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, aligned, names, progress, sampler_flags
+from fsviz.cli import add_command, names, progress, sampler_flags
 from fsviz.settings import add_flags, from_args
+from fsviz.tables import to_text
 from fsviz.text import percent
 
 SWEEPS = ("dims", "divergence")
@@ -54,30 +55,30 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
     else:
         classes = study.class_features(dataset, str(spec.get("backbone", "")))
         spec["backbone"] = classes.backbone
-        found = study.find_split(dataset, classes, **spec)
-        split, recipe = found.split, study.recipe(found)
+        result_split = study.find_split(dataset, classes, **spec)
+        split, recipe = result_split.split, study.recipe(result_split)
         n_seeds = study.SEEDS.default if args.seeds is None else args.seeds
         progress(f"agreement over {n_seeds} seeds")
         alike = study.agreement(dataset, classes, n_seeds, **spec)
-        result = {"dataset": dataset.name, "backbone": classes.backbone, "mode": found.settings["mode"]}
+        result = {"dataset": dataset.name, "backbone": classes.backbone, "mode": result_split.settings["mode"]}
         result |= {
             "asked": split.requested,
             "reached": split.reached,
-            "objective": found.objective,
-            "floor": found.floor,
+            "objective": result_split.objective,
+            "floor": result_split.floor,
         }
         result |= {
             "agreement": alike.value,
             "chance": alike.chance,
             "seeds": alike.n_seeds,
-            "told": study.describe_split(found),
+            "told": study.describe_split(result_split),
         }
         result |= {"agreement_on_test": alike.on_test, "chance_on_test": alike.chance_on_test}
-        result |= {"different_splits": alike.n_splits, "nearest": found.nearest}
+        result |= {"different_splits": alike.n_splits, "nearest": result_split.nearest}
         result |= {"nearest_at_random": list(study.nearest_at_random(classes, split))}
         result |= {"without_features": list(classes.without)}
         if args.compare:
-            result["compared"] = study.comparison_table(dataset, classes, found).to_dict("records")
+            result["compared"] = study.comparison_table(dataset, classes, result_split).to_dict("records")
         if args.over == "dims":
             n_swept = study.SWEEP_SEEDS if args.seeds is None else args.seeds
             swept = study.agreement_over_dims(dataset, classes, n_swept, _tell, **spec)
@@ -121,6 +122,8 @@ def _tell(done: int, total: int, message: str) -> None:
 
 
 def show(result: dict[str, Any]) -> str:
+    from fsviz.analyses import class_splits as study
+
     if "deleted" in result:
         return f"deleted the split {result['deleted']} of {result['dataset']}"
     lines = []
@@ -144,9 +147,11 @@ def show(result: dict[str, Any]) -> str:
     ]
     for side in ("train", "val", "test"):
         lines += ["", f"{side} ({len(result[side])}): {', '.join(result[side])}"]
-    for key in ("compared", "over"):
-        if key in result:
-            lines += ["", aligned(result[key], list(result[key][0]))]
+    if "compared" in result:
+        lines += ["", to_text(study.COMPARISONS, result["compared"])]
+    if "over" in result:
+        table = study.AGREEMENT if "dims" in result["over"][0] else study.REACHED
+        lines += ["", to_text(table, result["over"])]
     if result.get("without_features"):
         lines.append(f"\non no side, without features: {', '.join(result['without_features'])}")
     if "saved" in result:
@@ -160,21 +165,22 @@ def compare_trees(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.errors import UnknownName
 
     dataset = datasets.load(args.dataset)
-    known = study.known_trees(dataset)
-    which = known if args.backbones is None else names(args.backbones)
+    available = study.known_trees(dataset)
+    which = available if args.backbones is None else names(args.backbones)
     for name in which:
-        if name not in known:
-            raise UnknownName("tree", name, known)
-    if args.backbones is not None and study.TAXONOMY in known and study.TAXONOMY not in which:
+        if name not in available:
+            raise UnknownName("tree", name, available)
+    if args.backbones is not None and study.TAXONOMY in available and study.TAXONOMY not in which:
         which = [*which, study.TAXONOMY]
     class_ids = study.all_with_features(dataset, which)
-    found = study.hop_table(dataset, which, class_ids)
-    return {"dataset": dataset.name, "classes": len(class_ids), "trees": found.to_dict("records")}
+    table = study.hop_table(dataset, which, class_ids)
+    return {"dataset": dataset.name, "classes": len(class_ids), "trees": table.to_dict("records")}
 
 
 def show_trees(result: dict[str, Any]) -> str:
+    from fsviz.analyses.class_splits import HOPS
+
     return (
         f"{result['classes']:,} classes; hops: mean difference in edges between two classes; normalised: after "
-        "dividing by each tree's mean; chance: normalised, classes shuffled\n\n"
-        + aligned(result["trees"], ["first", "second", "hops", "normalised", "chance"])
+        "dividing by each tree's mean; chance: normalised, classes shuffled\n\n" + to_text(HOPS, result["trees"])
     )

@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, aligned, progress, sampler_flags
+from fsviz.cli import add_command, progress, sampler_flags
 from fsviz.settings import Setting
+from fsviz.tables import Column, Table, to_text
 from fsviz.tasks import draw, fitting
 from fsviz.tasks.repeats import count_repeats
 
@@ -16,6 +17,18 @@ CLASS_FLAGS = {name: setting for name, setting in draw.SETTINGS.items() if name 
 COARSITY: dict[str, Any] = {"sampler": "uniform", "n_tasks": 5000}
 SAMPLE: dict[str, Any] = {"sampler": "semantic", **draw.IMAGE_DEFAULTS, "n_tasks": 5000}
 N_SHOWN = 10
+
+TESTBEDS = Table(
+    "Testbeds",
+    Column("name", "Name"),
+    Column("dataset", "Dataset"),
+    Column("split", "Split"),
+    Column("sampler", "Sampler"),
+    Column("n_way", "Classes per task"),
+    Column("n_shot", "Support images per class"),
+    Column("n_query", "Queries per class"),
+    Column("n_tasks", "Tasks", kind="count"),
+)
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -110,6 +123,8 @@ def measure_distances(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_distances(result: dict[str, Any]) -> str:
+    from fsviz.analyses.semantic_sampling import CLASS_PAIRS
+
     if result["median"] is None:
         return f"{result['dataset']}, split {result['split']}: one class, no distances."
     lines = [
@@ -117,10 +132,10 @@ def show_distances(result: dict[str, Any]) -> str:
         f"{result['min']:.2f} to {result['max']:.2f}, median {result['median']:.2f}",
         "",
         "closest",
-        aligned(result["closest"], ["a", "b", "distance"]),
+        to_text(CLASS_PAIRS, result["closest"]),
         "",
         "farthest",
-        aligned(result["farthest"], ["a", "b", "distance"]),
+        to_text(CLASS_PAIRS, result["farthest"]),
     ]
     return "\n".join([*lines, *([f"\nwritten to {result['out']}"] if "out" in result else [])])
 
@@ -131,16 +146,16 @@ def measure_coarsity(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.sampling import testbeds
 
     dataset = datasets.load(args.dataset)
-    asked = sampler_flags.asked(args, CLASS_FLAGS)
+    settings = sampler_flags.asked(args, CLASS_FLAGS)
     if args.testbed:
         testbed = testbeds.load_testbed(args.testbed, dataset, args.split)
         for note in testbed.recipe.get("notes", ()):
             progress(note)
-        how = {name: asked[name] for name in ("distance", "dag", "backbone") if name in asked}
+        how = {name: settings[name] for name in ("distance", "dag", "backbone") if name in settings}
         return study.summarise(study.testbed_coarsity(testbed, dataset, **how), dataset)
-    fits = sampler_flags.say_fit(fitting.fit(dataset, asked, COARSITY, varied=True))
-    recipe = draw.recipe_for(dataset, **{**COARSITY, **fits, **asked})
-    sampler_flags.name_unused(asked, recipe)
+    fits = sampler_flags.say_fit(fitting.fit(dataset, settings, COARSITY, varied=True))
+    recipe = draw.recipe_for(dataset, **{**COARSITY, **fits, **settings})
+    sampler_flags.name_unused(settings, recipe)
     distances = draw.class_distances(dataset, recipe.split, recipe.distance, recipe.dag, recipe.backbone)
     testbed = draw.draw(dataset, recipe, distances=distances)
     return study.summarise(testbed, dataset) | _repeats(dataset, testbed, distances)
@@ -150,16 +165,16 @@ def _repeats(dataset: Any, testbed: Any, distances: Any = None) -> dict[str, Any
     """What dropping repeated class sets did, in numbers and words; nothing where none were dropped."""
     from dataclasses import asdict
 
-    found = count_repeats(dataset, testbed, distances)
-    return {} if found is None else {"repeats": {**asdict(found), "in_words": found.describe()}}
+    repeats = count_repeats(dataset, testbed, distances)
+    return {} if repeats is None else {"repeats": {**asdict(repeats), "in_words": repeats.describe()}}
 
 
 def list_measures(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.difficulty.measures import MEASURES, NEEDS
 
-    told = ("name", "title", "direction", "formula", "symbols", "what", "paper")
+    fields = ("name", "title", "direction", "formula", "symbols", "what", "paper")
     rows = [
-        {name: getattr(m, name) for name in told} | {"needs": list(m.needs), "settings": [s.name for s in m.settings]}
+        {name: getattr(m, name) for name in fields} | {"needs": list(m.needs), "settings": [s.name for s in m.settings]}
         for m in MEASURES.values()
     ]
     return {"measures": rows, "needs": dict(NEEDS)}
@@ -206,10 +221,10 @@ def sample(args: argparse.Namespace) -> dict[str, Any]:
     dataset = datasets.load(args.dataset)
     if args.name:
         workspace.check_name(args.name, "testbed name")
-    asked = sampler_flags.asked(args)
-    fits = sampler_flags.say_fit(fitting.fit(dataset, asked, SAMPLE, varied=True))
-    recipe = draw.recipe_for(dataset, **{**SAMPLE, **fits, **asked})
-    sampler_flags.name_unused(asked, recipe)
+    settings = sampler_flags.asked(args)
+    fits = sampler_flags.say_fit(fitting.fit(dataset, settings, SAMPLE, varied=True))
+    recipe = draw.recipe_for(dataset, **{**SAMPLE, **fits, **settings})
+    sampler_flags.name_unused(settings, recipe)
     progress(f"drawing {recipe.n_tasks:,} tasks from {dataset.title}, split {recipe.split}")
     testbed = draw.draw(dataset, recipe, name=args.name or "")
     if args.out:
@@ -284,7 +299,7 @@ def show_testbeds(result: dict[str, Any]) -> str:
         return f"The testbed {result['renamed']} is now called {result['name']}."
     if "recipe" in result:
         return "\n".join([result["name"], *(f"  {key}: {value}" for key, value in result["recipe"].items())])
-    return aligned(result["testbeds"], ["name", "dataset", "split", "sampler", "n_way", "n_shot", "n_query", "n_tasks"])
+    return to_text(TESTBEDS, result["testbeds"])
 
 
 def _one_task_settings() -> dict[str, Setting]:
@@ -302,25 +317,25 @@ def one_task(args: argparse.Namespace) -> dict[str, Any]:
     kind = args.out.suffix.lower().lstrip(".") if args.out else "parquet"
     if kind not in testbeds.FORMATS:
         raise BadInput(f"--out must end in .parquet, .csv or .json. Got {args.out.name!r}.")
-    asked = {name: s.default if (v := getattr(args, name)) is None else v for name, s in study.SETTINGS.items()}
+    settings = {name: s.default if (v := getattr(args, name)) is None else v for name, s in study.SETTINGS.items()}
     dataset, backbone = datasets.load(args.dataset), sampler_flags.backbone(args)
     table = features.load(dataset, backbone)
-    asked |= sampler_flags.say_fit(study.fit(dataset, backbone, vars(args)))
-    class_ids = study.classes_in(dataset, asked["classes"]) if asked["classes"] else study.suggested(dataset)
-    images = [study.images_in(asked[name]) for name in ("support", "query")]
-    tasks = study.build(dataset, table, class_ids, asked["n_shot"], asked["n_query"], asked["seed"], *images)
-    found = study.answer(dataset, backbone, tasks, asked["method"])
-    result: dict[str, Any] = {"dataset": dataset.name, "backbone": backbone, "method": asked["method"]}
-    if swap := study.swap_in(asked["swap"]):
-        before, tasks = found, study.swapped(tasks, *swap)
+    settings |= sampler_flags.say_fit(study.fit(dataset, backbone, vars(args)))
+    class_ids = study.classes_in(dataset, settings["classes"]) if settings["classes"] else study.suggested(dataset)
+    images = [study.images_in(settings[name]) for name in ("support", "query")]
+    tasks = study.build(dataset, table, class_ids, settings["n_shot"], settings["n_query"], settings["seed"], *images)
+    answer = study.answer(dataset, backbone, tasks, settings["method"])
+    result: dict[str, Any] = {"dataset": dataset.name, "backbone": backbone, "method": settings["method"]}
+    if swap := study.swap_in(settings["swap"]):
+        before, tasks = answer, study.swapped(tasks, *swap)
         study.check(dataset, table, tasks)
-        found = study.answer(dataset, backbone, tasks, asked["method"])
-        changed = study.change(before, found)
+        answer = study.answer(dataset, backbone, tasks, settings["method"])
+        changed = study.change(before, answer)
         result |= {"swap": list(swap), "before": study.result_dict(dataset, before)}
         result |= {
             name: [int(tasks.query[0, w, q]) for w, q in getattr(changed, name)] for name in ("gained", "lost", "moved")
         }
-    result |= study.result_dict(dataset, found)
+    result |= study.result_dict(dataset, answer)
     if args.out:
         content = testbeds.export(study.testbed(dataset, tasks, args.out.stem), dataset, kind)
         with workspace.atomic_file(args.out) as temporary:
@@ -330,8 +345,10 @@ def one_task(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_task(result: dict[str, Any]) -> str:
-    def of(found: dict[str, Any]) -> str:
-        return f"{found['right']} of {found['n_queries']} queries right ({100 * found['accuracy']:.0f}%)"
+    from fsviz.analyses import custom_task as study
+
+    def of(result: dict[str, Any]) -> str:
+        return f"{result['right']} of {result['n_queries']} queries right ({100 * result['accuracy']:.0f}%)"
 
     lines = [f"{', '.join(result['classes'])}: {of(result)}, exact for these queries"]
     before = result.get("before")
@@ -341,10 +358,13 @@ def show_task(result: dict[str, Any]) -> str:
             f"turned right: {', '.join(map(str, result['gained'])) or 'none'}",
             f"turned wrong: {', '.join(map(str, result['lost'])) or 'none'}",
         ]
-    for name in ("causes", "gaps"):
+    for table, kind, title, value in (
+        (study.CAUSES, "causes", "measure", "now"),
+        (study.GAPS, "gaps", "attribute", "gap"),
+    ):
         rows = [
-            {"measure": title, **({"before": before[name][title]} if before else {}), "now": value}
-            for title, value in result[name].items()
+            {title: name, value: number, "before": before[kind][name] if before else None}
+            for name, number in result[kind].items()
         ]
-        lines += ["", aligned(rows, ["measure", *(["before"] if before else []), "now"])] if rows else []
+        lines += ["", to_text(table, rows)] if rows else []
     return "\n".join([*lines, *([f"\nwritten to {result['out']}"] if "out" in result else [])])

@@ -29,6 +29,7 @@ from fsviz.settings import RawSettings, Schema, Setting, Settings
 from fsviz.studies import chunk_data, support_sets
 from fsviz.studies.stress_finetuning import FINETUNING, finetuned, learning_rate, learning_rates, require_trainable
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
+from fsviz.tables import Column, Table
 from fsviz.tasks import snapshot
 from fsviz.workspace import atomic_file
 
@@ -472,8 +473,7 @@ def cells(spec: Spec) -> list[Cell]:
 
 def check(spec: RawSettings) -> Spec:
     """The spec with every setting; ways, shots and queries fit the dataset and the first source."""
-    given = {name: value for name, value in spec.items() if value not in (None, "", [])}
-    SETTINGS.check(given)
+    given = {name: value for name, value in SETTINGS.requested(spec).items() if value != []}
     backbones = given.get("backbones") or features.required(datasets.load(given["dataset"]))
     sources = given.get("sources") or backbones[:1]
     search = {name: value for name, value in given.items() if name in support_sets.SETTINGS.settings}
@@ -485,6 +485,18 @@ def _base(spec: Settings) -> support_sets.Spec:
     """The spec of the search for tasks that are hard for the first source."""
     own = {s.name: s.default for s in (support_sets.CLASSIFIER, support_sets.OBJECTIVE)}
     return cast(support_sets.Spec, {**support_sets.SETTINGS.pick(spec), "backbone": spec["sources"][0], **own})
+
+
+MATRIX = Table(
+    "Accuracy on hard and on random tasks",
+    Column("source", "Hard for"),
+    Column("backbone", "Backbone"),
+    Column("adaptation", "Adaptation"),
+    Column("random", "Random tasks", kind="percent", interval="random_ci95"),
+    Column("hard", "Hard tasks", kind="percent", interval="hard_ci95"),
+    Column("drop", "Drop", kind="points", interval="drop_ci95"),
+    Column("n_tasks", "Tasks", kind="count"),
+)
 
 
 STUDY = Study(

@@ -31,6 +31,7 @@ from fsviz.settings import RawSettings, Schema, Setting, Settings, Value, name_p
 from fsviz.studies import chunk_data
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw, fitting, snapshot
 
 SETS = tuple(SUPPORT_SETS)
@@ -634,12 +635,25 @@ def export_sets(found: SupportSets, which: str, kind: str) -> bytes:
 
 def check(spec: RawSettings) -> Spec:
     """The spec with every setting; ways, shots and queries fit the dataset, and alpha the sampler."""
-    given = {name: value for name, value in spec.items() if value not in (None, "")}
-    SETTINGS.check(given)
-    dataset = datasets.load(given["dataset"])
-    values = SETTINGS.check(given, **fitting.defaults(dataset, given, TASK_DEFAULTS, [given["backbone"]], choice=True))
+    values = fitting.check(SETTINGS, spec, TASK_DEFAULTS, choice=True)
     values["device"] = evaluation.resolved_device(values["device"])
-    return cast(Spec, {**values, "dataset": dataset.name})
+    return cast(Spec, values)
+
+
+ACCURACIES = Table(
+    "Hard, random and easy supports",
+    Column("supports", "Support set"),
+    Column("accuracy", "Accuracy", kind="percent", interval="ci95"),
+    Column("n_tasks", "Tasks", kind="count"),
+)
+
+
+def accuracy_rows(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row per kind of supports."""
+    columns = ("accuracy", "ci95")
+    return [
+        {"supports": name, **{of: summary[of][name] for of in columns}, "n_tasks": summary["n_tasks"]} for name in SETS
+    ]
 
 
 STUDY = Study(

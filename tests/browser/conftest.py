@@ -195,6 +195,7 @@ def follow(tab, slug: str) -> None:
     from fsviz.ui.parts.page import PAGES
 
     page = PAGES[slug]
+    tab.mouse.move(720, 700)  # off what it points at, whose tooltip lies on the menus
     row = tab.locator(".st-key-fsviz_siblings").get_by_role("link", name=page.label, exact=True).locator("visible=true")
     if not page.group:
         tab.get_by_test_id("stTopNavLink").filter(has_text=page.label).first.click()

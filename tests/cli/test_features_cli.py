@@ -71,7 +71,7 @@ def test_extract_for_a_person(pictures, capsys) -> None:
     assert main(["extract", "pictures", "--backbone", "cnn4", "--device", "cpu"]) == 0
     captured = capsys.readouterr()
     assert "5 images of pictures under conv64f@random: 1600 dimensions" in captured.out
-    assert "skipped image 3" in captured.out
+    assert "Images that could not be read:" in captured.out and "\n    3  " in captured.out
     assert "random weights" in captured.err
     assert "6 of 6 images" in captured.err
 

@@ -346,7 +346,7 @@ def test_features_that_changed_meanwhile_are_refused(toy, tmp_path) -> None:
         ({"testbed": "no-such-testbed", "sampler": None}, UnknownName, "testbed"),
         ({"testbed": "a", "sampler": {}}, BadInput, "not both"),
         ({"seed": -1}, BadInput, "seed must be"),
-        ({"chunk": 0}, BadInput, "tasks per chunk"),
+        ({"chunk": -1}, BadInput, "chunk must be a whole number"),
         ({"device": "tpu-9"}, BadInput, "device"),
         ({"device": "cuda:7"}, BadInput, "not on this machine"),
     ],

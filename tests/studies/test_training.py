@@ -105,7 +105,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(finished) 
 
 @pytest.mark.parametrize("method", ["multiclass", "maml"])
 def test_stopped_and_resumed_gives_the_same_bits(finished, method: str, monkeypatch) -> None:
-    monkeypatch.setattr(sys.modules["fsviz.jobs.execute"], "_TELL_EVERY", 0.0)
+    monkeypatch.setattr(sys.modules["fsviz.jobs.execute"], "_WRITE_EVERY", 0.0)
 
     def stop(done: int, total: int, message: str) -> None:
         if message.startswith("epoch 2"):
@@ -261,7 +261,7 @@ def test_the_command_says_what_came_out(finished) -> None:
 
     run = finished["multiclass"]
     told = show_train({"run": run.id, "seconds": run.seconds, **jobs.results(run.id)})
-    assert "Finetune" in told and "60 test tasks of 5 classes; guessing gives 20%." in told
+    assert "Finetune" in told and "60 test tasks of 5 classes; chance level 20%." in told
     assert "trained:demo-multiclass-tiny-seed0" in told
     assert training.command(run.spec).startswith("fsviz train demo --method multiclass --split tiny --width 8")
 

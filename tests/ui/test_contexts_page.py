@@ -173,7 +173,7 @@ def test_images_and_words(open_page) -> None:
 def test_a_table_of_counts_cannot_be_classified_but_has_published_numbers(open_page) -> None:
     page = open_page("metacoco", show="What another context costs")
     assert "table of counts" in texts(page) and "published numbers" in texts(page)
-    assert "published accuracy (%)" in page.dataframe[0].value.columns
+    assert "Published accuracy (%)" in page.dataframe[0].proto.columns
 
 
 @pytest.mark.parametrize("slug", ["sample_tasks", "evaluate", "hard_supports", "predict_accuracy"])

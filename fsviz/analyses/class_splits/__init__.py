@@ -65,6 +65,7 @@ from fsviz.analyses.class_splits.stability import (
     agreement_over_dims,
     sweep_seconds,
 )
+from fsviz.analyses.class_splits.tables import AGREEMENT, COMPARISONS, HOPS, NEIGHBOURS, OVERVIEW, REACHED
 from fsviz.analyses.class_splits.trees import (
     TAXONOMY,
     TREE,
@@ -78,12 +79,18 @@ from fsviz.analyses.class_splits.trees import (
 from fsviz.splits import SOUGHT
 
 __all__ = [
+    "AGREEMENT",
+    "COMPARISONS",
     "DIVERGENCES",
     "FEW_SEEDS",
+    "HOPS",
+    "NEIGHBOURS",
+    "OVERVIEW",
     "PART",
     "PRINTED",
     "PRINTED_AT",
     "PUBLISHED",
+    "REACHED",
     "SEEDS",
     "SETTINGS",
     "SIDE_RULE",

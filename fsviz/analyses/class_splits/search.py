@@ -14,9 +14,9 @@ from fsviz import features, splits
 from fsviz.analyses.class_splits.hierarchy import spanning, superclasses
 from fsviz.analyses.class_splits.published import published_targets
 from fsviz.datasets import saved_splits
-from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
+from fsviz.errors import BadInput, FsvizError, Missing
 from fsviz.records import PAD, SIDES, ClassSplit, Dataset
-from fsviz.settings import RawSettings, Setting, Value
+from fsviz.settings import RawSettings, Schema, Setting, Value
 from fsviz.splits import SOUGHT, assignment, clustering
 from fsviz.tasks import draw
 
@@ -119,14 +119,9 @@ def class_features(dataset: Dataset, backbone: str = "") -> ClassFeatures:
 
 
 def checked(given: RawSettings) -> dict[str, Value]:
-    """Every setting by name, the given ones (None is not given) checked, the others at their default."""
-    given = {name: value for name, value in given.items() if value is not None}
-    for name in given:
-        if name not in SETTINGS:
-            raise UnknownName("setting of a split", name, sorted(SETTINGS))
-    penalty = splits.fitting_penalty(str(given.get("mode", SETTINGS["mode"].default)))
-    usual = {name: s.default for name, s in SETTINGS.items()} | {"penalty": penalty}
-    return {name: s.check(given.get(name, usual[name])) for name, s in SETTINGS.items()}
+    """Every setting of a split: the given ones checked, the others at a default that fits the mode."""
+    mode = str(given.get("mode") or SETTINGS["mode"].default)
+    return Schema(SETTINGS, of="a split").check(given, penalty=splits.fitting_penalty(mode))
 
 
 def possible_modes(dataset: Dataset) -> list[str]:

@@ -35,10 +35,15 @@ from fsviz.analyses.compare_datasets.measuring import (
 from fsviz.analyses.compare_datasets.sentences import headline, notes
 from fsviz.analyses.compare_datasets.significance import differences, direction, title
 from fsviz.analyses.compare_datasets.tables import (
+    FACTS,
+    NUMBERS,
+    PUBLISHED_SUITE,
+    SUITE,
     command,
     comparison_dict,
     facts,
     measure_table,
+    number_rows,
     published_suite,
     suite_row,
     suite_specs,
@@ -46,9 +51,13 @@ from fsviz.analyses.compare_datasets.tables import (
 
 __all__ = [
     "ACCURACY",
+    "FACTS",
     "MAX_SPLITS",
+    "NUMBERS",
+    "PUBLISHED_SUITE",
     "SAMPLED",
     "SETTINGS",
+    "SUITE",
     "WORDNET",
     "ComparisonSpec",
     "DatasetComparison",
@@ -68,6 +77,7 @@ __all__ = [
     "joint_distances",
     "measure_table",
     "notes",
+    "number_rows",
     "published_suite",
     "suite_row",
     "suite_specs",

@@ -203,12 +203,10 @@ def compare(spec: RawSettings, progress: Progress | None = None, meaning_only: b
                 title = "Accuracy" if name == ACCURACY else MEASURES[name].title
                 progress(place * len(steps) + done, len(sides) * len(steps), f"{side.title}: {title}")
             try:
-                if not is_semantic(name):
-                    values = _by_features(name, tasks, side, backbone, spec["method"])
-                elif side.name in blocks:
-                    values = _by_distance(name, tasks, side, blocks[side.name])
+                if is_semantic(name):
+                    values = _by_distance(name, tasks, side, _distances_of(side, blocks, apart))
                 else:
-                    raise BadInput(apart[side.name])
+                    values = _by_features(name, tasks, side, backbone, spec["method"])
                 numbers.setdefault(name, {})[side.name] = number(values, tasks)
             except FsvizError as error:
                 unknown.setdefault(name, {})[side.name] = str(error)
@@ -235,6 +233,13 @@ def draw_tasks(side: DatasetSplit, spec: ComparisonSpec, backbone: str, distance
 
 def is_semantic(measure: str) -> bool:
     return measure in MEASURES and MEASURES[measure].needs == ("distances",)
+
+
+def _distances_of(side: DatasetSplit, blocks: Mapping[str, np.ndarray], reasons: Mapping[str, str]) -> np.ndarray:
+    """Distances between the classes of a split on the joint scale; refused with the reason if there are none."""
+    if side.name not in blocks:
+        raise BadInput(reasons[side.name])
+    return blocks[side.name]
 
 
 def _by_distance(name: str, tasks: Tasks, side: DatasetSplit, distances: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,72 @@ from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.settings import Settings, Value, to_args
 from fsviz.studies import support_sets
+from fsviz.tables import Column, Table
 
 # As tables ---------------------------------------------------------------------------------------------------------
+
+
+FACTS = Table(
+    "What they are",
+    Column("side", "Name"),
+    Column("title", "Dataset"),
+    Column("n_classes", "Classes", kind="count"),
+    Column("n_images", "Images", kind="count"),
+    Column("images_median", "Images per class (quartiles)", kind="count", interval=("images_low", "images_high")),
+    Column(
+        "own_coarsity",
+        "Own coarsity",
+        digits=1,
+        kind="number",
+        help="Median coarsity on its own taxonomy, as other pages show it. Not comparable between datasets: its "
+        "scale follows the number of classes.",
+    ),
+    Column("has", "It has"),
+)
+NUMBERS = Table(
+    "Every measure of every dataset",
+    Column("title", "Measure", width=170),
+    Column("side", "Name"),
+    Column("side_title", "Dataset", width=160),
+    Column("mean", "Mean", kind="number", interval="ci95"),
+    Column("median", "Median (quartiles)", kind="number", interval=("q1", "q3")),
+    Column("n_tasks", "Tasks", kind="count"),
+    Column("over", "95% CI over"),
+    Column("higher_is", "Higher is"),
+    Column("first_is", "The first one is"),
+    Column("here", "For these classes only"),
+    Column("difference", "Difference", kind="number", interval="difference_ci95"),
+    Column("why", "Not available because", width=220),
+)
+VERDICT_WORDS = {"noise": "not significant"}
+SUITE = Table(
+    "Hard, random and easy supports",
+    Column("title", "Dataset"),
+    Column("cost", "Hard supports cost", kind="points"),
+    *(
+        Column(name, name.capitalize(), kind="percent", interval=f"{name}_ci95", help=f"With {name} supports.")
+        for name in support_sets.SETS
+    ),
+    Column("n_tasks", "Tasks", kind="count"),
+)
+PUBLISHED_SUITE = Table(
+    "Published by Basu et al. (2023)",
+    Column("title", "Benchmark"),
+    Column("method", "Method"),
+    Column("setting", "Setting"),
+    *(
+        Column(name, name.capitalize(), kind="percent", interval=(f"{name}_low", f"{name}_high"))
+        for name in ("hard", "random")
+    ),
+    Column("n_backbones", "Backbones", kind="count"),
+    Column("source", "Source"),
+)
+
+
+def number_rows(measures: pd.DataFrame | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """The rows of `measure_table` with its verdicts in words."""
+    rows = pd.DataFrame(measures)
+    return rows.assign(**{name: rows[name].replace(VERDICT_WORDS) for name in ("first_is", "here")})
 
 
 def facts(found: DatasetComparison) -> pd.DataFrame:

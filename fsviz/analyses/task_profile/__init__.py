@@ -49,13 +49,18 @@ from fsviz.analyses.task_profile.profile import (
     results_of_run,
     task_at,
 )
+from fsviz.analyses.task_profile.tables import ANSWERS, CLASSES, CONTEXTS, MEASURE_VALUES, gap_rows, value_table
 from fsviz.records import PAD
 from fsviz.studies import support_sets
 from fsviz.studies.support_sets import SupportSets
 
 __all__ = [
     "ACCURACY",
+    "ANSWERS",
+    "CLASSES",
+    "CONTEXTS",
     "MAX_MEASURED",
+    "MEASURE_VALUES",
     "POSITION",
     "AttributeGap",
     "ClassPairs",
@@ -69,6 +74,7 @@ __all__ = [
     "contexts",
     "digest",
     "first_task",
+    "gap_rows",
     "gaps",
     "is_of_testbed",
     "neighbours",
@@ -83,6 +89,7 @@ __all__ = [
     "support_sets_of",
     "task_at",
     "tree",
+    "value_table",
     "values_among_tasks",
     "with_values_among_tasks",
 ]

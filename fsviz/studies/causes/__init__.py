@@ -71,6 +71,7 @@ from fsviz.studies.causes.spec import (
     fit,
     tasks_of,
 )
+from fsviz.studies.causes.tables import EXPLAINED, correlation_table, task_table
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.tasks import draw, fitting, snapshot
 from fsviz.workspace import plain_json
@@ -80,6 +81,7 @@ __all__ = [
     "ALIKE",
     "BRUSH",
     "EXPECTED",
+    "EXPLAINED",
     "METHODS_EXPLAINED",
     "RANK",
     "RUN",
@@ -101,6 +103,7 @@ __all__ = [
     "check",
     "chosen",
     "command",
+    "correlation_table",
     "correlations",
     "describe_selection",
     "explained",
@@ -114,6 +117,7 @@ __all__ = [
     "sampling_noise",
     "selection_breakdown",
     "summary",
+    "task_table",
     "with_predictions",
 ]
 
@@ -217,17 +221,12 @@ def partial(spec: CausesSpec, chunks: Sequence[Arrays]) -> CausesSummary:
 
 def check(spec: RawSettings) -> CausesSpec:
     """The spec with every setting; shots and queries fit the dataset, and alpha the sampler."""
-    given = {name: value for name, value in spec.items() if value not in (None, "")}
-    SETTINGS.check(given)
-    dataset = datasets.load(given["dataset"])
-    drawn = not (given.get("testbed") or given.get("run"))
-    fitting_defaults = fitting.defaults(dataset, given, TASK_DEFAULTS, [given["backbone"]], drawn=drawn, varied=True)
-    values = SETTINGS.check(given, **fitting_defaults)
+    values = fitting.check(SETTINGS, spec, TASK_DEFAULTS, drawn=not (spec.get("testbed") or spec.get("run")))
     if values["testbed"] and values["run"]:
         raise BadInput("Tasks come from a testbed or from a run, not from both. Name one of them.")
     if not values["methods"] and not values["run"]:
         raise BadInput("At least one method must answer the tasks. Name one, such as protonet.")
-    return cast(CausesSpec, {**values, "dataset": dataset.name})
+    return cast(CausesSpec, values)
 
 
 def _source(spec: CausesSpec) -> tuple[Dataset, Features]:

@@ -17,6 +17,7 @@ from fsviz.records import Dataset, Features, HeadlineNumber, Progress, Tasks
 from fsviz.records.graphs import ClassGraph
 from fsviz.settings import Setting
 from fsviz.studies import evaluate as evaluation_study
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES
 
@@ -231,3 +232,9 @@ def mean(graph: ClassGraph) -> Estimate:
     i, j, weights = graph.edges()
     tasks = Tasks(np.stack([graph.rows[i], graph.columns[j]], 1))
     return evaluation.estimate(weights, "classes", weights[:, None, None], tasks)
+
+
+def pair_table(unit: str, high: float | None = None) -> Table:
+    """Pairs of classes with the number of their edge; the number comes first, so that long names cannot hide it."""
+    number = Column("value", unit or "similarity", digits=2, kind="bar", high=high, width=75)
+    return Table("Pairs of classes", number, Column("a", "Class"), Column("b", "Other class"))

@@ -36,12 +36,13 @@ from fsviz.studies.training.epochs import (
     state_file,
 )
 from fsviz.studies.training.inputs import class_ids_of, dataset_of_run, image_ids_of, tasks_of_run, test_tasks
-from fsviz.studies.training.results import TrainingSummary, summary_of, test_accuracy
+from fsviz.studies.training.results import ACCURACIES, TrainingSummary, summary_of, test_accuracy
 from fsviz.studies.training.stages import TrainingSpec, entries, parts, stage_of
 from fsviz.studies.training.testing import RATE_TASKS, answers, finetune_rate, rate_accuracies
 from fsviz.training import FINETUNE, TRAINERS
 
 __all__ = [
+    "ACCURACIES",
     "METHOD",
     "OWN",
     "SETTINGS",
@@ -69,11 +70,10 @@ def check(spec: RawSettings) -> TrainingSpec:
 
     trainer = training.get(str(spec.get("method") or METHOD.default))
     own = {s.name: s for s in (METHOD, NAME, DEVICE)}
-    schema = Schema({**own, **trainer.settings}, required=("dataset",), of=trainer.title)
-    given = {name: value for name, value in spec.items() if name != "split"}
-    dataset = datasets.load(schema.check(given)["dataset"])
+    schema = Schema({**own, **trainer.settings}, required=("dataset",), of=trainer.title, nested=("split",))
+    dataset = datasets.load(schema.requested(spec)["dataset"])
     check_pixels(dataset)
-    return {**schema.check(given, **fit(dataset, spec).values), "split": spec.get("split") or OWN}
+    return {**schema.check(spec, **fit(dataset, spec).values), "split": spec.get("split") or OWN}
 
 
 def prepare(spec: TrainingSpec, folder: Path) -> TrainingSpec:

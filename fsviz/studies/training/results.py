@@ -14,7 +14,15 @@ from fsviz.studies.study import Arrays
 from fsviz.studies.training.inputs import tasks_of_run
 from fsviz.studies.training.scoring import accuracies
 from fsviz.studies.training.stages import TrainingSpec, entries
+from fsviz.tables import Column, Table
 from fsviz.training import FINETUNE, TITLES
+
+ACCURACIES = Table(
+    "Accuracy on test tasks",
+    Column("label", "Method"),
+    Column("accuracy", "Accuracy", kind="percent", interval="ci95"),
+    Column("ci95_classes", "± over classes", "points", 1, kind="number"),
+)
 
 
 class TrainingEpoch(TypedDict):

@@ -13,15 +13,18 @@ import numpy as np
 import streamlit as st
 
 from fsviz.analyses import semantic_sampling as study
+from fsviz.analyses.semantic_sampling import CLASS_PAIRS
 from fsviz.figures import taxonomy as figures
-from fsviz.records import PAD, Dataset
+from fsviz.records import PAD, Dataset, HeadlineNumber
 from fsviz.records.graphs import ClassMap, ConceptTree
 from fsviz.settings import Setting, to_args
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES, Dag, maps
 from fsviz.text import split_title
 from fsviz.ui.parts import caching, controls, export, links, page_links, selections, shell
 from fsviz.ui.parts.clicks import Click, Point
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.hover import answer_cells
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows, thumbnail_uri
 from fsviz.ui.parts.page import Page
@@ -100,27 +103,41 @@ PAGE = Page(
 
 
 def _headline(whole: ClassMap, distances: np.ndarray, names: list[str], distance: str) -> None:
-    classes, concepts, close, typical = st.columns(4)
-    classes.metric("Classes", f"{len(names):,}")
-    concepts.metric(
-        "Concepts above",
-        f"{whole.n_nodes - len(names):,}",
-        help=f"Concepts with one parent and one child are left out; {whole.n_nodes:,} nodes and "
-        f"{whole.n_edges:,} is-a edges remain.",
-    )
+    numbers: list[HeadlineNumber | None] = [
+        HeadlineNumber.count("classes", "Classes", len(names)),
+        HeadlineNumber.count(
+            "concepts",
+            "Concepts above",
+            whole.n_nodes - len(names),
+            help=f"Concepts with one parent and one child are left out; {whole.n_nodes:,} nodes and "
+            f"{whole.n_edges:,} is-a edges remain.",
+        ),
+        None,
+        None,
+    ]
     pairs = distances[np.triu_indices(len(names), 1)]
     if len(pairs):
-        nearest = int(pairs.argmin())
-        a, b = (int(i[nearest]) for i in np.triu_indices(len(names), 1))
-        close.metric(
-            "Smallest distance",
-            f"{pairs.min():.2f}",
-            help=f"{escape(names[a])} and {escape(names[b])}; {int((pairs < pairs.min() + 1e-9).sum()):,} pairs are as "
-            "close.",
-        )
-        typical.metric(
-            "Median distance", f"{np.median(pairs):.2f}", help=f"{DISTANCES[distance].title}, over all pairs."
-        )
+        a, b = (int(i[int(pairs.argmin())]) for i in np.triu_indices(len(names), 1))
+        ties = int((pairs < pairs.min() + 1e-9).sum())
+        numbers[2:] = [
+            HeadlineNumber(
+                "smallest",
+                "Smallest distance",
+                pairs.min(),
+                unit="",
+                digits=2,
+                help=f"{names[a]} and {names[b]}; {ties:,} pairs are as close.",
+            ),
+            HeadlineNumber(
+                "median",
+                "Median distance",
+                float(np.median(pairs)),
+                unit="",
+                digits=2,
+                help=f"{DISTANCES[distance].title}, over all pairs.",
+            ),
+        ]
+    show_numbers(numbers)
 
 
 def _pick_classes(names: list[str]) -> list[int]:
@@ -332,17 +349,24 @@ def _details(
         result = study.class_set(graph, distances, picked)
         with st.container(border=True):
             st.markdown(f"**Your task of {len(picked)} classes**")
-            left, right = st.columns(2)
-            left.metric(
-                "Coarsity",
-                f"{result.coarsity:.1f}" if result.coarsity >= 10 else f"{result.coarsity:.2f}",
-                help=f"Mean squared {DISTANCES[distance].title} distance over its pairs of classes.",
-            )
-            right.metric(
-                "Finer by chance",
-                f"{result.share_finer:.0%}",
-                help=f"Share of 2,000 uniformly drawn {len(picked)}-way tasks with a smaller coarsity.",
-            )
+            numbers = [
+                HeadlineNumber(
+                    "coarsity",
+                    "Coarsity",
+                    result.coarsity,
+                    unit="",
+                    digits=1 if result.coarsity >= 10 else 2,
+                    help=f"Mean squared {DISTANCES[distance].title} distance over its pairs of classes.",
+                ),
+                HeadlineNumber(
+                    "share_finer",
+                    "Finer by chance",
+                    100 * result.share_finer,
+                    digits=0,
+                    help=f"Share of 2,000 uniformly drawn {len(picked)}-way tasks with a smaller coarsity.",
+                ),
+            ]
+            show_numbers(numbers, "task_numbers")
             st.markdown(
                 f"Lowest concept above all of them: **{escape(result.superordinate)}** "
                 f"({result.superordinate_classes:,} of {len(names):,} classes)."
@@ -413,23 +437,12 @@ def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names
             ),
         )
         for title, rows in (("Nearest", card.nearest), ("Farthest", card.farthest)):
-            table = {title: [names[i] for i, _ in rows], "distance": [round(value, 2) for _, value in rows]}
-            config = {
-                title: st.column_config.TextColumn(width=110),
-                "distance": st.column_config.ProgressColumn(
-                    "distance", format="%.2f", min_value=0.0, max_value=float(max(distances.max(), 1e-9)), width=85
-                ),
-            }
-            if dataset.has_pixels:
-                table = {"picture": _pictures_of(dataset, split, [i for i, _ in rows]), **table}
-                config["picture"] = st.column_config.ImageColumn("", width=44)
+            pictures = _pictures_of(dataset, split, [i for i, _ in rows]) if dataset.has_pixels else ""
+            table = _neighbour_table(title, float(distances.max()))
             key = f"rows_{title}_{position}"
             export.table(
-                "Nearest and farthest classes",
                 table,
-                hide_index=True,
-                height="content",
-                column_config=config,
+                {"picture": pictures, "class": [names[i] for i, _ in rows], "distance": [value for _, value in rows]},
                 key=key,
                 sets=Click(_add, [[names[position], names[i]] for i, _ in rows]),
             )
@@ -437,6 +450,16 @@ def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names
         near = [position, *(i for i, _ in card.nearest[: N_BUILT - 1])]
         label = "Build a task of this class and its nearest"
         page_links.to_classes(dataset, dataset.split_class_ids(split)[near].tolist(), label)
+
+
+def _neighbour_table(title: str, high: float) -> Table:
+    """The nearest or the farthest classes of a class."""
+    return Table(
+        f"{title} classes",
+        Column("picture", "Image", kind="image", width=44),
+        Column("class", title, width=110),
+        Column("distance", "Distance", digits=2, kind="bar", high=max(high, 1e-9), width=85),
+    )
 
 
 def _pictures_of(dataset: Dataset, split: str, positions: Iterable[int]) -> list[str]:
@@ -521,25 +544,15 @@ def _closest_pairs(
     some = np.argpartition(values, min(n, len(values)) - 1)[:n]
     some = some[np.argsort(values[some], kind="stable")]
     st.markdown("**The closest pairs here**")
-    sides = {"one": order[first[some]], "other": order[second[some]]}
-    table: dict[str, list] = {"distance": [round(float(values[i]), 2) for i in some]}
-    config = {"distance": st.column_config.NumberColumn("distance", format="%.2f", width=70)}
+    sides = {"a": order[first[some]], "b": order[second[some]]}
+    pairs = [[names[a], names[b]] for a, b in zip(*sides.values(), strict=True)]
+    rows: dict[str, Any] = {"distance": [float(values[i]) for i in some]}
     for side, positions in sides.items():
+        rows[side] = [names[i] for i in positions]
         if dataset.has_pixels:
-            table[f"{side} picture"] = _pictures_of(dataset, split, positions.tolist())
-            config[f"{side} picture"] = st.column_config.ImageColumn("", width=44)
-        table[side] = [names[i] for i in positions]
-        config[side] = st.column_config.TextColumn(width=105 if dataset.has_pixels else 140)  # both, however long
+            rows[f"{side}_picture"] = _pictures_of(dataset, split, positions.tolist())
     key = f"pairs_{hash((dataset.name, split, tuple(order[:3].tolist()), len(order)))}"
-    export.table(
-        "Pairs of classes",
-        table,
-        hide_index=True,
-        height="content",
-        column_config=config,
-        key=key,
-        sets=Click(selections.CLASSES, [[names[a], names[b]] for a, b in zip(*sides.values(), strict=True)]),
-    )
+    export.table(CLASS_PAIRS, rows, key=key, sets=Click(selections.CLASSES, pairs))
     ties = int((values <= values[some[-1]] + 1e-9).sum())
     more = f" {ties:,} pairs are at most {values[some[-1]]:.2f} apart; {len(some)} are listed." if ties > n else ""
     st.caption(f"Click a row to compare the two above.{more}")

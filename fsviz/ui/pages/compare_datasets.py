@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,13 +14,14 @@ from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import compare_datasets as figures
-from fsviz.records import Dataset, Progress
+from fsviz.records import Dataset, HeadlineNumber, Progress
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import RawSettings
+from fsviz.settings import RawSettings, Setting
 from fsviz.studies import support_sets
 from fsviz.tasks import draw, fitting
 from fsviz.ui.parts import access, caching, controls, export, links, shell
 from fsviz.ui.parts.answers import answer
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
@@ -29,12 +29,7 @@ AGAINST = "against"
 CHART = "differences"
 SO_FAR = "differences_so_far"
 SECTIONS = ("One measure", "All numbers", "Hard, random and easy supports")
-NUMBERS = [
-    *("title", "side_title", "mean", "ci95", "q1", "median", "q3", "n_tasks", "over", "higher_is", "first_is"),
-    *("difference", "difference_ci95", "why"),
-]
 MOST_TASKS = 5000  # per side, that a page waits for
-VERDICTS = {"harder": "harder", "easier": "easier", "noise": "not beyond noise", "unknown": "unknown", "": ""}
 
 
 def show(dataset: Dataset) -> None:
@@ -127,27 +122,31 @@ def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[s
 
 
 def _settings(sides: Sequence[study.DatasetSplit]) -> study.ComparisonSpec:
-    fewest = min(draw.check_n_classes(side.dataset, side.split) for side in sides)
-    backbones = dict.fromkeys(name for side in sides for name in features.available(side.dataset))
     fits = study.fit(sides, {})
-    settings = fitting.with_defaults(study.SETTINGS, fits)
-    values: dict[str, Any] = {}
+    settings = _fitting_settings(sides, fitting.with_defaults(study.SETTINGS, fits))
     with shell.side():
-        for name, setting in settings.items():
-            if name == "n_way":
-                setting = setting.with_(high=fewest)
-            elif name == "sampler" and not all(s.dataset.taxonomy is not None for s in sides):
-                setting = setting.with_(choices={k: v for k, v in setting.choices.items() if not SAMPLERS[k].needs})
-            elif name == "backbone":
-                if not backbones:
-                    continue
-                best = study.common_backbone(sides)
-                titles = {known: title_of(known) for known in backbones}
-                setting = setting.with_(kind="choice", choices=titles, default=best)
-            values[name] = controls.pick(setting, shell.side("backbone" if name == "backbone" else "page"))
+        places = {"backbone": shell.side("backbone")}
+        values = {name: controls.pick(setting, places.get(name, st)) for name, setting in settings.items()}
         controls.say_fit(fits, values)
     values["n_tasks"] = _at_once(values["n_tasks"])
     return study.check({"sides": [side.name for side in sides], **values})
+
+
+def _fitting_settings(sides: Sequence[study.DatasetSplit], settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    """The settings with limits and choices that all datasets can give; no backbone if there are no features."""
+    fewest = min(draw.check_n_classes(side.dataset, side.split) for side in sides)
+    adjusted = {**settings, "n_way": settings["n_way"].with_(high=fewest)}
+    if any(side.dataset.taxonomy is None for side in sides):
+        samplers = {name: title for name, title in settings["sampler"].choices.items() if not SAMPLERS[name].needs}
+        adjusted["sampler"] = settings["sampler"].with_(choices=samplers)
+    backbones = dict.fromkeys(name for side in sides for name in features.available(side.dataset))
+    if backbones:
+        titles = {name: title_of(name) for name in backbones}
+        best = study.common_backbone(sides)
+        adjusted["backbone"] = settings["backbone"].with_(kind="choice", choices=titles, default=best)
+    else:
+        del adjusted["backbone"]
+    return adjusted
 
 
 def _at_once(n_tasks: int) -> int:
@@ -192,23 +191,25 @@ def _compare_meaning(asked: RawSettings, progress: Progress | None = None) -> st
 
 def _answer(found: study.DatasetComparison, first_look: bool = False) -> None:
     first, *others = found.sides
-    columns = st.columns(max(len(others), 3))
-    for column, side in zip(columns, others, strict=False):
+    numbers: list[HeadlineNumber | None] = []
+    for side in others:
         both = [(d.verdict, d.here) for d in study.differences(found) if d.other == side.name]
         rows, here = [verdict for verdict, _ in both], [verdict for _, verdict in both]
         known = len(rows) - rows.count("unknown")
-        column.metric(
-            f"Against {escape(side.title)}",
-            f"{rows.count('harder'):,} harder, {rows.count('easier'):,} easier" if known else "not comparable",
-            f"of {known:,} measures; these very classes: {here.count('harder'):,} and {here.count('easier'):,}"
-            if known
-            else "no measure is known of both",
-            delta_color="off",
-            delta_arrow="off",
-            help="By how many measures the first one is harder or easier beyond noise, so that other classes of the "
-            "same kind would say so too: the 95% interval over classes leaves out 0. Then the same for these very "
-            "classes and images, over tasks. One in twenty differences is beyond noise by chance.",
+        numbers.append(
+            HeadlineNumber.worded(
+                side.name,
+                f"Against {side.title}",
+                f"{rows.count('harder'):,} harder, {rows.count('easier'):,} easier" if known else "not comparable",
+                note=f"of {known:,} measures; these very classes: {here.count('harder'):,} and {here.count('easier'):,}"
+                if known
+                else "no measure is known of both",
+                help="By how many measures the first one is harder or easier beyond noise, so that other classes of "
+                "the same kind would say so too: the 95% interval over classes leaves out 0. Then the same for these "
+                "very classes and images, over tasks. One in twenty differences is beyond noise by chance.",
+            )
         )
+    show_numbers([*numbers, *[None] * (3 - len(numbers))])
     for side in others:
         st.markdown(escape(study.headline(found, side.name)))
     table = study.measure_table(found)
@@ -282,54 +283,11 @@ def _what_to_add(found: study.DatasetComparison) -> None:
 
 def _all_numbers(found: study.DatasetComparison) -> None:
     facts = study.facts(found)
-    low, middle, high = (facts[f"images_{name}"].map("{:,.0f}".format) for name in ("low", "median", "high"))
-    facts["per_class"] = (middle + " (" + low + " to " + high + ")").where(facts["images_median"].notna(), "not known")
     st.markdown("**What they are**")
-    export.table(
-        "What they are",
-        facts[["title", "n_classes", "n_images", "per_class", "own_coarsity", "has"]],
-        hide_index=True,
-        height="content",
-        column_config={
-            "title": st.column_config.TextColumn("Side"),
-            "n_classes": st.column_config.NumberColumn("Classes"),
-            "n_images": st.column_config.NumberColumn("Images", format="localized"),
-            "per_class": st.column_config.TextColumn("Images per class (quartiles)"),
-            "own_coarsity": st.column_config.NumberColumn(
-                "Own coarsity",
-                format="%.1f",
-                help="Median coarsity on its own taxonomy, as other pages show it. Not comparable between sides: its "
-                "scale follows the number of classes.",
-            ),
-            "has": st.column_config.TextColumn("It has"),
-        },
-    )
-    st.markdown("**Every measure of every side**")
-    table = study.measure_table(found)
-    table = table.assign(first_is=table["first_is"].map(VERDICTS))
-    export.table(
-        "Every measure of every side",
-        table[NUMBERS],
-        hide_index=True,
-        height=460,
-        placeholder="",
-        column_config={
-            "title": st.column_config.TextColumn("Measure", width=170),
-            "side_title": st.column_config.TextColumn("Side", width=160),
-            "mean": st.column_config.NumberColumn("Mean", format="%.3g"),
-            "ci95": st.column_config.NumberColumn("± 95%", format="%.2g"),
-            "q1": st.column_config.NumberColumn("A quarter below", format="%.3g"),
-            "median": st.column_config.NumberColumn("Median", format="%.3g"),
-            "q3": st.column_config.NumberColumn("A quarter above", format="%.3g"),
-            "n_tasks": st.column_config.NumberColumn("Tasks"),
-            "over": st.column_config.TextColumn("Interval over"),
-            "higher_is": st.column_config.TextColumn("Higher is"),
-            "first_is": st.column_config.TextColumn("The first one is"),
-            "difference": st.column_config.NumberColumn("Difference", format="%+.3g"),
-            "difference_ci95": st.column_config.NumberColumn("its ± 95%", format="%.2g"),
-            "why": st.column_config.TextColumn("Why it is not known", width=220),
-        },
-    )
+    export.table(study.FACTS, facts.drop(columns="side"))
+    st.markdown("**Every measure of every dataset**")
+    numbers = study.number_rows(study.measure_table(found))
+    export.table(study.NUMBERS, numbers.drop(columns="side"), height=460)
     _what_to_add(found)
 
 
@@ -363,29 +321,9 @@ def _suite(found: study.DatasetComparison) -> None:
     )
     if rows:
         table = pd.DataFrame(rows).assign(cost=lambda t: t["random"] - t["hard"])
-        kinds = (f"{kind}{end}" for kind in support_sets.SETS for end in ("", "_ci95"))
-        table = table[["title", "cost", *kinds, "n_tasks"]]
-        export.table(
-            "Hard, random and easy supports",
-            table,
-            hide_index=True,
-            height="content",
-            column_config={
-                "title": st.column_config.TextColumn("Side"),
-                "cost": st.column_config.NumberColumn("Hard supports cost (points)", format="%.1f"),
-                "n_tasks": st.column_config.NumberColumn("Tasks"),
-                **{
-                    f"{kind}{end}": st.column_config.NumberColumn(
-                        f"± {kind}" if end else f"{kind.capitalize()} (%)", format="%.1f"
-                    )
-                    for kind in support_sets.SETS
-                    for end in ("", "_ci95")
-                },
-            },
-        )
+        export.table(study.SUITE, table)
     with st.expander("The published numbers"):
-        kept = ["title", "method", "setting", "hard", "hard_low", "hard_high", "random", "n_backbones", "source"]
-        export.table("Published by Basu et al. (2023)", published[kept], hide_index=True, height="content")
+        export.table(study.PUBLISHED_SUITE, published)
 
 
 def _searched(side: study.DatasetSplit, spec: support_sets.Spec) -> support_sets.Summary | None:

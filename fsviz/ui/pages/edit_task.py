@@ -14,11 +14,12 @@ from fsviz import features
 from fsviz.analyses import custom_task as study
 from fsviz.analyses.custom_task import TaskChange, TaskResult
 from fsviz.errors import FsvizError
-from fsviz.records import PAD, Dataset, Tasks
+from fsviz.records import PAD, Dataset, HeadlineNumber, Tasks
 from fsviz.sampling import testbeds
 from fsviz.settings import N_QUERY, N_SHOT, SEED
 from fsviz.tasks import draw, fitting, task_ids
 from fsviz.ui.parts import access, caching, controls, export, links, page_links, shell
+from fsviz.ui.parts.headline import show_number
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.page import Page
@@ -176,23 +177,30 @@ def _set_task(dataset: Dataset, tasks: Tasks, swap: str, picked: int) -> None:
 
 
 def _headline(dataset: Dataset, now: TaskResult, before: TaskResult | None, swap: tuple[int, int] | None) -> None:
-    accuracy, gained, lost, undo = shell.responsive_columns("headline", 4, stack="pairs")
+    columns = shell.responsive_columns("headline", 4, stack="pairs")
     right, asked = int(now.right.sum()), now.n_queries
     changed = study.change(before, now) if before else None
-    accuracy.metric(
-        "Accuracy",
-        f"{now.accuracy:.0%}",
-        f"{100 * changed.accuracy:+.0f} points by the swap" if changed else f"{right:,} of {asked:,} queries",
-        delta_color="normal" if changed and changed.accuracy else "off",
-        delta_arrow="auto" if changed and changed.accuracy else "off",
-        help="Exact for these queries: nothing is averaged over tasks, so there is no interval. Other queries of the "
-        "same classes may give another number.",
-    )
+    numbers = [
+        HeadlineNumber(
+            "accuracy",
+            "Accuracy",
+            100 * now.accuracy,
+            digits=0,
+            change=100 * changed.accuracy if changed else None,
+            note="by the swap" if changed else f"{right:,} of {asked:,} queries",
+            coloured=bool(changed and changed.accuracy),
+            help="Exact for these queries: nothing is averaged over tasks, so there is no interval. Other queries of "
+            "the same classes may give another number.",
+        )
+    ]
     if changed and swap:
-        gained.metric("Turned right", f"{len(changed.gained):,} of {asked:,}", help="Queries that were wrong before.")
-        lost.metric("Turned wrong", f"{len(changed.lost):,} of {asked:,}", help="Queries that were right before.")
+        gained, lost = (f"{len(queries):,} of {asked:,}" for queries in (changed.gained, changed.lost))
+        numbers += [
+            HeadlineNumber.worded("gained", "Turned right", gained, help="Queries that were wrong before."),
+            HeadlineNumber.worded("lost", "Turned wrong", lost, help="Queries that were right before."),
+        ]
         old = study.swapped(now.tasks, swap[1], swap[0])
-        undo.button(
+        columns[3].button(
             "Undo the swap",
             icon="↩️",
             width="stretch",
@@ -200,9 +208,16 @@ def _headline(dataset: Dataset, now: TaskResult, before: TaskResult | None, swap
             args=(dataset, old, "", swap[0]),
         )
     else:
-        ways = len(now.tasks.class_ids[0])
-        gained.metric("Guessing", f"{1 / ways:.0%}", help="One class out of those of the task, at random.")
-        lost.metric("Images", f"{(now.tasks.support[0] != PAD).sum()} + {asked:,}", help="Support images and queries.")
+        chance, n_support = 100 / len(now.tasks.class_ids[0]), int((now.tasks.support[0] != PAD).sum())
+        images = f"{n_support} + {asked:,}"
+        numbers += [
+            HeadlineNumber(
+                "chance", "Guessing", chance, digits=0, help="One class out of those of the task, at random."
+            ),
+            HeadlineNumber.worded("images", "Images", images, help="Support images and queries."),
+        ]
+    for column, number in zip(columns, numbers, strict=False):
+        show_number(number, column)
     st.caption(_in_words(dataset, now, changed, swap))
 
 
@@ -332,18 +347,11 @@ def _causes(now: TaskResult, before: TaskResult | None) -> None:
     known = [cause for cause in now.causes if np.isfinite(cause.value)]
     rows = []
     for cause in known:
-        row = {"measure": cause.title, "now": _number(cause.value)}
+        row = {"measure": cause.title, "now": cause.value, "higher_is": cause.direction}
         if before:
-            row |= {"before": _number(earlier[cause.name]), "by the swap": _direction(cause, earlier[cause.name])}
-        rows.append(row | {"higher is": cause.direction} | ({} if before else {"computed from": cause.seen}))
-    export.table(
-        "Causes of the task",
-        pd.DataFrame(rows),
-        hide_index=True,
-        height="content",
-        key="causes",
-        column_config={"measure": st.column_config.Column(width=235)},
-    )
+            row |= {"before": earlier[cause.name], "change": _direction(cause, earlier[cause.name])}
+        rows.append(row | ({} if before else {"seen": cause.seen}))
+    export.table(study.CAUSES, rows, height="content", key="causes")
     unknown = [f"{cause.title}: {cause.why_not}" for cause in now.causes if cause.why_not]
     if unknown:
         st.caption("Not known here. " + escape(" ".join(unknown)))
@@ -373,19 +381,10 @@ def _gaps(now: TaskResult, before: TaskResult | None) -> None:
         size = float(gap.gap[0])
         row = {"attribute": name.replace("_", " "), "gap": size}
         if before:
-            row |= {"gap before": float(before.gaps[name].gap[0]), "change": size - float(before.gaps[name].gap[0])}
-        in_words = "standard deviations" if gap.attribute.is_numeric else "share of images"
-        rows.append(row | {"in": in_words})
-    number = st.column_config.NumberColumn(format="%.2f")
+            row |= {"before": float(before.gaps[name].gap[0]), "change": size - float(before.gaps[name].gap[0])}
+        rows.append(row | {"unit": "standard deviations" if gap.attribute.is_numeric else "share of images"})
     table = pd.DataFrame(rows).sort_values("gap", ascending=False, kind="stable", ignore_index=True)
-    export.table(
-        "Gaps between support and query",
-        table,
-        hide_index=True,
-        height="content",
-        key="gaps",
-        column_config={name: number for name in ("gap", "gap before", "change") if name in table},
-    )
+    export.table(study.GAPS, table, height="content", key="gaps")
     st.caption(
         "0 is no difference. A few images differ from others by chance too: hold a gap against that of other support "
         "images."

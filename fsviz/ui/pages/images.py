@@ -12,16 +12,18 @@ from markupsafe import Markup
 from fsviz import datasets, features
 from fsviz.analyses import custom_task
 from fsviz.datasets import filtering, published_images
+from fsviz.datasets.preview import CLASSES
 from fsviz.datasets.saved import moved_note
 from fsviz.errors import FsvizError, Missing
 from fsviz.features import neighbours
 from fsviz.features.backbones import title_of
 from fsviz.figures import palette
-from fsviz.records import Dataset
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.settings import Setting
 from fsviz.taxonomy import places
 from fsviz.text import code
 from fsviz.ui.parts import caching, clicks, controls, export, links, page_links, scroll_state, selections, shell
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.page import Page
@@ -155,24 +157,27 @@ def _headline(dataset: Dataset, image_ids: np.ndarray) -> None:
     images = dataset.images
     assert images is not None
     part = images["class_id"].to_numpy()[image_ids]
-    one, two, three, four = st.columns(4)
-    one.metric("Images", f"{len(image_ids):,}", help=f"of {len(images):,} in the dataset")
-    two.metric("Classes", f"{len(np.unique(part)):,}", help=f"of {dataset.n_classes:,} in the dataset")
-    if dataset.contexts is not None:
-        n = images["context"].iloc[image_ids].nunique()
-        three.metric("Contexts", f"{n:,}", help="Different backgrounds among these images.")
-    else:
-        three.metric("Splits", f"{len(dataset.splits):,}", help=escape(", ".join(dataset.splits)))
     sizes = np.bincount(part)
     sizes = sizes[sizes > 0]
-    told = (
-        "0"
-        if not len(sizes)
-        else f"{sizes.min():,}"
-        if sizes.min() == sizes.max()
-        else f"{sizes.min():,} to {sizes.max():,}"
-    )
-    four.metric("Images per class", told, help="Among the images that pass the filters.")
+    if dataset.contexts is not None:
+        n = images["context"].iloc[image_ids].nunique()
+        third = HeadlineNumber.count("contexts", "Contexts", n, help="Different backgrounds among these images.")
+    else:
+        third = HeadlineNumber.count("splits", "Splits", len(dataset.splits), help=", ".join(dataset.splits))
+    numbers = [
+        HeadlineNumber.count("images", "Images", len(image_ids), help=f"of {len(images):,} in the dataset"),
+        HeadlineNumber.count(
+            "classes", "Classes", len(np.unique(part)), help=f"of {dataset.n_classes:,} in the dataset"
+        ),
+        third,
+        HeadlineNumber.worded(
+            "per_class",
+            "Images per class",
+            " to ".join(f"{n:,}" for n in sorted({int(sizes.min()), int(sizes.max())})) if len(sizes) else "0",
+            help="Among the images that pass the filters.",
+        ),
+    ]
+    show_numbers(numbers)
 
 
 # Classes for a task
@@ -417,11 +422,14 @@ def _nearest(dataset: Dataset, backbone: str, image_id: int) -> tuple[np.ndarray
 def _class_list(dataset: Dataset) -> None:
     split = shell.pick_split(dataset, default="all")
     table = dataset.classes.iloc[dataset.split_class_ids(split)]
-    one, two, three, _ = st.columns(4)
-    one.metric("Classes", f"{len(table):,}")
-    known = not table["n_images"].isna().any()
-    two.metric("Images", f"{int(table['n_images'].sum()):,}" if known else "unknown")
-    three.metric("Splits", f"{len(dataset.splits):,}", help=escape(", ".join(dataset.splits)))
+    is_known = not table["n_images"].isna().any()
+    numbers = [
+        HeadlineNumber.count("classes", "Classes", len(table)),
+        HeadlineNumber("images", "Images", int(table["n_images"].sum()) if is_known else None, unit="", digits=0),
+        HeadlineNumber.count("splits", "Splits", len(dataset.splits), help=", ".join(dataset.splits)),
+        None,
+    ]
+    show_numbers(numbers)
     why = "its features were imported without images" if dataset.origin == "features" else "it comes as a class table"
     st.info(
         f"**{escape(dataset.title)} has no pixels here: {why}.** Below are its classes. To look at images, get your "
@@ -432,27 +440,15 @@ def _class_list(dataset: Dataset) -> None:
     shell.link_to_add_images()
     left, right = st.columns([3, 2], gap="large")
     with left:
-        shown = table[["class_name", "split", *(["n_images"] if known else [])]]
-        shown = shown.astype({"n_images": "float64"}) if known else shown
+        shown = table[["class_name", "split", *(["n_images"] if is_known else [])]]
+        shown = shown.astype({"n_images": "float64"}) if is_known else shown
         event = export.table(
-            "Classes",
+            CLASSES,
             shown,
-            hide_index=True,
             height=520,
             on_select="rerun",
             selection_mode="single-row",
             key=f"class_list_{dataset.name}_{split}",
-            column_config={
-                "class_name": st.column_config.TextColumn("Class", width=220),
-                "split": st.column_config.TextColumn("Split", width=60),
-                "n_images": st.column_config.ProgressColumn(
-                    "Images",
-                    format="%d",
-                    min_value=0,
-                    max_value=max(1.0, float(table["n_images"].max() or 1)) if known else 1.0,
-                    width=160,
-                ),
-            },
         )
         st.caption("Select a row to see its place among the classes.")
     picked = next(iter(clicks.data_in(event)), 0)

@@ -9,14 +9,16 @@ from fsviz.analyses import headline as study
 from fsviz.datasets import sizes
 from fsviz.errors import FsvizError
 from fsviz.figures import overview as figures
-from fsviz.records import PAD, Dataset, SizeHistogram
+from fsviz.records import PAD, Dataset, HeadlineNumber, SizeHistogram
 from fsviz.records.graphs import Hierarchy
 from fsviz.settings import Setting
+from fsviz.tables import Column, Table
 from fsviz.tasks import task_ids
 from fsviz.taxonomy.hierarchy import class_hierarchy
 from fsviz.text import split_title
 from fsviz.ui.parts import caching, deferred, export, links, page_links, shell
 from fsviz.ui.parts.clicks import Click
+from fsviz.ui.parts.headline import show_number, show_numbers
 from fsviz.ui.parts.hover import answer_boxes
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.page import Page
@@ -34,6 +36,8 @@ BAR = Setting(
     "size_bar", "Bar", "The bar of class sizes that was clicked: numbers of its split and its bin.", "text", ""
 )
 GUESSED = "_guessed"  # task -> which answer was chosen
+
+CLASSES = Table("Classes of the task", Column("class", "Class"), Column("right", "Queries"))
 
 
 def show(dataset: Dataset) -> None:
@@ -124,14 +128,15 @@ def _classified(found: study.TaskContrast) -> None:
     columns = shell.responsive_columns("tasks", 2, gap="small")
     for column, name, task in zip(columns, ("hard", "easy"), (found.hard, found.easy)):
         with column:
-            right = found.accuracy[task]
-            st.metric(
+            number = HeadlineNumber(
+                f"accuracy_{name}",
                 f"{'A' if name == 'hard' else 'An'} {name} task",
-                f"{right:.0%} right",
-                f"mean of all tasks: {usual}",
-                delta_color="off",
-                delta_arrow="off",
+                100 * found.accuracy[task],
+                unit="% right",
+                digits=0,
+                note=f"mean of all tasks: {usual}",
             )
+            show_number(number)
             clicked = _task(found, task, f"look_{name}", True) or clicked
             _to_passport(found, task)
     page_links.to_gallery(found.dataset, clicked)
@@ -179,7 +184,7 @@ def _task(found: study.TaskContrast, task: int, key: str, told: bool) -> int | N
     if found.dataset.has_pixels:
         return task_rows(found.dataset, rows, key, tile_px=LARGE if shell.classroom() else TILE)
     told_rows = {"class": names, **({"right": [row.note for row in rows]} if told else {})}
-    export.table("Classes of the task", told_rows, hide_index=True, key=f"{key}_names")
+    export.table(CLASSES, told_rows, key=f"{key}_names")
     return None
 
 
@@ -215,28 +220,34 @@ def _causes(found: study.TaskContrast) -> None:
 
 def _try_it(found: study.TaskContrast, cause: study.CauseContrast) -> None:
     """The page that shows a cause, with this very task or its setting."""
-    shape = {name: str(found.recipe.settings[name]) for name in ("n_way", "n_shot", "n_query")}
-    asked: dict[str, object] = {"split": found.recipe.split, "backbone": found.backbone}
-    if not found.backbone:
-        page, label = "images", "Try it: look at images of these classes"
-        asked = {"split": found.recipe.split, "classes": found.names_of(found.hard), "order": "class"}
-    elif cause.kind == "meaning":
-        page, label = "classes", "Try it: these classes in the tree of meanings"
-        asked = {"split": found.recipe.split, "classes": found.names_of(found.hard)}
-    elif cause.kind == "looks":
-        a, b = found.closest_of(found.hard)
-        page, label = "confusion", f"Try it: {escape(a)} and {escape(b)} as the backbone sees them"
-        asked |= {"classes": [a, b]}
-    elif cause.kind == "support":
+    has_contexts = cause.attribute == "context" and found.dataset.contexts is not None
+    if found.backbone and cause.kind == "support":
         _this_task(found, "Try it: swap support images of this very task")
-        return
-    elif cause.attribute == "context" and found.dataset.contexts is not None:
+    elif found.backbone and cause.kind not in ("meaning", "looks") and has_contexts:
         _this_task(found, "Try it: swap support images of this task for some of other contexts")
-        return
     else:
-        page, label = "hard_supports", "Try it: how support and query differ in hard tasks"
-        asked |= {"show": "Attributes", **shape}
-    shell.page_link(page, label, shell.link(found.dataset, **asked), icon="👉")
+        page, label, selection = _page_of(found, cause)
+        shell.page_link(page, label, shell.link(found.dataset, **selection), icon="👉")
+
+
+def _page_of(found: study.TaskContrast, cause: study.CauseContrast) -> tuple[str, str, dict[str, object]]:
+    """The page that shows a cause, the label of its link, and what the link selects."""
+    selection: dict[str, object] = {"split": found.recipe.split, "classes": found.names_of(found.hard)}
+    if not found.backbone:
+        return "images", "Try it: look at images of these classes", {**selection, "order": "class"}
+    if cause.kind == "meaning":
+        return "classes", "Try it: these classes in the tree of meanings", selection
+    selection = {"split": found.recipe.split, "backbone": found.backbone}
+    if cause.kind == "looks":
+        a, b = found.closest_of(found.hard)
+        label = f"Try it: {escape(a)} and {escape(b)} as the backbone sees them"
+        return "confusion", label, {**selection, "classes": [a, b]}
+    shape = {name: str(found.recipe.settings[name]) for name in ("n_way", "n_shot", "n_query")}
+    return (
+        "hard_supports",
+        "Try it: how support and query differ in hard tasks",
+        {**selection, "show": "Attributes", **shape},
+    )
 
 
 def _this_task(found: study.TaskContrast, label: str) -> None:
@@ -250,13 +261,8 @@ def _by_meaning(found: study.TaskContrast) -> None:
     for column, title, task in zip(columns, ("A fine-grained task", "A coarse task"), (found.hard, found.easy)):
         with column:
             top, between = found.places_of(task)
-            st.metric(
-                title,
-                f"coarsity {coarsity[task]:.1f}",
-                f"all below “{escape(top)}”" if top != "root" else "with no group in common",
-                delta_color="off",
-                delta_arrow="off",
-            )
+            note = f"all below “{top}”" if top != "root" else "with no group in common"
+            show_number(HeadlineNumber.worded("coarsity", title, f"coarsity {coarsity[task]:.1f}", note=note))
             names, images = found.names_of(task), found.tasks.support[task]
             if dataset.has_pixels and images.size:
                 rows = [
@@ -359,22 +365,31 @@ def _next_task(n_tasks: int) -> None:
 def _headline(dataset: Dataset) -> None:
     main = {name: ids for name, ids in dataset.splits.items() if name in ("train", "val", "test", "all")}
     shown = main or dict(list(dataset.splits.items())[:3])
-    classes, images, *splits, context = st.columns(3 if list(shown) == ["all"] else 4)
-    classes.metric("Classes", f"{dataset.n_classes:,}")
-    images.metric("Images", "unknown" if dataset.n_images is None else f"{dataset.n_images:,}")
-    for column in splits:
-        column.metric(
-            escape(" / ".join(shown) if len(shown) > 1 else f"Classes in split {next(iter(shown))}"),
-            " / ".join(f"{len(ids):,}" for ids in shown.values()),
-            help="Classes in each split. Few-shot methods train on some classes and are tested on others.",
+    numbers: list[HeadlineNumber | None] = [
+        HeadlineNumber.count("classes", "Classes", dataset.n_classes),
+        HeadlineNumber("images", "Images", dataset.n_images, unit="", digits=0),
+    ]
+    if list(shown) != ["all"]:
+        numbers.append(
+            HeadlineNumber.worded(
+                "splits",
+                " / ".join(shown) if len(shown) > 1 else f"Classes in split {next(iter(shown))}",
+                " / ".join(f"{len(ids):,}" for ids in shown.values()),
+                help="Classes in each split. Few-shot methods train on some classes and are tested on others.",
+            )
         )
     if dataset.contexts is not None:
-        context.metric(
-            "Contexts", f"{dataset.contexts['context'].nunique():,}", help="Backgrounds images were taken in."
+        n_contexts = dataset.contexts["context"].nunique()
+        numbers.append(
+            HeadlineNumber.count("contexts", "Contexts", n_contexts, help="Backgrounds images were taken in.")
         )
     elif dataset.taxonomy is not None:
-        nodes = len(set(dataset.taxonomy["parent"]))
-        context.metric("Groups", f"{nodes:,}", help="Inner nodes of the tree of meanings above the classes.")
+        n_groups = len(set(dataset.taxonomy["parent"]))
+        text = "Inner nodes of the tree of meanings above the classes."
+        numbers.append(HeadlineNumber.count("groups", "Groups", n_groups, help=text))
+    else:
+        numbers.append(None)
+    show_numbers(numbers)
     for note in dataset.notes:
         st.caption(escape(note))
 

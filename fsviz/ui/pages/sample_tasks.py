@@ -16,15 +16,17 @@ from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.figures import tasks as figures
 from fsviz.figures import taxonomy as taxonomy_figures
-from fsviz.records import PAD, Dataset, TaskId, Testbed
+from fsviz.records import PAD, Dataset, HeadlineNumber, TaskId, Testbed
 from fsviz.sampling import SAMPLERS, testbeds
 from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting, Value
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw, fitting, task_ids
 from fsviz.tasks.draw import SHOTS, Recipe
 from fsviz.tasks.repeats import RepeatCounts, count_repeats
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 from fsviz.ui.parts import access, caching, controls, drilldown, export, hover, links, page_links, shell, task_list
 from fsviz.ui.parts.clicks import Click, Point
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
@@ -226,41 +228,53 @@ def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
     title = SAMPLERS[str(bed.recipe["sampler"])].title
     medians = [float(np.median(b.tasks.measures["coarsity"])) for b in (uniform, bed)]
     counts = study.class_counts(bed, dataset)
-    columns = iter(st.columns(4 if bed is not uniform else 2))
-    next(columns).metric(
-        "Uniform median",
-        _number(medians[0]),
-        help="Median coarsity of uniform sampling. Half of the uniformly drawn tasks have a smaller coarsity.",
-    )
+    numbers = [
+        HeadlineNumber(
+            "uniform",
+            "Uniform median",
+            medians[0],
+            unit="",
+            digits=_digits(medians[0]),
+            help="Median coarsity of uniform sampling. Half of the uniformly drawn tasks have a smaller coarsity.",
+        )
+    ]
     if bed is not uniform:
-        same, decimals = _number(medians[0]) == _number(medians[1]), len(_number(medians[1]).partition(".")[2])
-        next(columns).metric(
-            f"{title} median",
-            _number(medians[1]),
-            help="Median coarsity of the tasks drawn with these settings.",
-            delta="as uniform" if same else f"{medians[1] - medians[0]:+.{decimals}f} vs uniform",
-            delta_color="off",
-            delta_arrow="off" if same else "auto",
-        )
+        digits = _digits(medians[1])
+        is_same = _number(medians[0]) == _number(medians[1])
         alike = np.ptp(uniform.tasks.measures["coarsity"]) < 1e-9
-        next(columns).metric(
-            "Fine-grained",
-            "–" if alike else f"{study.share_finer(bed, uniform):.0%}",
-            help="Share of these tasks that are as fine as the finest 5% of the uniform ones.",
-            delta="all tasks are equally coarse"
-            if alike
-            else f"{study.share_finer(uniform, uniform):.0%} when uniform",
-            delta_color="off",
-            delta_arrow="off",
+        numbers += [
+            HeadlineNumber(
+                "median",
+                f"{title} median",
+                medians[1],
+                unit="",
+                digits=digits,
+                change=None if is_same else medians[1] - medians[0],
+                note="as uniform" if is_same else "vs uniform",
+                help="Median coarsity of the tasks drawn with these settings.",
+            ),
+            HeadlineNumber(
+                "fine",
+                "Fine-grained",
+                100 * study.share_finer(bed, uniform),
+                digits=0,
+                words="–" if alike else "",
+                note="all tasks are equally coarse"
+                if alike
+                else f"{study.share_finer(uniform, uniform):.0%} when uniform",
+                help="Share of these tasks that are as fine as the finest 5% of the uniform ones.",
+            ),
+        ]
+    numbers.append(
+        HeadlineNumber.worded(
+            "per_class",
+            "Tasks per class",
+            f"{counts.min():,} to {counts.max():,}",
+            note=f"{counts.mean():,.0f} when even",
+            help="From the rarest to the commonest class, in the testbed as it will be saved.",
         )
-    next(columns).metric(
-        "Tasks per class",
-        f"{counts.min():,} to {counts.max():,}",
-        help="From the rarest to the commonest class, in the testbed as it will be saved.",
-        delta=f"{counts.mean():,.0f} when even",
-        delta_color="off",
-        delta_arrow="off",
     )
+    show_numbers(numbers)
 
 
 def _colour(name: str, bed: Testbed) -> str:
@@ -454,6 +468,16 @@ def _dealt(classes: Classes, recipe: Recipe) -> Testbed | None:
     return _drawn_with_images(classes.dataset, recipe, classes.distances)
 
 
+def _class_table(high: float) -> Table:
+    """The classes of a task that has no images."""
+    return Table(
+        "Classes of the task",
+        Column("class", "Class", width=190),
+        Column("place", "Place in the taxonomy", width=230),
+        Column("distance", "Mean distance to the others", digits=2, kind="bar", high=high, width=90),
+    )
+
+
 def _task(classes: Classes, bed: Testbed, task: int) -> None:
     dataset, distances, graph = classes.dataset, classes.distances, classes.graph
     assert distances is not None  # the browser is shown only where they are
@@ -471,24 +495,16 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
         else:
             others = inside.sum(axis=1) / max(len(class_ids) - 1, 1)
             export.table(
-                "Classes of the task",
+                _class_table(float(distances.max())),
                 {
                     "class": shown,
-                    "its place in the taxonomy": [
+                    "place": [
                         " › ".join(maps.class_card(graph, distances, int(p)).path[-3:-1]) if graph else ""
                         for p in positions
                     ],
-                    "mean distance to the others": [round(float(v), 2) for v in others],
+                    "distance": others,
                 },
-                hide_index=True,
                 height="content" if len(class_ids) <= 12 else 420,
-                column_config={
-                    "class": st.column_config.TextColumn(width=190),
-                    "its place in the taxonomy": st.column_config.TextColumn(width=230),
-                    "mean distance to the others": st.column_config.ProgressColumn(
-                        "mean distance", format="%.2f", min_value=0.0, max_value=float(distances.max()), width=90
-                    ),
-                },
             )
             st.caption(
                 "Images are dealt once there is at least one support image per class."
@@ -670,7 +686,11 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
 
 
 def _number(value: float) -> str:
-    return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+    return f"{value:.{_digits(value)}f}"
+
+
+def _digits(value: float) -> int:
+    return 1 if value >= 10 else 2 if value >= 1 else 3
 
 
 @caching.cache_data("Drawing tasks", 24)

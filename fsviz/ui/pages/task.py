@@ -20,12 +20,13 @@ from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import task_profile as figures
 from fsviz.figures import taxonomy as taxonomy_figures
-from fsviz.records import PAD, Dataset, Predictions, Progress, TaskId
+from fsviz.records import PAD, Dataset, HeadlineNumber, Predictions, Progress, TaskId
 from fsviz.settings import RawSettings, Setting
 from fsviz.tasks import task_ids
 from fsviz.tasks.task_ids import TASK_NAME, ResolvedTestbed
 from fsviz.taxonomy import maps
 from fsviz.ui.parts import access, caching, controls, export, links, page_links, selections, shell, task_list
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
@@ -212,15 +213,14 @@ def _pick_whole(passports: Sequence[TaskProfile]) -> bool:
 def _headline(passports: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks], by: str) -> None:
     passport, among = passports[0], spreads[0]
     _steps(passport, among, by)
-    cards = shell.responsive_columns("headline", 4, stack="pairs")
-    for card, (label, value, delta, told) in zip(cards, _facts(passport, among), strict=False):
-        card.metric(escape(label), value, escape(delta) or None, delta_color="off", delta_arrow="off", help=told)
+    numbers: list[HeadlineNumber | None] = [*_facts(passport, among), None, None, None, None]
+    show_numbers(numbers[:4])
     st.caption(_in_words(passport, among))
 
 
-def _facts(passport: TaskProfile, among: ValuesAmongTasks) -> list[tuple[str, str, str, str]]:
-    """Label, value, what stands below it and help of the cards."""
-    facts = []
+def _facts(passport: TaskProfile, among: ValuesAmongTasks) -> list[HeadlineNumber]:
+    """The headline numbers of a task, at most four."""
+    numbers = []
     if passport.answers:
         best = max(passport.answers, key=lambda one: one.accuracy)
         first = passport.answers[0]
@@ -230,36 +230,45 @@ def _facts(passport: TaskProfile, among: ValuesAmongTasks) -> list[tuple[str, st
             apart = abs(100 * (one.accuracy - mean))
             below = f"{apart:.0f} {'point' if round(apart) == 1 else 'points'} {side} the mean of {100 * mean:.0f}%"
             below = below if apart >= 0.5 else f"as the mean of {100 * mean:.0f}%"
-            facts.append(
-                (
+            over = (
+                f" The mean is that of {np.isfinite(one.others).sum():,} tasks of the testbed, ± {100 * half:.1f} "
+                "points (95% over tasks of these images)."
+            )
+            numbers.append(
+                HeadlineNumber(
+                    f"accuracy_{one.key}",
                     f"Accuracy of {one.label}",
-                    f"{one.accuracy:.0%}",
-                    below if np.isfinite(mean) else "",
-                    f"Exact for these queries. The mean is that of {np.isfinite(one.others).sum():,} tasks of the "
-                    f"testbed, ± {100 * half:.1f} points (95% over tasks of these images)."
-                    if np.isfinite(half)
-                    else "Exact for these queries.",
+                    100 * one.accuracy,
+                    digits=0,
+                    note=below if np.isfinite(mean) else "",
+                    help=f"Exact for these queries.{over if np.isfinite(half) else ''}",
                 )
             )
-    stands = study.percentiles(passport, among)
-    if "coarsity" in stands:
-        facts.append(
-            (
+    ranks = study.percentiles(passport, among)
+    if "coarsity" in ranks:
+        numbers.append(
+            HeadlineNumber(
+                "coarsity",
                 "How far apart in meaning (coarsity)",
-                f"{stands['coarsity'].value:.1f}",
-                f"harder than {stands['coarsity'].harder:.0%} of its testbed",
-                MEASURES["coarsity"].what,
+                ranks["coarsity"].value,
+                unit="",
+                note=f"harder than {ranks['coarsity'].harder:.0%} of its testbed",
+                help=MEASURES["coarsity"].what,
             )
         )
     pairs = next((p for p in _pairs(passport) if p.name == "confusion"), None)
     if pairs is not None and pairs.values.any():
         a, b = np.unravel_index(int(np.triu(pairs.values).argmax()), pairs.values.shape)
-        names = passport.names
-        told = f"{names[a]} and {names[b]}"
-        facts.append(("Most mixed up", f"{pairs.values[a, b]:.2f} bits", told, escape(pairs.what)))
+        note = f"{passport.names[a]} and {passport.names[b]}"
+        numbers.append(
+            HeadlineNumber(
+                "most_confused", "Most mixed up", pairs.values[a, b], unit="bits", digits=2, note=note, help=pairs.what
+            )
+        )
     if not passport.answers:
-        facts.append(("Classes", f"{len(passport.class_ids)}", "", "The ways of the task."))
-    return facts[:4]
+        n_classes = len(passport.class_ids)
+        numbers.append(HeadlineNumber.count("classes", "Classes", n_classes, help="The ways of the task."))
+    return numbers[:4]
 
 
 def _in_words(passport: TaskProfile, among: ValuesAmongTasks) -> str:
@@ -378,7 +387,7 @@ def _without_images(passport: TaskProfile) -> None:
         for side in ("support", "query"):
             images = getattr(passport.tasks, side)[0][: len(passport.names)]
             table[side] = [", ".join(str(int(i)) for i in row if i != PAD) for row in images]
-    export.table("Its classes", table, hide_index=True, height="content" if len(table) <= 12 else 420)
+    export.table(study.CLASSES, table, height="content" if len(table) <= 12 else 420)
     if passport.backbone:
         st.caption(f"{escape(dataset.title)} has no pixels here: images are named by their number.")
     elif dataset.has_pixels:
@@ -492,18 +501,14 @@ def _values_alone(passports: Sequence[TaskProfile], stands: Sequence[Mapping[str
         values = [p.value(name) for p in passports]
         if not np.isfinite(values).any():
             continue
-        row: dict[str, Any] = {"measure": measure.title}
+        row: dict[str, Any] = {"title": measure.title, "higher_is": measure.direction, "uses": measure.labels}
         for which, value in enumerate(values):
-            more = f" ({BESIDE[which].lower()})" if len(values) > 1 else ""
-            row[f"value{more}"] = value
             stand = stands[which].get(name) if stands else None
-            row[f"percentile{more}"] = 100 * stand.lower if stand else None
-        rows.append(row | {"higher is": measure.direction, "uses": measure.labels})
+            row |= {f"value_{which}": value, f"percentile_{which}": 100 * stand.lower if stand else None}
+        rows.append(row)
     with st.expander("The numbers, and what they are"):
-        table = pd.DataFrame(rows)
-        formats = {c: st.column_config.NumberColumn(format="%.4g") for c in table if str(c).startswith("value")}
-        formats |= {c: st.column_config.NumberColumn(format="%.0f") for c in table if str(c).startswith("percentile")}
-        export.table("Measures", table, hide_index=True, height="content", column_config=formats, key="measure_table")
+        table = study.value_table(BESIDE[: len(passports)])
+        export.table(table, rows, height="content", key="measure_table")
         for known in passports[0].values:
             if not known.why_not:
                 st.markdown(f"**{escape(known.measure.title)}** {escape(known.measure.what)}")
@@ -571,33 +576,9 @@ def _one_gaps(passport: TaskProfile, which: int) -> None:
             f"{share:.0%} of its {int(seen['n'].sum()):,} queries were taken in a context of their own class's support."
         )
         with st.expander("Contexts, class by class"):
-            table = seen.rename(columns={"support": "contexts of the support", "query": "contexts of the queries"})
-            table["shared"] = [f"{a} of {b}" for a, b in zip(seen["shared"], seen["n"], strict=True)]
-            seen_in = table.drop(columns="n")
-            export.table("Contexts", seen_in, hide_index=True, height="content", key=f"contexts_{which}")
+            export.table(study.CONTEXTS, seen, height="content", key=f"contexts_{which}")
     if found:
-        rows = [
-            {
-                "attribute": gap.name.replace("_", " "),
-                "gap": gap.gap,
-                "larger than": 100 * gap.standing.harder,
-                "in": "standard deviations" if gap.in_deviations else "share of images",
-            }
-            for gap in found
-        ]
-        export.table(
-            "Attributes",
-            pd.DataFrame(rows),
-            hide_index=True,
-            height=300,
-            key=f"gaps_{which}",
-            column_config={
-                "gap": st.column_config.NumberColumn(format="%.2f"),
-                "larger than": st.column_config.ProgressColumn(
-                    "larger than in (% of tasks)", format="%.0f", min_value=0, max_value=100
-                ),
-            },
-        )
+        export.table(custom_task.GAPS, study.gap_rows(found), height=300, key=f"gaps_{which}")
         st.caption("The gap of every attribute between support and queries, class by class on average; 0 is none.")
 
 

@@ -55,6 +55,7 @@ h1 {font-size: 1.65rem !important; line-height: 1.2 !important; padding: 0 0 .4r
   [class*="st-key-pairs_"] > * > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] {
     min-width: calc(50% - 1rem)}
 }
+@media (max-width: 999px) {[data-testid="stToolbar"] {padding-right: 10.5rem}}
 @media (max-width: 768px) {.st-key-fsviz_siblings {flex-wrap: nowrap !important; overflow-x: auto}}
 /* A card is one link: its own, stretched over all of it. */
 [class*="st-key-card_"] {position: relative}

@@ -7,9 +7,10 @@ import streamlit as st
 
 from fsviz.datasets import image_folders
 from fsviz.datasets.duplicates import largest_groups
-from fsviz.datasets.preview import Preview
-from fsviz.records import Dataset
+from fsviz.datasets.preview import CLASSES, ITEMS, Preview
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.ui.parts import export
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import escape
 
@@ -19,15 +20,18 @@ N_SAMPLES, N_GROUPS, N_IN_GROUP = 24, 5, 8
 def show_contents(preview: Preview) -> None:
     """Counts, samples and problems."""
     classes = preview.classes
-    one, two, three, four = st.columns(4)
-    one.metric("Classes", f"{len(classes):,}")
-    two.metric("Images", f"{len(preview.images):,}")
     splits = preview.split_counts
-    three.metric(
-        "Splits", escape(" / ".join(splits)) if len(splits) < 4 else f"{len(splits):,}", help="Sets of classes."
-    )
     n_problems = sum(max(1, len(p.items)) for p in preview.problems)
-    four.metric("Things to look at", f"{n_problems:,}", help="Problems found; none of them stops you.")
+    names = " / ".join(splits) if len(splits) < 4 else f"{len(splits):,}"
+    numbers = [
+        HeadlineNumber.count("classes", "Classes", len(classes)),
+        HeadlineNumber.count("images", "Images", len(preview.images)),
+        HeadlineNumber.worded("splits", "Splits", names, help="Sets of classes."),
+        HeadlineNumber.count(
+            "problems", "Things to look at", n_problems, help="Problems found; none of them stops you."
+        ),
+    ]
+    show_numbers(numbers)
     shown = image_folders.preview_dataset("preview", preview)
     st.caption(
         " ".join([f"Read as a {escape(preview.source)} in {escape(str(preview.root))}.", *map(escape, shown.notes)])
@@ -39,19 +43,8 @@ def show_contents(preview: Preview) -> None:
         gallery(shown, [Tile(int(i), str(n)) for i, n in zip(picked, names)], key="samples", tile_px=84)
         st.caption(f"{len(picked)} of {len(preview.images):,} images, from as many classes as possible.")
     with right:
-        export.table(
-            "Classes found",
-            classes if len(splits) > 1 else classes[["class_name", "n_images"]],
-            hide_index=True,
-            height=min(320, 38 + 35 * len(classes)),
-            column_config={
-                "class_name": st.column_config.TextColumn("Class", width=90),
-                "split": st.column_config.TextColumn("Split", width=60),
-                "n_images": st.column_config.ProgressColumn(
-                    "Images", format="%d", min_value=0, max_value=int(classes["n_images"].max()), width=110
-                ),
-            },
-        )
+        found = classes if len(splits) > 1 else classes[["class_name", "n_images"]]
+        export.table(CLASSES, found, height=min(320, 38 + 35 * len(classes)))
     for problem in preview.problems:
         with st.expander(escape(problem.message), icon="⚠️"):
             if problem.kind in ("copies", "two_classes"):
@@ -59,8 +52,8 @@ def show_contents(preview: Preview) -> None:
             elif problem.kind == "frames":
                 st.button("Take folders as groups", key="take_folders", on_click=_group_by_folder)
             if problem.items:
-                listed = pd.DataFrame({"which": list(problem.items)})
-                export.table("Named by a warning", listed, hide_index=True, height=min(200, 36 * len(listed) + 40))
+                height = min(200, 36 * len(problem.items) + 40)
+                export.table(ITEMS, {"item": list(problem.items)}, height=height)
             else:
                 st.caption("Nothing to list.")
 

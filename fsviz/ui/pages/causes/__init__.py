@@ -15,18 +15,18 @@ from fsviz.difficulty.measures import CAUSES, MEASURES, axis, title
 from fsviz.errors import BadInput, FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import causes as figures
-from fsviz.records import Dataset, TaskId
+from fsviz.records import Dataset, HeadlineNumber, TaskId
 from fsviz.settings import Setting
 from fsviz.studies import causes as study
-from fsviz.studies.causes import Explained, MeasuredTasks, Share
+from fsviz.studies.causes import Explained, MeasuredTasks
 from fsviz.tasks import task_ids
 from fsviz.ui.pages.causes import settings
 from fsviz.ui.parts import controls, export, links, page_links, shell, task_list
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.clicks import Area, Click
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import escape
 from fsviz.ui.parts.task_list import TASK
 
@@ -115,46 +115,49 @@ def _pick_method(found: MeasuredTasks) -> str:
 
 
 def _headline(found: MeasuredTasks, method: str) -> None:
-    columns = shell.responsive_columns("headline", 4, "pairs")
     mean, ci95 = study.mean_accuracy(found, method)
-    columns[0].metric(
-        f"Mean accuracy of {escape(method)}",
-        f"{100 * mean:.1f}{half_width(ci95, 1, 100)}%",
-        f"{len(found):,} tasks",
-        delta_color="off",
-        delta_arrow="off",
-        help="95% interval over tasks of these images.",
-    )
+    numbers: list[HeadlineNumber | None] = [
+        HeadlineNumber.around(
+            "accuracy",
+            f"Mean accuracy of {method}",
+            100 * mean,
+            100 * ci95,
+            note=f"{len(found):,} tasks",
+            help="95% interval over tasks of these images.",
+        )
+    ]
     luck = study.sampling_noise(found, method)
-    for place, stage, words in (
-        (1, "before", "Foreseen before any label"),
-        (2, "support", "Foreseen with labelled support"),
-        (3, "labelled", "Explained with all labels"),
+    for stage, question in (
+        ("before", "Foreseen before any label"),
+        ("support", "Foreseen with labelled support"),
+        ("labelled", "Explained with all labels"),
     ):
         try:
             share = _explained(found, method, stage).whole
         except BadInput:
+            numbers.append(None)
             continue
         luck = min(luck, 1 - share.value) if share.low > 0 else luck  # what is explained is no luck
-        columns[place].metric(
-            words,
-            f"{max(share.value, 0):.0%}" if share.low > 0 else "nothing sure",
-            _interval(share),
-            delta_color="off",
-            delta_arrow="off",
-            help="The share of the differences in accuracy between tasks that a regression explains from what is "
-            f"known {study.STAGES[cast(Any, stage)]}, on tasks that it has not learned from. The 95% interval is over "
-            f"{escape(share.over)}; below zero, always expecting the mean would be better.",
+        numbers.append(
+            HeadlineNumber(
+                f"explained_{stage}",
+                question,
+                max(100 * share.value, 0) if share.low > 0 else None,
+                100 * share.low,
+                100 * share.high,
+                digits=0,
+                words="" if share.low > 0 else "nothing sure",
+                help="The share of the differences in accuracy between tasks that a regression explains from what is "
+                f"known {study.STAGES[cast(Any, stage)]}, on tasks that it has not learned from. The 95% interval is "
+                f"over {share.over}; below zero, always expecting the mean would be better.",
+            )
         )
+    show_numbers(numbers)
     if np.isfinite(luck):
         st.caption(
             f"Up to {luck:.0%} of the differences are luck: which {int(np.median(found.n_queries))} queries a task "
             "happened to get. No measure that has not seen the answers can explain those."
         )
-
-
-def _interval(share: Share) -> str:
-    return f"{100 * share.low:.0f} to {100 * share.high:.0f}%"
 
 
 # --- what explains the accuracy ----------------------------------------------------------------------------------
@@ -380,5 +383,4 @@ def _table(found: MeasuredTasks) -> None:
     with st.expander(
         f"All numbers of the {len(found):,} tasks, seen by {escape(title_of(str(found.spec['backbone'])))}"
     ):
-        table = study.as_table(found).rename(columns={name: title(name) for name in found.measures})
-        export.table("Measures and accuracies of every task", table, height=320)
+        export.table(study.task_table(found), study.as_table(found).reset_index(), height=320)

@@ -11,12 +11,12 @@ import streamlit as st
 from plotly.graph_objects import Figure
 
 from fsviz import jobs
-from fsviz.datasets.published import published_families, published_table
+from fsviz.datasets.published import PUBLISHED, published_families, published_table
 from fsviz.features.backbones import title_of
 from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_curves
 from fsviz.methods import METHODS
-from fsviz.records import Dataset, Predictions, Tasks
+from fsviz.records import Dataset, HeadlineNumber, Predictions, Tasks
 from fsviz.sampling.samplers.context import SHIFT
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
@@ -27,8 +27,8 @@ from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cache_data, compute_with_progress
 from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods, say_fit
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
-from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import escape
 
 MOST_TILES = 10
@@ -82,12 +82,14 @@ def _compared(dataset: Dataset, spec: study.Spec, found: study.Summary) -> None:
     last = "1" if question == "dial" else "ood"
     worst = max(rows, key=lambda row: row["loss"][last]["mean"])
     least = min(rows, key=lambda row: row["loss"][last]["mean"])
-    one, two, three = st.columns(3)
-    _lost(one, "Loses most by other contexts", worst, last)
-    _lost(two, "Loses least", least, last)
-    three.metric(
-        "Tasks", f"{rows[0]['n_tasks']:,}", help="Each answered with every support: same classes, same queries."
-    )
+    numbers = [
+        _lost("Loses most by other contexts", worst, last),
+        _lost("Loses least", least, last),
+        HeadlineNumber.count(
+            "tasks", "Tasks", rows[0]["n_tasks"], help="Each answered with every support: same classes, same queries."
+        ),
+    ]
+    show_numbers(numbers, "losses")
     if question in ("methods", "backbones"):
         titled = [{**row, "name": row["title"], "title": _who(row)} for row in rows]
         export.chart(
@@ -179,20 +181,20 @@ def _lines_of(found: study.Summary) -> dict[str, list[tuple]]:
     return curves
 
 
-def _lost(where: Any, label: str, row: study.Row, last: str) -> None:
+def _lost(title: str, row: study.Row, last: str) -> HeadlineNumber:
     lost: Mapping[str, Any] = row["loss"][last]
-    who = escape(_who(row))
     wider = [
         f"± {lost[name]:.1f} over {over}"
         for name, over in (("ci95_images", "images"), ("ci95_classes", "classes"))
         if lost.get(name) is not None
     ]
-    where.metric(
-        label,
-        f"{lost['mean']:.1f}{half_width(lost['ci95'])} points",
-        ", ".join([who, *wider]),
-        delta_color="off",
-        delta_arrow="off",
+    return HeadlineNumber.around(
+        title,
+        title,
+        lost["mean"],
+        lost["ci95"],
+        "points",
+        note=", ".join([_who(row), *wider]),
         help="Accuracy with support of the same contexts less that with other contexts, in percentage points, task by "
         "task. 95% intervals: the first is over tasks of these very images; over images, what other images of these "
         "classes would give (cautious where tasks are few); over classes, what other classes would.",
@@ -374,13 +376,7 @@ def published(n_way: int, n_shot: int) -> None:
         table = table.assign(family=table["method"].map(published_families())).sort_values(
             ["family", "accuracy"], ascending=[True, False]
         )
-        export.table(
-            "Published accuracies",
-            table[["family", "method", "backbone", "accuracy", "ci95", "source"]].rename(
-                columns={"accuracy": "published accuracy (%)", "ci95": "± 95%"}
-            ),
-            hide_index=True,
-        )
+        export.table(PUBLISHED, table)
         st.caption(
             f"{len(table):,} published numbers of {n_way:,}-way {n_shot:,}-shot tasks (tables 2, 3, 6 and 7; methods "
             "whose name the text at hand does not show are called by where they appeared), with backbones that were "

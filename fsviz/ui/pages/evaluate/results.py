@@ -12,7 +12,7 @@ import streamlit as st
 from fsviz.analyses import run_comparison
 from fsviz.difficulty import measures
 from fsviz.figures import runs as figures
-from fsviz.records import Dataset, Predictions
+from fsviz.records import Dataset, HeadlineNumber, Predictions
 from fsviz.reports.tables import TOP5_FROM
 from fsviz.settings import Setting
 from fsviz.studies import evaluate
@@ -28,6 +28,7 @@ from fsviz.ui.parts import (
     task_list,
 )
 from fsviz.ui.parts.clicks import Click, Point
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.shell import escape
 from fsviz.ui.parts.task_list import TASK
 
@@ -108,38 +109,51 @@ def _show_headline(dataset: Dataset, shown: RunView, table: Any, top: Any, over:
             "in this first look, so it does not say which of the chosen methods is best. The run has them all.",
             icon="⏳",
         )
-    best, second, fine, coarse = shell.responsive_columns("headline", 4, "pairs")
-    run_panel.show_most_accurate(best, top, over, n, len(shown.waiting))
-    chance = 100 * tasks.chance_level
+    chance = HeadlineNumber(
+        "chance", "Guessing", 100 * tasks.chance_level, help="One class out of the ways of a task, at random."
+    )
+    numbers = [run_panel.most_accurate(top, over, n, len(shown.waiting))]
     if n > 1:
         nearest = recorded.differences(shown.lines, over=over).iloc[0]
         runner = table[table["name"] == nearest["name"]].iloc[0]
-        second.metric(
-            f"Next: {escape(runner['name'])}",
-            run_panel.accuracy(runner),
-            f"{run_panel.points(nearest['difference'], nearest['ci95'])}, {escape(nearest['verdict'])}",
-            delta_color="off",
-            delta_arrow="off",
-            help="Its difference to the best, task by task, with its 95% interval "
-            f"{run_comparison.OVER[over]}. 'Real': chance alone would give such a difference less than 5 times in 100.",
+        ahead = HeadlineNumber.around("", "", nearest["difference"], nearest["ci95"], "points", signed=True)
+        numbers.append(
+            HeadlineNumber.around(
+                "second",
+                f"Next: {runner['name']}",
+                runner["accuracy"],
+                runner.get("ci95"),
+                note=f"{ahead.number_text}, {nearest['verdict']}",
+                help="Its difference to the best, task by task, with its 95% interval "
+                f"{run_comparison.OVER[over]}. 'Real': chance alone would give such a difference less than 5 times in "
+                "100.",
+            )
         )
     else:
-        second.metric("Guessing", f"{chance:.1f}%", help="One class out of the ways of a task, at random.")
+        numbers.append(chance)
     if not np.isnan(top["Q1"]):
-        fine.metric(
-            "Finest quarter (Q1)",
-            run_panel.accuracy(top, "Q1"),
-            help="The best method on the quarter of tasks with the lowest coarsity: its classes are closest.",
-        )
-        coarse.metric(
-            "Coarsest quarter (Q4)",
-            run_panel.accuracy(top, "Q4"),
-            f"{run_panel.points(top['fine_to_coarse'], top['fine_to_coarse_ci95'])} from Q1",
-            help="The best method on the quarter of tasks with the highest coarsity: its classes are farthest apart.",
-        )
+        apart = HeadlineNumber.around("", "", top["fine_to_coarse"], top["fine_to_coarse_ci95"], "points", signed=True)
+        numbers += [
+            HeadlineNumber.around(
+                "finest",
+                "Finest quarter (Q1)",
+                top["Q1"],
+                top.get("Q1_ci95"),
+                help="The best method on the quarter of tasks with the lowest coarsity: its classes are closest.",
+            ),
+            HeadlineNumber.around(
+                "coarsest",
+                "Coarsest quarter (Q4)",
+                top["Q4"],
+                top.get("Q4_ci95"),
+                note=f"{apart.number_text} from Q1",
+                help="The best method on the quarter of tasks with the highest coarsity: its classes are farthest "
+                "apart.",
+            ),
+        ]
     else:
-        fine.metric("Guessing", f"{chance:.1f}%", help="One class out of the ways of a task, at random.")
-        coarse.metric("Tasks", f"{int(top['n_tasks']):,}")
+        numbers += [chance, HeadlineNumber.count("tasks", "Tasks", int(top["n_tasks"]))]
+    show_numbers(numbers)
 
 
 def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:

@@ -6,14 +6,14 @@ import streamlit as st
 
 from fsviz.difficulty.objectives import OBJECTIVES, RANDOM, SUPPORT_SETS
 from fsviz.figures import search_comparison as figures
-from fsviz.records import Dataset
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.studies import search_comparison
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_supports import task_table
 from fsviz.ui.parts import access, drilldown, shell
 from fsviz.ui.parts.caching import cached_call, compute_with_progress
-from fsviz.ui.parts.run_panel import half_width
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.shell import escape
 
 
@@ -33,14 +33,14 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     numbers = cached_call(study.summary, task_table.search(spec))
     equal, half = numbers["accuracy"], numbers["ci95"]
     at = table[table["step"] == chosen].set_index("objective")
-    columns = st.columns(len(SUPPORT_SETS))
-    for column, (name, kind) in zip(columns, SUPPORT_SETS.items(), strict=True):
-        if name in OBJECTIVES:
-            reached, around = at.loc[name, "accuracy"], at.loc[name, "ci95"]
-            column.metric(f"{kind.title} supports at step {chosen:g}", f"{reached:.1f}{half_width(around)}%")
-        else:
-            text = f"{equal[name]:.1f}{half_width(half[name])}%"
-            column.metric(f"{kind.title} supports", text, help="Of the same tasks.")
+    accuracies = []
+    for name, kind in SUPPORT_SETS.items():
+        is_stepped = name in OBJECTIVES
+        mean, around = at.loc[name, ["accuracy", "ci95"]] if is_stepped else (equal[name], half[name])
+        title = f"{kind.title} supports at step {chosen:g}" if is_stepped else f"{kind.title} supports"
+        text = "" if is_stepped else "Of the same tasks."
+        accuracies.append(HeadlineNumber.around(f"accuracy_{name}", title, mean, around, help=text))
+    show_numbers(accuracies, "at_step")
     reference = {RANDOM.name: equal[RANDOM.name]} | {f"{name}, equal start": equal[name] for name in OBJECTIVES}
     stepped = drilldown.chart(
         "Step size",

@@ -10,12 +10,21 @@ from fsviz.analyses import lessons as study
 from fsviz.analyses.lessons import CombinedLesson
 from fsviz.difficulty.measures import MEASURES
 from fsviz.figures import lessons as figures
-from fsviz.records import Dataset
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.studies.prediction.measured import fitted_line
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, images
 from fsviz.ui.parts import export, page_links, shell
+from fsviz.ui.parts.headline import show_number
 from fsviz.ui.parts.shell import escape
+
+MEASURES_TRIED = Table(
+    "Measures tried",
+    Column("title", "Measure"),
+    Column("correlation", "Correlation", digits=2, kind="number"),
+    Column("points", "Between the two tasks", kind="points"),
+)
 
 
 def _show(dataset: Dataset, lesson: CombinedLesson, at: int, visited: Sequence[bool]) -> None:
@@ -46,29 +55,26 @@ def _chart(lesson: CombinedLesson, name: str) -> None:
 def _numbers(lesson: CombinedLesson, name: str, visited: Sequence[bool]) -> None:
     """Correlation of a measure, the two tasks by it, and the measures tried so far."""
     correlation, accuracy = lesson.correlations[name], lesson.position.accuracy
-    st.metric(
+    number = HeadlineNumber(
+        "correlation",
         "Correlation with accuracy",
-        f"{correlation.value:.2f}",
-        f"95% CI {correlation.low:.2f} to {correlation.high:.2f}",
-        delta_color="off",
-        delta_arrow="off",
-        help=f"Higher is {MEASURES[name].direction}. CI over {escape(correlation.over)}.",
+        correlation.value,
+        unit="",
+        digits=2,
+        note=f"95% CI {correlation.low:.2f} to {correlation.high:.2f}",
+        help=f"Higher is {MEASURES[name].direction}. CI over {correlation.over}.",
     )
+    show_number(number)
     for which, task in (("Hard", lesson.hard), ("Easy", lesson.easy)):
         percentile = lesson.percentile(name, task)
         text = f"{which} task ({accuracy[task]:.0f}% correct): harder than {percentile:.0f}% of tasks"
         st.progress(percentile / 100, text)
     tried = [measure for measure, is_visited in zip(lesson.measures, visited, strict=True) if is_visited]
-    export.table(
-        "Measures tried",
-        {
-            "measure": [MEASURES[measure].title for measure in tried],
-            "correlation": [f"{lesson.correlations[measure].value:.2f}" for measure in tried],
-            "points between the two tasks": [f"{lesson.points(measure):.1f}" for measure in tried],
-        },
-        hide_index=True,
-        height="content",
-    )
+    rows = [
+        {"title": MEASURES[name].title, "correlation": lesson.correlations[name].value, "points": lesson.points(name)}
+        for name in tried
+    ]
+    export.table(MEASURES_TRIED, rows)
 
 
 def _positions(lesson: CombinedLesson) -> Mapping[str, str]:

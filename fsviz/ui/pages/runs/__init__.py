@@ -12,7 +12,7 @@ from fsviz import jobs
 from fsviz.analyses import run_comparison
 from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
-from fsviz.records import Dataset
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.settings import Setting
 from fsviz.studies import evaluate
 from fsviz.ui.pages.runs.choice import is_of_dataset, pick_runs, show_failed_methods, warn_of_other_datasets
@@ -30,6 +30,7 @@ from fsviz.ui.parts import (
     run_panel,
     shell,
 )
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
@@ -179,34 +180,41 @@ def _recipe_of(line: run_comparison.MethodRun, chosen: Sequence[jobs.Run]) -> Ma
 def _show_headline(comparison: run_comparison.RunComparison, n_missing: int) -> None:
     rows, differences, over = comparison.main_table, comparison.differences, comparison.over
     top = rows.loc[rows["accuracy"].idxmax()]
-    best, margin, drop, tasks = shell.responsive_columns("headline", 4, "pairs")
-    run_panel.show_most_accurate(best, top, over, len(rows), n_missing)
+    margin = HeadlineNumber.worded(
+        "margin", "Compared with", "nothing yet", help="Evaluate a second method on the same tasks."
+    )
     if len(differences):
         second = differences.iloc[0]
-        margin.metric(
-            f"Ahead of {escape(second['name'])}",
-            run_panel.points(abs(second["difference"]), second["ci95"], 2),
-            f"{escape(second['verdict'])}, over {escape(over)}",
-            delta_color="normal" if second["significant"] else "off",
-            delta_arrow="off",
+        margin = HeadlineNumber.around(
+            "margin",
+            f"Ahead of {second['name']}",
+            abs(second["difference"]),
+            second["ci95"],
+            "points",
+            digits=2,
+            signed=True,
+            note=f"{second['verdict']}, over {over}",
+            coloured=bool(second["significant"]),
             help="Mean of the differences task by task. 'Real' when chance alone would give such a difference less "
             f"than 5 times in 100, after correcting for the number of comparisons. Intervals "
             f"{run_comparison.OVER[over]}.",
         )
-    else:
-        margin.metric("Compared with", "nothing yet", help="Evaluate a second method on the same tasks.")
+    measure = measures.title(run_comparison.QUARTERS).lower()
+    drop = HeadlineNumber.worded("quarters", "Quarters", "none", help=f"Tasks carry no {measure}, or all the same.")
     if not np.isnan(top["Q1"]):
-        drop.metric(
+        drop = HeadlineNumber.around(
+            "quarters",
             "From fine to coarse",
-            run_panel.points(top["fine_to_coarse"], top["fine_to_coarse_ci95"]),
+            top["fine_to_coarse"],
+            top["fine_to_coarse_ci95"],
+            "points",
+            signed=True,
             help="Accuracy of the best method on the quarter of tasks with the highest coarsity (Q4), whose classes "
             f"are farthest apart, minus that with the lowest (Q1). 95% interval {run_comparison.OVER[over]}.",
         )
-    else:
-        title = escape(measures.title(run_comparison.QUARTERS).lower())
-        drop.metric("Quarters", "none", help=f"Tasks carry no {title}, or all the same.")
-    told = f"{escape(top['testbed_title'])}. Testbed {escape(top['testbed'])}."
-    tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=told)
+    testbed = f"{top['testbed_title']}. Testbed {top['testbed']}."
+    tasks = HeadlineNumber.count("tasks", "Tasks", int(top["n_tasks"]), help=testbed)
+    show_numbers([run_panel.most_accurate(top, over, len(rows), n_missing), margin, drop, tasks])
 
 
 def _show_mistakes(lines: Sequence[run_comparison.MethodRun], over: str) -> None:

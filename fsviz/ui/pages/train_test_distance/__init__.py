@@ -11,7 +11,7 @@ from fsviz.analyses import class_splits as study
 from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import class_splits as figures
-from fsviz.records import SIDES, Dataset
+from fsviz.records import SIDES, Dataset, HeadlineNumber
 from fsviz.ui.pages.train_test_distance import (
     accuracy_cost,
     computed,
@@ -26,6 +26,7 @@ from fsviz.ui.pages.train_test_distance import (
 from fsviz.ui.pages.train_test_distance.settings import CLASS
 from fsviz.ui.parts import controls, drilldown, export, hover, shell
 from fsviz.ui.parts.clicks import Click
+from fsviz.ui.parts.headline import show_number
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
@@ -56,16 +57,16 @@ def show(dataset: Dataset) -> None:
     section = controls.pick_section("What is behind it?", SECTIONS)
     if section == "Other divergences":
         _small_multiples(dataset, key, found)
-    elif section == "How certain":
+    if section == "How certain":
         stability.show(dataset, spec, found)
-    elif section == "Other splits":
+    if section == "Other splits":
         _comparisons(dataset, key)
-    elif section == "What it costs":
+    if section == "What it costs":
         accuracy_cost.show(dataset)
         train.show(dataset, classes, found)
-    elif section == "Trees":
+    if section == "Trees":
         trees.show(dataset, found.split)
-    else:
+    if section == "Published splits":
         published.show(dataset)
     save.show(dataset, found)
 
@@ -92,38 +93,47 @@ def _headline(found: study.SplitResult, at_random: tuple[float, float]) -> Any:
     at_random  between what 95% of random splits have as distance of a test class to the nearest training class
     """
     split = found.split
-    asked, sizes, nearest, alike = shell.responsive_columns("headline", 4, "pairs")
+    reached = HeadlineNumber.worded(
+        "reached", "Divergence reached", "none asked", help="This split is not made from centroids."
+    )
     if split.requested is not None and split.reached is not None:
-        asked.metric(
+        reached = HeadlineNumber(
+            "reached",
             "Divergence reached",
-            f"{split.reached:.2f}",
-            f"asked for {split.requested:g}",
-            delta_color="off",
-            delta_arrow="off",
+            split.reached,
+            unit="",
+            digits=2,
+            note=f"asked for {split.requested:g}",
             help="Between the two distributions over classes that the centroids give. In few dimensions the asked one "
             "is not always reached.",
         )
-    else:
-        asked.metric("Divergence reached", "none asked", help="This split is not made from centroids.")
     parts = split.parts
-    sizes.metric(
-        "Train, val and test classes",
-        " / ".join(f"{len(parts[side]):,}" for side in SIDES),
-        help="Val and test take one fifth each, rounded down, in turn: the class that is most of the test side goes to "
-        f"test, the next to val. {study.SIDE_RULE}",
-    )
-    nearest.metric(
-        "Nearest training class",
-        f"{found.nearest:.2f}",
-        f"random splits {at_random[0]:.2f} to {at_random[1]:.2f}",
-        delta_color="off",
-        delta_arrow="off",
-        help="Distance of a test class to the training class that is most like it, mean over test classes; features "
-        "of unit length, all dimensions. 95% of random splits with as many classes on every side are in the range "
-        "below it: a wanted divergence moves the two sides apart as groups, and a test class can still have a training "
-        f"class next to it. Farthest from any training class: {escape(found.farthest)}.",
-    )
-    return alike.empty()
+    numbers = [
+        reached,
+        HeadlineNumber.worded(
+            "sides",
+            "Train, val and test classes",
+            " / ".join(f"{len(parts[side]):,}" for side in SIDES),
+            help="Val and test take one fifth each, rounded down, in turn: the class that is most of the test side "
+            f"goes to test, the next to val. {study.SIDE_RULE}",
+        ),
+        HeadlineNumber(
+            "nearest",
+            "Nearest training class",
+            found.nearest,
+            unit="",
+            digits=2,
+            note=f"random splits {at_random[0]:.2f} to {at_random[1]:.2f}",
+            help="Distance of a test class to the training class that is most like it, mean over test classes; "
+            "features of unit length, all dimensions. 95% of random splits with as many classes on every side are in "
+            "the range below it: a wanted divergence moves the two sides apart as groups, and a test class can still "
+            f"have a training class next to it. Farthest from any training class: {found.farthest}.",
+        ),
+    ]
+    *columns, last = shell.responsive_columns("headline", 4, "pairs")
+    for column, number in zip(columns, numbers, strict=True):
+        show_number(number, column)
+    return last.empty()
 
 
 def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.SplitResult) -> None:
@@ -207,11 +217,9 @@ def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Spl
             ids = np.flatnonzero(dataset.image_class_ids() == split.class_ids[place])[:SHOWN]
             gallery(dataset, [Tile(int(i)) for i in ids], key=f"class_{int(split.class_ids[place])}", tile_px=64)
         near = study.neighbours(classes, split, place)
-        near["distance"] = near["distance"].round(3)
         export.table(
-            "Classes most like it",
+            study.NEIGHBOURS,
             near,
-            hide_index=True,
             height="content",
             key="class_neighbours",
             sets=Click(CLASS, near["class"].tolist()),
@@ -252,24 +260,7 @@ def _superclasses(dataset: Dataset, found: study.SplitResult) -> None:
 
 def _comparisons(dataset: Dataset, key: computed.Spec) -> None:
     table = computed.comparisons(dataset, key)
-    table = table.assign(nearest=table["nearest"].round(3), gap=table["gap"].round(3))
-    chosen = drilldown.table(
-        "Splits beside each other",
-        table,
-        key="comparisons",
-        name=BESIDE,
-        texts=table["split"].tolist(),
-        hide_index=True,
-        height="content",
-        column_config={
-            "nearest": st.column_config.NumberColumn(
-                "nearest training class", help="Mean over test classes of the distance to the most similar train class."
-            ),
-            "gap": st.column_config.NumberColumn(
-                "between the means", help="Distance between the mean of all train and of all held-out classes."
-            ),
-        },
-    )
+    chosen = drilldown.table(study.COMPARISONS, table, key="comparisons", name=BESIDE, texts=table["split"].tolist())
     st.caption(
         "Features of unit length, all dimensions. A wanted divergence moves the means of the two sides apart, but a "
         "test class can still have a training class beside it: read both columns. Whole superclasses keep relatives "

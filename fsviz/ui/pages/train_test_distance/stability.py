@@ -9,28 +9,29 @@ import streamlit as st
 
 from fsviz.analyses import class_splits as study
 from fsviz.figures import class_splits as figures
-from fsviz.records import Dataset
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.settings import Value
 from fsviz.text import percent
 from fsviz.ui.pages.train_test_distance import computed
 from fsviz.ui.parts import access, export
 from fsviz.ui.parts.caching import compute_with_progress
 from fsviz.ui.parts.clicks import Click
+from fsviz.ui.parts.headline import show_number
 from fsviz.ui.parts.shell import escape
 
 
 def headline(where: Any, found: study.SplitAgreement) -> None:
-    where.metric(
+    number = HeadlineNumber.worded(
+        "agreement",
         "Agreement over seeds",
-        escape(percent(found.value)),
-        f"by chance {escape(percent(found.chance))}",
-        delta_color="off",
-        delta_arrow="off",
+        percent(found.value),
+        note=f"by chance {percent(found.chance)}",
         help=f"Share of the classes that two of {found.n_seeds:,} seeds put on the same side (train, val or test). Two "
-        f"seeds share {escape(percent(found.on_test))} of their test classes, two random splits "
-        f"{escape(percent(found.chance_on_test))}. {found.n_splits:,} different "
+        f"seeds share {percent(found.on_test)} of their test classes, two random splits "
+        f"{percent(found.chance_on_test)}. {found.n_splits:,} different "
         f"split{'s were' if found.n_splits > 1 else ' was'} found.",
     )
+    show_number(number, where)
 
 
 def show(dataset: Dataset, spec: Mapping[str, Value], found: study.SplitResult) -> None:
@@ -63,24 +64,7 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.SplitResult) 
         f"{escape(percent(all_dims['agreement']))} of the classes on the same side (random splits: "
         f"{escape(percent(all_dims['chance']))}). On few principal axes the classes decide, and seeds agree."
     )
-    shares = ("agreement", "chance", "on_test", "chance_on_test")
-    rounded = {name: [percent(share) for share in table[name]] for name in shares}
-    shown = table.assign(**rounded, **{name: table[name].round(4) for name in ("reached", "above_floor")})
-    export.table(
-        "Agreement of seeds",
-        shown.rename(
-            columns={
-                "dims": "dimensions",
-                "agreement": "same side",
-                "chance": "by chance",
-                "on_test": "test classes shared",
-                "chance_on_test": "shared by chance",
-                "above_floor": "objective above M log M",
-            }
-        ),
-        hide_index=True,
-        height="content",
-    )
+    export.table(study.AGREEMENT, table)
     st.caption(
         f"Mode “stable”: for every number of dimensions {n_seeds} seeds, the best of the chosen number of "
         f"starts each. Reached divergence and objective are means over seeds. {study.SIDE_RULE}"

@@ -13,16 +13,18 @@ from fsviz import features, jobs, training
 from fsviz.analyses import transfer
 from fsviz.analyses.class_splits import ClassFeatures, SplitResult
 from fsviz.figures import transfer as figures
-from fsviz.records import SIDES, Dataset
+from fsviz.records import SIDES, Dataset, HeadlineNumber
 from fsviz.settings import Setting, Settings
 from fsviz.studies import training as study
+from fsviz.studies.extraction import SKIPPED
 from fsviz.tasks import fitting
 from fsviz.text import code
 from fsviz.ui.pages.train_test_distance import accuracy_cost, computed
 from fsviz.ui.parts import access, export, run_panel, shell
 from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.controls import pick, say_fit
-from fsviz.ui.parts.run_panel import duration, half_width
+from fsviz.ui.parts.headline import show_number
+from fsviz.ui.parts.run_panel import duration
 from fsviz.ui.parts.shell import escape
 
 TRAINED_ON = Setting(
@@ -179,22 +181,24 @@ def _came_out(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
         _curve(result)
     with right:
         for row in result["results"]:
-            st.metric(
-                escape(row["label"]),
-                f"{row['accuracy']:.1f}{half_width(row['ci95_classes'])}%",
-                f"guessing gives {result['chance']:.0f}%",
-                delta_color="off",
-                delta_arrow="off",
+            number = HeadlineNumber.around(
+                row["label"],
+                row["label"],
+                row["accuracy"],
+                row["ci95_classes"],
+                ci_unit="classes",
+                note=f"guessing gives {result['chance']:.0f}%",
                 help=f"{row['n_tasks']:,} tasks of {result['n_classes']['test']:,} test classes, 95% interval over "
                 "classes.",
             )
+            show_number(number)
     n = result["n_classes"]
     st.caption(
         f"{result['n_epochs']:,} epochs on {n['train']:,} train classes; kept is epoch {result['best_epoch']:,}, the "
         f"best on validation tasks ({result['val_accuracy']:.1f}%). It counts among your runs above."
     )
     if result["skipped"]:
-        export.table("Images that could not be read", pd.DataFrame(result["skipped"]), hide_index=True, height=120)
+        export.table(SKIPPED, result["skipped"], height=120)
     accuracy_cost.single_tasks(_correlations(dataset.name, classes.backbone, run_id))
     _use(dataset, result["backbone"])
 
