@@ -158,7 +158,7 @@ measured = fsviz.measure(bed)["spread"].tolist()
 codes.append(main(["measures", "--json"]))
 from fsviz import jobs
 asked = {"study": "headcount", "dataset": "toy"}
-run = jobs.run_here({**asked, "step": 5})
+run = jobs.run_in_foreground({**asked, "step": 5})
 study = {"results": jobs.results(run.id), "computed": jobs.compute(asked), "n_chunks": run.n_chunks}
 study |= {"found": jobs.find({**asked, "step": 5}).id == run.id, "another": jobs.find(asked), "message": run.message}
 codes.append(main(["runs", "show", run.id]))
