@@ -124,7 +124,7 @@ def shift_table(
             rows.append((name, *[np.nan] * 5, 0, 0, 0, str(error)))
             continue
         same, shifted = (
-            100 * evaluation.query_right(support_sets.classify(spec, table, tasks, dataset))
+            100 * evaluation.correct_queries(support_sets.classify(spec, table, tasks, dataset))
             for tasks in (pair.without_shift, pair.with_shift)
         )
         class_ids = np.broadcast_to(pair.with_shift.class_ids[:, :, None], same.shape)

@@ -21,7 +21,7 @@ import fsviz
 from fsviz import datasets, features
 from fsviz.analyses import task_measures
 from fsviz.difficulty import attribute_gaps
-from fsviz.difficulty.attribute_gaps import Gap
+from fsviz.difficulty.attribute_gaps import AttributeGap
 from fsviz.difficulty.measures import MEASURES
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.methods import METHODS
@@ -124,7 +124,7 @@ class TaskResult:
     tasks: Tasks
     predictions: Predictions
     causes: tuple[CauseChange, ...]
-    gaps: Mapping[str, Gap]
+    gaps: Mapping[str, AttributeGap]
 
     @property
     def right(self) -> np.ndarray:
@@ -451,12 +451,12 @@ def effects(
 _SIDES = ("support", "query")
 _SEEN = {
     "distances": "the classes",
-    "looks": "all images of the classes",
-    "confusions": "all images of the classes",
-    "base": "the classes, and those to train on",
+    "feature_distances": "all images of the classes",
+    "overlaps": "all images of the classes",
+    "train_divergence": "the classes, and those to train on",
     "attributes": "attributes of support and queries",
     "contexts": "contexts of support and queries",
-    "words": "queries, words for contexts and classes",
+    "text_margins": "queries, words for contexts and classes",
     "support": "the support",
     "queries": "support with labels, queries without",
     "images": "support and queries, without labels",
@@ -469,7 +469,7 @@ def _causes(dataset: Dataset, backbone: str, tasks: Tasks, said: Predictions) ->
     for name, measure in MEASURES.items():
         value, why_not = np.nan, ""
         try:
-            if "confusions" in measure.needs:
+            if "overlaps" in measure.needs:
                 value = _confusion(dataset, backbone, tasks)
             else:
                 value = float(task_measures.measured(measure, tasks, dataset, table, said)[0])
@@ -477,7 +477,7 @@ def _causes(dataset: Dataset, backbone: str, tasks: Tasks, said: Predictions) ->
         except FsvizError as error:
             why_not = str(error)
         seen = _SEEN["queries" if "queries" in measure.needs else measure.needs[0]]
-        yield CauseChange(name, measure.title, measure.what, value, measure.direction, seen, why_not)
+        yield CauseChange(name, measure.title, measure.description, value, measure.direction, seen, why_not)
 
 
 def _confusion(dataset: Dataset, backbone: str, tasks: Tasks) -> float:
@@ -505,7 +505,7 @@ def _pair_confusion(dataset: str, backbone: str, a: int, b: int, stamp: str) -> 
     sizes = [int((table.class_ids == c).sum()) for c in (a, b)]
     if sum(sizes) > _PAIR_IMAGES:
         raise Missing("Its classes have too many images to compare along the way; the page Confusion has it.")
-    k = min(int(class_confusion.SETTINGS["k"].default), class_confusion.most_k(sizes))
+    k = min(int(class_confusion.SETTINGS["k"].default), class_confusion.max_k(sizes))
     if k < 1:
         raise Missing("Its classes have too few images for it.")
     return float(class_confusion.class_confusion(table, np.array([[a, b]]), k=k)[0])

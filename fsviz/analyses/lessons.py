@@ -505,7 +505,7 @@ def _fast_measures(tasks: Tasks, dataset: Dataset, backbone: str) -> pd.DataFram
     """Every measure that is fast and needs no predictions, without those that are not available here."""
     measures = {}
     for name, measure in MEASURES.items():
-        if {"predictions", "confusions"} & set(measure.needs):
+        if {"predictions", "overlaps"} & set(measure.needs):
             continue
         with suppress(FsvizError):
             values = task_measures.measure_tasks(tasks, dataset, backbone, [name], METHOD)[name]

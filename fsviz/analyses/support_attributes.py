@@ -10,14 +10,14 @@ import pandas as pd
 
 from fsviz import evaluation, features
 from fsviz.difficulty import attribute_effects, attribute_gaps
-from fsviz.difficulty.attribute_effects import AttributeEffects, Reason
-from fsviz.difficulty.attribute_gaps import Difference, attribute_names
+from fsviz.difficulty.attribute_effects import AttributeEffect, AttributeEffects
+from fsviz.difficulty.attribute_gaps import AttributeDifference, attribute_names
 from fsviz.records import PAD, Dataset, Progress, Tasks
 from fsviz.studies import evaluate
 from fsviz.studies.support_sets import SupportSets, classify, searched_features
 from fsviz.tables import Column, Table
 
-__all__ = ["AttributeEffects", "Difference", "Reason", "attribute_names"]
+__all__ = ["AttributeDifference", "AttributeEffect", "AttributeEffects", "attribute_names"]
 
 COSTS = Table(
     "What a gap in an attribute costs",
@@ -95,7 +95,7 @@ def format_values(dataset: Dataset, image_ids: np.ndarray, attribute: str) -> li
 
 def class_differences(
     found: SupportSets, dataset: Dataset, explained: AttributeEffects | None, task: int, which: str
-) -> list[Difference | None]:
+) -> list[AttributeDifference | None]:
     """For every class of one task the difference between its support and query images that costs most beyond what
     random supports of this class show; None where no attribute with a real cost differs more than these."""
     tasks = found.tasks[which].take(slice(task, task + 1))
@@ -111,7 +111,7 @@ def class_differences(
         explained.attributes, alone, np.moveaxis(supports[:, used], 0, 1)[:, :, None]
     )
     place = {attribute.name: a for a, attribute in enumerate(explained.attributes)}
-    chosen: list[Difference | None] = []
+    chosen: list[AttributeDifference | None] = []
     for way, of_class in enumerate(attribute_gaps.class_differences(dataset, tasks, 0)):
         cost = {d: (d.gap - by_chance[way, :, place[d.attribute]].mean()) * costs[d.attribute] for d in of_class}
         rare = {

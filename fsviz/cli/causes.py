@@ -59,7 +59,7 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_causes(result: dict[str, Any]) -> str:
     """Every method's correlations, shares and sentence, for a person."""
-    from fsviz.difficulty.measures import CAUSES, title
+    from fsviz.difficulty.measures import CAUSE_TITLES, title
 
     summary = cast(study.CausesSummary, result)
     methods = summary["methods"]
@@ -83,12 +83,13 @@ def show_causes(result: dict[str, Any]) -> str:
         ]
         if "explained" in of_method:
             shares = [
-                {"title": CAUSES[cause], **row, "alone": of_method["alone"][cause]["share"]}
+                {"title": CAUSE_TITLES[cause], **row, "alone": of_method["alone"][cause]["share"]}
                 for cause, row in of_method["shares"].items()
             ]
             lines += [to_text(study.EXPLAINED, shares)]
             foreseen = ", ".join(
-                f"{study.STAGES[stage]} {100 * row['share']:.0f}% ({100 * row['low']:.0f} to {100 * row['high']:.0f})"
+                f"{study.STAGE_TITLES[stage]} {100 * row['share']:.0f}% "
+                f"({100 * row['low']:.0f} to {100 * row['high']:.0f})"
                 for stage, row in of_method["explained"].items()
             )
             lines += [f"Known {foreseen}; luck of the queries, at most {100 * of_method['luck']:.0f}%."]

@@ -187,10 +187,10 @@ def bar():
 
 
 def add_over(parser: argparse.ArgumentParser) -> None:
-    from fsviz.evaluation.intervals import OVER
+    from fsviz.evaluation.intervals import CI_UNITS
 
     parser.add_argument(
-        "--over", choices=list(OVER), default=None, help="what intervals and p are over (the widest that is known)"
+        "--over", choices=list(CI_UNITS), default=None, help="what intervals and p are over (the widest that is known)"
     )
 
 
@@ -266,7 +266,7 @@ def differences_of(lines: list[Any], reference: str | None, over: str | None) ->
 
 def show_differences(result: dict[str, Any], tasks_of: str = "") -> str:
     """The differences as a table; `tasks_of` names the tasks where there are several kinds."""
-    from fsviz.evaluation.intervals import OVER
+    from fsviz.evaluation.intervals import CI_UNITS
     from fsviz.reports.tables import DIFFERENCES
 
     rows = result["differences"]
@@ -274,7 +274,7 @@ def show_differences(result: dict[str, Any], tasks_of: str = "") -> str:
     table = [{**row, "reference": "", "accuracy": result["accuracy"][row["name"]]} for row in rows]
     first = f"Against {reference} ({result['accuracy'][reference]:.2f}%), over the same {rows[0]['n_tasks']:,} tasks"
     first += f", {tasks_of}:" if tasks_of else ":"
-    note = f"Points of accuracy with 95% intervals {OVER[result['over']]}. {result['words']}"
+    note = f"Points of accuracy with 95% intervals {CI_UNITS[result['over']]}. {result['words']}"
     return "\n".join([*result["notes"], first, to_text(DIFFERENCES, table), note])
 
 

@@ -172,7 +172,7 @@ def _repeats(dataset: Any, testbed: Any, distances: Any = None) -> dict[str, Any
 def list_measures(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.difficulty.measures import MEASURES, NEEDS
 
-    fields = ("name", "title", "direction", "formula", "symbols", "what", "paper")
+    fields = ("name", "title", "direction", "formula", "symbols", "description", "paper", "paper_name")
     rows = [
         {name: getattr(m, name) for name in fields} | {"needs": list(m.needs), "settings": [s.name for s in m.settings]}
         for m in MEASURES.values()
@@ -183,7 +183,7 @@ def list_measures(args: argparse.Namespace) -> dict[str, Any]:
 def show_measures(result: dict[str, Any]) -> str:
     blocks = [
         f"{m['name']}: {m['title']} ({m['paper']}). Higher is {m['direction']}.\n"
-        f"  {m['what']}\n  {m['formula']}\n  {m['symbols']}\n"
+        f"  {m['description']}\n  {m['formula']}\n  {m['symbols']}\n"
         f"  needs {'; '.join(result['needs'][need] for need in m['needs'])}"
         for m in result["measures"]
     ]

@@ -23,7 +23,7 @@ def test_nonsense_in_the_link_is_text_fetches_nothing_and_the_page_stays_up(page
     nonsense = "n_way=many&%3Cb%3E=1&![y](http://127.0.0.2/y.png)=1"
     page.goto(f"{app}/sample_tasks?dataset=![x](http://127.0.0.2/x.png)&{nonsense}")
     settle(page)
-    page.get_by_text("There is no dataset named '![x](http://127.0.0.2/x.png)'").wait_for()
+    page.get_by_text("Unknown dataset '![x](http://127.0.0.2/x.png)'").wait_for()
     expect(page.locator("h1").first).to_have_text(QUESTION, use_inner_text=True)
 
 

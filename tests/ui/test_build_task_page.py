@@ -34,7 +34,9 @@ def test_the_page_begins_with_a_task_and_says_how_many_queries() -> None:
     assert "exact for these 50, and no mean over tasks" in captions(app)
     assert not link_of(app) and not app.toast
     measures = app.dataframe[0].value
-    assert {"Coarsity", "Class confusion", "Similarity", "Query loss"} <= set(measures["measure"])
+    assert {"Coarsity", "Class overlap (Louvain)", "Support separation (cosine)", "Query loss"} <= set(
+        measures["measure"]
+    )
     assert "Context overlap" in captions(app) and "no attributes" in captions(app)
 
 

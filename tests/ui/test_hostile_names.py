@@ -66,6 +66,9 @@ def look(app: AppTest) -> AppTest:
         elif kind == "plotly_chart" and field == "spec":
             for name in NAMES:
                 assert escape_plotly(name) == name or json.dumps(name)[1:-1] not in text, (name, text)
+        elif field == "columns":  # headers are drawn as they are, tooltips are Markdown
+            tooltips = [column.get("help") or "" for column in json.loads(text).values()]
+            assert not any(name in tooltip for name in MARKS for tooltip in tooltips), tooltips
         elif not {kind, field} & NO_MARKDOWN:
             for name in MARKS:
                 assert name not in text, f"{kind}.{field}: {text}"

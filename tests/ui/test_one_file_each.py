@@ -63,13 +63,13 @@ import numpy as np
 from fsviz.difficulty.measures.declaration import Measure
 
 MEASURE = Measure(
-    "spread", "Spread of the support", "how far apart support images are", "New.", "s", "s: the spread", "harder",
+    "spread", "Spread of the support", "New.", "s", "s: the spread", "harder",
     ("support",), "2026", 99, "images",
 )
 
 
-def measure(given):
-    return given.support.double().std(dim=(1, 2, 3)).numpy()
+def measure(inputs):
+    return inputs.support.double().std(dim=(1, 2, 3)).numpy()
 """,
     "fsviz/studies/headcount.py": """
 import numpy as np

@@ -17,7 +17,7 @@ from fsviz.datasets import saved_splits
 from fsviz.errors import BadInput, FsvizError, Missing
 from fsviz.records import PAD, SIDES, ClassSplit, Dataset
 from fsviz.settings import RawSettings, Schema, Setting, Value
-from fsviz.splits import SOUGHT, assignment, clustering
+from fsviz.splits import TARGETED_MODES, assignment, clustering
 from fsviz.tasks import draw
 
 BACKBONE = draw.BACKBONE.with_(help="Whose features say which classes are alike: the first that the dataset has.")
@@ -101,9 +101,9 @@ def class_features(dataset: Dataset, backbone: str = "") -> ClassFeatures:
     of = table.class_ids
     counts = np.bincount(of, minlength=dataset.n_classes)
     class_ids = np.flatnonzero(counts)
-    if len(class_ids) < clustering.LEAST_CLASSES:
+    if len(class_ids) < clustering.MIN_CLASSES:
         raise BadInput(
-            f"A split with a wanted divergence needs at least {clustering.LEAST_CLASSES} classes with features: one "
+            f"A split with a wanted divergence needs at least {clustering.MIN_CLASSES} classes with features: one "
             f"fifth of them are test classes. {dataset.title} has {len(class_ids)}. Choose a larger dataset."
         )
     means = np.stack([np.asarray(table.values[of == c], dtype=float).mean(axis=0) for c in class_ids])
@@ -121,7 +121,7 @@ def class_features(dataset: Dataset, backbone: str = "") -> ClassFeatures:
 def checked(given: RawSettings) -> dict[str, Value]:
     """Every setting of a split: the given ones checked, the others at a default that fits the mode."""
     mode = str(given.get("mode") or SETTINGS["mode"].default)
-    return Schema(SETTINGS, of="a split").check(given, penalty=splits.fitting_penalty(mode))
+    return Schema(SETTINGS, of="a split").check(given, penalty=splits.default_penalty(mode))
 
 
 def possible_modes(dataset: Dataset) -> list[str]:
@@ -140,12 +140,12 @@ def max_dims(dataset: Dataset) -> int:
 
 def default_dims(dataset: Dataset) -> int:
     """As many as let the classes choose their split."""
-    return min(splits.fitting_dims(dataset.n_classes), max_dims(dataset))
+    return min(splits.default_dims(dataset.n_classes), max_dims(dataset))
 
 
 def default_penalty(mode: str) -> float:
     """The weight λ of a mode: with that of stable the asked divergence is reached, that of paper is published."""
-    return splits.fitting_penalty(mode)
+    return splits.default_penalty(mode)
 
 
 def faces(dataset: Dataset, class_ids: np.ndarray) -> np.ndarray:
@@ -170,12 +170,12 @@ def splits_over(
 ) -> list[SplitResult]:
     """A split for each of these changes to the settings; those that differ in seed or divergence alone are found in
     one go."""
-    fitting = {} if settings.get("dims") is not None else {"dims": splits.fitting_dims(len(classes))}
+    fitting = {} if settings.get("dims") is not None else {"dims": splits.default_dims(len(classes))}
     asked = [checked({**settings, **fitting, **change}) for change in changes]
     found: dict[int, SplitResult] = {}
     batches: dict[str, list[int]] = {}
     for i, spec in enumerate(asked):
-        if spec["mode"] in SOUGHT:
+        if spec["mode"] in TARGETED_MODES:
             rest = {name: value for name, value in spec.items() if name not in ("seed", "divergence")}
             batches.setdefault(json.dumps(rest), []).append(i)
         else:
@@ -297,7 +297,7 @@ def neighbours(classes: ClassFeatures, split: ClassSplit, position: int, n: int 
 
 def seconds(classes: ClassFeatures, spec: Mapping[str, Value], n_splits: int = 1) -> float:
     """About how long so many splits of these settings take, found in one go; measured on one core of 2024."""
-    if spec["mode"] not in SOUGHT:
+    if spec["mode"] not in TARGETED_MODES:
         return 0.0
     stable = spec["mode"] == "stable"
     most = classes.points.shape[1]

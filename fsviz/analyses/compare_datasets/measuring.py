@@ -11,7 +11,7 @@ import pandas as pd
 
 from fsviz import datasets, evaluation, features, taxonomy
 from fsviz.analyses import custom_task, task_measures
-from fsviz.difficulty.measures import MEASURES, Given
+from fsviz.difficulty.measures import MEASURES, MeasureInputs
 from fsviz.errors import BadInput, FsvizError, UnknownName
 from fsviz.evaluation import Estimate
 from fsviz.features.backbones import title_of
@@ -243,7 +243,7 @@ def _distances_of(side: DatasetSplit, blocks: Mapping[str, np.ndarray], reasons:
 
 
 def _by_distance(name: str, tasks: Tasks, side: DatasetSplit, distances: np.ndarray) -> np.ndarray:
-    return MEASURES[name](Given(positions=tasks.positions(side.class_ids), distances=distances))
+    return MEASURES[name](MeasureInputs(positions=tasks.positions(side.class_ids), distances=distances))
 
 
 def _by_features(name: str, tasks: Tasks, side: DatasetSplit, backbone: str, method: str) -> np.ndarray:

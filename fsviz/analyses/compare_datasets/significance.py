@@ -14,7 +14,7 @@ from fsviz.methods import METHODS
 
 _OF_ONE_DATASET = {
     "attributes": "the attributes of two datasets are different ones",
-    "base": "the classes to train on of two datasets are different ones",
+    "train_divergence": "the classes to train on of two datasets are different ones",
 }
 
 

@@ -135,7 +135,7 @@ def preview_run(
         evaluation.task_top_k(answer, 5),
         answer.loss(),
         tasks.measures,
-        evaluation.query_right(answer),
+        evaluation.correct_queries(answer),
         tasks,
         str(testbed.recipe.get("sampler", "")),
         tasks.n_way,

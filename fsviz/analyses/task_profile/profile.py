@@ -219,7 +219,7 @@ def _value(passport: TaskProfile, measure: Measure) -> float:
         if measure.name in (known := draw.with_coarsity(tasks, dataset).measures):
             return float(known[measure.name][0])
         raise Missing("That takes features of the task's images, and there are none.")
-    if "confusions" in measure.needs:  # pair by pair: all pairs of the split would take a while
+    if "overlaps" in measure.needs:  # pair by pair: all pairs of the split would take a while
         return float(np.triu(custom_task.pair_confusions(dataset, passport.backbone, passport.class_ids)).sum())
     return float(task_measures.measure_tasks(tasks, dataset, passport.backbone, [measure.name])[measure.name].iloc[0])
 

@@ -21,9 +21,9 @@ import numpy as np
 
 from fsviz import datasets, evaluation, features
 from fsviz.analyses import task_measures
-from fsviz.difficulty.measures import MEASURES, STAGES
+from fsviz.difficulty.measures import MEASURES, STAGE_TITLES
 from fsviz.errors import BadInput
-from fsviz.evaluation import Explained, Share
+from fsviz.evaluation import VarianceExplained, VarianceShare
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Features, Tasks
 from fsviz.settings import RawSettings
@@ -86,16 +86,16 @@ __all__ = [
     "RANK",
     "RUN",
     "STAGE",
-    "STAGES",
+    "STAGE_TITLES",
     "STUDY",
     "TASK_DEFAULTS",
     "TASK_SETTINGS",
     "TESTBED",
     "CausesSpec",
     "CausesSummary",
-    "Explained",
     "MeasuredTasks",
-    "Share",
+    "VarianceExplained",
+    "VarianceShare",
     "as_table",
     "brush_text",
     "calibration",

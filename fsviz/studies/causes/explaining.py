@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from fsviz import evaluation
-from fsviz.difficulty.measures import CAUSES, MEASURES, STAGES, Cause, Stage
+from fsviz.difficulty.measures import HARD_PHRASES, MEASURES, STAGE_TITLES, Cause, Stage
 from fsviz.errors import BadInput
-from fsviz.evaluation import Correlation, Explained, Share
+from fsviz.evaluation import Correlation, VarianceExplained, VarianceShare
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import HeadlineNumber
 from fsviz.studies.causes.spec import STAGE, CausesDict, CausesSummary, MeasuredTasks, MethodCauses
@@ -73,7 +73,7 @@ def mean(values: np.ndarray) -> MethodCauses:
     return {"accuracy": finite(mean), "ci95": finite(ci95)}
 
 
-def _causes_dict(share: Share) -> CausesDict:
+def _causes_dict(share: VarianceShare) -> CausesDict:
     return {"share": finite(share.value), "low": finite(share.low), "high": finite(share.high), "over": share.over}
 
 
@@ -90,7 +90,7 @@ def mean_accuracy(found: MeasuredTasks, method: str) -> tuple[float, float]:
 
 def sampling_noise(found: MeasuredTasks, method: str) -> float:
     """The share of the differences in accuracy that the draw of the queries brings, at most."""
-    return evaluation.luck(found.accuracy[method], found.n_queries)
+    return evaluation.sampling_noise(found.accuracy[method], found.n_queries)
 
 
 def correlations(found: MeasuredTasks, method: str) -> dict[str, Correlation]:
@@ -139,19 +139,19 @@ def varied(found: MeasuredTasks) -> list[str]:
 
 def causes_at(found: MeasuredTasks, stage: str) -> dict[Cause, list[str]]:
     """The measures that are known at a stage, by cause."""
-    known = list(STAGES)[: list(STAGES).index(cast(Stage, stage)) + 1]
+    known = list(STAGE_TITLES)[: list(STAGE_TITLES).index(cast(Stage, stage)) + 1]
     names = [name for name in varied(found) if MEASURES[name].stage in known]
-    groups = {cause: [name for name in names if MEASURES[name].cause == cause] for cause in CAUSES}
+    groups = {cause: [name for name in names if MEASURES[name].cause == cause] for cause in HARD_PHRASES}
     return {cause: group for cause, group in groups.items() if group}
 
 
-def explained(found: MeasuredTasks, method: str, stage: str = "labelled") -> Explained:
+def explained(found: MeasuredTasks, method: str, stage: str = "labelled") -> VarianceExplained:
     """What a regression on the measures that are known at a stage says of tasks it has not learned from."""
     groups = cast(Mapping[str, Sequence[str]], causes_at(found, stage))
     return evaluation.explain(found.measures, found.accuracy[method], groups, found.tasks.class_ids)
 
 
-def headline(found: MeasuredTasks, method: str, known: Explained) -> str:
+def headline(found: MeasuredTasks, method: str, known: VarianceExplained) -> str:
     """Why these tasks are hard, in one sentence with its numbers, or that no cause explains it."""
     share, lost = known.whole, known.lost
     ordered = sorted(lost, key=lambda cause: -lost[cause].value)
@@ -164,20 +164,20 @@ def headline(found: MeasuredTasks, method: str, known: Explained) -> str:
         )
     first = lost[sure[0]]
     how = "mostly" if first.value > share.value / 2 else "first of all"
-    also = [f"{CAUSES[cast(Cause, cause)]} ({lost[cause].value:.0%})" for cause in sure[1:]]
+    also = [f"{HARD_PHRASES[cast(Cause, cause)]} ({lost[cause].value:.0%})" for cause in sure[1:]]
     others = f", then because {', and because '.join(also)}" if also else ""
     return (
-        f"For {method}, these tasks are hard {how} because {CAUSES[cast(Cause, sure[0])]}: that explains "
+        f"For {method}, these tasks are hard {how} because {HARD_PHRASES[cast(Cause, sure[0])]}: that explains "
         f"{first.value:.0%} of the differences in accuracy between them ({_interval(first)}){others}. All measures "
         f"together explain {share.value:.0%} ({_interval(share)})."
     )
 
 
-def _interval(share: Share) -> str:
+def _interval(share: VarianceShare) -> str:
     return f"95% interval {max(share.low, 0):.0%} to {min(share.high, 1):.0%}"
 
 
-def calibration(found: MeasuredTasks, method: str, known: Explained, n_groups: int = 8) -> pd.DataFrame:
+def calibration(found: MeasuredTasks, method: str, known: VarianceExplained, n_groups: int = 8) -> pd.DataFrame:
     """Tasks in groups by what the regression expects: columns expected, accuracy, ci95 (over tasks), n_tasks."""
     there = np.flatnonzero(np.isfinite(known.expected))
     order = there[np.argsort(known.expected[there], kind="stable")]

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from fsviz import evaluation
-from fsviz.difficulty.measures import CAUSES, EASED, Cause
+from fsviz.difficulty.measures import EASY_PHRASES, HARD_PHRASES, Cause
 from fsviz.errors import BadInput, UnknownName
-from fsviz.evaluation import Explained
+from fsviz.evaluation import VarianceExplained
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Predictions
 from fsviz.settings import Setting
@@ -48,7 +48,7 @@ def brush_text(ranges: Mapping[str, tuple[float, float]]) -> str:
     return ";".join(f"{axis}~{min(ends):.6g}~{max(ends):.6g}" for axis, ends in ranges.items())
 
 
-def chosen(found: MeasuredTasks, method: str, brush: str = "", known: Explained | None = None) -> np.ndarray:
+def chosen(found: MeasuredTasks, method: str, brush: str = "", known: VarianceExplained | None = None) -> np.ndarray:
     """Which tasks (T,) a brush chooses; the hardest tenth where it is empty.
 
     An axis is "accuracy", "expected", a measure, or "rank " and a measure: where it stands among these tasks.
@@ -71,7 +71,7 @@ def chosen(found: MeasuredTasks, method: str, brush: str = "", known: Explained 
     return which
 
 
-def _axis_values(found: MeasuredTasks, method: str, axis: str, known: Explained | None) -> np.ndarray:
+def _axis_values(found: MeasuredTasks, method: str, axis: str, known: VarianceExplained | None) -> np.ndarray:
     if axis == ACCURACY:
         return found.accuracy[method]
     if axis == EXPECTED and known is not None:
@@ -105,7 +105,9 @@ def extremes(found: MeasuredTasks, which: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["measure", "rank", "low", "high", "beyond"])
 
 
-def selection_breakdown(found: MeasuredTasks, method: str, known: Explained, which: np.ndarray) -> dict[str, float]:
+def selection_breakdown(
+    found: MeasuredTasks, method: str, known: VarianceExplained, which: np.ndarray
+) -> dict[str, float]:
     """What parts the chosen tasks from all, in accuracy (0 to 1): "below" the mean of all, by cause what the regression
     puts down to it, and "left" unexplained: luck, and causes that nobody measured."""
     accuracy = found.accuracy[method]
@@ -117,7 +119,7 @@ def selection_breakdown(found: MeasuredTasks, method: str, known: Explained, whi
     return {"below": below, **by_cause, "left": below - sum(by_cause.values())}
 
 
-def describe_selection(found: MeasuredTasks, method: str, known: Explained, which: np.ndarray) -> str:
+def describe_selection(found: MeasuredTasks, method: str, known: VarianceExplained, which: np.ndarray) -> str:
     """The same in a sentence."""
     parts = selection_breakdown(found, method, known, which)
     below, left = parts.pop("below"), parts.pop("left")
@@ -125,7 +127,7 @@ def describe_selection(found: MeasuredTasks, method: str, known: Explained, whic
     told = f"The {n:,} chosen tasks lie {abs(100 * below):.1f} points {'below' if below >= 0 else 'above'} the mean"
     if known.whole.low <= 0:
         return told + "; no cause explains the accuracy of these tasks beyond chance."
-    sign, why = (1, CAUSES) if below >= 0 else (-1, EASED)
+    sign, why = (1, HARD_PHRASES) if below >= 0 else (-1, EASY_PHRASES)
     points = {cause: 100 * sign * value for cause, value in sorted(parts.items(), key=lambda pair: -pair[1] * sign)}
     sure = {cause: n for cause, n in points.items() if n > 0.5 and known.lost[cause].sure > 0}
     named = [f"{n:.1f} because {why[cast(Cause, cause)]}" for cause, n in sure.items()]

@@ -10,7 +10,7 @@ from typing import Any, TypedDict, cast
 import numpy as np
 
 from fsviz import datasets, evaluation
-from fsviz.difficulty.measures import STAGES, Cause, Stage
+from fsviz.difficulty.measures import STAGE_TITLES, Cause, Stage
 from fsviz.methods import METHOD_NAMES
 from fsviz.records import PAD, Dataset, Features, Tasks, Testbed
 from fsviz.settings import RawSettings, Schema, Setting, Value, to_args
@@ -28,7 +28,7 @@ STAGE = Setting(
     "What a regression may know of a task when it says how accurate a method will be.",
     "choice",
     "labelled",
-    choices={name: words for name, words in STAGES.items() if name != "answered"},
+    choices={name: words for name, words in STAGE_TITLES.items() if name != "answered"},
 )
 MOST = Setting("most", "Tasks measured", "Only the first so many tasks; 0 for all of them.", "int", 0, 0, 1_000_000)
 METHODS_EXPLAINED = METHOD_NAMES.with_(

@@ -83,7 +83,7 @@ SIMILARITIES: dict[str, ClassSimilarity] = {
     **{
         name: ClassSimilarity(
             f"Closeness ({distance.title})",
-            f"1 less the distance as a share of the largest in the split; the distance is {distance.what}",
+            f"1 less the distance as a share of the largest in the split; the distance is {distance.description}",
             "",
             distance.needs,
             "close in meaning" if distance.needs == "taxonomy" else "close in feature space",

@@ -198,7 +198,7 @@ def correct_in(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> np.ndarray:
         else:
             own = [chunk for chunk in chunks if int(chunk["part"]) == which and int(chunk["start"]) < n]
         with suppress(Missing):  # none of its tasks is done
-            right = evaluation.query_right(predictions(spec, own, which))[:n]
+            right = evaluation.correct_queries(predictions(spec, own, which))[:n]
             found[which, : len(right)] = np.nan_to_num(right, nan=-1)
     return found
 

@@ -150,7 +150,7 @@ def _result(spec: TrainingSpec, entry: int, parts: list[tuple[int, Arrays]], who
         row["rate"] = float(chunks[0]["rate"])
     if whole:
         tasks = tasks_of_run(spec, "test")
-        right = evaluation.query_right(said)
+        right = evaluation.correct_queries(said)
         row["ci95_images"], row["ci95_classes"] = (
             finite(100 * evaluation.estimate(accuracy, over, right, tasks).ci95) for over in ("images", "classes")
         )

@@ -255,14 +255,14 @@ def _one_measure(found: study.DatasetComparison) -> None:
     name = controls.pick(controls.MEASURE.with_(choices=titles, default=most), st.columns([2, 3])[0])
     table = study.measure_table(found)
     rows = table[(table["measure"] == name) & np.isfinite(table["mean"])]
-    axis = "accuracy of a task (%)" if name == study.ACCURACY else measures.axis(name)
+    axis = "accuracy of a task (%)" if name == study.ACCURACY else measures.lower_title(name)
     figure = figures.plot_measure(rows, axis, study.direction(name))
     export.chart(f"{titles[name]} of every side", figure, key="one_measure")
     lacking = table[(table["measure"] == name) & ~np.isfinite(table["mean"])]
     st.caption(
         "Bars hold the middle half of the tasks, a stroke is their median, a point the mean with its 95% interval "
         f"over {escape(' or '.join(dict.fromkeys(rows['over'])))}. "
-        + (f"{escape(measures.get(name).what)} " if name in measures.MEASURES else "")
+        + (f"{escape(measures.get(name).description)} " if name in measures.MEASURES else "")
         + " ".join(f"{escape(row.side_title)}: {escape(_why(found, name, row.side))}" for row in lacking.itertuples())
     )
     _what_to_add(found)

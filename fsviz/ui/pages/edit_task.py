@@ -351,7 +351,7 @@ def _causes(now: TaskResult, before: TaskResult | None) -> None:
         if before:
             row |= {"before": earlier[cause.name], "change": _direction(cause, earlier[cause.name])}
         rows.append(row | ({} if before else {"seen": cause.seen}))
-    export.table(study.CAUSES, rows, height="content", key="causes")
+    export.table(study.CAUSES, rows, key="causes")
     unknown = [f"{cause.title}: {cause.why_not}" for cause in now.causes if cause.why_not]
     if unknown:
         st.caption("Not known here. " + escape(" ".join(unknown)))
@@ -384,7 +384,7 @@ def _gaps(now: TaskResult, before: TaskResult | None) -> None:
             row |= {"before": float(before.gaps[name].gap[0]), "change": size - float(before.gaps[name].gap[0])}
         rows.append(row | {"unit": "standard deviations" if gap.attribute.is_numeric else "share of images"})
     table = pd.DataFrame(rows).sort_values("gap", ascending=False, kind="stable", ignore_index=True)
-    export.table(study.GAPS, table, height="content", key="gaps")
+    export.table(study.GAPS, table, key="gaps")
     st.caption(
         "0 is no difference. A few images differ from others by chance too: hold a gap against that of other support "
         "images."

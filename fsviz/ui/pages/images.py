@@ -407,7 +407,7 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
 
 
 @caching.cache_data(most=2000)
-def _known_place(dataset: Dataset, class_id: int) -> places.Place | None:
+def _known_place(dataset: Dataset, class_id: int) -> places.TaxonomyPlace | None:
     return places.place_in_taxonomy(dataset, class_id)
 
 

@@ -299,7 +299,7 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
     texts = [[f"{name}:{middle:g}" for middle in middles] for name in beds]
     marked = None if bar is None else (list(beds).index(bar[0]), bar[1])
     figure = figures.plot_histograms(
-        bins.edges, panels, measures.title("coarsity").lower(), measures.axis("coarsity"), marked
+        bins.edges, panels, measures.lower_title("coarsity"), measures.lower_title("coarsity"), marked
     )
     export.chart("Coarsity of the tasks", figure, key=HISTOGRAM, sets=Click(BAR, partial(_entry, texts)))
     bed = beds.get("chosen", beds["uniform"])
@@ -503,8 +503,9 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
                         for p in positions
                     ],
                     "distance": others,
-                },
-                height="content" if len(class_ids) <= 12 else 420,
+                }
+                if len(class_ids) <= 12
+                else 420,
             )
             st.caption(
                 "Images are dealt once there is at least one support image per class."

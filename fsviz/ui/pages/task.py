@@ -253,7 +253,7 @@ def _facts(passport: TaskProfile, among: ValuesAmongTasks) -> list[HeadlineNumbe
                 ranks["coarsity"].value,
                 unit="",
                 note=f"harder than {ranks['coarsity'].harder:.0%} of its testbed",
-                help=MEASURES["coarsity"].what,
+                help=MEASURES["coarsity"].description,
             )
         )
     pairs = next((p for p in _pairs(passport) if p.name == "confusion"), None)
@@ -328,7 +328,7 @@ def _ends(positions: np.ndarray, values: np.ndarray) -> tuple[int, int] | None:
 
 
 def _pretty(passport: TaskProfile, by: str) -> str:
-    return MEASURES[by].title.lower() if by in MEASURES else by
+    return MEASURES[by].lower_title if by in MEASURES else by
 
 
 def _images(passport: TaskProfile, which: int) -> None:
@@ -387,7 +387,7 @@ def _without_images(passport: TaskProfile) -> None:
         for side in ("support", "query"):
             images = getattr(passport.tasks, side)[0][: len(passport.names)]
             table[side] = [", ".join(str(int(i)) for i in row if i != PAD) for row in images]
-    export.table(study.CLASSES, table, height="content" if len(table) <= 12 else 420)
+    export.table(study.CLASSES, table if len(table) <= 12 else 420)
     if passport.backbone:
         st.caption(f"{escape(dataset.title)} has no pixels here: images are named by their number.")
     elif dataset.has_pixels:
@@ -508,10 +508,10 @@ def _values_alone(passports: Sequence[TaskProfile], stands: Sequence[Mapping[str
         rows.append(row)
     with st.expander("The numbers, and what they are"):
         table = study.value_table(BESIDE[: len(passports)])
-        export.table(table, rows, height="content", key="measure_table")
+        export.table(table, rows, key="measure_table")
         for known in passports[0].values:
             if not known.why_not:
-                st.markdown(f"**{escape(known.measure.title)}** {escape(known.measure.what)}")
+                st.markdown(f"**{escape(known.measure.title)}** {escape(known.measure.description)}")
         reasons: dict[str, list[str]] = {}
         for unknown in passports[0].values:
             if unknown.why_not:
@@ -576,7 +576,7 @@ def _one_gaps(passport: TaskProfile, which: int) -> None:
             f"{share:.0%} of its {int(seen['n'].sum()):,} queries were taken in a context of their own class's support."
         )
         with st.expander("Contexts, class by class"):
-            export.table(study.CONTEXTS, seen, height="content", key=f"contexts_{which}")
+            export.table(study.CONTEXTS, seen, key=f"contexts_{which}")
     if found:
         export.table(custom_task.GAPS, study.gap_rows(found), height=300, key=f"gaps_{which}")
         st.caption("The gap of every attribute between support and queries, class by class on average; 0 is none.")

@@ -107,7 +107,7 @@ def pick_section(label: str, sections: Sequence[str], default: str = "") -> str:
 def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
     """Distance, paths of the taxonomy and backbone ("" where none is compared), in the sidebar."""
     possible = draw.possible_distances(dataset)
-    told = "\n\n".join(f"**{DISTANCES[name].title}**: {DISTANCES[name].what}" for name in possible)
+    told = "\n\n".join(f"**{DISTANCES[name].title}**: {DISTANCES[name].description}" for name in possible)
     choices = {name: DISTANCES[name].title for name in possible}
     with side():
         distance = pick(DISTANCE.with_(choices=choices, default=possible[0]), told=told)
@@ -160,7 +160,7 @@ def pick_sampler(
         choices={name: SAMPLERS[name].title for name in possible},
         default=default if default in possible else possible[0],
     )
-    told = "\n\n".join(f"**{SAMPLERS[name].title}**: {SAMPLERS[name].what}" for name in possible)
+    told = "\n\n".join(f"**{SAMPLERS[name].title}**: {SAMPLERS[name].description}" for name in possible)
     return pick(setting, key=f"sampler{suffix}", told=told)
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import streamlit as st
 
 from fsviz import jobs, studies
-from fsviz.analyses.run_comparison import OVER
+from fsviz.analyses.run_comparison import CI_UNITS
 from fsviz.errors import BadInput
 from fsviz.jobs import engines
 from fsviz.records import HeadlineNumber
@@ -41,7 +41,7 @@ def most_accurate(top: Any, over: str, n_methods: int, n_missing: int = 0) -> He
     are missing nobody knows which is the most accurate."""
     title = f"Best of {n_methods} of {n_methods + n_missing} methods" if n_missing else "Most accurate"
     top5 = f", top-5 {top['top5']:.1f}%" if top["n_way"] >= TOP5_FROM else ""
-    note, text = f"{top['name']}{top5}", f"Mean accuracy with its 95% interval {OVER[over]}."
+    note, text = f"{top['name']}{top5}", f"Mean accuracy with its 95% interval {CI_UNITS[over]}."
     return HeadlineNumber.around("accuracy", title, top["accuracy"], top.get("ci95"), note=note, help=text)
 
 

@@ -16,7 +16,7 @@ from fsviz.errors import FsvizError
 from fsviz.records import Dataset
 from fsviz.tables import Column, Table
 from fsviz.taxonomy import wordnet
-from fsviz.taxonomy.senses import FOLDERS, Guess, guess_senses, taxonomy_from_edges
+from fsviz.taxonomy.senses import FOLDERS, SenseGuess, guess_senses, taxonomy_from_edges
 from fsviz.ui.parts import access, export, shell
 from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.shell import escape
@@ -97,11 +97,11 @@ def _read_edges(content: bytes) -> pd.DataFrame:
 
 
 @cache_data(most=8)
-def _guesses(names: tuple[str, ...]) -> list[Guess]:
+def _guesses(names: tuple[str, ...]) -> list[SenseGuess]:
     return guess_senses(names)
 
 
-def _edit_senses(guesses: list[Guess], now: pd.DataFrame | None = None) -> ChosenSenses:
+def _edit_senses(guesses: list[SenseGuess], now: pd.DataFrame | None = None) -> ChosenSenses:
     """A table with one meaning per class, to be corrected by choosing another one.
 
     now  what the classes of a dataset mean so far (class, synset, by), a row per guess; else the guesses stand

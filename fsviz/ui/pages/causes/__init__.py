@@ -11,14 +11,14 @@ import streamlit as st
 
 from fsviz import jobs
 from fsviz.analyses import run_comparison
-from fsviz.difficulty.measures import CAUSES, MEASURES, axis, title
+from fsviz.difficulty.measures import CAUSE_TITLES, MEASURES, lower_title, title
 from fsviz.errors import BadInput, FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import causes as figures
 from fsviz.records import Dataset, HeadlineNumber, TaskId
 from fsviz.settings import Setting
 from fsviz.studies import causes as study
-from fsviz.studies.causes import Explained, MeasuredTasks
+from fsviz.studies.causes import MeasuredTasks, VarianceExplained
 from fsviz.tasks import task_ids
 from fsviz.ui.pages.causes import settings
 from fsviz.ui.parts import controls, export, links, page_links, shell, task_list
@@ -41,7 +41,7 @@ def show(dataset: Dataset) -> None:
         return
     method, stage = _pick_method(found), "labelled"
     try:
-        known: Explained | None = _explained(found, method, stage)
+        known: VarianceExplained | None = _explained(found, method, stage)
     except BadInput as error:
         known = None
         st.info(escape(str(error)), icon="🔍")
@@ -97,7 +97,7 @@ def _accuracies(run_id: str, backbone: str) -> dict[str, np.ndarray]:
     return {name: line.accuracy for name, line in own.items()}
 
 
-def _explained(found: MeasuredTasks, method: str, stage: str) -> Explained:
+def _explained(found: MeasuredTasks, method: str, stage: str) -> VarianceExplained:
     words = "Learning from four fifths of the tasks what the last fifth will bring"
     return cached_call(study.explained, found, method, stage, words=words, keep=64)
 
@@ -148,8 +148,8 @@ def _headline(found: MeasuredTasks, method: str) -> None:
                 digits=0,
                 words="" if share.low > 0 else "nothing sure",
                 help="The share of the differences in accuracy between tasks that a regression explains from what is "
-                f"known {study.STAGES[cast(Any, stage)]}, on tasks that it has not learned from. The 95% interval is "
-                f"over {share.over}; below zero, always expecting the mean would be better.",
+                f"known {study.STAGE_TITLES[cast(Any, stage)]}, on tasks that it has not learned from. The 95% "
+                f"interval is over {share.over}; below zero, always expecting the mean would be better.",
             )
         )
     show_numbers(numbers)
@@ -205,7 +205,7 @@ def _shares(found: MeasuredTasks, method: str) -> None:
     rows = [
         {
             "name": cause,
-            "title": CAUSES[cast(Any, cause)],
+            "title": CAUSE_TITLES[cast(Any, cause)],
             "value": share.value,
             "low": share.low,
             "high": share.high,
@@ -232,7 +232,7 @@ def _shares(found: MeasuredTasks, method: str) -> None:
 # --- choosing tasks ----------------------------------------------------------------------------------------------
 
 
-def _choose(found: MeasuredTasks, method: str, measure: str, known: Explained | None) -> np.ndarray:
+def _choose(found: MeasuredTasks, method: str, measure: str, known: VarianceExplained | None) -> np.ndarray:
     """Two charts to draw a box in, and the tasks that are chosen."""
     st.markdown("#### Which tasks?")
     about = f"{found.spec['digest']} {method}"
@@ -249,7 +249,7 @@ def _choose(found: MeasuredTasks, method: str, measure: str, known: Explained | 
         export.chart(
             f"{title(measure)} and accuracy of every task",
             figures.plot_tasks(
-                found.measures[measure][few], accuracy[few], few, which[few], axis(measure), "accuracy (%)"
+                found.measures[measure][few], accuracy[few], few, which[few], lower_title(measure), "accuracy (%)"
             ),
             key="cause_tasks",
             sets=Click(TASK, area=Area(study.BRUSH, partial(_ranges, measure, 1.0))),
@@ -298,7 +298,9 @@ def _unbrushed() -> None:
     st.session_state["brush"] = ""
 
 
-def _chosen(dataset: Dataset, found: MeasuredTasks, method: str, known: Explained | None, which: np.ndarray) -> None:
+def _chosen(
+    dataset: Dataset, found: MeasuredTasks, method: str, known: VarianceExplained | None, which: np.ndarray
+) -> None:
     """What the chosen tasks have in common, and the tasks themselves."""
     if not which.any():
         st.info("No task lies in this box. Draw a wider one.", icon="🔍")
@@ -328,7 +330,9 @@ def _chosen(dataset: Dataset, found: MeasuredTasks, method: str, known: Explaine
         _tasks(dataset, found, method, known, which)
 
 
-def _tasks(dataset: Dataset, found: MeasuredTasks, method: str, known: Explained | None, which: np.ndarray) -> None:
+def _tasks(
+    dataset: Dataset, found: MeasuredTasks, method: str, known: VarianceExplained | None, which: np.ndarray
+) -> None:
     st.markdown("**The chosen tasks, the hardest first**")
     accuracy = found.accuracy[method]
     order = np.flatnonzero(which)

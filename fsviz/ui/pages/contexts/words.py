@@ -95,7 +95,7 @@ def _headline(told: dict) -> None:
         _zero_shot("Concept by words alone", told["zero_shot_concept"], told["chance"]["concept"]),
         _zero_shot("Context by words alone", told["zero_shot_context"], told["chance"]["context"]),
     ]
-    show_numbers(numbers)
+    show_numbers(numbers, "words")
 
 
 def _zero_shot(title: str, right: dict | None, chance: float) -> HeadlineNumber | None:

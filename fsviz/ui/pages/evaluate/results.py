@@ -125,8 +125,8 @@ def _show_headline(dataset: Dataset, shown: RunView, table: Any, top: Any, over:
                 runner.get("ci95"),
                 note=f"{ahead.number_text}, {nearest['verdict']}",
                 help="Its difference to the best, task by task, with its 95% interval "
-                f"{run_comparison.OVER[over]}. 'Real': chance alone would give such a difference less than 5 times in "
-                "100.",
+                f"{run_comparison.CI_UNITS[over]}. 'Real': chance alone would give such a difference less than 5 times "
+                "in 100.",
             )
         )
     else:
@@ -169,7 +169,7 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
         at_hand = points[2] < len(testbed.tasks)
         points = (points[0][at_hand], points[1][at_hand], points[2][at_hand])
         figure = figures.plot_accuracy_by_measure(
-            curves, points, axis=known.axis, measure=known.title.lower(), height=380, banded=whose
+            curves, points, axis=known.lower_title, measure=known.lower_title, height=380, banded=whose
         )
         export.chart(
             "Accuracy against a measure",
@@ -178,7 +178,7 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
             sets=Click((lines, TASK), partial(_at_point, coarsity)),
         )
         st.caption(
-            f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {escape(known.axis)}"
+            f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {escape(known.lower_title)}"
             + f", with the 95% band of {escape(whose)} over {escape(over)}; point at another line for its own. "
             + f"Behind them, single tasks of {escape(whose)}: click one, or a line, to see the task there below. "
             + escape(draw.explain(known.name, testbed.recipe))
@@ -194,6 +194,6 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
     why = escape(run_comparison.no_curve_reason(shown.lines))
     st.caption(
         f"{f'{why} ' if why else ''}Mean accuracy over the same {n_tasks:,} tasks; bars are 95% intervals "
-        f"{run_comparison.OVER[over]}. The page Runs has the others. A click on a point shows that method's mistakes "
-        "and tasks below."
+        f"{run_comparison.CI_UNITS[over]}. The page Runs has the others. A click on a point shows that method's "
+        "mistakes and tasks below."
     )

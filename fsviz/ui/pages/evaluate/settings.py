@@ -93,7 +93,7 @@ def _pick_methods() -> list[evaluate.MethodChoice]:
             for name in names:
                 method = METHODS[name]
                 st.markdown(f"**{escape(method.title)}** · {escape(method.kind)} · {escape(method.paper)}")
-                st.caption(escape(method.what))
+                st.caption(escape(method.description))
                 _presets(method)
                 parameters = {s.name: controls.pick(s, key=f"{name}_{s.name}") for s in method.settings}
                 st.caption(escape(method.invariance(parameters)))

@@ -22,8 +22,8 @@ from fsviz.ui.parts.shell import escape
 MEASURES_TRIED = Table(
     "Measures tried",
     Column("title", "Measure"),
-    Column("correlation", "Correlation", digits=2, kind="number"),
-    Column("points", "Between the two tasks", kind="points"),
+    Column("correlation", "r", digits=2, kind="number", help="Correlation with accuracy."),
+    Column("points", "Points", kind="points", help="Points between the two tasks that the measure accounts for."),
 )
 
 
@@ -47,8 +47,8 @@ def _chart(lesson: CombinedLesson, name: str) -> None:
     figure = figures.plot_cause(values, accuracy, line, lesson.hard, lesson.easy, measure.title)
     export.chart("Accuracy by measure", figure, key="lesson_chart")
     st.caption(
-        f"{len(accuracy):,} random tasks. **{escape(measure.title)}**: {escape(measure.words)}.",
-        help=f"{escape(measure.what)} {escape(lesson.position.tasks.setting)}.",
+        f"{len(accuracy):,} random tasks. **{escape(measure.title)}**: {escape(measure.description)}.",
+        help=f"{escape(measure.description)} {escape(lesson.position.tasks.setting)}.",
     )
 
 

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from fsviz.difficulty.measures import axis, title
+from fsviz.difficulty.measures import lower_title, title
 from fsviz.features.backbones import title_of
 from fsviz.figures import prediction as figures
 from fsviz.records import Dataset, HeadlineNumber
 from fsviz.studies import prediction as study
+from fsviz.studies import sweep as sweep_study
 from fsviz.studies.prediction import measured
 from fsviz.studies.prediction.measured import Measured
 from fsviz.text import split_title
@@ -43,18 +44,20 @@ def show(dataset: Dataset) -> None:
         _bars(found)
     _caption(found, name)
     section = controls.pick_section("Why, and what else?", SECTIONS, "Task")
-    asked = spec
+    command = ""
     if section != "Hard or easy":
         links.drop_from_link(hard_or_easy.CALLED.name)
     if section == "Task":
         task.show(dataset, found, chosen)
     elif section == "Hard or easy":
-        asked = hard_or_easy.show(dataset, spec)
+        command = study.command(hard_or_easy.show(dataset, spec))
+    elif section == "Shots, ways, queries":
+        command = sweep_study.command(sweep.show(dataset, spec))
     else:
-        part: Any = {"Shots, ways, queries": sweep, "Spread by cause": variance}.get(str(section), labelling)
-        asked = part.show(dataset, spec)
+        part: Any = {"Spread by cause": variance}.get(str(section), labelling)
+        command = study.command(part.show(dataset, spec))
     st.divider()
-    shell.command_popover(study.command(asked))
+    shell.command_popover(command or study.command(spec))
 
 
 PAGE = Page(
@@ -157,7 +160,7 @@ def _scatter(found: Measured) -> tuple[int, str]:
             values[few],
             100 * found.outcome[few],
             measured.fitted_line(values, 100 * found.outcome),
-            "mean confidence (%)" if name == expected else axis(name),
+            "mean confidence (%)" if name == expected else lower_title(name),
             f"{what} (%)",
             clicked,
             few,

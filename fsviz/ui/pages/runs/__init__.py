@@ -49,7 +49,7 @@ OVER = Setting(
     "give. Classes: what other classes would give. Every interval of the comparison, and what is called real, follows.",
     "choice",
     "tasks",
-    choices={name: name for name in run_comparison.OVER},
+    choices={name: name for name in run_comparison.CI_UNITS},
     advanced=True,
 )
 
@@ -197,9 +197,9 @@ def _show_headline(comparison: run_comparison.RunComparison, n_missing: int) -> 
             coloured=bool(second["significant"]),
             help="Mean of the differences task by task. 'Real' when chance alone would give such a difference less "
             f"than 5 times in 100, after correcting for the number of comparisons. Intervals "
-            f"{run_comparison.OVER[over]}.",
+            f"{run_comparison.CI_UNITS[over]}.",
         )
-    measure = measures.title(run_comparison.QUARTERS).lower()
+    measure = measures.lower_title(run_comparison.QUARTERS)
     drop = HeadlineNumber.worded("quarters", "Quarters", "none", help=f"Tasks carry no {measure}, or all the same.")
     if not np.isnan(top["Q1"]):
         drop = HeadlineNumber.around(
@@ -210,7 +210,7 @@ def _show_headline(comparison: run_comparison.RunComparison, n_missing: int) -> 
             "points",
             signed=True,
             help="Accuracy of the best method on the quarter of tasks with the highest coarsity (Q4), whose classes "
-            f"are farthest apart, minus that with the lowest (Q1). 95% interval {run_comparison.OVER[over]}.",
+            f"are farthest apart, minus that with the lowest (Q1). 95% interval {run_comparison.CI_UNITS[over]}.",
         )
     testbed = f"{top['testbed_title']}. Testbed {top['testbed']}."
     tasks = HeadlineNumber.count("tasks", "Tasks", int(top["n_tasks"]), help=testbed)

@@ -68,8 +68,8 @@ def show_curves(comparison: run_comparison.RunComparison, recipe: RawSettings) -
         _show_bars(comparison)
         return run_report.MeasureSection()
     measure, share = _curve_settings(names)
-    title = measures.title(measure).lower()
-    heading = f"Accuracy against {measures.axis(measure)}"
+    title = measures.lower_title(measure)
+    heading = f"Accuracy against {measures.lower_title(measure)}"
     st.subheader(escape(heading), anchor=False)
     window = run_comparison.window_of(main, share)
     curves = recorded.curves(main, measure, window, over)
@@ -78,7 +78,7 @@ def show_curves(comparison: run_comparison.RunComparison, recipe: RawSettings) -
     points = run_comparison.single_tasks(main[0], measure) if len(main) == 1 else None
     band, at = _pick_band(list(curves), main, measure)
     figure = figures.plot_accuracy_by_measure(
-        curves, points, list(pairwise(edges)), measures.axis(measure), title, banded=band, at=at
+        curves, points, list(pairwise(edges)), measures.lower_title(measure), title, banded=band, at=at
     )
     methods = BAND.with_(choices={name: name for name in curves})
     sets = Click((methods, NEAR, TASK), partial(_at_point, len(curves) > 1), toggles=(NEAR, TASK))
@@ -126,7 +126,7 @@ def _show_bars(comparison: run_comparison.RunComparison) -> None:
     )
     st.caption(
         escape(run_comparison.no_curve_reason(main)) + " Mean accuracies, with 95% intervals "
-        f"{run_comparison.OVER[comparison.over]}. Click a point for the tasks of its method."
+        f"{run_comparison.CI_UNITS[comparison.over]}. Click a point for the tasks of its method."
     )
     if chosen:
         drilldown.heading(f"Tasks of {escape(chosen)}, the hardest first", "bar_of")
@@ -177,7 +177,7 @@ def _around(main: Sequence[run_comparison.MethodRun], measure: str, at: float, b
     line = named[band]
     near = run_comparison.nearest_tasks(line, measure, at)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Tasks around {escape(measures.title(measure).lower())} {at:.4g}**")
+        st.markdown(f"**Tasks around {escape(measures.lower_title(measure))} {at:.4g}**")
         st.button("Close", key="forget_place", on_click=_clear_selection)
     dataset = dataset_of(line, bool(len(near)))
     if dataset is None or line.tasks is None:

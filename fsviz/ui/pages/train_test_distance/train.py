@@ -64,7 +64,7 @@ def show(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> None:
     run_panel.offer(
         spec,
         run,
-        f"**{escape(trainer.title)}** ({escape(trainer.paper)}): {escape(trainer.what)} On one core about "
+        f"**{escape(trainer.title)}** ({escape(trainer.paper)}): {escape(trainer.description)} On one core about "
         f"{duration(seconds)}, in the background; the learning curve appears here.",
         so_far=_curve,
         start="Train",
