@@ -302,7 +302,7 @@ def _suite(found: study.DatasetComparison) -> None:
         if summary is not None:
             rows.append(study.suite_row(found.side(name), summary))
     counts = " or ".join(f"{n:,}" for n in dict.fromkeys(row["n_tasks"] for row in rows))
-    published = _published()
+    published = caching.cached_call(study.published_suite)
     export.chart("Hard, random and easy supports", figures.plot_suite(rows, published.to_dict("records")), key="suite")
     spec = found.spec
     st.caption(
@@ -334,8 +334,3 @@ def _searched(side: study.DatasetSplit, spec: support_sets.Spec) -> support_sets
         st.caption(f"{escape(side.title)}: {escape(error)}")
         return None
     return None if found is None else caching.cached_call(support_sets.summary, found)
-
-
-@caching.cache_data()
-def _published() -> pd.DataFrame:
-    return study.published_suite()

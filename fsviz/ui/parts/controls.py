@@ -191,7 +191,8 @@ def pick_sampler_settings(
         if setting.name == "alpha":
             kind, about = DISTANCES[distance], distance
             step = 0.001 if kind.alpha_most <= 2 else 0.1
-            fitted = _fitted(*of, distance, values.get("n_way")) if of else None
+            own = {"n_way": values["n_way"]} if values.get("n_way") else {}
+            fitted = caching.cached_call(draw.fitted_alpha, *of, distance, keep=64, **own) if of else None
             start = fitted.alpha if fitted else kind.alpha
             setting = setting.with_(default=start, typical=max(kind.alpha_most, 2 * start), step=step)
         setting = setting.with_(title=f"{setting.title}{more}", default=defaults.get(setting.name, setting.default))
@@ -208,11 +209,6 @@ def pick_sampler_settings(
         *(f"{name}{suffix}" for name in draw.SAMPLER_SETTINGS if name not in values and name not in draw.IMAGE_SETTINGS)
     )
     return values
-
-
-@caching.cache_data(most=64)
-def _fitted(dataset: Dataset, split: str, distance: str, n_way: int | None) -> draw.FittedAlpha | None:
-    return draw.fitted_alpha(dataset, split, distance, **({"n_way": n_way} if n_way else {}))
 
 
 def say_fit(found: fitting.Fit, used: Mapping[str, Value]) -> None:
