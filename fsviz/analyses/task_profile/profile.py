@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fsviz import evaluation, features
+from fsviz import datasets, evaluation, features
 from fsviz.analyses import custom_task, run_comparison, task_measures
 from fsviz.difficulty.measures import MEASURES, Measure
 from fsviz.errors import BadInput, FsvizError, Missing
@@ -81,6 +81,11 @@ class TaskProfile:
     tasks: Tasks
     answers: tuple[MethodResult, ...] = ()
     values: tuple[MeasureValue, ...] = ()
+
+    @property
+    def cache_key(self) -> tuple[str, ...]:
+        """What changes when the profile does."""
+        return str(self.task_id), self.backbone, self.dataset.name, datasets.stamp(self.dataset.name)
 
     @property
     def dataset(self) -> Dataset:

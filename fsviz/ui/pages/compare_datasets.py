@@ -57,7 +57,7 @@ PAGE = Page(
     group="Results",
     order=2,
     question="Is this dataset harder than another?",
-    lead="The same measures on tasks with the same settings.",
+    lead="The same measures on tasks of {dataset} and of other datasets, with the same settings.",
     explains=("accuracy", "interval", "percentile", "measures", "fastdiffsel"),
     keywords=("harder", "benchmark"),
     show=show,
@@ -124,8 +124,9 @@ def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[s
 def _settings(sides: Sequence[study.DatasetSplit]) -> study.ComparisonSpec:
     fits = study.fit(sides, {})
     settings = _fitting_settings(sides, fitting.with_defaults(study.SETTINGS, fits))
-    with st.sidebar:
-        values = {name: controls.pick(setting) for name, setting in settings.items()}
+    with shell.side():
+        places = {"backbone": shell.side("backbone")}
+        values = {name: controls.pick(setting, places.get(name, st)) for name, setting in settings.items()}
         controls.say_fit(fits, values)
     values["n_tasks"] = _at_once(values["n_tasks"])
     return study.check({"sides": [side.name for side in sides], **values})
@@ -307,7 +308,7 @@ def _suite(comparison: study.DatasetComparison) -> None:
         if summary is not None:
             rows.append(study.suite_row(comparison.side(name), summary))
     counts = " or ".join(f"{n:,}" for n in dict.fromkeys(row["n_tasks"] for row in rows))
-    published = _published()
+    published = caching.cached_call(study.published_suite)
     export.chart("Hard, random and easy supports", figures.plot_suite(rows, published.to_dict("records")), key="suite")
     spec = comparison.spec
     st.caption(
@@ -339,8 +340,3 @@ def _searched(side: study.DatasetSplit, spec: support_sets.Spec) -> support_sets
         st.caption(f"{escape(side.title)}: {escape(error)}")
         return None
     return None if found is None else caching.cached_call(support_sets.summary, found)
-
-
-@caching.cache_data()
-def _published() -> pd.DataFrame:
-    return study.published_suite()

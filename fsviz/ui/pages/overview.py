@@ -405,7 +405,7 @@ def _classes(dataset: Dataset) -> None:
     st.subheader(
         "The classes and how they are related" if dataset.taxonomy is not None else "The classes", anchor=False
     )
-    hierarchy = _hierarchy(dataset)
+    hierarchy = caching.cached_call(class_hierarchy, dataset)
     export.chart(
         "Classes and how they are related",
         figures.plot_hierarchy(hierarchy),
@@ -455,7 +455,7 @@ def _box(dataset: Dataset, hierarchy: Hierarchy) -> None:
 
 
 def _sizes(dataset: Dataset) -> None:
-    histogram = _class_sizes(dataset)
+    histogram = caching.cached_call(sizes.class_sizes, dataset)
     by_split = histogram is not None and len(histogram.edges) == 2 and len(histogram.bars) > 1
     st.subheader("Classes per split" if by_split else "Images per class", anchor=False)
     if histogram is None:
@@ -513,13 +513,3 @@ def _doors(dataset: Dataset) -> None:
                 missing = [need for need in door.needs if need not in dataset.capabilities]
                 if missing:
                     st.caption(f"⬜ {escape(dataset.title)} has no {' or '.join(missing)} yet.")
-
-
-@caching.cache_data()
-def _hierarchy(dataset: Dataset) -> Hierarchy:
-    return class_hierarchy(dataset)
-
-
-@caching.cache_data()
-def _class_sizes(dataset: Dataset) -> SizeHistogram | None:
-    return sizes.class_sizes(dataset)

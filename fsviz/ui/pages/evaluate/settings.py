@@ -153,7 +153,7 @@ def _pick_tasks(dataset: Dataset, backbone: str) -> EvaluationRequest:
 
 def _pick_sampler(dataset: Dataset, backbone: str) -> EvaluationRequest:
     start = evaluate.feasible_sampler(dataset, backbone)
-    split = shell.pick_split(dataset, where=st, default=start["split"])
+    split = shell.pick_split(dataset, default=start["split"])
     sampler = controls.pick_sampler(dataset, start["sampler"])
     boxes, slider = st.container(), st.container()
     rest = any(setting.name != "n_way" for setting in SAMPLERS[sampler].settings)

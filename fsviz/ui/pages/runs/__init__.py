@@ -82,7 +82,7 @@ PAGE = Page(
     group="Results",
     order=1,
     question="Is one method significantly better?",
-    lead="Results of finished runs, compared task by task.",
+    lead="Results of finished runs on {dataset}, compared task by task.",
     paper="Bennequin et al. (2022), figure 5 and tables 1 to 3",
     explains=("accuracy", "interval", "paired", "correlation", "coarsity"),
     keywords=("p value", "paired test", "LaTeX"),
@@ -157,7 +157,7 @@ def _pick_group(groups: Mapping[str, Sequence[run_comparison.MethodRun]]) -> str
         return next(iter(groups))
     order = sorted(groups, key=lambda digest: -len(groups[digest]))
     names = {digest: _group_name(groups[digest][0]) for digest in order}
-    return controls.pick(GROUP.with_(choices=names, default=order[0]), st.sidebar)
+    return controls.pick(GROUP.with_(choices=names, default=order[0]), shell.side())
 
 
 def _group_name(line: run_comparison.MethodRun) -> str:
@@ -167,7 +167,7 @@ def _group_name(line: run_comparison.MethodRun) -> str:
 def _pick_interval(lines: list[run_comparison.MethodRun]) -> str:
     """Picks what all intervals are over. The widest that is known unless chosen, as in reports and
     commands."""
-    return controls.pick(OVER.with_(default=recorded.widest(lines)), st.sidebar, as_buttons=True)
+    return controls.pick(OVER.with_(default=recorded.widest(lines)), shell.side(), as_buttons=True)
 
 
 def _recipe_of(line: run_comparison.MethodRun, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:

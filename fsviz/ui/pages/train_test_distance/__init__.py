@@ -220,7 +220,6 @@ def _class_card(dataset: Dataset, classes: study.ClassFeatures, result: study.Sp
         export.table(
             study.NEIGHBOURS,
             near,
-            height="content",
             key="class_neighbours",
             sets=Click(CLASS, near["class"].tolist()),
         )

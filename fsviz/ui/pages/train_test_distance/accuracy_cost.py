@@ -159,7 +159,6 @@ def _runs_behind(rows: pd.DataFrame, chosen: str) -> None:
     export.table(
         study.RUNS,
         own.assign(side=own["side"].map(sides), trained_on=own["trained_on"].replace("", "all training classes")),
-        height="content",
     )
     if own["asked"].nunique(dropna=False) > 1:
         return
@@ -265,7 +264,7 @@ def _show_with_published(
     first = Column("row", "Method" if leads else "Divergence")
     table = Table("Compared with published numbers", first, *columns, *shown)
     if not leads:
-        export.table(table, rows, height="content")
+        export.table(table, rows)
         return
     methods = {title: name for name, title in TITLES.items()}
     drilldown.table(
@@ -275,7 +274,6 @@ def _show_with_published(
         name="runs_of",
         texts=[f"{methods[title]}@{leads}" for title in own.index],
         already=chosen,
-        height="content",
     )
 
 
