@@ -32,7 +32,7 @@ MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": 
 
 def show(dataset: Dataset) -> None:
     known = shell.known_backbones(dataset)
-    with st.sidebar:
+    with shell.side():
         backbone = controls.pick_backbone(known, help="The network whose features the method sees.")
         method = controls.pick(study.METHOD)
     _live(dataset, backbone, method)

@@ -58,11 +58,11 @@ def _of_map(words: str | bool = False, most: int = 16) -> Any:
 
 def show(dataset: Dataset) -> None:
     known = shell.known_backbones(dataset)
-    with st.sidebar:
+    with shell.side():
         backbone = controls.pick_backbone(known, help="Whose features lie on the map.")
     export.command("map", dataset.name, "--backbone", backbone)
     found = _map(dataset, backbone)
-    with st.sidebar:
+    with shell.side():
         by, title = _pick_colour(dataset)
         class_ids = _pick_classes(dataset)
         task, named = _pick_task(dataset, found)
@@ -84,7 +84,7 @@ PAGE = Page(
     group="Data",
     order=1,
     question="Which images look alike to the backbone?",
-    lead="Nearby points have similar features.",
+    lead="Images of {dataset}: nearby points have similar features.",
     needs=("features",),
     takes=("classes", "task", "all"),
     explains=("neighbours", "map", "accuracy"),

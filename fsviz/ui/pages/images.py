@@ -92,7 +92,7 @@ PAGE = Page(
 
 def _settings(dataset: Dataset) -> tuple[filtering.ImageFilter, str, str]:
     split = shell.pick_split(dataset, default="all")
-    with st.sidebar:
+    with shell.side():
         names = dataset.classes["class_name"].iloc[dataset.split_class_ids(split)].astype(str)
         known = list(dict.fromkeys(names))
         selections.pick_classes(known)
@@ -383,7 +383,8 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
         return
     backbone = known[0]
     if len(known) > 1:
-        backbone = controls.pick_backbone(known, help="The frozen network whose features say which images are near.")
+        help = "The frozen network whose features say which images are near."
+        backbone = controls.pick_backbone(known, help=help, where=st)
     try:
         near, cosines = caching.cached_call(
             neighbours.nearest_images_of,

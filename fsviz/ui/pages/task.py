@@ -54,7 +54,7 @@ BESIDE = ("This task", "The other")
 def show(dataset: Dataset) -> None:
     asked = _asked(dataset)
     shown = [_open(dataset, text) for text in asked if text]
-    with st.sidebar:
+    with shell.side():
         backbone = ""
         if dataset.has_features:
             backbone = controls.pick_backbone(features.required(dataset), help="Whose features are compared.")
@@ -80,7 +80,7 @@ PAGE = Page(
     group="Tasks",
     order=1,
     question="Why is this task hard?",
-    lead="Every measure, prediction and image of one task; the link reproduces it.",
+    lead="Every measure, prediction and image of one task of {dataset}; the link reproduces it.",
     explains=("accuracy", "percentile", "measures", "pair_confusion", "gap", "fastdiffsel"),
     keywords=("explain", "why wrong", "verdict", "profile"),
     show=show,
@@ -202,7 +202,7 @@ def _pick_order(passport: TaskProfile) -> str:
     titles = {study.POSITION: "Position in the testbed"}
     titles |= {v.measure.name: v.measure.title for v in passport.values if np.isfinite(v.value)}
     titles |= {f"{study.ACCURACY}{one.key}": f"Accuracy of {one.key}" for one in passport.answers}
-    return str(controls.pick(BY.with_(choices=titles), st.sidebar))
+    return str(controls.pick(BY.with_(choices=titles), shell.side()))
 
 
 def _pick_whole(passports: Sequence[TaskProfile]) -> bool:
@@ -210,7 +210,7 @@ def _pick_whole(passports: Sequence[TaskProfile]) -> bool:
     if largest <= study.MAX_MEASURED:
         links.drop_from_link(WHOLE.name)
         return False
-    return bool(controls.pick(WHOLE.with_(title=f"Measure all {largest:,} tasks"), st.sidebar))
+    return bool(controls.pick(WHOLE.with_(title=f"Measure all {largest:,} tasks"), shell.side()))
 
 
 def _headline(passports: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks], by: str) -> None:
@@ -412,7 +412,7 @@ def _classes(passports: Sequence[TaskProfile]) -> None:
     if not titles:
         st.caption("Nothing is known here of how its classes relate: the dataset has neither a taxonomy nor features.")
         return
-    chosen = str(controls.pick(PAIRS.with_(choices=titles, default=next(iter(titles))), st.sidebar))
+    chosen = str(controls.pick(PAIRS.with_(choices=titles, default=next(iter(titles))), shell.side()))
     if len(passports) == 1:
         left, right = shell.responsive_columns("classes", [9, 11], gap="large")
         with left:

@@ -18,7 +18,7 @@ from fsviz.settings import N_QUERY, N_SHOT, Setting, Value
 from fsviz.tasks import draw, fitting
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 from fsviz.ui.parts import caching, links
-from fsviz.ui.parts.shell import classroom, escape, link, page_link, with_setting_titles
+from fsviz.ui.parts.shell import classroom, escape, link, page_link, side, with_setting_titles
 
 # What several pages draw under the same key of the link, each with its own choices
 MEASURE = Setting("measure", "Measure", "The measure of the tasks that is looked at.", "choice", "")
@@ -109,7 +109,7 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
     possible = draw.possible_distances(dataset)
     told = "\n\n".join(f"**{DISTANCES[name].title}**: {DISTANCES[name].description}" for name in possible)
     choices = {name: DISTANCES[name].title for name in possible}
-    with st.sidebar:
+    with side():
         distance = pick(DISTANCE.with_(choices=choices, default=possible[0]), told=told)
         backbone = ""
         if DISTANCES[distance].needs == "features":
@@ -124,9 +124,11 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
     return distance, dag, backbone
 
 
-def pick_backbone(known: list[str], help: str) -> str:
+def pick_backbone(known: list[str], help: str, where: Any = None) -> str:
+    """A backbone, below the split in the sidebar unless it belongs to a part of the page."""
     choices = {name: title_of(name) for name in known}
-    return pick(draw.BACKBONE.with_(kind="choice", choices=choices, default=known[0], help=help, advanced=True))
+    setting = draw.BACKBONE.with_(kind="choice", choices=choices, default=known[0], help=help, advanced=True)
+    return pick(setting, where or side("backbone"))
 
 
 # Of a box in which names are found by typing: Enter takes the first match, not all of them, and every choice is shown.

@@ -80,7 +80,7 @@ def _joined(dataset: Dataset, spec: study.Spec, result: sweep.SweepResult) -> st
 
 def _settings(dataset: Dataset, split: str, known: list[str]) -> tuple[study.Spec, str]:
     """The spec of the study, and the view: a question of the study or one of VARIED."""
-    with st.sidebar:
+    with shell.side():
         view = pick(QUESTION)
         backbone = pick_backbone(known, help="The network whose features are classified.")
         names = pick_methods(study.METHODS_COMPARED.default)
