@@ -108,7 +108,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
             likeness.unit,
             "classes",
             digits=digits,
-            help=f"Mean over {len(weights):,} pairs{' with its 95% interval over classes' * has_interval}. "
+            help=f"Mean over {len(weights):,} pairs{' with its 95% interval over classes' * bool(has_interval)}. "
             f"{likeness.title}: {likeness.what}",
         ),
         HeadlineNumber(
@@ -241,7 +241,6 @@ def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pa
     export.table(
         study.pair_table(study.SIMILARITIES[graph.kind].unit, high),
         {"value": values, **names},
-        height="content",
         key=TABLE,
         sets=Click(selections.CLASSES, pairs),
     )
