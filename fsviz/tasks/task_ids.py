@@ -319,8 +319,8 @@ def _compare(parts: list[str], dataset: Dataset, testbed: Testbed) -> None:
         )
     reasons = {"drawn": "this version of fsviz samples other tasks", "saved": "the testbed has other tasks"}
     raise BadInput(
-        f"The link's task does not exist here ({reasons.get(parts[0], 'the tasks differ')}). Open it with the same data "
-        "and fsviz version, or sample a new task."
+        f"The link's task does not exist here ({reasons.get(parts[0], 'the tasks differ')}). Open it with the same "
+        "data and fsviz version, or sample a new task."
     )
 
 

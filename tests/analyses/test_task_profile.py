@@ -163,7 +163,7 @@ def test_other_images_under_the_same_numbers_are_refused(toy: Dataset) -> None:
             task_ids.find(name)
     names = [f"{name}!" for name in toy.classes["class_name"]]
     save_dataset(replace(toy, classes=toy.classes.assign(class_name=names)), overwrite=True)
-    with pytest.raises(BadInput, match="names other tasks"):
+    with pytest.raises(BadInput, match="samples other tasks"):
         task_ids.find(drawn)
 
 
@@ -186,7 +186,7 @@ def test_a_name_that_another_version_drew_otherwise_is_refused(toy: Dataset) -> 
         ("drawn~demo~n_way-many~0123456789ab:0", BadInput, "n_way must be a whole number"),
         ("drawn~nothing_here~n_way-2~0123456789ab:0", Missing, "is of the dataset 'nothing_here', which is not here"),
         ("hand~demo~1.x_2~3_4~0123456789ab:0", BadInput, "Copy the whole link"),
-        ("hand~demo~1_2~3_999999~0123456789ab:0", BadInput, "this task has image 999,999"),
+        ("hand~demo~1_2~3_999999~0123456789ab:0", BadInput, "image 999,999; "),
         ("run~demo~nothing~0~0123456789ab:0", Missing, "not in this workspace"),
         ("saved~demo~nothing~0123456789ab:0", Missing, "testbed 'nothing' of EmojiCoCo"),
     ],
