@@ -45,9 +45,9 @@ def _show_shift(result: dict[str, Any]) -> str:
 
 
 def _shift_table(result: dict[str, Any]) -> Table:
-    """A row per method and value: accuracy by support, and the loss to the first support."""
+    """A row per method: accuracy by support, and the loss to the first support."""
     first = result["rows"][0]
-    columns = [Column("title", "Method"), Column("family", "Family"), Column("value", result["question"].capitalize())]
+    columns = [Column("title", "Method"), Column("family", "Family")]
     for name in first["accuracy"]:
         columns.append(Column(f"accuracy_{name}", name, kind="percent", interval=f"accuracy_{name}_ci95"))
     for name in first["loss"]:
@@ -57,7 +57,7 @@ def _shift_table(result: dict[str, Any]) -> Table:
 
 
 def _shift_row(row: dict[str, Any]) -> dict[str, Any]:
-    values: dict[str, Any] = {name: row[name] for name in ("title", "family", "value")}
+    values: dict[str, Any] = {name: row[name] for name in ("title", "family")}
     for kind in ("accuracy", "loss"):
         for name, mean in row[kind].items():
             values[f"{kind}_{name}"] = mean["mean"]

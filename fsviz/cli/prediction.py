@@ -79,11 +79,10 @@ def run_predict(args: argparse.Namespace) -> dict[str, Any]:
 def show_predict(result: dict[str, Any]) -> str:
     """The answer to the question that was asked, for a person."""
     return {
-        "correlations": _show_correlations,
         "spread": _show_spread,
         "hard": _show_halves,
         "labelling": _show_labelling,
-    }.get(result["question"], _show_cells)(cast(study.Summary, result))
+    }.get(result["question"], _show_correlations)(cast(study.Summary, result))
 
 
 def _show_correlations(result: study.Summary) -> str:
@@ -103,29 +102,14 @@ def _show_correlations(result: study.Summary) -> str:
             f"The mean confidence misses the accuracy by {100 * correlation['error']:.1f} points, a constant by "
             f"{100 * correlation['constant']:.1f}."
         )
+    if result.get("best") is not None:
+        lines.append(
+            f"The best eigenvalue is number {result['best']} ({result['best_pearson']:.2f}), picked among many on "
+            "these very tasks."
+        )
+    if "n_unlabelled" in result:
+        lines.append(study.unlabelled_in_words(result))
     return "\n".join(lines)
-
-
-def _show_cells(result: study.Summary) -> str:
-    from fsviz.difficulty.measures import MEASURES, title
-
-    names = [name for name in MEASURES if name in result["cells"][0]["correlations"]]
-    outcome = outcome_name(result)
-    table = Table(
-        "Correlations by value",
-        Column("value", "Value"),
-        Column("n_tasks", "Tasks", kind="count"),
-        Column("outcome", outcome.capitalize(), kind="share", interval="outcome_ci95"),
-        *(Column(name, title(name), digits=2, kind="number") for name in names),
-        Column("best", "Best eigenvalue", kind="count"),
-    )
-    rows = [
-        {**row, **{name: row["correlations"].get(name, {}).get("pearson") for name in names}} for row in result["cells"]
-    ]
-    question = study.QUESTION.choices[result["question"]]
-    room = f"\n\n{study.unlabelled_in_words(result)}" if "n_unlabelled" in result else ""
-    first = f"{question}: Pearson's correlation of each measure with the {outcome} (intervals: --json)."
-    return f"{first}\n\n{to_text(table, rows)}{room}"
 
 
 def _show_spread(result: study.Summary) -> str:

@@ -44,13 +44,16 @@ def run_sweep(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_sweep(result: dict[str, Any]) -> str:
     rows: dict[Any, dict[str, Any]] = {}
-    columns = {"value": Column("value", result["title"])}
     for point in result["points"]:
-        name = point["name"]
-        ends = (f"{name}_low", f"{name}_high")
-        columns[name] = Column(name, point["title"], point["unit"], interval=ends, kind="number")
         row = rows.setdefault(point["value"], {"value": point["value"]})
-        row |= {name: point["number"], ends[0]: point["low"], ends[1]: point["high"]}
+        row |= {point["name"]: point["number"], f"{point['name']} low": point["low"]}
+        row |= {f"{point['name']} high": point["high"]}
+    numbers = {point["name"]: point for point in result["points"]}
+    columns = [
+        Column(name, point["title"], point["unit"], interval=(f"{name} low", f"{name} high"), kind="number")
+        for name, point in numbers.items()
+    ]
     units = sorted({point["ci_unit"] for point in result["points"] if point["low"] is not None})
     note = f"\n\n95% intervals over {' or '.join(units)}." if units else ""
-    return to_text(Table("Headline numbers", *columns.values()), list(rows.values())) + note
+    table = Table(result["title"], Column("value", result["title"]), *columns)
+    return to_text(table, list(rows.values())) + note

@@ -38,7 +38,7 @@ __all__ = [
     "results",
     "resume",
     "resume_here",
-    "run_here",
+    "run_in_foreground",
     "set_workers",
     "status",
     "submit",

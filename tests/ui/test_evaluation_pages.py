@@ -411,7 +411,7 @@ def test_runs_shows_the_chosen_dataset_and_others_by_choice(toy) -> None:
     for dataset, run in (("toy_pages", mine), ("other_toy", other)):
         app = open_page("runs", dataset)
         assert app.metric[0].value.startswith(f"{best[run.id]:.1f}") and "chosen, and not of" not in texts(app)
-        assert f"Evaluations of **{jobs_title(dataset)}" in texts(app)
+        assert f"finished runs on **{jobs_title(dataset)}" in texts(app)
     app = open_link("runs", dataset="toy_pages", runs=other.id)  # others by choice, and it says so
     assert app.metric[0].value.startswith(f"{best[other.id]:.1f}") and "chosen, and not of Toy" in texts(app)
     app.button(key="own_results").click().run()

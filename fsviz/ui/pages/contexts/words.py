@@ -38,7 +38,7 @@ def show(dataset: Dataset, split: str) -> None:
         st.code(f"fsviz extract {dataset.name} --backbone open_clip:ViT-B-32/openai", language="bash")
         _benchmarks(dataset)
         return
-    with st.sidebar:
+    with shell.side():
         model = pick(
             study.MODEL.with_(
                 kind="choice", choices={name: title_of(name) for name in models}, default=models[0], advanced=True
@@ -95,7 +95,7 @@ def _headline(told: dict) -> None:
         _zero_shot("Concept by words alone", told["zero_shot_concept"], told["chance"]["concept"]),
         _zero_shot("Context by words alone", told["zero_shot_context"], told["chance"]["context"]),
     ]
-    show_numbers(numbers)
+    show_numbers(numbers, "words")
 
 
 def _zero_shot(title: str, right: dict | None, chance: float) -> HeadlineNumber | None:

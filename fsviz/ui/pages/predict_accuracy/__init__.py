@@ -12,6 +12,7 @@ from fsviz.features.backbones import title_of
 from fsviz.figures import prediction as figures
 from fsviz.records import Dataset, HeadlineNumber
 from fsviz.studies import prediction as study
+from fsviz.studies import sweep as sweep_study
 from fsviz.studies.prediction import measured
 from fsviz.studies.prediction.measured import Measured
 from fsviz.text import split_title
@@ -43,18 +44,20 @@ def show(dataset: Dataset) -> None:
         _bars(found)
     _caption(found, name)
     section = controls.pick_section("Why, and what else?", SECTIONS, "Task")
-    asked = spec
+    command = ""
     if section != "Hard or easy":
         links.drop_from_link(hard_or_easy.CALLED.name)
     if section == "Task":
         task.show(dataset, found, chosen)
     elif section == "Hard or easy":
-        asked = hard_or_easy.show(dataset, spec)
+        command = study.command(hard_or_easy.show(dataset, spec))
+    elif section == "Shots, ways, queries":
+        command = sweep_study.command(sweep.show(dataset, spec))
     else:
-        part: Any = {"Shots, ways, queries": sweep, "Spread by cause": variance}.get(str(section), labelling)
-        asked = part.show(dataset, spec)
+        part: Any = {"Spread by cause": variance}.get(str(section), labelling)
+        command = study.command(part.show(dataset, spec))
     st.divider()
-    shell.command_popover(study.command(asked))
+    shell.command_popover(command or study.command(spec))
 
 
 PAGE = Page(
@@ -64,7 +67,7 @@ PAGE = Page(
     group="Why hard?",
     order=4,
     question="Can accuracy be predicted without query labels?",
-    lead="Measures that need no query labels, compared with the true accuracy.",
+    lead="Measures that need no query labels, compared with the true accuracy on {dataset}.",
     paper="Bontonou et al. (2020)",
     needs=("features",),
     explains=("measures", "correlation", "accuracy", "rand"),
