@@ -1,5 +1,5 @@
 """Shows figures and tables so that they can be taken along: what `chart`, `graph` and `table` draw, and the commands
-that a page names, are in the list behind the button Share.
+that a page names, are in the list behind the button Export.
 
 Nothing is made before it is asked for: the list is drawn when it is opened, and a file when its button is pressed. PNG
 and SVG are taken by the browser from the figure as it stands there, zoom and theme included; HTML, CSV and LaTeX are
@@ -207,8 +207,8 @@ def _register(item: Item) -> None:
 
 
 def button(in_class: bool = False) -> None:
-    """The button Share, in a fragment: what is behind it is drawn when it is opened."""
-    with st.popover("📤 Share", key="share", on_change="rerun"):
+    """The button Export, in a fragment: what is behind it is drawn when it is opened."""
+    with st.popover("Export", icon="📤", key="share", on_change="rerun"):
         if st.session_state.get("share"):
             _list(in_class)
 
@@ -236,7 +236,7 @@ def _list(in_class: bool) -> None:
         for item in commands:
             st.code(item.what, language="bash", wrap_lines=True)
     if not items:
-        st.caption("There is no figure or table on this page now. The link of the page can be copied beside.")
+        st.caption("There is no figure or table on this page now. Copy link has the link of the page.")
 
 
 def _row(title: str) -> Any:

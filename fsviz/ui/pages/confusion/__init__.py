@@ -108,7 +108,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
             likeness.unit,
             "classes",
             digits=digits,
-            help=f"Mean over {len(weights):,} pairs{' with its 95% interval over classes' * has_interval}. "
+            help=f"Mean over {len(weights):,} pairs{' with its 95% interval over classes' * bool(has_interval)}. "
             f"{likeness.title}: {likeness.what}",
         ),
         HeadlineNumber(
