@@ -90,8 +90,8 @@ def context_table(dataset: Dataset, split: str = "") -> ContextTable:
 def association(table: ContextTable) -> dict[str, float | None]:
     """Cramer's V of the table with its 95% interval over images, and what chance alone stays below."""
     value, low, high = cramers_v(table.counts)
-    found = {"v": value, "low": low, "high": high, "chance": cramers_v_by_chance(table.counts)}
-    return {name: finite(number) for name, number in found.items()}
+    values = {"v": value, "low": low, "high": high, "chance": cramers_v_by_chance(table.counts)}
+    return {name: finite(number) for name, number in values.items()}
 
 
 def information(table: ContextTable) -> np.ndarray:

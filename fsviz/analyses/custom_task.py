@@ -163,20 +163,20 @@ def classes_in(dataset: Dataset, text: str) -> list[int]:
     for class_id, name in enumerate(dataset.classes["class_name"].astype(str)):
         known.setdefault(name, class_id)
     distinct = dict(zip(dataset.distinct_names(np.arange(dataset.n_classes)), range(dataset.n_classes), strict=True))
-    found = []
+    class_ids = []
     for part in (part.strip() for part in text.split(",")):
         number = part.removeprefix("#")
         if part in known or part in distinct:
-            found.append(known.get(part, distinct.get(part, PAD)))
+            class_ids.append(known.get(part, distinct.get(part, PAD)))
         elif number.isascii() and number.isdecimal() and int(number) < dataset.n_classes:
-            found.append(int(number))
+            class_ids.append(int(number))
         elif part:
             raise UnknownName("class", part, known, f"Those are classes of {dataset.title}.")
-    twice = next((class_id for at, class_id in enumerate(found) if class_id in found[:at]), None)
+    twice = next((class_id for at, class_id in enumerate(class_ids) if class_id in class_ids[:at]), None)
     if twice is not None:
         name = dataset.distinct_names(np.array([twice]))[0]
         raise BadInput(f"Every class of a task is named once. {name!r} is there twice in {text[:60]!r}. Leave one out.")
-    return found
+    return class_ids
 
 
 def classes_text(dataset: Dataset, class_ids: Iterable[int]) -> str:
@@ -320,10 +320,10 @@ def of_images(
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    found = np.full((1, len(rows), max(map(len, rows))), PAD, dtype=np.int64)
+    padded = np.full((1, len(rows), max(map(len, rows))), PAD, dtype=np.int64)
     for way, row in enumerate(rows):
-        found[0, way, : len(row)] = row
-    return found
+        padded[0, way, : len(row)] = row
+    return padded
 
 
 def check(dataset: Dataset, table: Features, tasks: Tasks) -> None:
@@ -488,12 +488,12 @@ def pair_confusions(dataset: Dataset, backbone: str, class_ids: np.ndarray) -> n
     """How much the backbone mixes up every two of these classes (W, W), in bits; refused where it takes too long."""
     if len(class_ids) > _PAIR_CLASSES:
         raise Missing(f"With more than {_PAIR_CLASSES} classes it takes too long here; the page Confusion has it.")
-    found = np.zeros((len(class_ids), len(class_ids)))
+    confusions = np.zeros((len(class_ids), len(class_ids)))
     stamp = chunk_data.stamp(dataset.name)
     for i, j in zip(*np.triu_indices(len(class_ids), 1), strict=True):
         a, b = sorted((int(class_ids[i]), int(class_ids[j])))
-        found[i, j] = found[j, i] = _pair_confusion(dataset.name, backbone, a, b, stamp)
-    return found
+        confusions[i, j] = confusions[j, i] = _pair_confusion(dataset.name, backbone, a, b, stamp)
+    return confusions
 
 
 @lru_cache(maxsize=4096)

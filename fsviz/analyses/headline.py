@@ -109,8 +109,8 @@ class TaskContrast:
 
     def explaining(self) -> list[CauseContrast]:
         """The causes that make a point or more between the two tasks, the strongest first."""
-        found = [cause for cause in self.causes if cause.known and self.points(cause) >= 1]
-        return sorted(found, key=self.points, reverse=True)
+        causes = [cause for cause in self.causes if cause.known and self.points(cause) >= 1]
+        return sorted(causes, key=self.points, reverse=True)
 
     def positions_of(self, task: int) -> np.ndarray:
         """Places of a task's classes in the split."""
@@ -322,19 +322,19 @@ def _measured(
     dataset: Dataset, table: Features, tasks: Tasks, class_ids: np.ndarray, distances: np.ndarray
 ) -> dict[tuple[str, str, bool], np.ndarray]:
     """(kind, attribute, in deviations) -> a number per task, the higher the harder."""
-    found: dict[tuple[str, str, bool], np.ndarray] = {}
+    by_cause: dict[tuple[str, str, bool], np.ndarray] = {}
     if dataset.taxonomy is not None and "coarsity" in tasks.measures:
-        found["meaning", "", False] = -tasks.measures["coarsity"]
-    found["looks", "", False] = -draw.measure_coarsity(Tasks(tasks.class_ids), class_ids, distances).measures[
+        by_cause["meaning", "", False] = -tasks.measures["coarsity"]
+    by_cause["looks", "", False] = -draw.measure_coarsity(Tasks(tasks.class_ids), class_ids, distances).measures[
         "coarsity"
     ]
-    found["support", "", False] = _untypical(table, tasks)
+    by_cause["support", "", False] = _untypical(table, tasks)
     for name in attribute_gaps.attribute_names(dataset):
         attribute = attribute_gaps.read_attribute(dataset, name)
         if len(attribute.values) <= attribute_gaps.MOST_VALUES:
             gap = attribute_gaps.measure_gap(attribute, tasks, "class").gap
-            found["gap", name, attribute.is_numeric] = gap
-    return found
+            by_cause["gap", name, attribute.is_numeric] = gap
+    return by_cause
 
 
 def _untypical(table: Features, tasks: Tasks) -> np.ndarray:
@@ -362,13 +362,13 @@ def _causes(
 ) -> tuple[CauseContrast, ...]:
     from scipy import stats
 
-    found = {key: evaluation.correlation(accuracy, values, tasks.class_ids) for key, values in measured.items()}
-    z = np.arctanh(np.clip([(c.value, c.low, c.high) for c in found.values()], -1 + 1e-12, 1 - 1e-12))
+    correlations = {key: evaluation.correlation(accuracy, values, tasks.class_ids) for key, values in measured.items()}
+    z = np.arctanh(np.clip([(c.value, c.low, c.high) for c in correlations.values()], -1 + 1e-12, 1 - 1e-12))
     half = np.maximum((z[:, 2] - z[:, 1]) / 2, 1e-12)
     p = holm(2 * stats.norm.sf(stats.norm.ppf(1 - LEVEL / 2) * np.abs(z[:, 0]) / half))
     causes = []
-    for (kind, attribute, in_deviations), one_p in zip(found, p, strict=True):
-        values, how = measured[kind, attribute, in_deviations], found[kind, attribute, in_deviations]
+    for (kind, attribute, in_deviations), one_p in zip(correlations, p, strict=True):
+        values, how = measured[kind, attribute, in_deviations], correlations[kind, attribute, in_deviations]
         there = np.isfinite(values)
         spread = float(values[there].std()) if there.any() else 0.0
         slope = how.value * float(accuracy[there].std()) / spread if spread else 0.0

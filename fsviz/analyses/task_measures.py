@@ -39,14 +39,14 @@ def measure_tasks(
     table = features.load(dataset, backbone)
     evaluation.check_tasks(table, tasks)
     chosen = [get(name) for name in wanted] if wanted else list(MEASURES.values())
-    found = of_images(tasks, table, chosen)
-    for measure in (measure for measure in chosen if measure.name not in found):
+    values = of_images(tasks, table, chosen)
+    for measure in (measure for measure in chosen if measure.name not in values):
         try:
-            found[measure.name] = measured(measure, tasks, dataset, table, method)
+            values[measure.name] = measured(measure, tasks, dataset, table, method)
         except FsvizError:
             if wanted:
                 raise
-    ordered = {measure.name: found[measure.name] for measure in chosen if measure.name in found}
+    ordered = {measure.name: values[measure.name] for measure in chosen if measure.name in values}
     return pd.DataFrame(ordered, index=pd.RangeIndex(len(tasks), name="task"))
 
 
@@ -87,15 +87,15 @@ def of_images(tasks: Tasks, table: Features, chosen: Iterable[Measure] = MEASURE
     once for all of them."""
     from fsviz.difficulty.task_statistics import task_views
 
-    found: dict[str, np.ndarray] = {}
+    values_by_name: dict[str, np.ndarray] = {}
     of_image = [measure for measure in chosen if OF_IMAGES & set(measure.needs)]
     with limit_threads():
         for setting in ("supervised", "semi"):
             seen = [m for m in of_image if (m.needs == ("support",)) == (setting == "supervised")]
             for where, view in task_views(table, tasks, setting) if seen else ():
                 for measure in seen:
-                    found.setdefault(measure.name, np.full(len(tasks), np.nan))[where] = measure(view)
-    return found
+                    values_by_name.setdefault(measure.name, np.full(len(tasks), np.nan))[where] = measure(view)
+    return values_by_name
 
 
 # --- what measures need ------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def divergence_from(classes: class_splits.ClassFeatures, train: np.ndarray, task
     import torch
 
     base = classes.points[classes.rows_of(train)]
-    found = np.full(len(tasks), np.nan)
+    divergences = np.full(len(tasks), np.nan)
     n_ways = (tasks.class_ids != PAD).sum(axis=1)
     for ways in np.unique(n_ways):
         which = np.flatnonzero(n_ways == ways)
@@ -161,8 +161,8 @@ def divergence_from(classes: class_splits.ClassFeatures, train: np.ndarray, task
         centres = np.stack([np.broadcast_to(base.mean(axis=0), own[:, 0].shape), own.mean(axis=1)], axis=1)
         squared = np.concatenate([_squared(centres, base[None]), _squared(centres, own)], axis=2)
         log_p = torch.log_softmax(-torch.from_numpy(squared), dim=-1)
-        found[which] = DIVERGENCES["symmetric_kl"].of(log_p, log_p, log_p).numpy()
-    return found
+        divergences[which] = DIVERGENCES["symmetric_kl"].of(log_p, log_p, log_p).numpy()
+    return divergences
 
 
 def _squared(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -203,9 +203,9 @@ def _text_margins(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, 
 @lru_cache(maxsize=4)
 def _pull_at(dataset: str, model: str, stamp: str) -> np.ndarray:
     """Of every image (N,), how much nearer it is to the word for its context than to that for its class."""
-    found = image_text.measure({"dataset": dataset, "model": model, "split": "all"})
+    similarity = image_text.measure({"dataset": dataset, "model": model, "split": "all"})
     pull = np.full(len(datasets.load(dataset).image_class_ids()), np.nan)
-    pull[found.image_ids] = found.context - found.concept
+    pull[similarity.image_ids] = similarity.context - similarity.concept
     return pull
 
 

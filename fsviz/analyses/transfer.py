@@ -130,13 +130,15 @@ def matched_splits(classes: ClassFeatures, split: ClassSplit, share: float = SHA
     n = math.floor(share * len(train))
     if n < 2:
         raise BadInput(f"A matched comparison needs four train classes at least. The split has {len(train)}.")
-    found = {}
+    splits_by_name = {}
     for which, kept in ((NEAREST, order[:n]), (FARTHEST, order[-n:])):
         stays = np.flatnonzero(split.sides != assignment.TRAIN)
         keep = np.sort(np.concatenate([kept, stays]))
         names = tuple(split.names[i] for i in keep)
-        found[which] = ClassSplit(split.class_ids[keep], names, split.sides[keep], split.points[keep], title=which)
-    return found
+        splits_by_name[which] = ClassSplit(
+            split.class_ids[keep], names, split.sides[keep], split.points[keep], title=which
+        )
+    return splits_by_name
 
 
 def grid(
@@ -162,11 +164,15 @@ def grid(
     own = {m: {n: v for n, v in settings.items() if n in TRAINERS[m].settings} for m in methods}
     changes = [{"divergence": target} for target in dict.fromkeys([*targets, *([matched_at] if matched_at else [])])]
     sought = splits_study.splits_over(dataset, classes, changes, penalty=PENALTY)
-    found = dict(zip([c["divergence"] for c in changes], sought, strict=True))
-    cells = [split_to_train(dataset, classes, found[target], side) for target in targets for side in (FIRST, SECOND)]
+    by_divergence_asked = dict(zip([c["divergence"] for c in changes], sought, strict=True))
+    cells = [
+        split_to_train(dataset, classes, by_divergence_asked[target], side)
+        for target in targets
+        for side in (FIRST, SECOND)
+    ]
     if matched_at is not None:
         cells += [
-            split_to_train(dataset, classes, found[matched_at], side, half)
+            split_to_train(dataset, classes, by_divergence_asked[matched_at], side, half)
             for side in (FIRST, SECOND)
             for half in (NEAREST, FARTHEST)
         ]
@@ -248,9 +254,9 @@ def run_table(runs: Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any] | N
             own = {name: row.get(name) for name in ("method", "accuracy", "ci95", "ci95_classes", "n_tasks")}
             val = (summary or {}).get("val_accuracy") if row["method"] == spec.get("method") else None
             rows.append({**about, **own, "val_accuracy": val})
-    found = pd.DataFrame(rows, columns=list(COLUMNS))
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
     numbers = ["asked", "reached", "accuracy", "ci95", "ci95_classes", "val_accuracy"]
-    return found.astype(dict.fromkeys(numbers, float))
+    return table.astype(dict.fromkeys(numbers, float))
 
 
 @dataclass(frozen=True)
@@ -273,14 +279,14 @@ class AccuracySlope:
 def slopes(rows: pd.DataFrame, by: str = "reached") -> list[AccuracySlope]:
     """The regression line of accuracy on divergence per method (table 5): of the first side alone, as published, of
     the second, and of both sides' mean. by: the divergence "reached" or "asked"."""
-    found = []
+    every_slope = []
     for sides in SIDES_SHOWN:
         points = accuracy_points(rows, sides, by)
         for method, own in points.groupby("method", sort=False):
             if len(own) >= 2 and np.ptp(own["x"]) > 0:
-                found.append(_slope(str(method), sides, own["x"], own["accuracy"], int(own["n_runs"].sum())))
+                every_slope.append(_slope(str(method), sides, own["x"], own["accuracy"], int(own["n_runs"].sum())))
     order = list(TITLES)
-    return sorted(found, key=lambda slope: order.index(slope.method))
+    return sorted(every_slope, key=lambda slope: order.index(slope.method))
 
 
 def accuracy_points(rows: pd.DataFrame, sides: str = "both", by: str = "reached") -> pd.DataFrame:
@@ -308,7 +314,7 @@ def accuracy_points(rows: pd.DataFrame, sides: str = "both", by: str = "reached"
     )
     if sides == "both":
         per_side = per_side[per_side.groupby(["method", "asked"])["side"].transform("size") == 2]
-    found = per_side.groupby(["method", "asked"], as_index=False).agg(
+    points = per_side.groupby(["method", "asked"], as_index=False).agg(
         x=("x", "mean"),
         accuracy=("accuracy", "mean"),
         ci95=("ci95", lambda halves: np.sqrt(np.square(halves).sum(skipna=False)) / len(halves)),
@@ -316,7 +322,7 @@ def accuracy_points(rows: pd.DataFrame, sides: str = "both", by: str = "reached"
         n_runs=("n_runs", "sum"),
     )
     order = {method: i for i, method in enumerate(TITLES)}
-    return found.sort_values(["method", "x"], key=lambda c: c.map(order) if c.name == "method" else c).reset_index(
+    return points.sort_values(["method", "x"], key=lambda c: c.map(order) if c.name == "method" else c).reset_index(
         drop=True
     )
 
@@ -370,7 +376,7 @@ def matched_differences(rows: pd.DataFrame) -> list[MatchedDifference]:
     from scipy import stats
 
     rows = rows[rows["comparison"] == MATCHED]
-    found = []
+    every_difference = []
     for method in [m for m in TITLES if m in set(rows["method"])]:
         own = rows[rows["method"] == method]
         pairs = own.pivot_table(index=["asked", "side", "seed"], columns="trained_on", values="accuracy")
@@ -383,8 +389,8 @@ def matched_differences(rows: pd.DataFrame) -> list[MatchedDifference]:
         if n:
             half = stats.t.ppf(0.975, n - 1) * apart.std(ddof=1) / np.sqrt(n) if n > 1 else None
             means = (float(splits[NEAREST].mean()), float(splits[FARTHEST].mean()))
-            found.append(MatchedDifference(method, *means, float(apart.mean()), finite(half), len(pairs), n))
-    return found
+            every_difference.append(MatchedDifference(method, *means, float(apart.mean()), finite(half), len(pairs), n))
+    return every_difference
 
 
 def by_divergence(rows: pd.DataFrame) -> pd.DataFrame:
@@ -408,15 +414,15 @@ def by_split(rows: pd.DataFrame, sides: str = "both") -> pd.DataFrame:
     """Methods on easy and hard splits, and on those to compare with (tables 1 and 4): method, split in words, asked
     (NaN where none was), reached, accuracy, ci95 (over classes), n_runs."""
     points = accuracy_points(rows, sides).rename(columns={"x": "reached"})
-    found = [points.assign(split=[f"R = {asked:g}" for asked in points["asked"]])]
+    tables_by_split = [points.assign(split=[f"R = {asked:g}" for asked in points["asked"]])]
     others = rows[(rows["comparison"] == "") & rows["mode"].isin(COMPARED)].dropna(subset=["accuracy"])
     if len(others):
         means = others.groupby(["mode", "method"], as_index=False).agg(
             accuracy=("accuracy", "mean"), ci95=("ci95_classes", "mean"), n_runs=("accuracy", "size")
         )
-        found.append(means.assign(split=means["mode"].map(COMPARED)))
+        tables_by_split.append(means.assign(split=means["mode"].map(COMPARED)))
     columns = ["method", "split", "asked", "reached", "accuracy", "ci95", "n_runs"]
-    return pd.concat(found, ignore_index=True).reindex(columns=columns)
+    return pd.concat(tables_by_split, ignore_index=True).reindex(columns=columns)
 
 
 # --- divergence of single tasks ----------------------------------------------------------------------------------
@@ -458,8 +464,12 @@ def divergence_correlations(
     rows = []
     for method, accuracy in training.test_accuracy(settled, chunks).items():
         for name, values in measured.items():
-            found = evaluation.correlation(accuracy, values, tasks.class_ids)
-            told = {"pearson": finite(found.value), "low": finite(found.low), "high": finite(found.high)}
+            correlation = evaluation.correlation(accuracy, values, tasks.class_ids)
+            told = {
+                "pearson": finite(correlation.value),
+                "low": finite(correlation.low),
+                "high": finite(correlation.high),
+            }
             rows.append({"method": method, "divergence": name, **told})
     return pd.DataFrame(rows)
 
@@ -504,13 +514,13 @@ class TrainingGrid:
 
 def training_grid(dataset: str) -> list[TrainingGrid]:
     """The grids that come with fsviz for a dataset, DATASET.json first, then DATASET-NAME.json; [] where none do."""
-    found = []
+    frames = []
     for path in [RECORDED / f"{dataset}.json", *sorted(RECORDED.glob(f"{dataset}-*.json"))]:
         if path.is_file():
             facts = read_json(path)
             rows = pd.DataFrame(facts["rows"], columns=list(COLUMNS))
-            found.append(TrainingGrid(path.stem, rows, {k: v for k, v in facts.items() if k != "rows"}))
-    return found
+            frames.append(TrainingGrid(path.stem, rows, {k: v for k, v in facts.items() if k != "rows"}))
+    return frames
 
 
 def joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:

@@ -198,16 +198,16 @@ STUDY = Study(
 
 def colours(dataset: Dataset) -> dict[str, str]:
     """Colourings of the points with their titles, from the dataset; a run is one more."""
-    found = {BY_CLASS: "Class"}
+    titles = {BY_CLASS: "Class"}
     if dataset.taxonomy is not None:
-        found[BY_SUPERCLASS] = "Group of classes"
+        titles[BY_SUPERCLASS] = "Group of classes"
     if len(dataset.splits) > 1:
-        found[BY_SPLIT] = "Split"
+        titles[BY_SPLIT] = "Split"
     if dataset.images is not None and "context" in dataset.images:
-        found[BY_CONTEXT] = "Context"
+        titles[BY_CONTEXT] = "Context"
     if dataset.images is not None:
-        found |= {f"{ATTRIBUTE}{name}": name.replace("_", " ") for name in dataset.attributes if name != "context"}
-    return found
+        titles |= {f"{ATTRIBUTE}{name}": name.replace("_", " ") for name in dataset.attributes if name != "context"}
+    return titles
 
 
 def default_colour(dataset: Dataset) -> str:
@@ -297,15 +297,15 @@ def shared(dataset: Dataset, made: maps.FeatureMap) -> list[NeighbourAgreement]:
     What all images have in common is left out: nothing can be said of it.
     """
     near = maps.nearest_on_map(made.xy)
-    found = []
+    lines = []
     for by, title in colours(dataset).items():
         try:
             share, chance = maps.agreement(near, _codes(dataset, made.image_ids, by))
         except Missing:  # a taxonomy in which no class has a place
             continue
         if chance < 1:
-            found.append(NeighbourAgreement(by, title[:1].lower() + title[1:], share, chance, _in_thirds(dataset, by)))
-    return sorted(found, key=lambda one: -one.beyond)
+            lines.append(NeighbourAgreement(by, title[:1].lower() + title[1:], share, chance, _in_thirds(dataset, by)))
+    return sorted(lines, key=lambda one: -one.beyond)
 
 
 def _codes(dataset: Dataset, image_ids: np.ndarray, by: str) -> np.ndarray:

@@ -77,7 +77,7 @@ def superclass_shares(dataset: Dataset, split: ClassSplit) -> list[SuperclassSha
     usable = np.flatnonzero((sizes >= _smallest(split)) & (sizes < len(split.names)))
     if not len(usable):
         return []
-    found = []
+    shares = []
     for number, side in ((0, "train"), (2, "test")):
         here = split.sides == number
         inside, outside = below[usable][:, here], below[usable][:, ~here]
@@ -86,8 +86,8 @@ def superclass_shares(dataset: Dataset, split: ClassSplit) -> list[SuperclassSha
         if above[best] <= 0:
             continue
         counts = (int(inside[best].sum()), int(here.sum()), int(outside[best].sum()), int((~here).sum()))
-        found.append(SuperclassShare(side, dag.names[usable[best]], *counts))
-    return found
+        shares.append(SuperclassShare(side, dag.names[usable[best]], *counts))
+    return shares
 
 
 def groups_of(dataset: Dataset, split: ClassSplit, n_groups: int = 8) -> list[str]:

@@ -179,22 +179,22 @@ def splits_over(
     one go."""
     fitting = {} if settings.get("dims") is not None else {"dims": splits.default_dims(len(classes))}
     asked = [checked({**settings, **fitting, **change}) for change in changes]
-    found: dict[int, SplitResult] = {}
+    results: dict[int, SplitResult] = {}
     batches: dict[str, list[int]] = {}
     for i, spec in enumerate(asked):
         if spec["mode"] in TARGETED_MODES:
             rest = {name: value for name, value in spec.items() if name not in ("seed", "divergence")}
             batches.setdefault(json.dumps(rest), []).append(i)
         else:
-            found[i] = _compared(dataset, classes, spec)
+            results[i] = _compared(dataset, classes, spec)
     for batch in batches.values():
         specs = [asked[i] for i in batch]
         seeds = list(dict.fromkeys(int(spec["seed"]) for spec in specs))
         targets = list(dict.fromkeys(float(spec["divergence"]) for spec in specs))
         result = _clustered(classes, specs[0], seeds, targets)
         for i, spec in zip(batch, specs, strict=True):
-            found[i] = _sought(classes, spec, result, seeds.index(spec["seed"]), targets.index(spec["divergence"]))
-    return [found[i] for i in range(len(asked))]
+            results[i] = _sought(classes, spec, result, seeds.index(spec["seed"]), targets.index(spec["divergence"]))
+    return [results[i] for i in range(len(asked))]
 
 
 def _clustered(
@@ -285,8 +285,8 @@ def over_targets(
     dataset: Dataset, classes: ClassFeatures, targets: Sequence[float] = TARGETS, **settings: Any
 ) -> list[SplitResult]:
     """The same settings with other divergences asked for (figure 3)."""
-    found = splits_over(dataset, classes, [{"divergence": target} for target in targets], **settings)
-    return [replace(one, split=replace(one.split, title=_title(one))) for one in found]
+    results = splits_over(dataset, classes, [{"divergence": target} for target in targets], **settings)
+    return [replace(one, split=replace(one.split, title=_title(one))) for one in results]
 
 
 def _title(result: SplitResult) -> str:

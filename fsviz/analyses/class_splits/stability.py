@@ -51,8 +51,8 @@ def agreement(
 ) -> SplitAgreement:
     """Agreement over `n_seeds` seeds, from the chosen one on."""
     first = checked(settings)["seed"]
-    found = splits_over(dataset, classes, [{"seed": first + i} for i in range(SEEDS.check(n_seeds))], **settings)
-    sides = np.stack([one.split.sides for one in found])
+    results = splits_over(dataset, classes, [{"seed": first + i} for i in range(SEEDS.check(n_seeds))], **settings)
+    sides = np.stack([one.split.sides for one in results])
     n_splits = len(np.unique(sides, axis=0))
     shared = _agreement(sides)
     on_test = (shared["on_test"], shared["chance_on_test"])
@@ -86,13 +86,13 @@ def agreement_over_dims(
         if progress:
             progress(i, len(tried), f"{dims:,} dimensions")
         seeds = [{"seed": spec["seed"] + s, "dims": dims} for s in range(n_seeds)]
-        found = splits_over(dataset, classes, seeds, **spec)
+        results = splits_over(dataset, classes, seeds, **spec)
         rows.append(
             {
                 "dims": dims,
-                **_agreement(np.stack([one.split.sides for one in found])),
-                "reached": float(np.mean([cast(float, one.split.reached) for one in found])),
-                "above_floor": float(np.mean([cast(float, one.objective) - one.floor for one in found])),
+                **_agreement(np.stack([one.split.sides for one in results])),
+                "reached": float(np.mean([cast(float, one.split.reached) for one in results])),
+                "above_floor": float(np.mean([cast(float, one.objective) - one.floor for one in results])),
             }
         )
     return pd.DataFrame(rows)

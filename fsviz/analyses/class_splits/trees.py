@@ -66,8 +66,8 @@ def hop_table(dataset: Dataset, which: Sequence[str], class_ids: np.ndarray) -> 
     rows = []
     for i, first in enumerate(which):
         for second in which[i + 1 :]:
-            found = trees.hop_distance(between[first], between[second])
-            rows.append({"first": first, "second": second, **vars(found)})
+            distance = trees.hop_distance(between[first], between[second])
+            rows.append({"first": first, "second": second, **vars(distance)})
     return pd.DataFrame(rows)
 
 

@@ -157,14 +157,14 @@ def fit(sides: Sequence[DatasetSplit], requested: RawSettings) -> fitting.Fit:
 
 def dataset_splits(names: Sequence[str]) -> list[DatasetSplit]:
     """Sides by name, each once: "demo:train", or "demo" for its split test (all classes where it has none)."""
-    found: dict[str, DatasetSplit] = {}
+    by_name: dict[str, DatasetSplit] = {}
     for text in names:
         name, _, split = text.partition(":")
         dataset = datasets.load(name)
         split = split or draw.default_split(dataset)
         dataset.split_class_ids(split)
-        found[f"{name}:{split}"] = DatasetSplit(f"{name}:{split}", dataset, split)
-    return list(found.values())
+        by_name[f"{name}:{split}"] = DatasetSplit(f"{name}:{split}", dataset, split)
+    return list(by_name.values())
 
 
 def common_backbone(sides: Sequence[DatasetSplit], asked: str = "") -> str:

@@ -73,7 +73,7 @@ def difference(comparison: DatasetComparison, measure: str, first: str, other: s
 def _difference_of(
     measure: str, first: str, other: str, estimate: MeasureEstimate, two: MeasureEstimate
 ) -> MeasureDifference:
-    found = _ordered(estimate.estimate, two.estimate)
+    order = _ordered(estimate.estimate, two.estimate)
     over = estimate.over if estimate.over == two.over else "tasks or classes"
     sign = 1 if direction(measure) == "harder" else -1
     spread = float(np.sqrt((estimate.values.var() + two.values.var()) / 2))
@@ -82,12 +82,12 @@ def _difference_of(
         measure,
         first,
         other,
-        _verdict(found, sign),
-        found,
+        _verdict(order, sign),
+        order,
         over,
         here=_verdict(_ordered(estimate.here, two.here), sign),
-        effect=sign * found.mean * scale,
-        effect_ci95=found.ci95 * scale,
+        effect=sign * order.mean * scale,
+        effect_ci95=order.ci95 * scale,
     )
 
 

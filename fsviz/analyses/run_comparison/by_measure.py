@@ -31,7 +31,7 @@ def curves(
     """
     from fsviz.evaluation import rolling_accuracy, varies
 
-    found = {}
+    by_run = {}
     for name, line in by_name(lines).items():
         values = line.measures.get(measure)
         if values is None or not varies(np.where(line.done, values, np.nan)):
@@ -40,8 +40,8 @@ def curves(
         if over != "tasks":
             curve["ci95"] = _of_windows(line, values, window, over)
         curve[["accuracy", "ci95"]] *= 100
-        found[name] = curve
-    return found
+        by_run[name] = curve
+    return by_run
 
 
 def _of_windows(line: MethodRun, values: np.ndarray, window: int | None, over: str) -> list[float]:
@@ -98,9 +98,14 @@ def correlations(lines: Sequence[MethodRun], measure: str = QUARTERS, over: str 
         class_ids = line.tasks.class_ids[taken] if line.tasks is not None and over in (None, "classes") else None
         row: dict[str, Any] = {"name": name, "n_tasks": int((np.isfinite(values) & np.isfinite(accuracy)).sum())}
         for kind in evaluate.CORRELATIONS:
-            found = correlation(accuracy, values, class_ids, rank=kind == "spearman")
-            row |= {kind: found.value, f"{kind}_low": found.low, f"{kind}_high": found.high, "over": over or found.over}
-        rows.append(row if found.over == row["over"] else row | unknown)
+            estimate = correlation(accuracy, values, class_ids, rank=kind == "spearman")
+            row |= {
+                kind: estimate.value,
+                f"{kind}_low": estimate.low,
+                f"{kind}_high": estimate.high,
+                "over": over or estimate.over,
+            }
+        rows.append(row if estimate.over == row["over"] else row | unknown)
     kinds = [f"{kind}{end}" for kind in evaluate.CORRELATIONS for end in ("", "_low", "_high")]
     return pd.DataFrame(rows, columns=["name", "n_tasks", "over", *kinds])
 

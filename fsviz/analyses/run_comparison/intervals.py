@@ -31,11 +31,11 @@ def _half_width(line: MethodRun, over: str) -> float:
 
 def at_tasks(line: MethodRun, tasks: np.ndarray) -> MethodRun:
     """A line of some of its tasks, in this order of positions."""
-    found = replace(line, accuracy=line.accuracy[tasks])
+    selected = replace(line, accuracy=line.accuracy[tasks])
     if line.right is None or line.tasks is None:
-        return found
+        return selected
     known = tasks[tasks < len(line.right)]
-    return replace(found, right=line.right[known], tasks=line.tasks.take(known))
+    return replace(selected, right=line.right[known], tasks=line.tasks.take(known))
 
 
 def difference(line: MethodRun, reference: MethodRun | None, over: str) -> Estimate:

@@ -76,7 +76,7 @@ def method_runs(
 
     summary  of the run, where it is finished
     """
-    found = []
+    runs = []
     numbers = evaluate.task_numbers(spec, chunks)
     begun = [not np.isnan(values["accuracy"]).all() for values in numbers]
     results = [_with_nan(one) for one in (summary and summary.get("results")) or []]
@@ -89,7 +89,7 @@ def method_runs(
             continue
         part = evaluate.run_testbeds(spec)[entry.testbed]
         shape = part["tasks"]
-        found.append(
+        runs.append(
             MethodRun(
                 run_id,
                 which,
@@ -111,7 +111,7 @@ def method_runs(
                 result=next(kept),
             )
         )
-    return found
+    return runs
 
 
 def preview_run(
@@ -168,10 +168,10 @@ def testbed_title(line: MethodRun) -> str:
 
 def groups(lines: Sequence[MethodRun]) -> dict[str, list[MethodRun]]:
     """Lines of the same tasks together, in the order of their first line."""
-    found: dict[str, list[MethodRun]] = {}
+    by_digest: dict[str, list[MethodRun]] = {}
     for line in lines:
-        found.setdefault(line.digest, []).append(line)
-    return found
+        by_digest.setdefault(line.digest, []).append(line)
+    return by_digest
 
 
 def group_by_tasks(lines: Sequence[MethodRun]) -> tuple[dict[str, list[MethodRun]], list[str]]:

@@ -50,15 +50,15 @@ def class_table(answer: Predictions, tasks: Tasks, dataset: Dataset) -> pd.DataF
     """Accuracy on the queries of every class, lowest first, in percent, with its interval over the class's tasks."""
     from fsviz.evaluation import class_accuracy
 
-    found = class_accuracy(answer, tasks)
+    table = class_accuracy(answer, tasks)
     names = dataset.classes["class_name"].astype(str)
     return pd.DataFrame(
         {
-            "class": names.reindex(found["class_id"]).fillna("?").to_numpy(),
-            "accuracy": 100 * found["accuracy"],
-            "ci95": 100 * found["ci95"],
-            "queries": found["n_queries"],
-            "tasks": found["n_tasks"],
+            "class": names.reindex(table["class_id"]).fillna("?").to_numpy(),
+            "accuracy": 100 * table["accuracy"],
+            "ci95": 100 * table["ci95"],
+            "queries": table["n_queries"],
+            "tasks": table["n_tasks"],
         }
     )
 

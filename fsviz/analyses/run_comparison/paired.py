@@ -66,19 +66,19 @@ def differences(lines: Sequence[MethodRun], reference: str | None = None, over: 
             continue
         apart = task_differences(line, runs[reference])
         apart = apart[~np.isnan(apart)]
-        found = difference(line, runs[reference], over)
+        estimate = difference(line, runs[reference], over)
         rows.append(
             {
                 "name": name,
                 "reference": reference,
                 "n_tasks": len(apart),
                 "over": over,
-                "difference": 100 * found.mean,
-                "ci95": 100 * found.ci95,
+                "difference": 100 * estimate.mean,
+                "ci95": 100 * estimate.ci95,
                 "wins": int((apart > 0).sum()),
                 "ties": int((apart == 0).sum()),
                 "losses": int((apart < 0).sum()),
-                "p": _p_over_tasks(line, runs[reference]) if over == "tasks" else found.p,
+                "p": _p_over_tasks(line, runs[reference]) if over == "tasks" else estimate.p,
             }
         )
     columns = ["name", "reference", "n_tasks", "over", "difference", "ci95", "wins", "ties", "losses", "p"]
@@ -93,8 +93,8 @@ def differences(lines: Sequence[MethodRun], reference: str | None = None, over: 
 def _p_over_tasks(line: MethodRun, reference: MethodRun) -> float:
     from fsviz.evaluation import paired_difference
 
-    found = paired_difference(line.accuracy, reference.accuracy)
-    return float(np.fmax(found.p_t, found.p_wilcoxon))
+    comparison = paired_difference(line.accuracy, reference.accuracy)
+    return float(np.fmax(comparison.p_t, comparison.p_wilcoxon))
 
 
 def describe_p(over: str) -> str:

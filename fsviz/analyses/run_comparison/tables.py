@@ -57,16 +57,16 @@ def result_table(lines: Sequence[MethodRun], measure: str = QUARTERS, over: str 
 
 def _quarters(result: evaluate.EntryResult) -> dict[str, float]:
     """The quarters of a result as columns; NaN where the tasks have no measure, or are too few."""
-    found = ((end, result.get(name)) for end, name in (("", "quartiles"), ("_ci95", "quartiles_ci95")))
-    columns = {end: values if isinstance(values, list) else [np.nan] * 4 for end, values in found}
+    pairs = ((end, result.get(name)) for end, name in (("", "quartiles"), ("_ci95", "quartiles_ci95")))
+    columns = {end: values if isinstance(values, list) else [np.nan] * 4 for end, values in pairs}
     return {f"{q}{end}": columns[end][i] for i, q in enumerate(QUARTILES) for end in columns}
 
 
 def _between_quarters(line: MethodRun, row: Mapping[str, Any], measure: str, over: str) -> dict[str, float]:
     """Accuracy in Q4 minus Q1 (points) with its ci95; and the ci95 of every quarter, where they are not over tasks."""
-    found = {"fine_to_coarse": row["Q4"] - row["Q1"]}
+    cells = {"fine_to_coarse": row["Q4"] - row["Q1"]}
     if over == "tasks" or np.isnan(row["Q1"]):  # quarters share no task
-        return found | {"fine_to_coarse_ci95": float(np.hypot(row["Q1_ci95"], row["Q4_ci95"]))}
+        return cells | {"fine_to_coarse_ci95": float(np.hypot(row["Q1_ci95"], row["Q4_ci95"]))}
     from fsviz.evaluation import quantile_groups
 
     quarter = quantile_groups(line.measures[measure], 4, line.done)
@@ -84,8 +84,8 @@ def _between_quarters(line: MethodRun, row: Mapping[str, Any], measure: str, ove
         n = len(right)
         right = share[:n, None, None] * (right - middle[:n, None, None])
     between = accuracy_estimate(at_tasks(replace(line, accuracy=accuracy, right=right), ends), over)
-    found["fine_to_coarse_ci95"] = 100 * between.ci95
-    return found | {f"{q}_ci95": half for q, half in zip(QUARTILES, halves, strict=True)}
+    cells["fine_to_coarse_ci95"] = 100 * between.ci95
+    return cells | {f"{q}_ci95": half for q, half in zip(QUARTILES, halves, strict=True)}
 
 
 def _computed(line: MethodRun, measure: str) -> evaluate.EntryResult:
@@ -120,7 +120,7 @@ def side_by_side(results: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     """
     from fsviz.methods import METHODS
 
-    found = {}
+    tables = {}
     for (dataset, setting), part in results.groupby(["dataset", "setting"], sort=False):
         if not {"semantic", "uniform"} <= set(part["sampler"]):
             continue
@@ -136,5 +136,5 @@ def side_by_side(results: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
                 cells |= {row["sampler"]: row["accuracy"], f"{row['sampler']}_ci95": row["ci95"]}
                 cells |= {q: row[q] for q in QUARTILES} if row["sampler"] == "semantic" else {}
         table = pd.DataFrame(sorted(rows.values(), key=lambda cells: cells["kind"] != "inductive"))
-        found[str(dataset), str(setting)] = table
-    return found
+        tables[str(dataset), str(setting)] = table
+    return tables

@@ -120,12 +120,12 @@ def percentile(value: float, others: np.ndarray, direction: str) -> Percentile:
 def percentiles(passport: TaskProfile, among: ValuesAmongTasks) -> dict[str, Percentile]:
     """Every measure that is known of the task and of others, by name."""
     apart = among.positions != passport.position
-    found = {}
+    by_measure = {}
     for one in passport.values:
         if one.measure.name in among.table and np.isfinite(one.value):
             others = among.table[one.measure.name].to_numpy()[apart]
-            found[one.measure.name] = percentile(one.value, others, one.measure.direction)
-    return found
+            by_measure[one.measure.name] = percentile(one.value, others, one.measure.direction)
+    return by_measure
 
 
 def accuracy_percentile(passport: TaskProfile, answer: MethodResult) -> Percentile:
@@ -140,16 +140,16 @@ def orders(passport: TaskProfile, among: ValuesAmongTasks | None) -> dict[str, t
     "position", measures by name, and "accuracy of METHOD".
     """
     everyone = np.arange(len(passport.found.tasks))
-    found = {POSITION: (everyone, everyone.astype(float))}
+    by_order = {POSITION: (everyone, everyone.astype(float))}
     for name, values in passport.found.tasks.measures.items():
-        found[name] = (everyone, np.asarray(values, dtype=float))
+        by_order[name] = (everyone, np.asarray(values, dtype=float))
     if among is not None:
         for name in among.table:
-            found.setdefault(str(name), (among.positions, among.table[name].to_numpy(dtype=float)))
+            by_order.setdefault(str(name), (among.positions, among.table[name].to_numpy(dtype=float)))
     for one in passport.answers:
         if len(one.others):
-            found[f"{ACCURACY}{one.key}"] = (one.positions, one.others)
-    return found
+            by_order[f"{ACCURACY}{one.key}"] = (one.positions, one.others)
+    return by_order
 
 
 def neighbours(
@@ -186,9 +186,9 @@ def gaps(passport: TaskProfile, most: int = MAX_MEASURED) -> list[AttributeGap]:
     others = passport.found.tasks.take(positions[positions != passport.position])
     mine = attribute_gaps.measure_gaps(dataset, passport.tasks, by="class")
     theirs = attribute_gaps.measure_gaps(dataset, others, by="class") if len(others) else {}
-    found = []
+    every_gap = []
     for name, gap in mine.items():
         size = float(gap.gap[0])
         beside = theirs[name].gap if name in theirs else np.zeros(0)
-        found.append(AttributeGap(name, size, gap.attribute.is_numeric, percentile(size, beside, "harder")))
-    return sorted(found, key=lambda g: -np.nan_to_num(g.standing.harder, nan=np.nan_to_num(g.gap)))
+        every_gap.append(AttributeGap(name, size, gap.attribute.is_numeric, percentile(size, beside, "harder")))
+    return sorted(every_gap, key=lambda g: -np.nan_to_num(g.standing.harder, nan=np.nan_to_num(g.gap)))

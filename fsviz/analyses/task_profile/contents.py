@@ -83,11 +83,11 @@ def predicted_pairs(answer: MethodResult, n_way: int) -> np.ndarray:
     """(W, W) how many queries of each class (rows) were named as each class."""
     assert answer.predictions is not None
     said = answer.predictions.predicted[0]
-    found = np.zeros((n_way, n_way), dtype=np.int64)
+    counts = np.zeros((n_way, n_way), dtype=np.int64)
     for way in range(n_way):
         named = said[way][said[way] != PAD]
-        np.add.at(found[way], named, 1)
-    return found
+        np.add.at(counts[way], named, 1)
+    return counts
 
 
 def tree(passport: TaskProfile) -> tuple[Dag, list[int]] | None:

@@ -151,12 +151,12 @@ def fast_methods(dataset: Dataset, backbone: str, tasks: Tasks) -> list[str]:
 
 
 def _method_results(dataset: Dataset, backbone: str, tasks: Tasks) -> list[MethodResult]:
-    found = []
+    results = []
     for name in fast_methods(dataset, backbone, tasks):
         said = evaluate.predict_tasks(dataset, backbone, name, METHODS[name].checked(), tasks)
         accuracy = float(evaluation.task_accuracy(said)[0])
-        found.append(MethodResult(METHODS[name].title, name, backbone, accuracy, said))
-    return found
+        results.append(MethodResult(METHODS[name].title, name, backbone, accuracy, said))
+    return results
 
 
 def digest(testbed: ResolvedTestbed) -> str:
@@ -176,7 +176,7 @@ def results_of_run(
 
     chunks  chunks(indices) -> those of the run, None for all
     """
-    found = []
+    results = []
     for line in run_comparison.method_runs(run_id, spec, chunks(None), summary):
         if line.digest != wanted or not np.isfinite(line.accuracy[position]):
             continue
@@ -190,12 +190,12 @@ def results_of_run(
             said = None
         positions = np.arange(len(line.accuracy))
         accuracy = np.asarray(line.accuracy, dtype=float)
-        found.append(
+        results.append(
             MethodResult(
                 line.label, line.method, line.backbone, float(accuracy[position]), said, run_id, positions, accuracy
             )
         )
-    return found
+    return results
 
 
 def newest_of_each(answers: Sequence[MethodResult]) -> list[MethodResult]:
@@ -204,7 +204,7 @@ def newest_of_each(answers: Sequence[MethodResult]) -> list[MethodResult]:
 
 
 def _values(passport: TaskProfile) -> list[MeasureValue]:
-    found = []
+    values = []
     for measure in MEASURES.values():
         value, why_not = np.nan, ""
         try:
@@ -212,8 +212,8 @@ def _values(passport: TaskProfile) -> list[MeasureValue]:
             why_not = "" if np.isfinite(value) else "It is not defined for a task like this."
         except FsvizError as error:
             why_not = str(error)
-        found.append(MeasureValue(measure, value, why_not))
-    return found
+        values.append(MeasureValue(measure, value, why_not))
+    return values
 
 
 def _value(passport: TaskProfile, measure: Measure) -> float:

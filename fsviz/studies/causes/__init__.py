@@ -154,19 +154,19 @@ def run_chunk(spec: CausesSpec, part: int, start: int, stop: int) -> dict[str, n
     """Every measure of a range of tasks, and every method's accuracy."""
     dataset, table = _source(spec)
     tasks = snapshot.tasks(spec["folder"], start=start, stop=stop)
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     of_image = task_measures.of_images(tasks, table)
     said = {}
     for method in spec["methods"]:
         said[method] = evaluate.predict_tasks(dataset, table.backbone, method, METHODS[method].checked(), tasks)
-        found[f"accuracy_{method}"] = evaluation.task_accuracy(said[method])
+        arrays[f"accuracy_{method}"] = evaluation.task_accuracy(said[method])
     answers = said[spec["methods"][0]] if said else "protonet"
     for name, measure in MEASURES.items():
         if name in of_image:
-            found[f"measure_{name}"] = of_image[name]
+            arrays[f"measure_{name}"] = of_image[name]
         elif name not in spec["unknown"]:
-            found[f"measure_{name}"] = task_measures.measured(measure, tasks, dataset, table, answers)
-    return found
+            arrays[f"measure_{name}"] = task_measures.measured(measure, tasks, dataset, table, answers)
+    return arrays
 
 
 def collect(spec: CausesSpec, chunks: Sequence[Arrays]) -> MeasuredTasks:
@@ -217,8 +217,8 @@ def partial(spec: CausesSpec, chunks: Sequence[Arrays]) -> CausesSummary:
     """How many tasks are measured, while a run is under way."""
     if not chunks:
         return {"n_tasks": 0}
-    found = collect(spec, chunks)
-    return plain_json({"n_tasks": len(found), "methods": {k: mean(v) for k, v in found.accuracy.items()}})
+    measured = collect(spec, chunks)
+    return plain_json({"n_tasks": len(measured), "methods": {k: mean(v) for k, v in measured.accuracy.items()}})
 
 
 def check(spec: RawSettings) -> CausesSpec:

@@ -297,11 +297,11 @@ def command(spec: Settings, more: Sequence[str] = ()) -> str:
 def summary(graph: ClassGraph, n: int = 10) -> ConfusionSummary:
     """{"pairs", "mean", "ci95" (over classes, None where unknown), "most_confused": [[a, b, weight], ...]}"""
     i, j, weights = graph.edges()
-    found = mean(graph)
-    half = found.ci95
+    estimate = mean(graph)
+    half = estimate.ci95
     return {
         "pairs": len(weights),
-        "mean": found.mean,
+        "mean": estimate.mean,
         "ci95": half if np.isfinite(half) else None,
         "most_confused": [
             [graph.row_names[a], graph.column_names[b], float(w)]

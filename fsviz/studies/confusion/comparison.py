@@ -82,8 +82,8 @@ def compare(first: ClassGraph, second: ClassGraph) -> SimilarityComparison:
         }
     )
     pairs = np.stack([first.rows[i], first.columns[j]], 1)
-    found = [evaluation.correlation(y, x, pairs, rank=rank) for rank in (False, True)]
-    return SimilarityComparison(first, second, table, i, j, *found)
+    both = [evaluation.correlation(y, x, pairs, rank=rank) for rank in (False, True)]
+    return SimilarityComparison(first, second, table, i, j, *both)
 
 
 def outliers(compared: SimilarityComparison, n: int = 5, least: float = 0.5) -> tuple[list[int], list[int]]:

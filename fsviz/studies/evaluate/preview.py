@@ -30,11 +30,13 @@ def matching_entries(spec: EvaluationSpec, recorded: Any, dataset: Dataset) -> l
     which = [i for i, testbed in enumerate(run_testbeds(recorded)) if _is_testbed(spec, testbed, dataset)]
     own = [(i, e) for i, e in enumerate(entries(recorded)) if which and e.testbed == which[0] and not e.own]
     known = [((e.backbone, e.method, e.parameters), i) for i, e in own]
-    found = [next((i for key, i in known if key == (e.backbone, e.method, e.parameters)), None) for e in entries(spec)]
-    if None in found or not found:
+    indices = [
+        next((i for key, i in known if key == (e.backbone, e.method, e.parameters)), None) for e in entries(spec)
+    ]
+    if None in indices or not indices:
         return []
     same = (recorded["features"].get(b) == fingerprint_of(features.load(dataset, b)) for b in spec["backbones"])
-    return cast(list[int], found) if all(same) else []
+    return cast(list[int], indices) if all(same) else []
 
 
 def _is_testbed(spec: EvaluationSpec, testbed: RunTestbed, dataset: Dataset) -> bool:

@@ -73,7 +73,7 @@ def check_methods(chosen: Any) -> tuple[list[MethodChoice], list[FailedMethod]]:
     """The methods with all their parameters, and those of the user that cannot be loaded while others can."""
     if not isinstance(chosen, list | tuple) or not chosen:
         raise BadInput('An evaluation needs at least one method: "methods": [{"name": "protonet"}].')
-    found: list[MethodChoice] = []
+    checked_methods: list[MethodChoice] = []
     failed: list[FailedMethod] = []
     for one in chosen:
         one = {"name": one} if isinstance(one, str) else one
@@ -91,18 +91,18 @@ def check_methods(chosen: Any) -> tuple[list[MethodChoice], list[FailedMethod]]:
         checked: MethodChoice = {"name": method.name, "parameters": parameters}
         if code is not None:
             checked["own"] = user_methods.method_record(code, method)
-            if any(one["name"] == method.name and one.get("own") != checked["own"] for one in found):
+            if any(one["name"] == method.name and one.get("own") != checked["own"] for one in checked_methods):
                 raise BadInput(
                     f"Two methods are named {method.name}, and a table could not tell them apart. Rename one."
                 )
-        if checked in found:
+        if checked in checked_methods:
             raise BadInput(
                 f"{method.title} is listed twice with the same parameters. Remove one or change its parameters."
             )
-        found.append(checked)
-    if not found:
+        checked_methods.append(checked)
+    if not checked_methods:
         raise BrokenCode(" ".join(one["error"] for one in failed))
-    return found, failed
+    return checked_methods, failed
 
 
 def check_backbones(chosen: Any) -> list[str]:

@@ -64,15 +64,15 @@ def failures(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> dict[int, str]:
     """By entry why code of the user gave no answer, from the first task that it failed on."""
     if not any(entry.own for entry in entries(spec)):
         return {}
-    found: dict[int, tuple[int, str]] = {}
+    first_errors: dict[int, tuple[int, str]] = {}
     for chunk in chunks:
         try:
             told = int(chunk["start"]), str(chunk["failed"])
         except KeyError:
             continue
         which = int(chunk["part"])
-        found[which] = min(told, found.get(which, told))
-    return {which: sentence for which, (_, sentence) in found.items()}
+        first_errors[which] = min(told, first_errors.get(which, told))
+    return {which: sentence for which, (_, sentence) in first_errors.items()}
 
 
 @dataclass(frozen=True)
@@ -190,17 +190,17 @@ def correct_in(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> np.ndarray:
 
     shape = spec["tasks"]
     n = min(shape["n_tasks"], max(1, FIRST_QUERIES // (shape["n_way"] * shape["n_query"])))
-    found = np.full((len(entries(spec)), n, shape["n_way"], shape["n_query"]), -1, np.int8)
+    is_correct = np.full((len(entries(spec)), n, shape["n_way"], shape["n_query"]), -1, np.int8)
     whole = len(chunks) == sum(part.n_chunks for part in parts(spec))
-    for which in range(len(found)):
+    for which in range(len(is_correct)):
         if whole:
             own = [chunks[i] for i in chunks_of(spec, which, n)]
         else:
             own = [chunk for chunk in chunks if int(chunk["part"]) == which and int(chunk["start"]) < n]
         with suppress(Missing):  # none of its tasks is done
             right = evaluation.correct_queries(predictions(spec, own, which))[:n]
-            found[which, : len(right)] = np.nan_to_num(right, nan=-1)
-    return found
+            is_correct[which, : len(right)] = np.nan_to_num(right, nan=-1)
+    return is_correct
 
 
 def _as_floats(right: np.ndarray) -> np.ndarray:
@@ -214,14 +214,14 @@ def correct_file(spec: ResolvedSpec) -> Path:
 def predictions(spec: ResolvedSpec, chunks: Sequence[Arrays], which: int) -> Predictions:
     """Predictions of entry number `which` for its first tasks, up to the first unfinished one."""
     own = sorted(((int(c["start"]), c) for c in chunks if int(c["part"]) == which), key=lambda pair: pair[0])
-    found: list[Predictions] = []
+    chunks_in_order: list[Predictions] = []
     for start, chunk in own:
-        if start != sum(map(len, found)):  # a chunk before it is missing
+        if start != sum(map(len, chunks_in_order)):  # a chunk before it is missing
             break
-        found.append(Predictions.from_arrays(chunk))
-    if not found:
+        chunks_in_order.append(Predictions.from_arrays(chunk))
+    if not chunks_in_order:
         raise Missing("No task of this method is finished yet. Wait for its first chunk, or resume the run.")
-    return Predictions.join(found)
+    return Predictions.join(chunks_in_order)
 
 
 def _intervals(
@@ -230,18 +230,18 @@ def _intervals(
     """Half-widths over images and classes in percent, and the correlation of every measure with accuracy."""
     from fsviz import evaluation
 
-    found: dict[str, Any] = {
+    intervals: dict[str, Any] = {
         f"ci95_{over}": 100 * evaluation.estimate(accuracy, over, right, tasks).ci95 for over in ("images", "classes")
     }
-    found["correlations"] = {}
+    intervals["correlations"] = {}
     for name, values in measures.items():
         if not evaluation.varies(values):
             continue
         both = {k: evaluation.correlation(accuracy, values, tasks.class_ids, k == "spearman") for k in CORRELATIONS}
         if np.isfinite(both["pearson"].value):
             told = {k: {"value": c.value, "ci95": [c.low, c.high]} for k, c in both.items()}
-            found["correlations"][name] = {**told, "over": both["pearson"].over}
-    return cast(EntryResult, found)
+            intervals["correlations"][name] = {**told, "over": both["pearson"].over}
+    return cast(EntryResult, intervals)
 
 
 def result_of(numbers: Mapping[str, np.ndarray], measure: np.ndarray | None) -> EntryResult:
@@ -252,10 +252,10 @@ def result_of(numbers: Mapping[str, np.ndarray], measure: np.ndarray | None) -> 
 
     done = ~np.isnan(numbers["accuracy"])
     accuracy, half = mean_and_ci95(numbers["accuracy"][done])
-    found = {"n_tasks": int(done.sum()), "accuracy": 100 * float(accuracy), "ci95": 100 * float(half)}
+    means = {"n_tasks": int(done.sum()), "accuracy": 100 * float(accuracy), "ci95": 100 * float(half)}
     for name in [name for name in numbers if name != "accuracy"]:
-        found[name] = (1 if name == "loss" else 100) * float(np.mean(numbers[name][done]))
-    result = cast(EntryResult, {**found, "quartiles": None})
+        means[name] = (1 if name == "loss" else 100) * float(np.mean(numbers[name][done]))
+    result = cast(EntryResult, {**means, "quartiles": None})
     if measure is not None and np.isfinite(measure[done]).sum() >= 4 and varies(measure[done]):
         table = accuracy_by_quantile(numbers["accuracy"], measure, 4)
         result["quartiles"] = [100 * float(a) for a in table["accuracy"]]

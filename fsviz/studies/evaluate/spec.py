@@ -161,7 +161,7 @@ def parts(spec: ResolvedSpec) -> list[Part]:
 
 def entries(spec: EntryLists) -> list[Entry]:
     """Every method on every backbone and testbed, in the order they are computed."""
-    found = []
+    every_entry = []
     for testbed in range(len(cast(RawSettings, spec).get("testbeds") or [{}])):
         for backbone in spec["backbones"]:
             for chosen in spec["methods"]:
@@ -172,8 +172,8 @@ def entries(spec: EntryLists) -> list[Entry]:
                 parameters = dict(chosen.get("parameters") or {})
                 changed = {k: v for k, v in parameters.items() if k not in defaults or v != defaults[k]}
                 title = method.title if method else chosen["name"]
-                found.append(Entry(backbone, chosen["name"], title, parameters, changed, testbed, own))
-    return found
+                every_entry.append(Entry(backbone, chosen["name"], title, parameters, changed, testbed, own))
+    return every_entry
 
 
 def is_complete(spec: Any) -> bool:

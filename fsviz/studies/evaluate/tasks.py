@@ -48,14 +48,14 @@ def resolve_testbeds(spec: EvaluationSpec, dataset: Dataset, tables: Mapping[str
         return [resolve_testbed(spec, dataset, tables)]
     if not isinstance(samplers, list | tuple) or not samplers or spec.get("testbed") or spec.get("sampler"):
         raise BadInput('"samplers" is a list of samplers, and stands alone: leave out "testbed" and "sampler".')
-    found = [resolve_testbed({**spec, "sampler": sampler}, dataset, tables) for sampler in samplers]
-    shapes = {(len(t.tasks), t.tasks.n_way, t.tasks.query.shape[2]) for t in found}
+    resolved = [resolve_testbed({**spec, "sampler": sampler}, dataset, tables) for sampler in samplers]
+    shapes = {(len(t.tasks), t.tasks.n_way, t.tasks.query.shape[2]) for t in resolved}
     if len(shapes) > 1:
         raise BadInput(
             "The testbeds of one run must have as many tasks, classes per task and queries per class. "
             f"Got {', '.join(f'{a:,} tasks of {b} classes and {c} queries' for a, b, c in sorted(shapes))}."
         )
-    return found
+    return resolved
 
 
 def both_samplers(sampler: draw.TaskSpec, shots: Sequence[int] = ()) -> list[draw.TaskSpec]:
@@ -94,15 +94,15 @@ def testbeds(dataset: Dataset) -> list[str]:
     """Saved testbeds of a dataset that have images."""
     from fsviz.sampling.testbeds import list_testbeds, read_recipe
 
-    found = []
+    names = []
     for name in list_testbeds():
         try:
             recipe = read_recipe(name)
         except FsvizError:
             continue
         if recipe.get("dataset") == dataset.name and recipe.get("n_shot", 1):
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def testbed_titles(names: Iterable[str]) -> dict[str, str]:
@@ -130,5 +130,5 @@ def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, 
     split = next(s for s in candidates if s == "all" or (s in dataset.splits and len(dataset.splits[s]) >= 2))
     given = {"split": split, "sampler": draw.default_sampler(dataset)}
     wanted = {**DEFAULTS, **usual}
-    found = fitting.fit(dataset, given, wanted, [backbone])
-    return cast(draw.TaskSpec, {**given, **found.values, "n_tasks": wanted["n_tasks"]})
+    fits = fitting.fit(dataset, given, wanted, [backbone])
+    return cast(draw.TaskSpec, {**given, **fits.values, "n_tasks": wanted["n_tasks"]})

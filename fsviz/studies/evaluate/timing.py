@@ -123,12 +123,12 @@ def devices() -> list[dict[str, str]]:
     """Devices of this machine, the fastest first: torch's name of each and a title."""
     import torch
 
-    found = [
+    cuda = [
         {"device": f"cuda:{i}", "name": f"{torch.cuda.get_device_name(i)} (cuda:{i})"}
         for i in range(torch.cuda.device_count() if torch.cuda.is_available() else 0)
     ]
     n = cores()
-    return [*found, {"device": "cpu", "name": f"CPU, {n} core{'s' if n != 1 else ''}"}]
+    return [*cuda, {"device": "cpu", "name": f"CPU, {n} core{'s' if n != 1 else ''}"}]
 
 
 def chunk_tasks(entry: Entry, tasks: Tasks, dims: int) -> int:

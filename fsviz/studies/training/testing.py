@@ -29,13 +29,13 @@ def _rates_at(folder: str, stamp: int, key: str) -> tuple[float, ...]:
 
     spec = json.loads(key)
     tasks = tasks_of_run(spec, "val").take(slice(0, RATE_TASKS))
-    found = []
+    by_rate = []
     for rate in finetuning.RATES:
         try:
-            found.append(float(accuracies(answers(spec, FINETUNE, tasks, rate)).mean()))
+            by_rate.append(float(accuracies(answers(spec, FINETUNE, tasks, rate)).mean()))
         except NotFinite:
-            found.append(0.0)
-    return tuple(found)
+            by_rate.append(0.0)
+    return tuple(by_rate)
 
 
 def finetune_rate(spec: TrainingSpec) -> float:

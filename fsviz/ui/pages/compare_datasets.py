@@ -36,16 +36,16 @@ def show(dataset: Dataset) -> None:
     spec = _pick(dataset)
     if spec is None:
         return
-    found = _found(spec)
-    if found is None:
+    comparison = _found(spec)
+    if comparison is None:
         return
     section = controls.pick_section("Why, and what else?", SECTIONS)
     if section == SECTIONS[0]:
-        _one_measure(found)
+        _one_measure(comparison)
     elif section == SECTIONS[1]:
-        _all_numbers(found)
+        _all_numbers(comparison)
     else:
-        _suite(found)
+        _suite(comparison)
     st.divider()
     shell.command_popover(study.command(spec, suite=section == SECTIONS[2]))
 
@@ -94,12 +94,14 @@ def _choices(dataset: Dataset, first: str) -> dict[str, str]:
     other splits of those that are chosen."""
     asked = ",".join(st.query_params.get_all(AGAINST)).split(",")
     chosen = [str(text) for text in (st.session_state.get(AGAINST) or asked)]
-    found = {f"{dataset.name}:{s}": study.DatasetSplit(f"{dataset.name}:{s}", dataset, s).title for s in dataset.splits}
+    titles = {
+        f"{dataset.name}:{s}": study.DatasetSplit(f"{dataset.name}:{s}", dataset, s).title for s in dataset.splits
+    }
     for name in datasets.names():
         if name == dataset.name:
             continue
         if not any(text.partition(":")[0] == name for text in chosen):
-            found[name] = shell.dataset_title(name)
+            titles[name] = shell.dataset_title(name)
             continue
         other = shell.load_dataset(name)
         usual = draw.default_split(other)
@@ -107,9 +109,9 @@ def _choices(dataset: Dataset, first: str) -> dict[str, str]:
             known = split == usual and f"{name}:{split}" not in chosen
             # called as before it was chosen: a list whose options change their names forgets what was chosen
             title = shell.dataset_title(name) if known else study.DatasetSplit(name, other, split).title
-            found[name if known else f"{name}:{split}"] = title
-    found.pop(first, None)
-    return found
+            titles[name if known else f"{name}:{split}"] = title
+    titles.pop(first, None)
+    return titles
 
 
 def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[str]:
@@ -174,11 +176,11 @@ def _found(spec: study.ComparisonSpec) -> study.DatasetComparison | None:
     if not caching.is_computed(_compare, asked):
         with early.container():
             _answer(caching.compute_with_progress(_compare_meaning, asked, "Comparing meanings"), first_look=True)
-    found = caching.compute_with_progress(_compare, asked, "Measuring tasks")
+    comparison = caching.compute_with_progress(_compare, asked, "Measuring tasks")
     export.forget(SO_FAR)
     early.empty()  # the answer stands beside it, not in it: one that is filled again keeps what is not overwritten
-    _answer(found)
-    return found
+    _answer(comparison)
+    return comparison
 
 
 def _compare(request: RawSettings, progress: Progress | None = None) -> study.DatasetComparison:
@@ -335,8 +337,8 @@ def _suite(comparison: study.DatasetComparison) -> None:
 def _searched(side: study.DatasetSplit, spec: support_sets.Spec) -> support_sets.Summary | None:
     """Accuracies with hard, random and easy supports."""
     try:
-        found = answer(support_sets.STUDY, spec, f"Searching supports of {escape(side.title)}")
+        sets = answer(support_sets.STUDY, spec, f"Searching supports of {escape(side.title)}")
     except FsvizError as error:
         st.caption(f"{escape(side.title)}: {escape(error)}")
         return None
-    return None if found is None else caching.cached_call(support_sets.summary, found)
+    return None if sets is None else caching.cached_call(support_sets.summary, sets)

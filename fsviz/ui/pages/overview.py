@@ -103,21 +103,21 @@ def _below(dataset: Dataset) -> None:
 
 def _answer(dataset: Dataset) -> None:
     try:
-        found = caching.look(dataset)
+        contrast = caching.look(dataset)
     except FsvizError as error:
         st.info(f"**No hard and easy task to show yet.** {escape(shell.with_setting_titles(error))}", icon="🧩")
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             shell.link_to_fix(dataset, "features")
             shell.offer_demo(dataset)
         return
-    if found.accuracy is None:
-        _by_meaning(found)
+    if contrast.accuracy is None:
+        _by_meaning(contrast)
         return
     if shell.classroom():
-        _guess(found)
+        _guess(contrast)
     else:
         links.drop_from_link("guess")
-    _classified(found)
+    _classified(contrast)
 
 
 def _classified(contrast: study.TaskContrast) -> None:
@@ -478,10 +478,10 @@ def _bar(dataset: Dataset, histogram: SizeHistogram) -> None:
     numbers = [int(part) for part in parts if part.isascii() and part.isdecimal()]
     if len(numbers) != 2 or len(parts) != 2 or numbers[0] >= len(splits):
         return
-    found = sizes.classes_of_bar(dataset, histogram, splits[numbers[0]], numbers[1])
-    if not len(found):
+    class_ids = sizes.classes_of_bar(dataset, histogram, splits[numbers[0]], numbers[1])
+    if not len(class_ids):
         return
-    names = dataset.classes["class_name"].astype(str).iloc[found].tolist()
+    names = dataset.classes["class_name"].astype(str).iloc[class_ids].tolist()
     more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
     st.markdown(f"**{len(names):,} classes:** {', '.join(map(escape, names[:MOST_LISTED]))}{more}.")
     shell.page_link(

@@ -35,15 +35,15 @@ def pick_benchmark(preview: Preview) -> str:
 
 def show_attach(preview: Preview, like: str, upload: Path | None) -> None:
     benchmark = shell.load_dataset(like)
-    found = published_images.match_folders(benchmark, preview.classes["class_name"])
-    n_there = benchmark.n_classes - len(found.missing)
+    matches = published_images.match_folders(benchmark, preview.classes["class_name"])
+    n_there = benchmark.n_classes - len(matches.missing)
     st.markdown(
         f"**{n_there:,} of {benchmark.n_classes:,} classes** of {escape(benchmark.title)} are among these folders."
     )
     names = benchmark.classes["class_name"].astype(str)
     for title, items in (
-        ("classes without images, which will be in no split", names.iloc[list(found.missing)].tolist()),
-        ("folders that are no class of it, which are left out", list(found.unknown)),
+        ("classes without images, which will be in no split", names.iloc[list(matches.missing)].tolist()),
+        ("folders that are no class of it, which are left out", list(matches.unknown)),
     ):
         if items:
             with st.expander(f"{len(items):,} {title}"):

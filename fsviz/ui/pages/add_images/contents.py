@@ -43,8 +43,8 @@ def show_contents(preview: Preview) -> None:
         gallery(shown, [Tile(int(i), str(n)) for i, n in zip(picked, names)], key="samples", tile_px=84)
         st.caption(f"{len(picked)} of {len(preview.images):,} images, from as many classes as possible.")
     with right:
-        found = classes if len(splits) > 1 else classes[["class_name", "n_images"]]
-        export.table(CLASSES, found, height=min(320, 38 + 35 * len(classes)))
+        class_rows = classes if len(splits) > 1 else classes[["class_name", "n_images"]]
+        export.table(CLASSES, class_rows, height=min(320, 38 + 35 * len(classes)))
     for problem in preview.problems:
         with st.expander(escape(problem.message), icon="⚠️"):
             if problem.kind in ("copies", "two_classes"):

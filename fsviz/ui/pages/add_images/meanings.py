@@ -161,12 +161,12 @@ def _edit_senses(guesses: list[SenseGuess], now: pd.DataFrame | None = None) -> 
         f"{sum(bool(guess.doubt) for guess in guesses):,} of {len(table):,} guesses are worth a look; they stand at "
         "the top. A guess weighs how usual a meaning is and how near it is to what the other classes mean."
     )
-    found = {row["class"]: synsets.get(row["meaning"], "") for _, row in edited.iterrows()}
-    changed = {name for name, synset in found.items() if synset != start[name]}
-    listed = pd.DataFrame({"class": list(start), "synset": [found[name] for name in start]})
+    synset_of_class = {row["class"]: synsets.get(row["meaning"], "") for _, row in edited.iterrows()}
+    changed = {name for name, synset in synset_of_class.items() if synset != start[name]}
+    listed = pd.DataFrame({"class": list(start), "synset": [synset_of_class[name] for name in start]})
     listed["meaning"] = [senses[synset].gloss if synset in senses else "" for synset in listed["synset"]]
     st.download_button("Download as CSV", text.csv(listed), "senses.csv", "text/csv", key="senses_csv", icon="⬇️")
-    return ChosenSenses({name: found[name] for name in start}, changed)
+    return ChosenSenses({name: synset_of_class[name] for name in start}, changed)
 
 
 def _sense_label(sense: Any) -> str:

@@ -183,8 +183,8 @@ def _pick_sampler(dataset: Dataset, backbone: str) -> EvaluationRequest:
 
 
 def _pick_device() -> str:
-    found = devices()
-    names = {d["device"]: d["name"] for d in found}
+    choices = devices()
+    names = {d["device"]: d["name"] for d in choices}
     device = st.selectbox(
         "Device",
         list(names),
@@ -192,7 +192,7 @@ def _pick_device() -> str:
         key="device",
         help="CUDA devices are listed by name when torch sees them.",
     )
-    if len(found) == 1:
+    if len(choices) == 1:
         st.caption("No CUDA device is visible to torch here, so this runs on the CPU.")
     return device
 

@@ -91,13 +91,13 @@ PAGE = Page(
 
 
 def _method_runs(chosen: Sequence[jobs.Run]) -> list[run_comparison.MethodRun]:
-    found: list[run_comparison.MethodRun] = []
+    method_runs: list[run_comparison.MethodRun] = []
     for run in chosen:
         try:
-            found += recorded.method_runs(run)
+            method_runs += recorded.method_runs(run)
         except FsvizError as error:
             st.error(escape(str(error)), icon="⚠️")
-    return found
+    return method_runs
 
 
 def _show_comparison(every: list[run_comparison.MethodRun], chosen: Sequence[jobs.Run]) -> None:

@@ -30,8 +30,8 @@ def show_results_of(name: str, runs: Sequence[jobs.Run]) -> None:
     if name in shell.known_names():
         shell.choose_dataset(name)
     else:
-        found = [run for run in runs if is_comparable(run) and run.spec["dataset"] == name]
-        st.session_state["compare_next"] = [run.id for run in _newest_group(found)]
+        runs_of_dataset = [run for run in runs if is_comparable(run) and run.spec["dataset"] == name]
+        st.session_state["compare_next"] = [run.id for run in _newest_group(runs_of_dataset)]
 
 
 def warn_of_other_datasets(chosen: Sequence[jobs.Run], dataset: Dataset) -> None:

@@ -46,8 +46,8 @@ def show_all_runs(runs: Sequence[jobs.Run]) -> None:
 
 
 def _row(run: jobs.Run) -> dict[str, Any]:
-    found = (run.summary or {}).get("results") or []
-    accuracies = [r["accuracy"] for r in found if isinstance(r, dict) and r.get("accuracy") is not None]
+    results = (run.summary or {}).get("results") or []
+    accuracies = [r["accuracy"] for r in results if isinstance(r, dict) and r.get("accuracy") is not None]
     if run.study == "evaluate" and evaluate.is_complete(run.spec):
         what = ", ".join(dict.fromkeys(entry.label for entry in evaluate.entries(run.spec)))
         tasks = "; ".join(_describe_tasks(testbed) for testbed in evaluate.run_testbeds(run.spec))

@@ -14,13 +14,13 @@ from fsviz.ui.parts.shell import escape
 
 def say(dataset: Dataset, split: ClassSplit) -> bool:
     """Says which kind of classes tells train and test from the rest; False where there is no taxonomy to say it by."""
-    found = study.superclass_shares(dataset, split)
-    for mix in found:
+    shares = study.superclass_shares(dataset, split)
+    for mix in shares:
         st.markdown(
             f"**{escape(mix.side)}**: {mix.n:,} of {mix.of:,} classes are kinds of *{escape(mix.concept)}* (elsewhere "
             f"{mix.n_rest:,} of {mix.of_rest:,})."
         )
-    return bool(found)
+    return bool(shares)
 
 
 def draw(dataset: Dataset, split: ClassSplit, key: str, room: int, row: int) -> None:
