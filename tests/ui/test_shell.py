@@ -103,7 +103,7 @@ def test_what_runs_again_without_its_page_turns_errors_into_sentences() -> None:
             if isinstance(node, ast.FunctionDef):
                 marks = [ast.unparse(mark) for mark in node.decorator_list]
                 if any(mark.startswith(("st.fragment", "st.dialog")) for mark in marks):
-                    found[f"{path.name}:{node.name}"] = marks[-1].endswith("sentences()")
+                    found[f"{path.name}:{node.name}"] = marks[-1].endswith("errors_on_page()")
     assert len(found) >= 7 and all(found.values()), [name for name, kept in found.items() if not kept]
 
 

@@ -101,4 +101,4 @@ def test_every_page_names_a_command_that_gives_the_same(slug: str) -> None:
     called = {
         ast.unparse(node.func) for path in files if path.exists() for node in nodes(path) if isinstance(node, ast.Call)
     }
-    assert called & {"shell.same_from_terminal", "export.command", "export.recipe"}
+    assert called & {"shell.command_popover", "export.command", "export.recipe"}
