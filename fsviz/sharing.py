@@ -1,6 +1,6 @@
 """What a server was started for: whether anybody may look, how somebody gets full use, where paths may lead.
 
-`python -m fsviz app` writes it into the environment of the app that it starts, which reads it there at every page.
+`fsviz app` writes it into the environment of the app that it starts, which reads it there at every page.
 A password is never kept, only its scrypt hash.
 """
 
@@ -33,7 +33,7 @@ _OF_A_PROXY = re.compile(
 LOOK, PASSWORD, LOGIN, FOLDERS = "FSVIZ_SHARE", "FSVIZ_PASSWORD_HASH", "FSVIZ_LOGIN", "FSVIZ_FOLDERS"
 REFUSAL = (
     "This server can be reached from other computers, but was started without a rule for visitors. Stop it, then start "
-    "it with 'python -m fsviz app --share' (visitors may look), with '--password' (who knows it may do everything), or "
+    "it with 'fsviz app --share' (visitors may look), with '--password' (who knows it may do everything), or "
     "for this computer alone: without an address, and not behind a proxy."
 )
 

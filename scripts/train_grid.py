@@ -4,7 +4,7 @@
     python scripts/train_grid.py [demo] --home GRID_WORKSPACE --seeds 1 --add-to data/training/demo.json ...
     python scripts/train_grid.py --add-to data/training/demo.json --from seed1.json
 
-and every setting of `python -m fsviz train`, such as --epochs 10 --width 16 --order first.
+and every setting of `fsviz train`, such as --epochs 10 --width 16 --order first.
 
 Every method, divergence, side and seed is one run of the study `training` in the workspace --home, so that a stopped
 grid goes on where it was, and --plan only says what is left. The file is written when all runs are finished: rows as

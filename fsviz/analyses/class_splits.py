@@ -736,7 +736,7 @@ def split_of(dataset: Dataset, parts: Mapping[str, np.ndarray]) -> ClassSplit:
 
 
 def published_command(dataset: Dataset, divergence: float) -> str:
-    return shlex.join(["python", "-m", "fsviz", "split", dataset.name, "--published", f"{divergence:g}"])
+    return shlex.join(["fsviz", "split", dataset.name, "--published", f"{divergence:g}"])
 
 
 def published_overview() -> pd.DataFrame:
@@ -812,7 +812,7 @@ def command(dataset: Dataset, spec: Mapping[str, Value], more: Sequence[str] = (
     always = ("divergence", "seed")
     usual = _usual(dataset.n_classes, spec["mode"])
     said = {n: spec[n] for n in own if (n in always and sought) or spec[n] != usual[n]}
-    return shlex.join(["python", "-m", "fsviz", "split", dataset.name, *to_args(said, SETTINGS), *more])
+    return shlex.join(["fsviz", "split", dataset.name, *to_args(said, SETTINGS), *more])
 
 
 def _usual(n_classes: int, mode: str) -> dict[str, Value]:

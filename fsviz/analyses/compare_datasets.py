@@ -644,7 +644,7 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 def command(spec: Settings, suite: bool = False) -> str:
     said = {name: spec[name] for name, s in SETTINGS.items() if name in spec and spec[name] != s.default}
     more = ["--suite"] if suite else []
-    return shlex.join(["python", "-m", "fsviz", "compare-datasets", *spec["sides"], *to_args(said, SETTINGS), *more])
+    return shlex.join(["fsviz", "compare-datasets", *spec["sides"], *to_args(said, SETTINGS), *more])
 
 
 # The suite: hard, random and easy support sets over several datasets -----------------------------------------------

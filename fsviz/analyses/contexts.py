@@ -57,7 +57,7 @@ def context_table(dataset: Dataset, split: str = "") -> ContextTable:
     if dataset.contexts is None:
         raise Missing(
             f"{dataset.title} has no contexts: it does not say in what background an image was taken. Add its images "
-            "with a CSV that has a column 'context', or as folders concept/context/image: 'python -m fsviz add NAME "
+            "with a CSV that has a column 'context', or as folders concept/context/image: 'fsviz add NAME "
             "PATH'."
         )
     split = split or draw.default_split(dataset)
@@ -185,4 +185,4 @@ def summary(dataset: Dataset, split: str = "") -> dict[str, Any]:
 
 
 def command(dataset: Dataset, split: str, more: Sequence[str] = ()) -> str:
-    return shlex.join(["python", "-m", "fsviz", "contexts", dataset.name, "--split", split, *more])
+    return shlex.join(["fsviz", "contexts", dataset.name, "--split", split, *more])

@@ -511,7 +511,7 @@ def result_dict(dataset: Dataset, found: TaskResult) -> dict[str, Any]:
 
 def command(dataset: Dataset, backbone: str, tasks: Tasks, method: str, swap: tuple[int, int] | None = None) -> str:
     """The command that shows the same task."""
-    words = ["python", "-m", "fsviz", "task", dataset.name, "--backbone", backbone, "--method", method]
+    words = ["fsviz", "task", dataset.name, "--backbone", backbone, "--method", method]
     words += CLASSES.to_args(classes_text(dataset, tasks.class_ids[0].tolist()))
     words += SUPPORT.to_args(images_text(tasks.support[0])) + QUERY.to_args(images_text(tasks.query[0]))
     return shlex.join(words + (SWAP.to_args(f"{swap[0]}.{swap[1]}") if swap else []))

@@ -166,7 +166,7 @@ def _model(name: str, checkpoint: str) -> image_text.ImageText:
     plain, _, weights = name.partition("@")
     if weights and not checkpoint:
         raise Missing(
-            f"Features of {name} were made with a file of weights, which also reads the words. Give it: 'python -m "
+            f"Features of {name} were made with a file of weights, which also reads the words. Give it: '"
             f"fsviz similarity DATASET --model {name} --checkpoint FILE'."
         )
     model = image_text.load_image_text(plain, checkpoint or None)
@@ -257,4 +257,4 @@ def possible_models(dataset: Dataset) -> list[str]:
 
 def command(spec: ImageTextSpec) -> str:
     said = {name: value for name, value in spec.items() if name in SETTINGS and value != SETTINGS[name].default}
-    return shlex.join(["python", "-m", "fsviz", "similarity", spec["dataset"], *to_args(said, SETTINGS)])
+    return shlex.join(["fsviz", "similarity", spec["dataset"], *to_args(said, SETTINGS)])

@@ -131,14 +131,14 @@ def command(dataset: Dataset, place: int, stop: str) -> str:
     if place in (1, 2):
         sampler = {"sampler": "semantic", "alpha": float(stop)} if place == 1 else CONTEXTS[stop][1]
         said = to_args(_recipe(dataset, **sampler).arguments | {"backbone": backbone}, draw.SETTINGS)
-        return shlex.join(["python", "-m", "fsviz", "evaluate", dataset.name, *said, "--methods", METHOD])
+        return shlex.join(["fsviz", "evaluate", dataset.name, *said, "--methods", METHOD])
     shape = {"dataset": dataset.name, "backbone": backbone, "split": split, **SHAPE, "seed": SEED}
     if place == 3:
         return confusion.command(confusion.SCHEMA.check({n: shape[n] for n in ("dataset", "backbone", "split")}))
     if place == 4:
         return support_sets.command(support_sets.check({**shape, "n_tasks": N_TASKS // 4}))
     if place == 5:
-        return shlex.join(["python", "-m", "fsviz", "transfer", dataset.name, "--recorded"])
+        return shlex.join(["fsviz", "transfer", dataset.name, "--recorded"])
     return causes.command(causes.check({**shape, "n_tasks": N_TASKS, "methods": [METHOD]}))
 
 

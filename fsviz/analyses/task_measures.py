@@ -194,7 +194,7 @@ def _words(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
     if not models:
         raise Missing(
             f"No image-text model has seen the images of {dataset.title}. Extract features of one, such as "
-            f"'python -m fsviz extract {dataset.name} --backbone open_clip:ViT-B-32/openai'."
+            f"'fsviz extract {dataset.name} --backbone open_clip:ViT-B-32/openai'."
         )
     pull = _pull_at(dataset.name, models[0], chunk_data.stamp(dataset.name))
     return {"words": np.where(tasks.query == PAD, np.nan, pull[tasks.query])}

@@ -613,7 +613,7 @@ def _percent(share: float) -> float | None:
 def command(passport: TaskProfile) -> str:
     """The command that tells the same."""
     more = ["--backbone", passport.backbone] if passport.backbone else []
-    return shlex.join(["python", "-m", "fsviz", "passport", str(passport.task_id), *more])
+    return shlex.join(["fsviz", "passport", str(passport.task_id), *more])
 
 
 def first_task(dataset: Dataset) -> TaskId:

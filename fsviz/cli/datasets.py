@@ -51,12 +51,12 @@ def list_datasets(args: argparse.Namespace) -> dict[str, Any]:
 
     if args.action == "rename":
         if not args.name or not args.title:
-            raise BadInput("Renaming needs a dataset and its new title: 'python -m fsviz datasets rename NAME TITLE'.")
+            raise BadInput("Renaming needs a dataset and its new title: 'fsviz datasets rename NAME TITLE'.")
         saved.rename_dataset(args.name, args.title)
         return {"renamed": args.name, "title": datasets.title(args.name)}
     if args.action == "remove":
         if not args.name:
-            raise BadInput("Say which dataset to remove: 'python -m fsviz datasets remove NAME'.")
+            raise BadInput("Say which dataset to remove: 'fsviz datasets remove NAME'.")
         saved.remove_dataset(args.name)
         return {"removed": args.name}
     listed = []
@@ -164,7 +164,7 @@ def find_senses(args: argparse.Namespace) -> dict[str, Any]:
             raise BadInput(f"Give either a name or --dataset. Got {args.name!r} and {args.dataset!r}.")
         return _senses_of(args)
     if not args.name or args.out or args.correct:
-        raise BadInput("Say what to look up: 'python -m fsviz senses NAME', or 'senses --dataset DATASET'.")
+        raise BadInput("Say what to look up: 'fsviz senses NAME', or 'senses --dataset DATASET'.")
     return {
         "name": args.name,
         "senses": [

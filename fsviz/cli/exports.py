@@ -84,7 +84,7 @@ def run_queries(args: argparse.Namespace) -> dict[str, Any]:
 def show_queries(result: dict[str, Any]) -> str:
     return (
         f"{result['queries']:,} queries of {result['tasks']:,} tasks in {result['file']}. Fill the column predicted "
-        "with one of the row's classes,\nthen: python -m fsviz import-predictions DATASET FILE --testbed TESTBED"
+        "with one of the row's classes,\nthen: fsviz import-predictions DATASET FILE --testbed TESTBED"
     )
 
 
@@ -116,7 +116,7 @@ def show_import(result: dict[str, Any]) -> str:
         f"over {own['n_tasks']:,} tasks."
     )
     if not result["compared_with"]:
-        return f"{said}\nNo other run has these tasks yet. 'python -m fsviz evaluate DATASET --testbed FILE' makes one."
+        return f"{said}\nNo other run has these tasks yet. 'fsviz evaluate DATASET --testbed FILE' makes one."
     return f"{said}\n\n{show_compare(result)}"
 
 

@@ -145,23 +145,23 @@ def show_extract(result: dict[str, Any]) -> str:
 def run_features(args: argparse.Namespace) -> dict[str, Any]:
     if args.action == "import":
         if not args.name or not args.file:
-            raise BadInput("An import needs a dataset name and a file: 'python -m fsviz features import NAME FILE'.")
+            raise BadInput("An import needs a dataset name and a file: 'fsviz features import NAME FILE'.")
         return run_import(args)
     if args.action == "rename":
         from fsviz.features import store
 
         if not args.name or not args.file or not args.new:
-            raise BadInput("Renaming needs three names: 'python -m fsviz features rename DATASET BACKBONE NEW'.")
+            raise BadInput("Renaming needs three names: 'fsviz features rename DATASET BACKBONE NEW'.")
         new = store.rename_features(args.name, args.file, args.new)
         return {"renamed": new, "dataset": args.name, "backbone": args.file}
     if args.action == "remove":
         from fsviz.features import store
 
         if not args.name or not args.file:
-            raise BadInput("Removing needs a dataset and a backbone: 'python -m fsviz features remove NAME BACKBONE'.")
+            raise BadInput("Removing needs a dataset and a backbone: 'fsviz features remove NAME BACKBONE'.")
         return {"removed": store.remove_features(args.name, args.file), "dataset": args.name, "backbone": args.file}
     if args.name or args.file:
-        raise BadInput("'features' lists what there is; to import, write 'python -m fsviz features import NAME FILE'.")
+        raise BadInput("'features' lists what there is; to import, write 'fsviz features import NAME FILE'.")
     from fsviz import features
 
     return {"features": features.list_features()}
@@ -211,7 +211,7 @@ def show_import(result: dict[str, Any]) -> str:
     if result["guesses"]:
         known = sum(bool(guess["synset"]) for guess in result["guesses"])
         lines.append(
-            f"{known:,} of {result['n_classes']:,} class names were found in WordNet: 'python -m fsviz senses "
+            f"{known:,} of {result['n_classes']:,} class names were found in WordNet: 'fsviz senses "
             f"--dataset {result['dataset']}' lists what they are taken to mean, and --correct FILE changes it."
         )
     return "\n".join(line for line in lines if line)

@@ -34,10 +34,10 @@ def run_runs(args: argparse.Namespace) -> dict[str, Any]:
         jobs.set_workers(args.workers)
     if args.action == "list":
         if args.ids:
-            raise BadInput(f"'runs list' takes no id. 'python -m fsviz runs show {args.ids[0]}' shows one run.")
+            raise BadInput(f"'runs list' takes no id. 'fsviz runs show {args.ids[0]}' shows one run.")
         return {"runs": [listed(run) for run in jobs.list_runs()], "workers": jobs.n_workers()}
     if not args.ids:
-        raise BadInput(f"'runs {args.action}' needs the ID of a run. 'python -m fsviz runs' lists them.")
+        raise BadInput(f"'runs {args.action}' needs the ID of a run. 'fsviz runs' lists them.")
     ids = list(dict.fromkeys(args.ids))
     for run_id in ids:
         jobs.status(run_id)  # a wrong id is named before anything is done
@@ -125,7 +125,7 @@ def _in_short(accuracies: Mapping[str, float]) -> str:
 def show_runs(result: dict[str, Any]) -> str:
     if "runs" in result:
         if not result["runs"]:
-            return "There are no runs yet. 'python -m fsviz evaluate demo' makes one."
+            return "There are no runs yet. 'fsviz evaluate demo' makes one."
         rows = [
             {
                 **run,

@@ -255,13 +255,13 @@ def manage_testbeds(args: argparse.Namespace) -> dict[str, Any]:
     if args.action == "list":
         return {"testbeds": [{"name": name, **_kept_recipe(name)} for name in testbeds.list_testbeds()]}
     if not args.name:
-        raise BadInput(f"Say which testbed: 'python -m fsviz testbeds {args.action} NAME'.")
+        raise BadInput(f"Say which testbed: 'fsviz testbeds {args.action} NAME'.")
     if args.action == "remove":
         testbeds.delete_testbed(args.name)
         return {"removed": args.name}
     if args.action == "rename":
         if not args.new:
-            raise BadInput("Renaming needs a new name: 'python -m fsviz testbeds rename NAME NEW'.")
+            raise BadInput("Renaming needs a new name: 'fsviz testbeds rename NAME NEW'.")
         return {"renamed": args.name, "name": testbeds.rename_testbed(args.name, args.new)}
     return {"name": args.name, "recipe": testbeds.read_recipe(args.name)}
 

@@ -59,7 +59,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
     sampler_flags.say_fit(study.fit(dataset, spec))
     if args.background:
         run_id = jobs.submit(spec, engine.chosen(args))
-        progress(f"Run {run_id} is queued; 'python -m fsviz runs show {run_id}' says how far it is.")
+        progress(f"Run {run_id} is queued; 'fsviz runs show {run_id}' says how far it is.")
         return {"run": run_id, "state": jobs.status(run_id).state}
     run = jobs.run_in_foreground(spec, report_progress, lambda run: progress(f"Run {run.id}"), engine.chosen(args))
     return {"run": run.id, "seconds": run.seconds, **jobs.results(run.id)}
@@ -86,8 +86,7 @@ def show_train(result: dict[str, Any]) -> str:
         aligned(rows, list(rows[0])),
         "",
         f"{found['results'][0]['n_tasks']:,} test tasks of {n['test']} classes; guessing gives {found['chance']:.0f}%.",
-        f"The backbone is {found['backbone']}: python -m fsviz extract {found['dataset']} --backbone "
-        f"{found['backbone']}",
+        f"The backbone is {found['backbone']}: fsviz extract {found['dataset']} --backbone {found['backbone']}",
     ]
     if found["skipped"]:
         lines.append(f"{len(found['skipped'])} images could not be read: {found['skipped'][0]['reason']}")

@@ -149,12 +149,12 @@ def show_added(result: dict[str, Any]) -> str:
         if len(rows) > 40:
             lines.append(f"... and {len(rows) - 40:,} more (--json lists all)")
         lines.append(
-            f"To correct it: 'python -m fsviz senses --dataset {result['name']} --out senses.csv', edit, then "
+            f"To correct it: 'fsviz senses --dataset {result['name']} --out senses.csv', edit, then "
             "--correct senses.csv."
         )
     elif result.get("taxonomy") == "folders":
         lines += ["", "The folders above the classes are the taxonomy (--taxonomy wordnet goes by the names instead)."]
-    lines += ["", f"Next: python -m fsviz extract {result['name']} --backbone {DEFAULT}"]
+    lines += ["", f"Next: fsviz extract {result['name']} --backbone {DEFAULT}"]
     return "\n".join(lines)
 
 

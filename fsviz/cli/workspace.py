@@ -28,8 +28,8 @@ def run_clean(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_clean(result: dict[str, Any]) -> str:
     if not result["leftovers"]:
-        return f"Nothing is left over in {result['workspace']}. 'python -m fsviz runs delete ID' deletes a run."
+        return f"Nothing is left over in {result['workspace']}. 'fsviz runs delete ID' deletes a run."
     rows = [{**one, "size": workspace.format_bytes(one["n_bytes"])} for one in result["leftovers"]]
     size = workspace.format_bytes(result["n_bytes"])
-    last = f"Freed {size}." if result["freed"] else f"'python -m fsviz clean --yes' frees {size}. Runs and data stay."
+    last = f"Freed {size}." if result["freed"] else f"'fsviz clean --yes' frees {size}. Runs and data stay."
     return "\n".join([aligned(rows, ["what", "size", "path"]), last])

@@ -93,7 +93,7 @@ def _load(name: str) -> Dataset:
     from fsviz.datasets.saved import load_workspace_dataset, workspace_dataset_names
 
     if name not in workspace_dataset_names():
-        raise UnknownName("dataset", name, names(), "Add your own with 'python -m fsviz add NAME PATH'.")
+        raise UnknownName("dataset", name, names(), "Add your own with 'fsviz add NAME PATH'.")
     return load_workspace_dataset(name)
 
 
@@ -124,7 +124,7 @@ def open_image(dataset: Dataset, image_id: int) -> Image:
     if not dataset.has_pixels or dataset.images is None:
         raise Missing(
             f"{dataset.title} comes as a class table without pixels. "
-            "Add your own copy of its images with 'python -m fsviz add NAME PATH'."
+            "Add your own copy of its images with 'fsviz add NAME PATH'."
         )
     if not 0 <= image_id < len(dataset.images):
         raise UnknownName("image", image_id, [], f"{dataset.title} has images 0 to {len(dataset.images) - 1}.")

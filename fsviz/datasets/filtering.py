@@ -36,7 +36,7 @@ def select_images(dataset: Dataset, wanted: ImageFilter, order: str = BY_CLASS, 
     if dataset.images is None:
         raise Missing(
             f"{dataset.title} is a class table without images. "
-            "Add your own copy of its images with 'python -m fsviz add NAME PATH'."
+            "Add your own copy of its images with 'fsviz add NAME PATH'."
         )
     images = dataset.images
     keep = np.ones(len(images), dtype=bool)

@@ -192,7 +192,7 @@ def path_below(path: str | os.PathLike[str], root: str | os.PathLike[str] | None
     if not Path(root).is_dir():
         raise BadInput(
             f"The folder {root}, which holds the images, is not there any more. Put it back, or add the images "
-            "again from their new place with 'python -m fsviz add NAME PATH --replace'."
+            "again from their new place with 'fsviz add NAME PATH --replace'."
         )
     try:
         leaves = not path.resolve().is_relative_to(Path(root).resolve())

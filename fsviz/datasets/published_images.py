@@ -39,8 +39,8 @@ class ClassMatch:
 def command(benchmark: str) -> str:
     """The command that attaches a user's images to a benchmark; any other dataset is added anew, under another name."""
     if benchmark not in ENTRIES:
-        return f"python -m fsviz add my_{shlex.quote(benchmark)} PATH"
-    return f"python -m fsviz add {shlex.quote(benchmark)} {_FOLDERS.get(benchmark, f'~/{benchmark}')}"
+        return f"fsviz add my_{shlex.quote(benchmark)} PATH"
+    return f"fsviz add {shlex.quote(benchmark)} {_FOLDERS.get(benchmark, f'~/{benchmark}')}"
 
 
 def match_folders(benchmark: Dataset, folders: Iterable[str]) -> ClassMatch:

@@ -111,15 +111,13 @@ def load_workspace_dataset(name: str) -> Dataset:
     if not (folder / "dataset.json").is_file():
         workspace.restore_aside(folder.parent)
     if not (folder / "dataset.json").is_file():
-        raise UnknownName(
-            "dataset", name, workspace_dataset_names(), "Add your own with 'python -m fsviz add NAME PATH'."
-        )
+        raise UnknownName("dataset", name, workspace_dataset_names(), "Add your own with 'fsviz add NAME PATH'.")
     facts = workspace.read_json(folder / "dataset.json")
     try:
         if facts["version"] != VERSION:
             raise WorkspaceError(
                 f"Dataset {name!r} was written by another version of fsviz (format {facts['version']}, here "
-                f"{VERSION}). Add it again with 'python -m fsviz add NAME PATH --replace'."
+                f"{VERSION}). Add it again with 'fsviz add NAME PATH --replace'."
             )
         return _assembled(name, folder, facts)
     except FsvizError:
@@ -127,7 +125,7 @@ def load_workspace_dataset(name: str) -> Dataset:
     except Exception as error:  # a file that is damaged or half deleted can raise anything
         raise WorkspaceError(
             f"Dataset {name!r} in {folder} is damaged ({type(error).__name__}). "
-            "Delete that folder and add the images again with 'python -m fsviz add NAME PATH'."
+            "Delete that folder and add the images again with 'fsviz add NAME PATH'."
         ) from error
 
 
@@ -225,5 +223,5 @@ def has_features(name: str) -> bool:
 def moved_note(name: str, root: Path) -> str:
     return (
         f"The images of {name!r} are not at {root} any more: put that folder back, or add them again from their new "
-        f"place with 'python -m fsviz add {name} PATH --replace'."
+        f"place with 'fsviz add {name} PATH --replace'."
     )

@@ -117,7 +117,7 @@ def read_split(dataset: Dataset, content: bytes, where: str) -> dict[str, np.nda
 def _path(dataset: str, name: str) -> Path:
     known = saved_split_names(dataset)
     if name not in known:
-        raise UnknownName("saved split", name, known, "Save one with 'python -m fsviz split DATASET --save NAME'.")
+        raise UnknownName("saved split", name, known, "Save one with 'fsviz split DATASET --save NAME'.")
     return workspace.folder("splits") / dataset / f"{name}.json"
 
 

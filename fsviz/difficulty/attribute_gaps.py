@@ -94,7 +94,7 @@ def require_attributes(dataset: Dataset) -> list[str]:
     if not names:
         raise Missing(
             f"{dataset.title} has no attributes, so support and query can only be compared by eye. Add columns such as "
-            "blur or style to the CSV (path,class,blur,...) and import it with 'python -m fsviz add NAME PATH'."
+            "blur or style to the CSV (path,class,blur,...) and import it with 'fsviz add NAME PATH'."
         )
     return names
 

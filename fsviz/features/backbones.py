@@ -4,7 +4,7 @@ efficientnet_lite0          the default; ImageNet weights that are installed wit
 demo_clip                   image tower of the demo's small image-text model
 conv64f (cnn4), resnet10, resnet12, resnet12_basic, resnet18, wrn28_10
                             few-shot networks, random until given a checkpoint
-trained:NAME                a network that was trained here ('python -m fsviz train')
+trained:NAME                a network that was trained here ('fsviz train')
 timm:NAME or NAME           every timm model
 open_clip:ARCH[/WEIGHTS]    or ARCH: the image tower of every open_clip model
 ./net.py:build              what a function of your file returns: images (n, 3, height, width) -> features (n, D);

@@ -176,10 +176,10 @@ def check_pixels(dataset: Dataset) -> int:
     if not dataset.has_pixels or dataset.images is None:
         raise Missing(
             f"{dataset.title} has no images here, only its class table. "
-            "Add your own copy with 'python -m fsviz add NAME PATH', then extract from that."
+            "Add your own copy with 'fsviz add NAME PATH', then extract from that."
         )
     if not len(dataset.images):
-        raise Missing(f"{dataset.title} has no images. Add some with 'python -m fsviz add NAME PATH'.")
+        raise Missing(f"{dataset.title} has no images. Add some with 'fsviz add NAME PATH'.")
     if dataset.origin == "folder" and dataset.root is not None and not dataset.root.is_dir():
         raise Missing(f"The folder of {dataset.title}, {dataset.root}, is not there. Connect its disk or restore it.")
     return len(dataset.images)

@@ -25,7 +25,7 @@ def nearest_images(stored: Features, image_ids: np.ndarray, k: int = 12) -> tupl
         missing = int(image_ids[rows < 0][0])
         raise Missing(
             f"Image {missing} has no features under {stored.backbone}: it was added later or could not be opened. "
-            f"Run 'python -m fsviz extract {stored.dataset} --backbone {stored.backbone}' again."
+            f"Run 'fsviz extract {stored.dataset} --backbone {stored.backbone}' again."
         )
     query = np.asarray(stored.values[rows], np.float64)  # which also tells features with a large common part apart
     n = len(stored.values)

@@ -85,8 +85,8 @@ def _load(dataset: Dataset, backbone: str) -> Features:
     if not dataset.has_pixels:
         raise Missing(
             f"{dataset.title} has no features under {backbone} and no images to extract them from.{also} "
-            "Add your own copy of its images with 'python -m fsviz add NAME PATH', or import features you have "
-            "with 'python -m fsviz features import NAME FILE'."
+            "Add your own copy of its images with 'fsviz add NAME PATH', or import features you have "
+            "with 'fsviz features import NAME FILE'."
         )
     raise Missing(
         f"There are no features of {dataset.title} under {backbone} yet.{also} "
@@ -204,9 +204,7 @@ def remove_features(dataset_name: str, backbone: str) -> int:
     entries = _entries(workspace.check_name(dataset_name, "dataset name"))
     paths = [Path(entry["path"]) for entry in entries if _matches(backbone, entry["label"])]
     if not paths:
-        raise UnknownName(
-            "features", backbone, [entry["label"] for entry in entries], "See 'python -m fsviz features'."
-        )
+        raise UnknownName("features", backbone, [entry["label"] for entry in entries], "See 'fsviz features'.")
     forget(paths)
     return len(paths)
 
@@ -218,7 +216,7 @@ def rename_features(dataset_name: str, backbone: str, new: str) -> str:
     labels = [entry["label"] for entry in entries]
     found = [entry for entry in entries if entry["label"] == backbone]
     if not found:
-        raise UnknownName("features", backbone, labels, "See 'python -m fsviz features'.")
+        raise UnknownName("features", backbone, labels, "See 'fsviz features'.")
     if not all(is_imported(entry["key"]) for entry in found):
         raise BadInput(
             f"Features that were extracted are called what their backbone is called. Got {backbone!r}, of which a "
@@ -550,4 +548,4 @@ def _drop_if_empty(folder: Path) -> None:
 
 
 def _command(dataset: Dataset, backbone: str) -> str:
-    return f"python -m fsviz extract {dataset.name} --backbone {backbone.split('@')[0]}"
+    return f"fsviz extract {dataset.name} --backbone {backbone.split('@')[0]}"

@@ -34,7 +34,7 @@ def about(name: str) -> dict[str, Any]:
     """What a network is: network, width, side, and what trained it."""
     known = names()
     if name not in known:
-        raise UnknownName("trained network", name, known, "'python -m fsviz train DATASET' makes one.")
+        raise UnknownName("trained network", name, known, "'fsviz train DATASET' makes one.")
     facts = workspace.read_json(_path(name, ".json"))
     if not isinstance(facts, dict) or not {"network", "width", "side"} <= set(facts):
         raise BadInput(f"{_path(name, '.json')} does not say which network it is. Train it again.")

@@ -77,7 +77,7 @@ def resume(run_id: str, engine: Engine | None = None) -> Run:
     run = store.get(run_id)
     if run.state != store.QUEUED and _goes_on(run):
         if reason := studies.of(run.spec).requires_local(run.spec):
-            raise BadInput(f"{reason}: 'python -m fsviz runs resume {run_id}'.")
+            raise BadInput(f"{reason}: 'fsviz runs resume {run_id}'.")
         with store.held(run_id) as path:
             _go_on(path, store.QUEUED, "waiting for a worker", _engine_for(run.spec, engine or engine_of(run)))
     local.start()
@@ -160,7 +160,7 @@ def results(run_id: str) -> Any:
     if run.summary is None:
         raise Missing(
             f"Run {run_id} is {run.state} and has no results yet. "
-            + ("Wait for its first chunk." if run.active else f"Go on with 'python -m fsviz runs resume {run_id}'.")
+            + ("Wait for its first chunk." if run.active else f"Go on with 'fsviz runs resume {run_id}'.")
         )
     return dict(run.summary)
 

@@ -174,7 +174,7 @@ def execute(
         if isinstance(stop, KeyboardInterrupt):
             raise
         raise Cancelled(
-            f"Run {run_id} was {state}. Its finished chunks are kept: 'python -m fsviz runs resume {run_id}' goes on."
+            f"Run {run_id} was {state}. Its finished chunks are kept: 'fsviz runs resume {run_id}' goes on."
         ) from None
     except _SomeFailed as some:
         _report(path, *some.errors.values())
@@ -187,7 +187,7 @@ def execute(
         _report(path, error)
         sentence = (
             f"Run {run_id} stopped on an unexpected error ({type(error).__name__}: {error}). "
-            f"Its finished chunks are kept: 'python -m fsviz runs resume {run_id}' tries again. The full report is in "
+            f"Its finished chunks are kept: 'fsviz runs resume {run_id}' tries again. The full report is in "
             f"{path / 'error.txt'}."
         )
         _record(path, clock, state=store.FAILED, error=sentence)
@@ -207,7 +207,7 @@ class _SomeFailed(Exception):
         told = told if len(told) < 300 else f"{told[:300]}..."
         return (
             f"Run {run_id} is done, {self}: number {index} failed {_ATTEMPTS} times ({told}). All others are kept, and "
-            f"their results are shown; 'python -m fsviz runs resume {run_id}' tries again what failed. The full report "
+            f"their results are shown; 'fsviz runs resume {run_id}' tries again what failed. The full report "
             f"is in {path / 'error.txt'}."
         )
 

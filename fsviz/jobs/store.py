@@ -120,7 +120,7 @@ class Chunk(Mapping[str, np.ndarray]):
             run_id = self.run_folder.name
             raise WorkspaceError(
                 f"Chunk {self.index} of run {run_id} is damaged ({error}). "
-                f"'python -m fsviz runs resume {run_id}' computes it again."
+                f"'fsviz runs resume {run_id}' computes it again."
             ) from error
 
 
@@ -143,7 +143,7 @@ class Chunks(Sequence[Chunk]):
 def run_folder(run_id: str) -> Path:
     path = folder("runs") / check_name(run_id, "run id")
     if not path.is_dir():
-        raise UnknownName("run", run_id, run_ids(), "'python -m fsviz runs' lists them.")
+        raise UnknownName("run", run_id, run_ids(), "'fsviz runs' lists them.")
     return path
 
 
@@ -175,9 +175,7 @@ def delete(run_id: str) -> None:
     """Removes a run and frees its space, also on a full disk: nothing is written for it."""
     run = get(run_id)
     if run.active:
-        raise BadInput(
-            f"Run {run_id} is {run.state}. Cancel it before deleting it: 'python -m fsviz runs cancel {run_id}'."
-        )
+        raise BadInput(f"Run {run_id} is {run.state}. Cancel it before deleting it: 'fsviz runs cancel {run_id}'.")
     with held(run_id) as path:
         aside = path.with_name(f".deleted-{run_id}")
         try:
@@ -198,7 +196,7 @@ def held(run_id: str) -> Iterator[Path]:
         pid = locks.holder(path / "lock")
         raise BadInput(
             f"Run {run_id} is already running{f' (process {pid})' if pid else ''}; a run has one worker at a time. "
-            f"Wait for it, or cancel it first with 'python -m fsviz runs cancel {run_id}'."
+            f"Wait for it, or cancel it first with 'fsviz runs cancel {run_id}'."
         )
     try:
         yield path
@@ -269,7 +267,7 @@ def _read(path: Path) -> Run:
     except (OSError, KeyError, TypeError, ValueError) as error:
         told = (
             f"spec.json of run {path.name} cannot be read ({error}), so it is not known what was run; the chunks are "
-            f"untouched in {path}. Restore the file from a copy, or 'python -m fsviz runs delete {path.name}'."
+            f"untouched in {path}. Restore the file from a copy, or 'fsviz runs delete {path.name}'."
         )
         return Run(path.name, "?", DAMAGED, {}, 0, _modified(path), error=told)
     summary, trouble = known.get("summary"), str(known.get("error", ""))
@@ -283,7 +281,7 @@ def _read(path: Path) -> Run:
             state, summary = INTERRUPTED, None
             trouble = (
                 f"The results of run {path.name} cannot be read ({reason}). "
-                f"'python -m fsviz runs resume {path.name}' makes them again."
+                f"'fsviz runs resume {path.name}' makes them again."
             )
     return Run(
         id=path.name,

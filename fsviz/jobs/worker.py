@@ -1,4 +1,4 @@
-"""python -m fsviz.jobs.worker: takes one queued run and carries it to its end. Started by the local engine."""
+"""fsviz.jobs.worker: takes one queued run and carries it to its end. Started by the local engine."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Dataset:
         if self.n_images is None:
             raise Missing(
                 f"The image counts of {self.title} are not known, so images cannot be drawn from it. "
-                "Sample tasks of classes only (n_shot 0), or add your own copy with 'python -m fsviz add NAME PATH'."
+                "Sample tasks of classes only (n_shot 0), or add your own copy with 'fsviz add NAME PATH'."
             )
         return np.repeat(np.arange(self.n_classes), self.classes["n_images"].to_numpy(dtype=np.int64))
 
@@ -195,11 +195,11 @@ class Features:
 def remake_features(dataset: str, backbone: str, key: FeaturesKey) -> str:
     """The command that makes features of this key again: they are imported, or extracted from images."""
     if "imported" in key:
-        return f"import them again with 'python -m fsviz features import {dataset} FILE --backbone {backbone}'"
+        return f"import them again with 'fsviz features import {dataset} FILE --backbone {backbone}'"
     name, _, weights = backbone.partition("@")
     own = ".py" in name  # the user's code, whose weights come with it
     checkpoint = " --checkpoint FILE" if weights and not own and not key.get("warning") else ""
-    return f"extract them again with 'python -m fsviz extract {dataset} --backbone {name}{checkpoint} --again'"
+    return f"extract them again with 'fsviz extract {dataset} --backbone {name}{checkpoint} --again'"
 
 
 _NO_IMAGES = np.zeros((0, 0, 0), np.int64)

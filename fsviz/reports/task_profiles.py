@@ -34,7 +34,7 @@ def of_passport(passport: TaskProfile, among: ValuesAmongTasks, sets: SupportSet
 
 def command(task: str) -> str:
     """The command that writes the report of a task."""
-    return shlex.join(["python", "-m", "fsviz", "report", "--task", task])
+    return shlex.join(["fsviz", "report", "--task", task])
 
 
 def _images(passport: TaskProfile) -> list[html.Part]:

@@ -105,7 +105,7 @@ def load_testbed(name_or_path: str | Path, dataset: Dataset, split: str | None =
         if saved in names:  # a name may have dots in it, such as alpha's
             path = workspace.folder("testbeds") / f"{saved}.parquet"
         elif path.suffix.lower().lstrip(".") not in FORMATS and path.parent == Path("."):
-            raise UnknownName("testbed", text, names, "Save one on the Tasks page or with 'python -m fsviz sample'.")
+            raise UnknownName("testbed", text, names, "Save one on the Tasks page or with 'fsviz sample'.")
     return parse_testbed(_read_bytes(path), path.name, dataset, split, uneven)
 
 
@@ -260,7 +260,7 @@ def _numbers(column: Any) -> np.ndarray:
 def _no_testbed(error: Exception) -> BadInput:
     return BadInput(
         f"This Parquet file is not a testbed of fsviz ({type(error).__name__}: {error}). "
-        "Export it again from the Tasks page or with 'python -m fsviz sample'."
+        "Export it again from the Tasks page or with 'fsviz sample'."
     )
 
 

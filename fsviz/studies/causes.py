@@ -580,9 +580,7 @@ def command(spec: CausesSpec) -> str:
         ).arguments
         flags = to_args({name: value for name, value in said.items() if name != "backbone"}, draw.SETTINGS)
     methods = ["--methods", ",".join(spec["methods"])] if spec["methods"] != METHODS_EXPLAINED.default else []
-    return shlex.join(
-        ["python", "-m", "fsviz", "causes", dataset.name, "--backbone", spec["backbone"], *flags, *methods]
-    )
+    return shlex.join(["fsviz", "causes", dataset.name, "--backbone", spec["backbone"], *flags, *methods])
 
 
 def fit(dataset: Dataset, backbone: str, given: RawSettings) -> fitting.Fit:

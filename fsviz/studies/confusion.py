@@ -436,7 +436,7 @@ def command(spec: Settings, more: Sequence[str] = ()) -> str:
     """The command that gives the same graph, with more words such as `versus_words`."""
     known = {**SETTINGS, "likeness": SIMILARITY}
     said = {n: spec[n] for n, s in known.items() if spec.get(n, s.default) != s.default}
-    return shlex.join(["python", "-m", "fsviz", "confusion", spec["dataset"], *to_args(said, known), *more])
+    return shlex.join(["fsviz", "confusion", spec["dataset"], *to_args(said, known), *more])
 
 
 def describe_versus(first: ClassGraph, second: ClassGraph) -> list[str]:

@@ -299,7 +299,7 @@ def command(spec: Settings) -> str:
     known = SETTINGS.settings
     said = {name: spec[name] for name in known if spec[name] != known[name].default}
     said = {"question": spec["question"], **said}
-    return shlex.join(["python", "-m", "fsviz", "contexts", spec["dataset"], *to_args(said, known)])
+    return shlex.join(["fsviz", "contexts", spec["dataset"], *to_args(said, known)])
 
 
 # --- what the loss is made of ------------------------------------------------------------------------------------

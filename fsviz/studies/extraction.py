@@ -113,7 +113,7 @@ def prepare(spec: ExtractionSpec, folder: Path) -> ExtractionSpec:
     if store.is_stored(key_of(dataset, backbone), backbone.label):
         raise BadInput(
             f"The features of {dataset.title} under {backbone.label} are there already. To make them again: "
-            f"'python -m fsviz extract {dataset.name} --backbone {backbone.name} --again'."
+            f"'fsviz extract {dataset.name} --backbone {backbone.name} --again'."
         )
     return {
         **spec,

@@ -143,7 +143,7 @@ def require_trainable(dataset: Dataset, backbones: Sequence[str]) -> None:
     if not dataset.has_pixels:
         raise Missing(
             f"Full finetuning trains on images, and {dataset.title} has none here. Leave it out, or add your own copy "
-            "of the images with 'python -m fsviz add NAME PATH'."
+            "of the images with 'fsviz add NAME PATH'."
         )
     for name in backbones:
         if "@" in name.removesuffix("@random"):

@@ -584,7 +584,7 @@ def command(spec: Settings, name: str = "hard", more: Sequence[str] = ()) -> str
     searched = {name: value for name, value in _search_of(spec).items() if value != SEARCH_SETTINGS[name].default}
     tasks = _recipe(spec).arguments | {"backbone": spec["backbone"]}
     flags = to_args(tasks, draw.SETTINGS) + to_args(searched, SEARCH_SETTINGS)
-    return shlex.join(["python", "-m", "fsviz", name, spec["dataset"], *flags, *more])
+    return shlex.join(["fsviz", name, spec["dataset"], *flags, *more])
 
 
 def _recipe(spec: Settings) -> draw.Recipe:

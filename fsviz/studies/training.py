@@ -206,7 +206,7 @@ def _check(dataset: Dataset, trainer: Trainer, settings: Settings, parts: Mappin
         if not len(parts[side]):
             raise BadInput(
                 f"The split {split!r} of {dataset.title} has no {side} classes {why}. "
-                "Make one with 'python -m fsviz split DATASET --save NAME', and give --split NAME."
+                "Make one with 'fsviz split DATASET --save NAME', and give --split NAME."
             )
     by_tasks = _by_tasks(trainer)
     for side in by_tasks:
@@ -237,7 +237,7 @@ def command(spec: Settings, split: str = "") -> str:
     trainer = training.get(spec["method"])
     said = {n: spec[n] for n, s in trainer.settings.items() if n in spec and spec[n] != s.default}
     name = split or (spec["split"]["name"] if isinstance(spec["split"], Mapping) else str(spec["split"]))
-    words_ = ["python", "-m", "fsviz", "train", spec["dataset"], "--method", trainer.name]
+    words_ = ["fsviz", "train", spec["dataset"], "--method", trainer.name]
     return shlex.join([*words_, *(["--split", name] if name != OWN else []), *to_args(said, trainer.settings)])
 
 

@@ -136,7 +136,7 @@ class Recipe:
     def command(self, out: str = "") -> str:
         """The command that draws the same testbed again."""
         to = ["--out", out] if out else []
-        return shlex.join(["python", "-m", "fsviz", "sample", self.dataset, *to_args(self.arguments, SETTINGS), *to])
+        return shlex.join(["fsviz", "sample", self.dataset, *to_args(self.arguments, SETTINGS), *to])
 
     @property
     def link(self) -> dict[str, str]:

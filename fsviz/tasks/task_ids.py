@@ -230,7 +230,7 @@ def find(name: str, dataset: Dataset | None = None, run_folder: Callable[[str], 
         except UnknownName as error:
             raise Missing(
                 f"This task is of the dataset {parts[1]!r}, which is not here. Add the same images under that name "
-                f"with 'python -m fsviz add {parts[1]} PATH', then open the link again."
+                f"with 'fsviz add {parts[1]} PATH', then open the link again."
             ) from error
     if parts[0] == "drawn":
         testbed = _draw(parts, dataset)

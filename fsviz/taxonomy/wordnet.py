@@ -154,7 +154,7 @@ def _synset(synset_id: str) -> Any:
             return found
     raise BadInput(
         f"A WordNet id is the letter n and eight digits of WordNet 3.0, such as n02084071 (dog). Got {synset_id!r}. "
-        "Look ids up with 'python -m fsviz senses NAME'."
+        "Look ids up with 'fsviz senses NAME'."
     )
 
 

@@ -376,4 +376,4 @@ def command(path: str, options: Mapping[str, Any], name: str = "NAME") -> str:
     for option, default in (("images", None), ("first_level", "auto"), ("groups", "auto"), ("class_level", 0)):
         if options.get(option, default) != default:
             said.append(f"--{option.replace('_', '-')}={options[option]}")
-    return shlex.join(["python", "-m", "fsviz", "add", name, path, *said])
+    return shlex.join(["fsviz", "add", name, path, *said])

@@ -42,7 +42,7 @@ def fetch(name: str, progress: Progress | None = None) -> Preview:
         told = str(getattr(error, "reason", error)).split("\n")[0][:160]
         raise Missing(
             f"{wanted} could not be downloaded ({told or type(error).__name__}). Check the internet connection, or "
-            "download it elsewhere and add its folder with 'python -m fsviz add NAME PATH'."
+            "download it elsewhere and add its folder with 'fsviz add NAME PATH'."
         ) from None
     preview = read(folder, made, progress)
     return _with_known_splits(preview, _ENTRY[wanted])

@@ -2,7 +2,7 @@
 
     python scripts/demo/build_maps.py [BACKBONE ...]     (default: efficientnet_lite0 demo_clip)
 
-Goes through fsviz.features.maps, so they are what 'python -m fsviz map demo --better' would give.
+Goes through fsviz.features.maps, so they are what 'fsviz map demo --better' would give.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python scripts/demo/extract_features.py [BACKBONE ...]     (default: efficientnet_lite0 demo_clip)
 
-Goes through fsviz.features.extraction, so they are what 'python -m fsviz extract demo' gives.
+Goes through fsviz.features.extraction, so they are what 'fsviz extract demo' gives.
 """
 
 from __future__ import annotations

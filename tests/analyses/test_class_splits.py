@@ -298,7 +298,7 @@ def test_names_and_commands_follow_from_the_settings(demo) -> None:
     for mode, penalty, words in said_of:
         spec = study.checked({"divergence": 2.0, "penalty": penalty, "mode": mode, "dims": 8})
         said = study.command(dataset, spec)
-        assert sorted(said.split()) == sorted(f"python -m fsviz split demo --divergence 2 --seed 0{words}".split())
+        assert sorted(said.split()) == sorted(f"fsviz split demo --divergence 2 --seed 0{words}".split())
     spec = study.checked({"divergence": 2.0, "penalty": 4.0, "mode": "paper", "dims": 30})
     said = study.command(dataset, spec)
     assert said.endswith("split demo --divergence 2 --mode paper --seed 0 --penalty 4")

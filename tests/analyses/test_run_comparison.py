@@ -254,7 +254,7 @@ def test_a_run_in_words_and_as_a_command_that_runs_the_same(tmp_path: Path, monk
     assert told["Dataset"] == "Toy" and told["Backbone"] == "alpha_net" and "TIM (steps 5)" in told["Methods"]
     assert told["Tasks"].startswith("20 of 4-way 2-shot, 5 query images per class, drawn by the sampler ")
     assert "jiang_conrath" not in told["Tasks"] and "seed 3" in told["Tasks"]
-    args = build_parser().parse_args(shlex.split(run_comparison.command(run.spec))[3:])
+    args = build_parser().parse_args(shlex.split(run_comparison.command(run.spec))[1:])
     assert (args.dataset, args.backbone, args.alpha, args.seed, args.n_tasks) == ("toy", "alpha_net", 0.5, 3, 20)
     assert [m["parameters"].get("steps") for m in _methods(args.methods, args.set)][1] == 5
     both = {**spec, "sampler": None, "samplers": evaluate.both_samplers({**sampler, "n_shot": 1}, [1, 2])}

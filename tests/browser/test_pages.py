@@ -68,7 +68,7 @@ def test_the_overview_leads_to_every_page_and_a_sample_image_to_itself_in_the_ga
 def test_a_page_that_lacks_features_leads_to_them_or_to_the_demo_with_a_real_result(page, app: str) -> None:
     page.goto(f"{app}/hard_supports?dataset=digits")
     settle(page)
-    page.get_by_text("python -m fsviz extract digits --backbone efficientnet_lite0").wait_for()
+    page.get_by_text("fsviz extract digits --backbone efficientnet_lite0").wait_for()
     settle(page)
     page.locator('[data-testid="stMainBlockContainer"]').get_by_role("link", name="Extract features").click()
     page.wait_for_url("**/add_images?**dataset=digits**")

@@ -62,7 +62,7 @@ def _what_is_shown_can_be_taken_along(page) -> None:
     page.get_by_role("button", name="📤 Share").click()
     listed = page.locator('[data-testid="stPopoverBody"]')
     expect(listed).to_contain_text("Class distances of the task")
-    expect(listed.locator('[data-testid="stCode"]')).to_contain_text("python -m fsviz sample demo", use_inner_text=True)
+    expect(listed.locator('[data-testid="stCode"]')).to_contain_text("fsviz sample demo", use_inner_text=True)
 
     def taken(kind: str) -> bytes:
         settle(page)  # a run that ends meanwhile lets go of files that were made before

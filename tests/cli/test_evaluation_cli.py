@@ -227,7 +227,7 @@ def test_clean_says_what_it_would_free_and_frees_it_when_told(toy, capsys, tmp_p
     found = run_json(capsys, "clean")
     assert [row["path"] for row in found["leftovers"]] == [str(left)] and found["n_bytes"] == 2_000_000
     assert main(["clean"]) == 0
-    assert "'python -m fsviz clean --yes' frees 2 MB" in capsys.readouterr().out
+    assert "'fsviz clean --yes' frees 2 MB" in capsys.readouterr().out
     assert left.exists() and run_json(capsys, "clean", "--yes")["freed"]
     assert not left.exists() and [r["run"] for r in run_json(capsys, "runs")["runs"]] == [run_id]
 

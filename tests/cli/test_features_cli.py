@@ -124,9 +124,7 @@ def test_damaged_features_are_named_and_the_command_in_the_sentence_makes_them_a
         assert "damaged" in capsys.readouterr().out
         sampler = ["--sampler", "uniform", "--split", "test", "--n-way", "2", "--n-shot", "1", "--n-query", "1"]
         told = refused(capsys, "evaluate", "--dataset", "pictures", "--backbone", backbone, *sampler)
-        command = shlex.split(
-            re.search(r"'python -m fsviz ([^']*)'", told)[1].replace("FILE", str(tmp_path / "mine.npz"))
-        )
+        command = shlex.split(re.search(r"'fsviz ([^']*)'", told)[1].replace("FILE", str(tmp_path / "mine.npz")))
         run(capsys, *command)
         assert (Path(path) / "values.npy").read_bytes() == content
         run(capsys, "evaluate", "--dataset", "pictures", "--backbone", backbone, *sampler, "--n-tasks", "5")
@@ -144,6 +142,6 @@ def test_features_of_changed_images_are_named_and_the_command_in_the_sentence_ma
     for backbone in ("conv64f", "mine"):
         told = refused(capsys, "evaluate", "--dataset", "pictures", "--backbone", backbone, *sampler)
         assert "before its images changed" in told
-        command = re.search(r"'python -m fsviz ([^']*)'", told)[1].replace("FILE", str(tmp_path / "mine.npz"))
+        command = re.search(r"'fsviz ([^']*)'", told)[1].replace("FILE", str(tmp_path / "mine.npz"))
         run(capsys, *shlex.split(command))
         run(capsys, "evaluate", "--dataset", "pictures", "--backbone", backbone, *sampler, "--n-tasks", "5")

@@ -38,14 +38,14 @@ def test_the_report_of_a_run_has_its_numbers_and_figures(capsys, tmp_path: Path)
     assert body.count("Plotly.newPlot") == 4 and "Accuracy against how far apart in meaning" in body
     for row in run["results"]:
         assert f"{row['accuracy']:.2f} <small>± " in body
-    assert "python -m fsviz evaluate toy" in body and run["run"] in body and "Paired differences" in body
+    assert "fsviz evaluate toy" in body and run["run"] in body and "Paired differences" in body
 
 
 def test_the_report_of_hard_support_sets(capsys, tmp_path: Path) -> None:
     run = run_json(capsys, "hard", "toy", *TASKS)
     page = written(capsys, tmp_path, run["run"])
     assert page.count("Plotly.newPlot(") >= 1 and f"{run['accuracy']['hard']:.4g}" in page
-    assert "python -m fsviz hard toy" in page
+    assert "fsviz hard toy" in page
 
 
 def test_the_report_of_a_task_says_what_its_passport_says(toy, capsys, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_the_report_of_a_task_says_what_its_passport_says(toy, capsys, tmp_path:
         assert measure["title"] in page
         if measure["value"] is not None:
             assert f">{measure['value']:.4g}<" in page
-    assert "group 0 &lt;b&gt;kind&lt;/b&gt;" in page and "python -m fsviz report --task" in page
+    assert "group 0 &lt;b&gt;kind&lt;/b&gt;" in page and "fsviz report --task" in page
 
 
 def test_what_has_no_report_is_refused(capsys, tmp_path: Path) -> None:

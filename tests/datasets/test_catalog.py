@@ -99,7 +99,7 @@ def test_unknown_dataset_names_the_nearest() -> None:
 
 
 def test_a_benchmark_without_pixels_says_how_to_add_them() -> None:
-    with pytest.raises(Missing, match="python -m fsviz add"):
+    with pytest.raises(Missing, match="fsviz add"):
         datasets.open_image(load_entry("dtd"), 0)
 
 

@@ -73,7 +73,7 @@ def test_attribute_values_and_rows(toy: Dataset) -> None:
 
 
 def test_a_class_table_has_no_images_to_select() -> None:
-    with pytest.raises(Missing, match="python -m fsviz add"):
+    with pytest.raises(Missing, match="fsviz add"):
         select_images(datasets.load("dtd"), ImageFilter())
 
 

@@ -164,7 +164,7 @@ def test_gaps_of_noise_stay_within_chance_in_95_of_100_and_a_chosen_shift_does_n
 
 def test_a_dataset_without_attributes_says_how_to_add_them() -> None:
     bare = small_dataset(IMAGES[["class_id", "path"]], ())
-    with pytest.raises(Missing, match="python -m fsviz add"):
+    with pytest.raises(Missing, match="fsviz add"):
         measure_gaps(bare, TASKS)
     with pytest.raises(UnknownName, match="blur"):
         read_attribute(DATASET, "blurr")

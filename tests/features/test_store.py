@@ -102,7 +102,7 @@ def test_shards_are_looked_at_together(make_dataset) -> None:
 
 def test_missing_features_say_the_command(make_dataset) -> None:
     dataset = make_dataset(4)
-    with pytest.raises(Missing, match="python -m fsviz extract toy --backbone resnet12"):
+    with pytest.raises(Missing, match="fsviz extract toy --backbone resnet12"):
         features.load(dataset, "resnet12")
     save(dataset)
     with pytest.raises(Missing, match=r"features under net: choose those \(--backbone on the command line\)\. Make"):
@@ -161,9 +161,7 @@ def test_a_damaged_store_says_so_and_does_not_hide_the_rest(make_dataset) -> Non
     dataset = make_dataset(4)
     path, other = save(dataset), save(dataset, "net2")
     (path / "values.npy").write_bytes(b"\x93NUMPY cut")
-    with pytest.raises(
-        WorkspaceError, match=r"Extract them again with 'python -m fsviz extract .* --backbone net --again'"
-    ):
+    with pytest.raises(WorkspaceError, match=r"Extract them again with 'fsviz extract .* --backbone net --again'"):
         features.load(dataset, "net")
     assert [row["damaged"] for row in features.list_features() if row["dataset"] == dataset.name] == [True, False]
     (path / "about.json").write_text("{ not json")

@@ -332,7 +332,7 @@ def test_a_finished_run_that_lost_a_chunk_computes_it_again_as_its_error_says(nu
     path = store.chunk_path(jobs.folder(run.id), 2)
     spoiled = {"cut": good[2][:900], "empty": b"", "middle": good[2][:3000] + b"x" * 200 + good[2][3200:]}
     path.write_bytes(spoiled[damage]) if damage in spoiled else path.unlink()
-    with pytest.raises(WorkspaceError, match=f"'python -m fsviz runs resume {run.id}' computes it again"):
+    with pytest.raises(WorkspaceError, match=f"'fsviz runs resume {run.id}' computes it again"):
         jobs.chunks(run.id)[2]["values"]
     assert jobs.status(run.id).state == "finished"  # its results are whole
     again = jobs.wait(jobs.resume(run.id).id)

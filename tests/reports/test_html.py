@@ -131,10 +131,10 @@ def test_the_report_says_what_p_is_and_how_closely_accuracy_follows_the_measure(
 
 def test_the_report_says_which_benchmark_published_rows_are_of_and_how_to_run_it_again() -> None:
     table, published = run_comparison.result_table(lines()), published_table("better-tieredImageNet", "5-way 1-shot")
-    recipe = report.Recipe("r1", [("Methods", NASTY), ("Tasks", "40 of 5-way 1-shot")], "python -m fsviz evaluate x")
+    recipe = report.Recipe("r1", [("Methods", NASTY), ("Tasks", "40 of 5-way 1-shot")], "fsviz evaluate x")
     with_rows = page(results=table, recipes=[recipe], published=published, caveat="Of another benchmark.")
     own = with_rows.split("</head>", 1)[1]
-    assert "Of another benchmark." in own and "<pre>python -m fsviz evaluate x</pre>" in own
+    assert "Of another benchmark." in own and "<pre>fsviz evaluate x</pre>" in own
     assert "<th>Tasks</th><td>40 of 5-way 1-shot</td>" in own and "{&#39;" not in own and "alert(1)</script>" not in own
     assert "Of another benchmark." not in page(results=table, recipes=[recipe], caveat="Of another benchmark.")
     assert "no longer here" in page(results=table, recipes=[report.Recipe("r1", [])])

@@ -84,7 +84,7 @@ def test_an_evaluation_brings_its_tasks_and_its_accuracies(
 def test_the_command_tells_every_number_and_writes_the_table(
     toy: MeasuredTasks, capsys: pytest.CaptureFixture[str], tmp_path
 ) -> None:
-    said = causes.command(toy.spec).split()[3:]
+    said = causes.command(toy.spec).split()[1:]
     assert cli.main([*said, "--out", str(tmp_path / "tasks.csv")]) == 0
     text = capsys.readouterr().out
     assert "Coarsity" in text and "ProtoNet:" in text and "luck of the queries" in text

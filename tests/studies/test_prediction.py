@@ -475,7 +475,7 @@ def test_the_command_asks_the_same(toy) -> None:
     from fsviz.cli import build_parser
 
     spec = prediction.check({**SMALL, "setting": "unsupervised", "question": "ways", "seed": 3})
-    parsed = build_parser().parse_args(prediction.command(spec).split()[3:])
+    parsed = build_parser().parse_args(prediction.command(spec).split()[1:])
     assert (parsed.dataset, parsed.setting, parsed.question, parsed.n_way, parsed.seed) == (
         "toy",
         "unsupervised",

@@ -255,13 +255,13 @@ def test_fewer_queries_where_images_are_few_and_a_sentence_where_there_are_none(
 
 def test_commands_ask_the_same_of_the_same_tasks(shifted) -> None:
     spec = search_comparison.check({**SPEC, "n_sweeps": 2, "loss": "plain"})
-    args = build_parser().parse_args(shlex.split(support_sets.command(spec, "searches"))[3:])
+    args = build_parser().parse_args(shlex.split(support_sets.command(spec, "searches"))[1:])
     said = {s.name: getattr(args, s.name) for s in args.settings if getattr(args, s.name) is not None}
     assert said == {"n_sweeps": 2, "loss": "plain"} and args.n_tasks == 12
     spec = support_sets.check({**SPEC, "search": "refined"})
     own = {"filtered": ["--n-random", "500"], "restricted": ["--attribute", "a b", "--value", "c"], "steps": []}
     for name, more in own.items():
         asked = {**spec, "search": "fastdiffsel"} if name == "steps" else spec
-        args = build_parser().parse_args(shlex.split(support_sets.command(asked, name, more))[3:])
+        args = build_parser().parse_args(shlex.split(support_sets.command(asked, name, more))[1:])
         assert args.command == name and args.dataset == "shifted"
     assert build_parser().parse_args(["filtered", "demo", "--n-random", "500"]).n_random == 500

@@ -256,7 +256,7 @@ def test_other_settings_have_other_names_and_nothing_is_replaced(shifted) -> Non
 def test_the_command_finds_the_same_sets(shifted) -> None:
     for change in ({}, {"search": "greedy", "n_sweeps": 2}, {"sampler": "semantic", "alpha": 1 / 3, "loss": "plain"}):
         spec = support_sets.check({**SPEC, "seed": 3, **change})
-        args = build_parser().parse_args(shlex.split(support_sets.command(spec))[3:])
+        args = build_parser().parse_args(shlex.split(support_sets.command(spec))[1:])
         said = {name: getattr(args, name) for name in support_sets.SETTINGS.settings if getattr(args, name) is not None}
         assert support_sets.check({"dataset": args.dataset, "backbone": args.backbone, **said}) == spec
 

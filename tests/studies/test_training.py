@@ -263,9 +263,7 @@ def test_the_command_says_what_came_out(finished) -> None:
     told = show_train({"run": run.id, "seconds": run.seconds, **jobs.results(run.id)})
     assert "Finetune" in told and "60 test tasks of 5 classes; guessing gives 20%." in told
     assert "trained:demo-multiclass-tiny-seed0" in told
-    assert training.command(run.spec).startswith(
-        "python -m fsviz train demo --method multiclass --split tiny --width 8"
-    )
+    assert training.command(run.spec).startswith("fsviz train demo --method multiclass --split tiny --width 8")
 
 
 def test_the_command_transfer_compares_finished_runs(capsys, finished) -> None:

@@ -120,8 +120,8 @@ def test_command_link_and_testbed_say_the_whole_recipe(settings: dict) -> None:
     dataset = datasets.load("cifar100")
     recipe = draw.recipe_for(dataset, n_tasks=20, **settings)
     words = shlex.split(recipe.command("out.csv"))
-    assert words[:4] == ["python", "-m", "fsviz", "sample"]
-    args = build_parser().parse_args(words[3:])
+    assert words[:2] == ["fsviz", "sample"]
+    args = build_parser().parse_args(words[1:])
     assert draw.recipe_for(dataset, **{name: getattr(args, name) for name in draw.SETTINGS}) == recipe
     linked = {name: draw.SETTINGS[name].parse(text) for name, text in recipe.link.items() if name != "dataset"}
     assert draw.recipe_for(dataset, **linked) == recipe

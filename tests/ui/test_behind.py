@@ -15,7 +15,6 @@ from fsviz.records import SIDES
 from fsviz.studies import prediction, search_comparison, stress_test, support_sets
 from fsviz.studies.prediction import measured
 from fsviz.text import escape_plotly
-from fsviz.ui.parts import drilldown
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import open_link
 
@@ -40,11 +39,6 @@ def carried(page, key: str) -> list:
         if chart.proto.id.endswith(f"-{key}"):
             return [trace["customdata"] for trace in json.loads(chart.proto.spec)["data"] if "customdata" in trace]
     raise AssertionError(f"no figure {key}")
-
-
-def test_what_a_point_carries_is_found_by_its_place() -> None:
-    assert drilldown.data({"customdata": [1, "two"]}, 1) == "two" and drilldown.data({"customdata": "one"}) == "one"
-    assert drilldown.data({}) is None and drilldown.data({"customdata": [1]}, 4) is None
 
 
 def test_splits_lead_to_classes_and_runs() -> None:

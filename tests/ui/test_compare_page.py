@@ -31,7 +31,7 @@ def test_the_page_says_which_is_harder_and_gives_the_command() -> None:
     assert study.headline(found, "clear:test").split("(")[0] in words(app)
     assert "shares no root" in words(app) and "different backbones" in words(app)
     assert {c.proto.id.rpartition("-")[2] for c in app.get("plotly_chart")} >= {"differences", "one_measure"}
-    asked = "python -m fsviz compare-datasets blurred:test clear:test --n-shot 2 --n-tasks 20"
+    asked = "fsviz compare-datasets blurred:test clear:test --n-shot 2 --n-tasks 20"
     assert app.code[0].value.startswith(asked)
     assert not app.toast and app.query_params["against"] in ("clear", ["clear"])
     assert "Clear" in app.multiselect(key="against").options  # as it is called before it is chosen

@@ -30,7 +30,7 @@ def test_the_page_answers_with_a_sentence_and_the_hardest_tenth() -> None:
     assert app.markdown[0].value.startswith("#### No single cause explains it: for ProtoNet")  # from so few tasks
     assert "**6 of 60 tasks are chosen:** the hardest tenth" in markdown(app)
     assert "4 measures are not known of these tasks" in [e.label for e in app.expander]
-    assert "python -m fsviz causes hardness" in app.code[0].value
+    assert "fsviz causes hardness" in app.code[0].value
 
 
 def test_the_page_names_the_cause_once_there_are_tasks_enough() -> None:

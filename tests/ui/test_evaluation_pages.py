@@ -230,7 +230,7 @@ def test_runs_without_results_offer_a_first_one_and_what_the_dataset_lacks(toy) 
     assert "has results yet" in texts(app) and "Published numbers" in texts(app)
     assert any(button.label == "Start a first run" for button in app.button)
     app = open_page("runs", "tiered_imagenet")
-    assert "python -m fsviz add tiered_imagenet" in texts(app)
+    assert "fsviz add tiered_imagenet" in texts(app)
     assert any(button.label == "Show the demo instead" for button in app.button)
     assert "fsviz extract digits" in texts(open_page("runs", "digits"))
 
@@ -262,7 +262,7 @@ def test_a_click_on_a_curve_lists_its_tasks_and_the_link_keeps_them(toy) -> None
     assert listed["Ridge regression (R2D2)"].is_monotonic_increasing and len(listed) == 40
     app.button(key="forget_place").click().run()
     assert "near" not in app.query_params and "Tasks around" not in texts(app)
-    assert "python -m fsviz evaluate toy_pages" in "\n".join(code.value for code in app.code)
+    assert "fsviz evaluate toy_pages" in "\n".join(code.value for code in app.code)
     assert not app.get("json")  # recipes are words
 
 
@@ -291,7 +291,7 @@ def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
     own = html.split("</head>", 1)[1]
     assert own.count('<img src="data:image/') == 2 * 6 and caveat in own  # support and query of three and three tasks
     assert len(own) < 600_000 and "http" not in own.replace("http://www.w3.org", "")
-    assert "python -m fsviz evaluate toy_pages" in own and "{&#39;" not in own and "n_query" not in own
+    assert "fsviz evaluate toy_pages" in own and "{&#39;" not in own and "n_query" not in own
 
 
 def test_a_confused_pair_follows_its_settings_and_is_in_the_link(same_toy) -> None:

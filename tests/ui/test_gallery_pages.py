@@ -195,7 +195,7 @@ def test_filters_that_leave_nothing_say_so() -> None:
 def test_a_dataset_without_pixels_lists_its_classes_and_says_what_to_do() -> None:
     told = texts(run("images", dataset="tiered_imagenet"))
     assert "has no pixels here" in told and "Its place among meanings" in told
-    assert "python -m fsviz add tiered_imagenet ~/imagenet/train" in told
+    assert "fsviz add tiered_imagenet ~/imagenet/train" in told
 
 
 def test_an_image_that_is_not_there_leaves_the_first_one() -> None:

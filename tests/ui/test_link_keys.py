@@ -27,12 +27,12 @@ KEY_OF: dict[str, tuple[int, str]] = {
     "names_of": (1, "key"),
     "keep": (0, "key"),
     "chosen": (0, "name"),
-    "chart": (9, "name"),
-    "table": (9, "name"),
+    "chart": (3, "name"),
+    "table": (3, "name"),
     "tasks": (5, "name"),
     "pick_task": (7, "name"),
 }
-HOLDERS = {"links", "behind", "task_list"}
+HOLDERS = {"links", "drilldown", "task_list"}
 
 
 @cache

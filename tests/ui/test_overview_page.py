@@ -108,7 +108,7 @@ def test_without_features_and_taxonomy_the_page_shows_what_pixels_tell() -> None
 
 def test_without_pixels_too_the_page_says_what_is_missing_and_how_to_attach_it() -> None:
     app = opened("dtd")
-    assert "neither features nor a taxonomy" in words(app) and "python -m fsviz add dtd ~/dtd" in words(app)
+    assert "neither features nor a taxonomy" in words(app) and "fsviz add dtd ~/dtd" in words(app)
     assert "is-a trees are of nouns" in words(app)
 
 

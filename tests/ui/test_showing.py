@@ -52,7 +52,7 @@ def test_names_of_users_are_no_code_in_files() -> None:
     latex = export.to_latex(item)
     assert r"=1+1 & 12.35 \\" in latex and r"a\_b \& \textless{}i\textgreater{} & – \\" in latex
     assert r"\begin{tabular}{lr}" in latex
-    page = export.to_page([item, export.Item("recipe", "", "python -m fsviz show '<b>'")])
+    page = export.to_page([item, export.Item("recipe", "", "fsviz show '<b>'")])
     assert "a_b &amp; &lt;i&gt;" in page and "<b>" not in page and "&lt;b&gt;" in page
     assert export.file_name("Where? a/b..\\c") == "where-a-b-c" and export.file_name("…") == "fsviz"
 
@@ -90,8 +90,8 @@ def _page() -> None:
     export.chart("Bars", go.Figure(go.Bar(y=[1, 2])), key="bars")
     for i in range(st.session_state["n"]):
         export.table("Numbers", {"n": [i]}, hide_index=True)
-    export.recipe("python -m fsviz show demo")
-    export.recipe("python -m fsviz show demo")
+    export.recipe("fsviz show demo")
+    export.recipe("fsviz show demo")
 
 
 @pytest.mark.parametrize("slug", PAGES)

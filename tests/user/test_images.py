@@ -533,8 +533,8 @@ def test_flowers_are_labelled_from_one(tmp_path: Path) -> None:
 def test_the_command_that_adds_the_same_is_read_by_its_parser() -> None:
     options = {"images": "my images", "first_level": "class", "groups": "folder", "class_level": 1}
     words = shlex.split(user_images.command("/a b/c", {**options, "columns": {"path": "file"}}, "pets"))
-    asked = cli.build_parser().parse_args(words[3:])
+    asked = cli.build_parser().parse_args(words[1:])
     assert (asked.name, asked.path, asked.path_column) == ("pets", "/a b/c", "file")
     assert {name: getattr(asked, name) for name in options} == options
     plain = user_images.command("/a", {"images": None, "first_level": "auto", "groups": "auto", "class_level": 0})
-    assert plain == "python -m fsviz add NAME /a"
+    assert plain == "fsviz add NAME /a"

@@ -67,7 +67,7 @@ def command(spec: evaluate.ResolvedSpec) -> str:
     was a function of a notebook, or its predictions were made elsewhere."""
     if "predictions" in spec:
         return ""
-    words = ["python", "-m", "fsviz", "evaluate", spec["dataset"], "--backbone", ",".join(spec["backbones"])]
+    words = ["fsviz", "evaluate", spec["dataset"], "--backbone", ",".join(spec["backbones"])]
     given = [str((chosen.get("own") or {}).get("code") or chosen["name"]) for chosen in spec["methods"]]
     if any(name.startswith(HERE) for name in given):
         return ""

@@ -199,7 +199,7 @@ def command(spec: Settings) -> str:
     settings = {name: spec.get(name) for name in (*TASK_SETTINGS, "backbone")}
     tasks = draw.recipe_for(datasets.load(spec["dataset"]), **settings).arguments | {"backbone": spec["backbone"]}
     flags = to_args(tasks, draw.SETTINGS) + to_args({"setting": spec["setting"]} | own, OWN_SETTINGS)
-    return shlex.join(["python", "-m", "fsviz", "predict", spec["dataset"], *flags])
+    return shlex.join(["fsviz", "predict", spec["dataset"], *flags])
 
 
 # --- computing ---------------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ Everything that is chosen is in the link: the concept that is looked into (`at`)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES, Dag, maps
 from fsviz.text import split_title
 from fsviz.ui.parts import caching, controls, export, links, page_links, selections, shell
+from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.hover import answer_cells
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows, thumbnail_uri
 from fsviz.ui.parts.page import Page
@@ -167,15 +169,15 @@ def _rings(dataset: Dataset, split: str, tree: ConceptTree, at: int, picked: lis
     shown = tree.part(at, levels)
     beside = _beside(dataset, split, {int(v): _classes_of(tree, int(v)) for v in shown}) if dataset.has_pixels else None
     above = int(tree.parents[at])
-    st.session_state["_drawn"] = [
+    things = [
         (tree.ids[above] if v == at and above >= 0 else "" if v == at else tree.ids[v], names[c] if c != PAD else "")
         if tree.n_nodes[v] > 1 or v == at
         else ("", names[c])
         for v, c in zip(shown.tolist(), tree.class_position[shown].tolist(), strict=True)
     ]
-    st.session_state["_drawn_from"] = 1  # a chart of a tree counts a root of its own
     _draw(
         figures.plot_concept_sunburst(tree, at, levels, picked, beside),
+        [None, *things],  # a chart of a tree counts a root of its own
         f"rings {dataset.name} {split} {tree.ids[at]}",
         f"Rings of the concepts below {tree.names[at]}",
     )
@@ -224,13 +226,13 @@ def _graph(
         beside = _beside(dataset, split, held)
     known = {tree.ids[v] for v in range(len(tree.ids)) if tree.n_nodes[v] > 1}
     ids = _ids_of(graph, part, known)
-    st.session_state["_drawn"] = [
+    things = [
         ("", names[positions[c]]) if c != PAD else (node_id if v else "", "")
         for v, (c, node_id) in enumerate(zip(graph.class_position.tolist(), ids, strict=True))
     ]
-    st.session_state["_drawn_from"] = 0
     _draw(
         figures.plot_class_map(graph, revealed, beside),
+        things,
         f"{layout} {dataset.name} {split} {at_id}",
         f"Graph of the {len(graph.shown_at)} classes of {split_title(split)} below their concepts",
     )
@@ -251,31 +253,23 @@ def _ids_of(graph: ClassMap, part: Dag, known: set[str]) -> list[str]:
     return [next((i for i in by_name.get(name, ()) if i in known), "") for name in graph.names]
 
 
-def _draw(option: dict[str, Any], key: str, alt: str) -> None:
-    """The picture, a new one for another concept: a chart keeps what was selected in it by its place."""
-    if st.session_state.get("_drawn_key") != key:
-        st.session_state["_drawn_key"] = key
-        st.session_state["_last_click"] = None
+def _draw(option: dict[str, Any], things: Sequence[tuple[str, str] | None], key: str, alt: str) -> None:
+    """The picture, a new one for another concept: a chart keeps what was selected in it by its place.
+
+    things  the concept or the class of each mark
+    """
     with st.container(key=GRAPH):
-        export.graph("Taxonomy", option, key=key, height=730, on_select=_clicked, alt=alt)
+        export.graph("Taxonomy", option, key=key, height=730, sets=Click(_take, things, repeats=True), alt=alt)
 
 
-def _clicked() -> None:
-    """A click toggles a class of the task, or looks into a concept."""
-    groups = st.session_state[st.session_state["_drawn_key"]].selection.selected
-    indices = [i for group in groups if group["data_type"] != "edge" for i in group["data_indices"]]
-    drawn, start = st.session_state.get("_drawn", []), st.session_state.get("_drawn_from", 0)
-    last = st.session_state.get("_last_click")
-    node = indices[0] if indices else last  # clicking the same node again clears the chart's own selection
-    st.session_state["_last_click"] = indices[0] if indices else None
-    if node is None or not 0 <= node - start < len(drawn):
-        return
-    concept, name = drawn[node - start]
+def _take(thing: tuple[str, str]) -> None:
+    """Looks into a concept, or toggles a class of the task."""
+    concept, name = thing
     if concept:
         _look_into(concept)
     elif name:
         picked = list(st.session_state.get(PICKED, []))
-        st.session_state[PICKED] = [n for n in picked if n != name] if name in picked else [*picked, name]
+        _pick([n for n in picked if n != name] if name in picked else [*picked, name])
 
 
 # Pictures
@@ -378,7 +372,7 @@ def _details(
                 dataset,
                 "task_distances",
                 None if images is None else [int(images[p][0]) if len(images[p]) else -1 for p in picked],
-                lambda row, column: _pick([names[picked[row]], names[picked[column]]]),
+                Click(selections.CLASSES, lambda cell: list(dict.fromkeys(names[picked[at]] for at in cell.data))),
                 len(picked),
             )
     _card(dataset, split, graph, distances, names, picked[-1])
@@ -437,8 +431,7 @@ def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names
                 height="content",
                 column_config=config,
                 key=key,
-                on_select=_row_clicked(key, [[names[position], names[i]] for i, _ in rows], add=True),
-                selection_mode="single-row",
+                sets=Click(_add, [[names[position], names[i]] for i, _ in rows]),
             )
         st.caption("Click a row to compare the two.")
         near = [position, *(i for i, _ in card.nearest[: N_BUILT - 1])]
@@ -451,15 +444,8 @@ def _pictures_of(dataset: Dataset, split: str, positions: Iterable[int]) -> list
     return [thumbnail_uri(dataset, int(images[p][0]), _PX) if len(images[p]) else "" for p in positions]
 
 
-def _row_clicked(key: str, classes: list[list[str]], add: bool = False) -> Callable[[], None]:
-    """What a click on a row does: its classes become the task, or join it."""
-
-    def take() -> None:
-        rows = st.session_state[key].selection.rows
-        if rows:
-            _pick([*(st.session_state.get(PICKED, []) if add else []), *classes[rows[0]]])
-
-    return take
+def _add(names: Iterable[str]) -> None:
+    _pick([*st.session_state.get(PICKED, []), *names])
 
 
 # Every pair
@@ -503,7 +489,9 @@ def _heat_map(
             dataset,
             "distance_map",
             images,
-            lambda row, column: _cell_clicked(tree, order, names, row, column, size),
+            Click(selections.CLASSES, lambda cell: list(dict.fromkeys(names[order[at]] for at in cell.data)))
+            if size == 1
+            else Click(AT, partial(_concept_above, tree, order, size)),
             len(shown),
         )
     with right:
@@ -516,15 +504,12 @@ def _heat_map(
     )
 
 
-def _cell_clicked(tree: ConceptTree, order: np.ndarray, names: list[str], row: int, column: int, size: int) -> None:
-    """One pair becomes the task; a cell of many pairs leads to the lowest concept above them."""
-    if size == 1:
-        _pick([names[order[row]], names[order[column]]])
-        return
-    wanted = {int(p) for i in (row, column) for p in order[i * size : (i + 1) * size]}
+def _concept_above(tree: ConceptTree, order: np.ndarray, size: int, cell: Point) -> str:
+    """The lowest concept above all classes of a cell that averages several pairs."""
+    wanted = {int(p) for i in cell.data for p in order[i * size : (i + 1) * size]}
     paths = [set(tree.path_to(v)) for v in range(len(tree.ids)) if int(tree.class_position[v]) in wanted]
     shared = set.intersection(*paths) if paths else {0}
-    _look_into(tree.ids[max(v for v in shared if tree.n_nodes[v] > 1 or v == 0)])
+    return tree.ids[max(v for v in shared if tree.n_nodes[v] > 1 or v == 0)]
 
 
 def _closest_pairs(
@@ -553,8 +538,7 @@ def _closest_pairs(
         height="content",
         column_config=config,
         key=key,
-        on_select=_row_clicked(key, [[names[a], names[b]] for a, b in zip(*sides.values(), strict=True)]),
-        selection_mode="single-row",
+        sets=Click(selections.CLASSES, [[names[a], names[b]] for a, b in zip(*sides.values(), strict=True)]),
     )
     ties = int((values <= values[some[-1]] + 1e-9).sum())
     more = f" {ties:,} pairs are at most {values[some[-1]]:.2f} apart; {len(some)} are listed." if ties > n else ""

@@ -156,7 +156,7 @@ def _at_once(n_tasks: int) -> int:
     if n_tasks > most:
         st.caption(
             f"Of the {n_tasks:,} tasks that are asked for, {most:,} of every side are compared here. "
-            "`python -m fsviz compare-datasets` draws as many as you say."
+            "`fsviz compare-datasets` draws as many as you say."
         )
     return min(n_tasks, most)
 
@@ -223,8 +223,7 @@ def _answer(found: study.DatasetComparison, first_look: bool = False) -> None:
         "What parts them",
         figures.plot_differences(table, first.name, picked),
         key=CHART,
-        on_select=_clicked,
-        selection_mode="points",
+        sets=controls.MEASURE,
     )
     spec = found.spec
     st.caption(
@@ -244,12 +243,6 @@ def _picked_measure(found: study.DatasetComparison) -> str:
     most = max(titles, key=lambda name: len(found.numbers[name]), default="")
     setting = controls.MEASURE.with_(choices=titles, default=most)
     return str(links.value_of(setting, setting.name)) if titles else ""
-
-
-def _clicked() -> None:
-    points = st.session_state[CHART].selection.points
-    if points and points[0].get("customdata"):
-        st.session_state[controls.MEASURE.name] = points[0]["customdata"][0]
 
 
 def _one_measure(found: study.DatasetComparison) -> None:

@@ -19,17 +19,31 @@ from fsviz.settings import N_TASKS, SEED, Setting
 from fsviz.studies import evaluate
 from fsviz.studies import feature_map as study
 from fsviz.tasks import draw, fitting, task_ids
-from fsviz.ui.parts import access, caching, controls, export, hover, links, page_links, run_panel, selections, shell
+from fsviz.ui.parts import (
+    access,
+    caching,
+    clicks,
+    controls,
+    export,
+    hover,
+    links,
+    page_links,
+    run_panel,
+    selections,
+    shell,
+)
+from fsviz.ui.parts.clicks import Area, Click
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
-CHART, SHARED, AROUND = "feature_map", "map_shared", "around"
+CHART, SHARED = "feature_map", "map_shared"
 MOST_TILES = 90
 MOST_BARS = 10
 N_BUILT = 5  # classes of a task that is built of what was drawn around
 DRAWN = "drawn"
+OUTLINE = Setting("around", "Outline", "The corners of the box or lasso whose images are shown.", "text", "")
 COLOUR = Setting("colour", "Colour by", "What tells the points apart.", "choice", study.BY_CLASS)
 RUN = Setting("run", "Run", "A finished evaluation: how often each image was named rightly as a query.", "choice", "")
 TESTBED = Setting("testbed", "A task on the map", "Its support and query images stand out.", "choice", "")
@@ -184,7 +198,7 @@ def _figure(
         "Feature map",
         figure,
         key=CHART,
-        on_select=_drawn_around,
+        sets=Click(area=Area(OUTLINE, study.outline_text, clears=True)),
         selection_mode=("points", "box", "lasso"),
         config={"scrollZoom": True, "displaylogo": False},
     )
@@ -193,30 +207,22 @@ def _figure(
     there = _ids(found)
     if around is not None:
         return study.images_inside(found, around).tolist()
-    return [i for i in (p.get("customdata") for p in event.selection.points) if isinstance(i, int) and i in there]
+    return [image_id for image_id in clicks.data_in(event) if image_id in there]
 
 
 def _around(dataset: Dataset, found: maps.FeatureMap) -> np.ndarray | None:
     """The outline that was drawn on this map, kept in the link as around; None for none."""
-    asked, state = links.asked_for(AROUND), st.session_state
+    asked, state = links.asked_for(OUTLINE.name), st.session_state
     here = " ".join(found.identity)
     if asked is not None or state.get("around_of") != here:
-        state["around_of"], state[AROUND] = here, asked or ""
-    corners = study.outline_in(state[AROUND])
-    links.keep(AROUND, state[AROUND] if corners is not None else None)
+        state["around_of"], state[OUTLINE.name] = here, asked or ""
+    corners = study.outline_in(state[OUTLINE.name])
+    links.keep(OUTLINE.name, state[OUTLINE.name] if corners is not None else None)
     return corners
 
 
-def _drawn_around() -> None:
-    """Keeps the box or the lasso that was drawn last; a click on a single point, or on nothing, forgets it."""
-    selection = st.session_state[CHART].selection
-    drawn = [*selection.get("box", []), *selection.get("lasso", [])]
-    st.session_state[AROUND] = study.outline_text(drawn[-1]["x"], drawn[-1]["y"]) if drawn else ""
-    st.session_state["around_simpler"] = bool(drawn) and len(drawn[-1]["x"]) > study.MAX_CORNERS
-
-
 def _forget_around() -> None:
-    st.session_state[AROUND] = ""
+    st.session_state[OUTLINE.name] = ""
 
 
 @_of_map()
@@ -425,8 +431,7 @@ def _what_is_shared(dataset: Dataset, found: maps.FeatureMap) -> None:
         figures.plot_shared(shared[:MOST_BARS]),
         key=SHARED,
         config={"displayModeBar": False},
-        on_select=_bar_clicked,
-        selection_mode="points",
+        sets=COLOUR,
     )
     thirds = " Numbers agree when both are in the same third of all images: low, middle or high."
     some = f" {len(shared) - MOST_BARS} more are nearer to chance." if len(shared) > MOST_BARS else ""
@@ -435,12 +440,6 @@ def _what_is_shared(dataset: Dataset, found: maps.FeatureMap) -> None:
         f"that is above chance on the way to 100%.{some}{thirds if any(one.thirds for one in shared) else ''} Click a "
         "bar to colour the map by it."
     )
-
-
-def _bar_clicked() -> None:
-    by = page_links.data_of(SHARED)
-    if by is not None:
-        _colour(str(by))
 
 
 def _wall(dataset: Dataset, selected: list[int]) -> None:
@@ -455,9 +454,9 @@ def _wall(dataset: Dataset, selected: list[int]) -> None:
     gallery(dataset, tiles, key=f"map_wall_{dataset.name}", tile_px=72, on_click=_mark)
     if len(few) < len(selected):
         st.caption(f"{len(few):,} of them, spread evenly over all.")
-    if st.session_state.get("around_simpler"):
+    if st.session_state.get(OUTLINE.name, "").count("_") + 1 == study.MAX_CORNERS:
         st.caption(f"The outline is kept with {study.MAX_CORNERS} corners, so that it fits into the link.")
-    if st.session_state.get(AROUND):
+    if st.session_state.get(OUTLINE.name):
         st.button("Forget the outline", key="forget_around", on_click=_forget_around)
     together = [int(c) for c in np.argsort(-counts, kind="stable")[:N_BUILT] if counts[c]]
     page_links.to_classes(dataset, together, "Build a task of the classes that meet here")

@@ -21,7 +21,7 @@ from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.taxonomy import places
 from fsviz.text import code
-from fsviz.ui.parts import caching, controls, export, links, page_links, scroll_state, selections, shell
+from fsviz.ui.parts import caching, clicks, controls, export, links, page_links, scroll_state, selections, shell
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.page import Page
@@ -371,7 +371,7 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
         st.info(
             "A backbone (a trained image network) must look at the images first. "
             f"Extract features on the page Add images, or run: "
-            f"{code(f'python -m fsviz extract {dataset.name}')}",
+            f"{code(f'fsviz extract {dataset.name}')}",
             icon="🧩",
         )
         shell.link_to_add_images("Extract features", shell.link(dataset, do="Extract features"))
@@ -454,7 +454,7 @@ def _class_list(dataset: Dataset) -> None:
             },
         )
         st.caption("Select a row to see its place among the classes.")
-    picked = event.selection.rows[0] if event.selection.rows else 0
+    picked = next(iter(clicks.data_in(event)), 0)
     with right:
         class_id = int(table.index[picked]) if len(table) else 0
         st.subheader(escape(str(dataset.classes["class_name"].iat[class_id])), anchor=False)

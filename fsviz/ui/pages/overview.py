@@ -16,6 +16,7 @@ from fsviz.tasks import task_ids
 from fsviz.taxonomy.hierarchy import class_hierarchy
 from fsviz.text import split_title
 from fsviz.ui.parts import caching, deferred, export, links, page_links, shell
+from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.hover import answer_boxes
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.page import Page
@@ -413,12 +414,8 @@ def _classes(dataset: Dataset) -> None:
         st.caption("No taxonomy is known for these classes; they are grouped by split.")
     else:
         st.caption("No taxonomy is known for these classes, and they are all in one split.")
-    answer_boxes(dataset, "hierarchy", lambda box: _box_clicked(hierarchy.ids[box]), len(hierarchy.ids))
+    answer_boxes(dataset, "hierarchy", Click(BOX, hierarchy.ids), len(hierarchy.ids))
     _box(dataset, hierarchy)
-
-
-def _box_clicked(node: str) -> None:
-    st.session_state[BOX.name] = node
 
 
 def _box(dataset: Dataset, hierarchy: Hierarchy) -> None:
@@ -451,16 +448,12 @@ def _sizes(dataset: Dataset) -> None:
         return
     if len(histogram.edges) > 2 or len(histogram.bars) > 1:  # one bar would say no more than the sentence
         figure = figures.plot_class_sizes(histogram)
-        export.chart("Images per class", figure, key="sizes", on_select=_bar_clicked, selection_mode="points")
+        export.chart("Images per class", figure, key="sizes", sets=Click(BAR, clears=True))
     least, most = int(dataset.classes["n_images"].min()), int(dataset.classes["n_images"].max())
     many = f"{least:,} to {most:,} images" if least < most else f"{most:,} images each"
     half = f", half of them with at least {histogram.median:,.0f}" if least < histogram.median < most else ""
     st.caption(f"{dataset.n_classes:,} classes with {many}{half}.")
     _bar(dataset, histogram)
-
-
-def _bar_clicked() -> None:
-    st.session_state[BAR.name] = str(page_links.data_of("sizes") or "")
 
 
 def _bar(dataset: Dataset, histogram: SizeHistogram) -> None:

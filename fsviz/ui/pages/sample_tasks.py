@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import comb
@@ -23,6 +24,7 @@ from fsviz.tasks.draw import SHOTS, Recipe
 from fsviz.tasks.repeats import RepeatCounts, count_repeats
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 from fsviz.ui.parts import access, caching, controls, drilldown, export, hover, links, page_links, shell, task_list
+from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
@@ -43,6 +45,7 @@ QUANTILE = Setting(
 )
 BAR = Setting("bar", "Bar", "The bar whose tasks are listed: its testbed and a coarsity in it.", "text", "")
 WITH = Setting("with", "With", "The class whose tasks are listed, and their testbed.", "text", "")
+CELL = Setting("cell", "Pair", "The two classes of the task that are looked at, by their places.", "choice", "")
 BROWSE = Setting("browse", "Testbed", "The testbed whose tasks are listed.", "choice", "chosen")
 MOST_DEALT_IMAGES = 5_000_000  # images of a testbed that are dealt while somebody waits
 MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": "application/json"}
@@ -278,12 +281,13 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
         for name, bed in beds.items()
     ]
     bar = _chosen_bar(beds, bins)
-    st.session_state["_bins"] = (bins, list(beds))
+    middles = (bins.edges[:-1] + bins.edges[1:]) / 2
+    texts = [[f"{name}:{middle:g}" for middle in middles] for name in beds]
     marked = None if bar is None else (list(beds).index(bar[0]), bar[1])
     figure = figures.plot_histograms(
         bins.edges, panels, measures.title("coarsity").lower(), measures.axis("coarsity"), marked
     )
-    export.chart("Coarsity of the tasks", figure, key=HISTOGRAM, on_select=_bar_clicked, selection_mode="points")
+    export.chart("Coarsity of the tasks", figure, key=HISTOGRAM, sets=Click(BAR, partial(_entry, texts)))
     bed = beds.get("chosen", beds["uniform"])
     ways = bed.recipe.get("n_way")
     repeats = ""
@@ -304,13 +308,9 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
     return bar
 
 
-def _bar_clicked() -> None:
-    """Puts the bar that was clicked into the link, by its testbed and the middle of its bin."""
-    bins, names = st.session_state["_bins"]
-    for point in st.session_state[HISTOGRAM].selection.points:
-        panel, b = (int(drilldown.data(point, place)) for place in (0, 1))
-        if panel < len(names):
-            st.session_state[BAR.name] = f"{names[panel]}:{(bins.edges[b] + bins.edges[b + 1]) / 2:g}"
+def _entry(texts: Sequence[Sequence[str]], point: Point) -> str | None:
+    """The text of a mark that carries the number of its panel or line and its place there."""
+    return texts[point.data[0]][point.data[1]] if len(point.data) == 2 else None
 
 
 def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str, int] | None:
@@ -327,15 +327,6 @@ def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str
 
 def _forget_bar() -> None:
     st.session_state[BAR.name] = st.session_state[WITH.name] = ""
-
-
-def _class_clicked(names: list[str], beds: list[str]) -> None:
-    """Puts the class of a point of the balance into the link, with the testbed of its line."""
-    for point in st.session_state["class_balance"].selection.points:
-        line, position = (drilldown.data(point, place) for place in (0, 1))
-        if line is not None and line < len(beds) and position < len(names):
-            st.session_state[WITH.name] = f"{beds[line]}:{names[position]}"
-            st.session_state[BAR.name] = ""
 
 
 def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> None:
@@ -355,8 +346,9 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
             has_taxonomy,
         ),
         key="class_balance",
-        on_select=partial(_class_clicked, [names[i] for i in order], list(beds)),
-        selection_mode="points",
+        sets=Click(
+            WITH, partial(_entry, [[f"{bed}:{names[i]}" for i in order] for bed in beds]), also={BAR.name: BAR.default}
+        ),
     )
     more = (
         " Raising β flattens it; dropping repeated tasks undoes a little of that, and this shows the testbed as kept."
@@ -402,7 +394,7 @@ def _browser(
     elif bar is not None:
         name = bar[0]
         coarsity = beds[name].tasks.measures["coarsity"]
-        bins: study.CoarsityBins = st.session_state["_bins"][0]
+        bins = study.coarsity_bins(beds)
         found = np.flatnonzero(bins.bin_of(coarsity) == bar[1])
         found = found[np.argsort(coarsity[found], kind="stable")]
         left.markdown(
@@ -515,7 +507,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
         )
         pictured = bed.tasks.has_images and dataset.has_pixels
         faces = [int(i) for i in bed.tasks.support[task, : len(class_ids), 0]] if pictured else None
-        hover.answer_cells(dataset, "task_distances", faces, _pair_clicked, len(class_ids))
+        hover.answer_cells(dataset, "task_distances", faces, Click(CELL, _pair_of), len(class_ids))
         values = inside[np.triu_indices(len(class_ids), 1)]
         st.caption(
             f"Coarsity {_number(bed.tasks.measures['coarsity'][task])} is "
@@ -531,24 +523,17 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
     if not few:
         _task_tree(graph, positions)
     pair = drilldown.chosen(
-        "cell", [f"{a}-{b}" for a in range(len(shown)) for b in range(len(shown))], f"{bed.name} {task}"
+        CELL.name, [f"{a}-{b}" for a in range(len(shown)) for b in range(len(shown))], f"{bed.name} {task}"
     )
     if pair:
         places = sorted({int(at) for at in pair.split("-")})
-        drilldown.heading(" and ".join(escape(shown[at]) for at in places), "cell")
+        drilldown.heading(" and ".join(escape(shown[at]) for at in places), CELL.name)
         drilldown.classes(dataset, [int(class_ids[at]) for at in places], "cell_classes")
 
 
-def _pair_clicked(row: int, column: int) -> None:
-    st.session_state["cell"] = f"{row}-{column}"
-
-
-def _node_clicked(of_node: list[int]) -> None:
-    """A class of the tree; concepts above them stand for nothing else."""
-    for group in st.session_state["task_tree"].selection.selected:
-        for node in group["data_indices"] if group["data_type"] != "edge" else ():
-            if node < len(of_node) and of_node[node] != PAD:
-                _pair_clicked(of_node[node], of_node[node])
+def _pair_of(cell: Point) -> str:
+    """The two classes of a cell, or of a class of the tree the class itself."""
+    return f"{cell.data[0]}-{cell.data[-1]}"
 
 
 def _task_tree(graph: Dag | None, positions: np.ndarray) -> None:
@@ -561,7 +546,7 @@ def _task_tree(graph: Dag | None, positions: np.ndarray) -> None:
         taxonomy_figures.plot_task_tree(drawn),
         key="task_tree",
         height=60 + 34 * len(positions),
-        on_select=partial(_node_clicked, [int(at) for at in drawn.class_position]),
+        sets=Click(CELL, [None if at == PAD else f"{at}-{at}" for at in drawn.class_position.tolist()]),
         alt="Tree of concepts above the classes of the task",
     )
 

@@ -1,15 +1,14 @@
 """What is behind a point, a bar, a cell or a row: a click puts it into the link, and its tasks, classes or images are
-shown below, beside the figure that stays as it is.
+shown below, next to the figure that stays as it is.
 
-A page says how a clicked point is written as text (`of`); the text is in the link under a name, so that a link opens
-with the same thing chosen. A text that the page does not know is told as ignored, like any setting of a link. A second
-click on the same thing, a double click on the empty area and the button Close let go of it.
+What a point carries is in the link under a name, so that a link opens with the same thing chosen. A text that the page
+does not know is reported as ignored, like any setting of a link. A second click on the same thing, a double click on
+the empty area and the button Close clear the choice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,14 +16,12 @@ import streamlit as st
 
 from fsviz.records import Dataset, Predictions, TaskId, Tasks
 from fsviz.settings import Setting
-from fsviz.text import escape_plotly
-from fsviz.ui.parts import export, links, page_links, shell, task_list
+from fsviz.ui.parts import clicks, export, links, page_links, shell, task_list
+from fsviz.ui.parts.clicks import Click, Values
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import escape
 
-Point = Mapping[str, Any]  # customdata, x, y, curve_number, point_index, ... as Streamlit reports a clicked point
 MOST_CLASSES, MOST_IMAGES = 12, 12
-_DRAWN = "_leading_on"  # name in the link -> key of every figure and table that chooses it -> how often it was let go
 
 
 def chart(
@@ -33,8 +30,9 @@ def chart(
     *,
     key: str,
     name: str,
-    of: Callable[[Point], str],
-    known: Iterable[str],
+    texts: Iterable[str],
+    place: int = 0,
+    values: Values | None = None,
     about: str = "",
     already: str | None = None,
     **more: Any,
@@ -42,17 +40,17 @@ def chart(
     """Draws a figure; returns the text of the point that was clicked last or that the link names, "" for none.
 
     name     under which it is in the link
-    of       a clicked point -> its text, "" where it stands for nothing
-    known    the texts that are possible
+    texts    the texts that points can carry
+    place    where points carry it, of several things
+    values   what is clicked -> its text, if points carry something else
     about    what the choice belongs to: when that changes, nothing is chosen
-    already  what is chosen, where another figure of the same name has asked
+    already  what is chosen, if another figure of the same name has been drawn
     """
-    texts = list(known)
-    found = chosen(name, texts, about) if already is None else already
-    answer = clicks(key, name, of, {escape_plotly(text): text for text in texts}, clears=True)
-    figure.update_layout(meta=_times_let_go(name, key))  # Streamlit draws another figure anew, with nothing marked
-    export.chart(title, figure, key=key, on_select=answer, selection_mode="points", **more)
-    return found
+    setting = _setting(name, texts)
+    choice = str(links.value_of(setting, name, about)) if already is None else already
+    sets = Click({place: setting}, clears=True) if values is None else Click(setting, values, clears=True)
+    export.chart(title, figure, key=key, sets=sets, **more)
+    return choice
 
 
 def table(
@@ -67,75 +65,20 @@ def table(
     **more: Any,
 ) -> str:
     """Draws a table; returns the text of the row that was chosen last or that the link names, "" for none."""
-    found = chosen(name, texts, about) if already is None else already
-    now = _key_now(key, _times_let_go(name, key))
-    answer = partial(_row_chosen, key, now, name, tuple(texts))
-    export.table(title, data, key=now, on_select=answer, selection_mode="single-row", **more)
-    return found
+    setting = _setting(name, texts)
+    choice = str(links.value_of(setting, name, about)) if already is None else already
+    export.table(title, data, key=key, sets=Click(setting, texts, clears=True), **more)
+    return choice
 
 
-def chosen(name: str, known: Iterable[str], about: str = "") -> str:
+def chosen(name: str, texts: Iterable[str], about: str = "") -> str:
     """What is chosen under a name of the link, "" for nothing."""
-    choices = {"": "nothing", **{text: text for text in known}}
-    return str(
-        links.value_of(Setting(name, "Looked at", "What was clicked.", "choice", "", choices=choices), name, about)
-    )
+    return str(links.value_of(_setting(name, texts), name, about))
 
 
-def clicks(
-    key: str, name: str, of: Callable[[Point], Any], texts: Mapping[str, str] | None = None, clears: bool = False
-) -> Callable[[], None]:
-    """What a click on the figure with this key does: the thing that a point stands for becomes the value of `name`,
-    which may be any setting of the page.
-
-    texts   what points carry, escaped as figures write it -> the text itself; others stand for nothing
-    clears  whether nothing is chosen once the click is taken back: a setting that always has a value keeps it
-    """
-    return partial(_clicked, key, name, of, texts or {}, clears)
-
-
-def _clicked(key: str, name: str, of: Callable[[Point], Any], texts: Mapping[str, str], clears: bool) -> None:
-    points = st.session_state[key].selection.points
-    told = (texts.get(value) if texts else value for value in map(of, points))
-    found = next((value for value in told if value not in (None, "")), None)
-    if found is not None:
-        st.session_state[name] = found
-        _let_go(name, but=key)
-    elif clears and not points:
-        st.session_state[name] = ""
-
-
-def _times_let_go(name: str, key: str) -> int:
-    """How often what was marked in a figure or table was let go of."""
-    return int(st.session_state.setdefault(_DRAWN, {}).setdefault(name, {}).setdefault(key, 0))
-
-
-def _key_now(key: str, times: int) -> str:
-    """The key of a table, another one once what was ticked in it was let go of."""
-    return f"{key}_{times}" if times else key
-
-
-def _let_go(name: str, but: str = "") -> None:
-    """Nothing is marked any more in what chooses this name, except in the one that was clicked just now."""
-    times: dict[str, int] = st.session_state.get(_DRAWN, {}).get(name, {})
-    for key in times:
-        events = (st.session_state.get(each) for each in (key, _key_now(key, times[key])))
-        marked = any(event.selection.get("points") or event.selection.get("rows") for event in events if event)
-        times[key] += marked and key != but
-
-
-def _row_chosen(key: str, now: str, name: str, texts: Sequence[str]) -> None:
-    row = page_links.row_of(now)
-    st.session_state[name] = texts[row] if row is not None and row < len(texts) else ""
-    _let_go(name, but=key)
-
-
-def data(point: Point, place: int = 0) -> Any:
-    """One of the things that a point carries; None where it carries none."""
-    found = point.get("customdata")
-    if isinstance(found, list | tuple):
-        return found[place] if -len(found) <= place < len(found) else None
-    return found
+def _setting(name: str, texts: Iterable[str]) -> Setting:
+    choices = {"": "nothing", **{text: text for text in texts}}
+    return Setting(name, "Looked at", "What was clicked.", "choice", "", choices=choices)
 
 
 def heading(words: str, name: str) -> None:
@@ -147,7 +90,7 @@ def heading(words: str, name: str) -> None:
 
 def _forget(name: str) -> None:
     st.session_state[name] = ""
-    _let_go(name)
+    clicks.clear_marks(name)
 
 
 # What can be behind -----------------------------------------------------------------------------------------------

@@ -25,7 +25,9 @@ from fsviz import text
 from fsviz.figures import echarts_to_plotly
 from fsviz.figures.palette import QUIET
 from fsviz.reports import html, tables
-from fsviz.ui.parts import access
+from fsviz.settings import Setting
+from fsviz.ui.parts import access, clicks
+from fsviz.ui.parts.clicks import Click
 
 _SHOWN = "_shown_here"
 GRAPH_PX = 480  # height of a graph as SVG
@@ -57,9 +59,14 @@ def begin(question: str) -> None:
     st.session_state[_SHOWN] = _Shown(question)
 
 
-def chart(title: str, figure: Any, *, key: str, where: Any = st, **more: Any) -> Any:
-    """Draws a Plotly figure that can be taken along under this title; `more` as of st.plotly_chart."""
+def chart(
+    title: str, figure: Any, *, key: str, where: Any = st, sets: Setting | Click | None = None, **more: Any
+) -> Any:
+    """Draws a Plotly figure and lists it for export; `sets` says what a click sets, `more` as of st.plotly_chart."""
     _register(Item("chart", title, figure, key))
+    if sets is not None:
+        more = {"selection_mode": "points", "on_select": clicks.callback(key, sets), **more}
+        figure.update_layout(meta=clicks.times_cleared(key, sets))  # another figure is drawn anew, with nothing marked
     if more.get("on_select"):
         _stay_visible(figure)
         _leave_room(figure)
@@ -85,15 +92,29 @@ def _leave_room(figure: Any) -> None:
             figure.layout.height += BUTTONS_PX - now
 
 
-def graph(title: str, option: Mapping[str, Any], *, key: str, where: Any = st, **more: Any) -> Any:
-    """Draws an ECharts option that can be taken along as a picture; `more` as of st.echarts_chart."""
+def graph(
+    title: str,
+    option: Mapping[str, Any],
+    *,
+    key: str,
+    where: Any = st,
+    sets: Setting | Click | None = None,
+    **more: Any,
+) -> Any:
+    """Draws an ECharts option and lists it for export; `sets` says what a click sets, `more` as of st.echarts_chart."""
     _register(Item("graph", title, option, key))
+    if sets is not None:
+        more["on_select"] = clicks.callback(key, sets)
     return where.echarts_chart(option, key=key, **more)
 
 
-def table(title: str, data: Any, *, where: Any = st, **more: Any) -> Any:
-    """Draws a table that can be taken along under this title; `more` as of st.dataframe."""
+def table(title: str, data: Any, *, where: Any = st, sets: Setting | Click | None = None, **more: Any) -> Any:
+    """Draws a table and lists it for export; `sets` says what a row sets, `more` as of st.dataframe."""
     _register(Item("table", title, (data, more.get("column_config") or {}, bool(more.get("hide_index")))))
+    if sets is not None:
+        own = more["key"]
+        key = clicks.key_now(own, clicks.times_cleared(own, sets))
+        more |= {"selection_mode": "single-row", "key": key, "on_select": clicks.callback(key, sets, own)}
     return where.dataframe(data, **more)
 
 
@@ -103,8 +124,8 @@ def recipe(command: str, title: str = "From a terminal") -> None:
 
 
 def command(*said: str) -> None:
-    """The same for the words of a command after `python -m fsviz`."""
-    recipe(shlex.join(["python", "-m", "fsviz", *said]))
+    """The same for the words of a command after `fsviz`."""
+    recipe(shlex.join(["fsviz", *said]))
 
 
 def forget(key: str) -> None:

@@ -9,12 +9,15 @@ could overtake, and so undo, the page that a user has chosen meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import streamlit as st
 
 from fsviz.records import Dataset
+from fsviz.settings import Setting
+from fsviz.ui.parts import clicks
+from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.image_wall import thumbnail_uri
 from fsviz.ui.parts.shell import errors_on_page
 
@@ -27,28 +30,30 @@ def thumbnails(dataset: Dataset, chart: str, image_ids: frozenset[int]) -> None:
 
 
 def answer_cells(
-    dataset: Dataset, chart: str, images: Sequence[int] | None, clicked: Callable[[int, int], None], n_rows: int
+    dataset: Dataset, chart: str, images: Sequence[int] | None, sets: Setting | Click, n_rows: int
 ) -> None:
-    """Makes the square heat map with this key answer.
+    """Makes the square heat map with this key answer to clicks.
 
-    images   image_id of every row, None where there are no pictures
-    clicked  is called with row and column before the page is drawn again
+    images  image_id of every row, None if there are no pictures
+    sets    what a click sets: a cell carries its row and its column
     """
     key = f"{chart}_clicks"
-
-    def answer() -> None:
-        cell = st.session_state[key].clicked
-        if isinstance(cell, list) and len(cell) == 2 and all(isinstance(i, int) and 0 <= i < n_rows for i in cell):
-            clicked(*cell)
-
-    _component()(key=key, data={"chart": chart, "wants": "clicks"}, on_clicked_change=answer)
+    _component()(
+        key=key, data={"chart": chart, "wants": "clicks"}, on_clicked_change=partial(_cell_clicked, key, sets, n_rows)
+    )
     if images is not None:
         _pictures_of_cells(dataset, chart, tuple(images))
 
 
-def answer_boxes(dataset: Dataset, chart: str, clicked: Callable[[int], None], n_boxes: int) -> None:
-    """Makes the tree map with this key answer: `clicked` is called with the number of a box, then the page is drawn."""
-    answer_cells(dataset, chart, None, lambda box, _: clicked(box), n_boxes)
+def answer_boxes(dataset: Dataset, chart: str, sets: Setting | Click, n_boxes: int) -> None:
+    """Makes the tree map with this key answer to clicks: a box carries its number."""
+    answer_cells(dataset, chart, None, sets, n_boxes)
+
+
+def _cell_clicked(key: str, sets: Setting | Click, n_rows: int) -> None:
+    cell = st.session_state[key].clicked
+    if isinstance(cell, list) and len(cell) == 2 and all(isinstance(i, int) and 0 <= i < n_rows for i in cell):
+        clicks.apply(clicks.click_of(sets), [clicks.Point(tuple(cell))])
 
 
 @st.fragment

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -94,18 +93,3 @@ def to_classes(dataset: Dataset, class_ids: Sequence[int], label: str) -> None:
     if dataset.has_features and 2 <= len(class_ids) <= custom_task.MAX_CLASSES:
         asked = {custom_task.TASK_OF.name: custom_task.classes_text(dataset, [int(c) for c in class_ids])}
         shell.page_link("edit_task", label, shell.link(dataset, **asked))
-
-
-def row_of(key: str) -> int | None:
-    """The row that was clicked in the table under this key."""
-    event: Any = st.session_state.get(key)
-    rows = event.selection.rows if event else []
-    return int(rows[0]) if rows else None
-
-
-def data_of(key: str) -> Any:
-    """What the point, bar or cell carries that was clicked in the figure under this key; None where none was."""
-    event: Any = st.session_state.get(key)
-    points = event.selection.points if event else []
-    found = points[0].get("customdata") if points else None
-    return found[0] if isinstance(found, list) else found

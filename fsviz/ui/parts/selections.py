@@ -13,17 +13,19 @@ import streamlit as st
 
 from fsviz.analyses import custom_task
 from fsviz.records import Dataset, TaskId, Tasks
+from fsviz.settings import Setting
 from fsviz.tasks import draw
 from fsviz.ui.parts import links
 
 _CLASSES = "_picked_classes"
 _TASK = "_picked_task"
-KEY = "classes"  # of the widget, on every page that has one
+CLASSES = Setting("classes", "Classes", "The classes that are picked.", "names", [])
+KEY = CLASSES.name  # of the widget, on every page that has one
 
 
 def pick_classes(options: Sequence[str], most: int | None = None) -> None:
     """Prepares the widget of classes that is about to be drawn under KEY, and keeps what is picked in it."""
-    links.names_of(options, KEY, most)
+    links.names_of(options, CLASSES.name, most)
     st.session_state[_CLASSES] = (st.session_state.get("_dataset", ""), list(st.session_state[KEY]))
 
 

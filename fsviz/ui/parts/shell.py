@@ -42,12 +42,12 @@ OFFERS: dict[str, tuple[str, str]] = {
     ),
     "attributes": (
         "attributes: blur, brightness, style and the like for every image",
-        "Read them from the pixels with `python -m fsviz attributes NAME`, or give a CSV with one column per attribute "
+        "Read them from the pixels with `fsviz attributes NAME`, or give a CSV with one column per attribute "
         "when you add images.",
     ),
     "images": (
         "images: pixels that can be shown",
-        "Add your own copy on the page Add images, or with `python -m fsviz add NAME PATH`.",
+        "Add your own copy on the page Add images, or with `fsviz add NAME PATH`.",
     ),
     "features": (
         "features: what a backbone sees in every image",
@@ -292,13 +292,13 @@ def offer_demo(dataset: Dataset) -> None:
 def missing_hint(dataset: Dataset, offer: str) -> str:
     """One sentence: what to do for the dataset to have what it lacks."""
     if offer == "features" and dataset.has_pixels:
-        command = f"python -m fsviz extract {shlex.quote(dataset.name)} --backbone {DEFAULT}"
+        command = f"fsviz extract {shlex.quote(dataset.name)} --backbone {DEFAULT}"
         return f"Extract them on the page Add images, or with {text.code(command)}."
     if offer in ("images", "features") and dataset.name in ENTRIES:
         told = text.code(published_images.command(dataset.name))
         return f"It comes without pixels: attach your own copy on the page Add images, or with {told}."
     if offer == "attributes" and dataset.has_pixels:
-        command = f"python -m fsviz attributes {shlex.quote(dataset.name)}"
+        command = f"fsviz attributes {shlex.quote(dataset.name)}"
         return f"Read them from the pixels with {text.code(command)}, or give a CSV when you add images."
     if offer == "attributes" and dataset.name in ENTRIES:
         return "They are read from the pixels when you attach images and extract features."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -22,6 +24,7 @@ from fsviz.ui.pages.causes import settings
 from fsviz.ui.parts import controls, export, links, page_links, shell, task_list
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.clicks import Area, Click
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import escape
@@ -179,8 +182,7 @@ def _correlations(found: MeasuredTasks, method: str) -> str:
         "Correlation of every measure with the accuracy",
         figures.plot_correlations(rows, chosen),
         key="cause_correlations",
-        on_select=_clicked_measure,
-        selection_mode="points",
+        sets=picker,
     )
     over = cached_call(study.correlations, found, method)[best["name"]].over
     st.caption(
@@ -189,12 +191,6 @@ def _correlations(found: MeasuredTasks, method: str) -> str:
         "is made of the same answers as the accuracy: it is shown, and explains nothing."
     )
     return chosen
-
-
-def _clicked_measure() -> None:
-    name = page_links.data_of("cause_correlations")
-    if name is not None:
-        st.session_state[controls.MEASURE.name] = name
 
 
 def _shares(found: MeasuredTasks, method: str) -> None:
@@ -219,8 +215,7 @@ def _shares(found: MeasuredTasks, method: str) -> None:
         "Share of the differences in accuracy that each cause explains",
         figures.plot_shares(rows, known.whole.value),
         key="cause_shares",
-        on_select=lambda: _clicked_cause(causes),
-        selection_mode="points",
+        sets=Click(controls.MEASURE, {cause: names[0] for cause, names in causes.items()}),
     )
     st.caption(
         "A bar is what would be lost without the cause, on tasks that the regression has not learned from; in colour "
@@ -229,12 +224,6 @@ def _shares(found: MeasuredTasks, method: str) -> None:
         + "; ".join(escape(", ".join(title(name) for name in names)) for names in causes.values())
         + "."
     )
-
-
-def _clicked_cause(causes: dict[Any, list[str]]) -> None:
-    cause = page_links.data_of("cause_shares")
-    if cause in causes:
-        st.session_state[controls.MEASURE.name] = causes[cause][0]
 
 
 # --- choosing tasks ----------------------------------------------------------------------------------------------
@@ -260,7 +249,7 @@ def _choose(found: MeasuredTasks, method: str, measure: str, known: Explained | 
                 found.measures[measure][few], accuracy[few], few, which[few], axis(measure), "accuracy (%)"
             ),
             key="cause_tasks",
-            on_select=lambda: _brushed("cause_tasks", measure),
+            sets=Click(TASK, area=Area(study.BRUSH, partial(_ranges, measure, 1.0))),
             selection_mode=("box", "points"),
         )
     if known is not None:
@@ -277,7 +266,7 @@ def _choose(found: MeasuredTasks, method: str, measure: str, known: Explained | 
                     study.calibration(found, method, known),
                 ),
                 key="cause_expected",
-                on_select=lambda: _brushed("cause_expected", study.EXPECTED),
+                sets=Click(TASK, area=Area(study.BRUSH, partial(_ranges, study.EXPECTED, 0.01))),
                 selection_mode=("box", "points"),
             )
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -289,31 +278,17 @@ def _choose(found: MeasuredTasks, method: str, measure: str, known: Explained | 
     return which
 
 
-def _brushed(key: str, x_axis: str) -> None:
-    """What a box over a chart says: its ranges go into the link; a clicked point is the task to show."""
-    event: Any = st.session_state.get(key)
-    box = event.selection.get("box") if event else None
-    if box:
-        times = 0.01 if x_axis == study.EXPECTED else 1.0
-        x, y = box[0]["x"], box[0]["y"]
-        ranges = {x_axis: (times * x[0], times * x[1]), study.ACCURACY: (y[0] / 100, y[1] / 100)}
-        st.session_state["brush"] = study.brush_text(ranges)
-        return
-    task = page_links.data_of(key)
-    if isinstance(task, int):
-        st.session_state[TASK.name] = str(task)
+def _ranges(x_axis: str, times: float, x: Sequence[float], y: Sequence[float]) -> str:
+    """The ranges of a box over a chart of tasks, as the link has them; `times` makes shares of percentages."""
+    return study.brush_text({x_axis: (times * x[0], times * x[1]), study.ACCURACY: (y[0] / 100, y[1] / 100)})
 
 
-def _brushed_ranks(order: list[str]) -> None:
-    event: Any = st.session_state.get("cause_ranks")
-    box = event.selection.get("box") if event else None
-    if not box:
-        return
-    low, high = sorted(box[0]["y"])
+def _rank_ranges(order: list[str], x: Sequence[float], y: Sequence[float]) -> str | None:
+    """The ranges of a box over the strips of measures, as the link has them; None if it holds no strip."""
+    low, high = sorted(y)
     names = [name for i, name in enumerate(order) if low <= i + 0.28 and i - 0.28 <= high]
-    ends = tuple(np.clip(np.array(sorted(box[0]["x"])) / 100, 0, 1))
-    if names:
-        st.session_state["brush"] = study.brush_text({study.RANK + name: cast(Any, ends) for name in names})
+    ends = tuple(np.clip(np.array(sorted(x)) / 100, 0, 1))
+    return study.brush_text({study.RANK + name: cast(Any, ends) for name in names}) if names else None
 
 
 def _unbrushed() -> None:
@@ -336,7 +311,7 @@ def _chosen(dataset: Dataset, found: MeasuredTasks, method: str, known: Explaine
             "Where the chosen tasks stand in every measure",
             figures.plot_ranks(ranks, which, means, titles),
             key="cause_ranks",
-            on_select=lambda: _brushed_ranks(order),
+            sets=Click(area=Area(study.BRUSH, partial(_rank_ranges, order))),
             selection_mode="box",
         )
         st.caption(

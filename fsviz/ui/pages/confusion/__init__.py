@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import streamlit as st
@@ -18,6 +18,7 @@ from fsviz.ui.pages.confusion import base, compare, pair, settings
 from fsviz.ui.pages.confusion.graph import find
 from fsviz.ui.parts import controls, export, links, page_links, selections, shell
 from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.controls import BY_TYPING, pick
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
@@ -172,16 +173,13 @@ def _draw(graph: ClassGraph, found: np.ndarray, n_edges: int, picked: list[int])
         graph, cached_call(study.layout, graph, words="Laying the graph out"), n_edges, found, picked
     )
     names = graph.row_names
-    st.session_state["_drawn_classes"] = (
-        [[names[position]] for position in nodes],
-        [[names[a], names[b]] for a, b in ends],
-    )
+    of_part = {"node": [[names[position]] for position in nodes], "edge": [[names[a], names[b]] for a, b in ends]}
     export.graph(
         "Graph of the classes",
         chart,
         key=GRAPH,
         height=620,
-        on_select=_clicked,
+        sets=Click(selections.CLASSES, of_part, clears=True),
         alt=f"Graph of {len(nodes)} classes, joined where they are alike",
     )
     hidden, weights = len(names) - len(nodes), graph.edges()[2]
@@ -191,18 +189,6 @@ def _draw(graph: ClassGraph, found: np.ndarray, n_edges: int, picked: list[int])
         + (" No other pair is alike at all." if (weights > 0).sum() == len(ends) < len(weights) else "")
         + (f" {hidden:,} classes without an edge are left out: show more edges to see them." if hidden else "")
     )
-
-
-def _clicked() -> None:
-    """A click picks the class or the pair; a click on the same again lets go of it."""
-    drawn: tuple[list[Any], list[Any]] | None = st.session_state.get("_drawn_classes")
-    for group in st.session_state[GRAPH].selection.selected:
-        for index in group["data_indices"]:
-            known = drawn[group["data_type"] == "edge"] if drawn else []
-            if 0 <= index < len(known):
-                st.session_state[PICKED] = known[index]
-                return
-    st.session_state[PICKED] = []
 
 
 def _neighbours(graph: ClassGraph, position: int) -> int:
@@ -238,19 +224,6 @@ def _pair_card(graph: ClassGraph, both: tuple[int, int]) -> None:
     _bars(graph, {"one": [a for a, _ in pairs], "other": [b for _, b in pairs]}, weights[:n], pairs)
 
 
-def _clicked_row(pairs: list[list[str]]) -> None:
-    row = page_links.row_of(TABLE)
-    if row is not None and row < len(pairs):
-        st.session_state[PICKED] = pairs[row]
-
-
-def _clicked_cell() -> None:
-    pair_of = page_links.data_of(HEAT_MAP)
-    drawn: tuple[str, ...] = st.session_state.get("_mapped_classes", ())
-    if pair_of is not None:
-        st.session_state[PICKED] = [drawn[int(at)] for at in str(pair_of).split(",") if int(at) < len(drawn)]
-
-
 def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pairs: list[list[str]]) -> None:
     """A table with a bar in every row, which leads to a pair of classes; columns of their names come after it."""
     unit = study.SIMILARITIES[graph.kind].unit or "likeness"
@@ -261,8 +234,7 @@ def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pa
         hide_index=True,
         height="content",
         key=TABLE,
-        on_select=partial(_clicked_row, pairs),
-        selection_mode="single-row",
+        sets=Click(selections.CLASSES, pairs),
         column_config={
             **{column: st.column_config.TextColumn(width=200 // len(names)) for column in names},
             unit: st.column_config.ProgressColumn(
@@ -273,15 +245,21 @@ def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pa
 
 
 def _heat_map(graph: ClassGraph, found: np.ndarray) -> None:
-    st.session_state["_mapped_classes"] = graph.row_names
     figure = figures.plot_similarity_map(graph, study.community_order(graph, found), found)
-    export.chart("Map of likeness", figure, key=HEAT_MAP, on_select=_clicked_cell, selection_mode="points")
+    export.chart("Map of likeness", figure, key=HEAT_MAP, sets=Click(selections.CLASSES, partial(_names_of, graph)))
     st.caption(
         f"{len(graph.rows):,} classes, community by community (lines part them), and in each the class that is most "
         "alike to its fellows first. Bright squares along the diagonal are groups that are confused among themselves; "
         "bright cells beside them join two groups."
         + (" Click a cell for the images of its two classes." if len(graph.rows) <= figures.MAX_CLICKED else "")
     )
+
+
+def _names_of(graph: ClassGraph, cell: Point) -> list[str] | None:
+    """The names of the two classes of a cell of the heat map; None for one that is no pair."""
+    places = [int(part) for part in str(cell.at(0)).split(",") if part.isascii() and part.isdecimal()]
+    names = [graph.row_names[place] for place in places if place < len(graph.row_names)]
+    return names or None
 
 
 def _keep(spec: study.ConfusionRequest, graph: ClassGraph, found: np.ndarray | None, more: list[str]) -> None:

@@ -17,6 +17,7 @@ from fsviz.ui.pages.confusion import pair
 from fsviz.ui.pages.confusion.graph import find
 from fsviz.ui.parts import export, links
 from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import escape, responsive_columns
 
@@ -75,14 +76,14 @@ def _draw(graph: ClassGraph, n_edges: int) -> None:
     chart, nodes, ends = figures.plot_class_graph(
         graph, cached_call(study.layout, graph, words="Laying the graph out"), n_edges
     )
-    st.session_state["_base_ends"] = [(int(graph.rows[a]), int(graph.columns[b - len(graph.rows)])) for a, b in ends]
+    pairs = [f"{graph.rows[a]}-{graph.columns[b - len(graph.rows)]}" for a, b in ends]
     tallest = max(sum(place < len(graph.rows) for place in nodes), sum(place >= len(graph.rows) for place in nodes))
     export.graph(
         "Base and novel classes",
         chart,
         key=GRAPH,
         height=int(np.clip(figures.LINE * tallest + 90, 320, 1000)),
-        on_select=_clicked,
+        sets=Click(PAIR, {"edge": pairs, "node": [""] * len(nodes)}, clears=True),
         alt=f"{len(graph.rows)} base classes and {len(graph.columns)} novel classes, joined where they are alike",
     )
     st.caption(
@@ -90,15 +91,6 @@ def _draw(graph: ClassGraph, n_edges: int) -> None:
         f"alike of {len(graph.edges()[2]):,} pairs are joined; classes without an edge are left out. Click an edge for "
         "its images."
     )
-
-
-def _clicked() -> None:
-    ends = st.session_state.get("_base_ends", [])
-    st.session_state[PAIR.name] = ""
-    for group in st.session_state[GRAPH].selection.selected:
-        for index in group["data_indices"]:
-            if group["data_type"] == "edge" and 0 <= index < len(ends):
-                st.session_state[PAIR.name] = f"{ends[index][0]}-{ends[index][1]}"
 
 
 def _name_roles(graph: ClassGraph, roles: study.TrainTestMatches) -> None:

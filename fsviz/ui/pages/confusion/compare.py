@@ -17,8 +17,9 @@ from fsviz.settings import Setting
 from fsviz.studies import confusion as study
 from fsviz.studies import evaluate
 from fsviz.ui.pages.confusion.graph import find
-from fsviz.ui.parts import export, links, run_panel
+from fsviz.ui.parts import export, links, run_panel, selections
 from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import escape, responsive_columns
 
@@ -42,8 +43,8 @@ def show(dataset: Dataset, spec: study.ConfusionRequest, first: ClassGraph) -> l
         figure = figures.plot_comparison(
             named[0], named[1], table["first"].to_numpy(), table["second"].to_numpy(), pairs, [*high[:3], *low[:3]]
         )
-        st.session_state["_compared_pairs"] = pairs
-        export.chart("Two ways to compare classes", figure, key=CHART, on_select=_clicked, selection_mode="points")
+        sets = Click(selections.CLASSES, [list(pair) for pair in pairs])
+        export.chart("Two ways to compare classes", figure, key=CHART, sets=sets)
         st.caption(
             f"Every point is one of {len(table):,} pairs of classes. "
             f"{_said('Pearson', compared.pearson)}, {_said('Spearman', compared.spearman)}; intervals are over "
@@ -133,12 +134,3 @@ def _seen_in(line: str, split: str, stamp: str) -> ClassGraph:
     return study.graph_of_predictions(
         spec, jobs.chunks(run_id, evaluate.chunks_of(spec, int(which))), int(which), split
     )
-
-
-def _clicked() -> None:
-    points = st.session_state[CHART].selection.points
-    pairs = st.session_state.get("_compared_pairs", [])
-    if points:
-        edge = int(points[0]["customdata"][0])
-        if 0 <= edge < len(pairs):
-            st.session_state["classes"] = list(pairs[edge])

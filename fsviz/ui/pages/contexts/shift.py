@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,11 @@ from fsviz.sampling.samplers.context import SHIFT
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
 from fsviz.tasks import fitting, task_ids
-from fsviz.text import escape_plotly, split_title
+from fsviz.text import split_title
 from fsviz.ui.parts import answers, drilldown, export, page_links, shell
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cache_data, compute_with_progress
+from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods, say_fit
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.run_panel import half_width
@@ -94,8 +94,7 @@ def _compared(dataset: Dataset, spec: study.Spec, found: study.Summary) -> None:
             "Accuracy by support",
             figures.plot_shifted_methods(titled, study.SUPPORTS, found["chance"]),
             key="shifted",
-            on_select=_clicked_method,
-            selection_mode="points",
+            sets=LOOKED.with_(choices={name: method.title for name, method in METHODS.items()}),
         )
         st.caption("Click a point to see the answers of its method below.")
     else:
@@ -104,8 +103,8 @@ def _compared(dataset: Dataset, spec: study.Spec, found: study.Summary) -> None:
             _curves(found),
             key=f"curves_{question}",
             name="point",
-            of=lambda point: str(drilldown.data(point, 2) or ""),
-            known=_points(found),
+            place=2,
+            texts=_points(found),
             about=question,
         )
     ways = "" if question == "ways" else f"{found['n_way']:,}-way "
@@ -155,13 +154,6 @@ def _who(row: study.Row) -> str:
     """A method, and what it was varied over: shots, ways or a backbone."""
     value = title_of(row["value"]) if isinstance(row["value"], str) else row["value"]
     return f"{row['title']}, {value}" if value != "" else row["title"]
-
-
-def _clicked_method() -> None:
-    title = page_links.data_of("shifted")
-    for name, method in METHODS.items():
-        if method.title == title:
-            st.session_state[LOOKED.name] = name
 
 
 def _curves(found: study.Summary, at: float | None = None, height: int = 420) -> Figure:
@@ -230,8 +222,7 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
             "Accuracy along the dial",
             _curves(along, shift, height=300),
             key="along_the_dial",
-            on_select=partial(_dial_clicked, titles),
-            selection_mode="points",
+            sets=Click((LOOKED.with_(choices=titles), SHIFT), _at_point),
         )
     mean = [100 * float(study.accuracy(said).mean()) for said in (found.said_first, found.said_second)]
     st.caption(
@@ -252,13 +243,10 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
     _made_of(dataset, found)
 
 
-def _dial_clicked(titles: Mapping[str, str]) -> None:
-    """A point along the dial chooses its method and its shift."""
-    points = st.session_state["along_the_dial"].selection.points
-    title, _, at = str(drilldown.data(points[0], 2) or "").rpartition("@") if points else ("", "", "")
-    for name, known in titles.items():
-        if escape_plotly(known) == title:
-            st.session_state[LOOKED.name], st.session_state[SHIFT.name] = name, float(at)
+def _at_point(point: Point) -> tuple[str, float] | None:
+    """The title of the method and the shift that a point along the dial stands for."""
+    title, at, shift = str(point.at(2) or "").rpartition("@")
+    return (title, float(shift)) if at else None
 
 
 def _half(
@@ -312,8 +300,7 @@ def _made_of(dataset: Dataset, found: study.Answers) -> None:
                     figure,
                     key=f"losses_{by}",
                     name=f"lost_{by}",
-                    of=lambda point: str(drilldown.data(point) or ""),
-                    known=table["name"].tolist(),
+                    texts=table["name"].tolist(),
                 )
                 st.caption(
                     f"The first of {len(table):,}; {table['n_queries'].sum():,} queries, 95% intervals over images. "

@@ -12,12 +12,14 @@ from fsviz.figures import contexts as figures
 from fsviz.records import ContextTable, Dataset
 from fsviz.settings import Setting
 from fsviz.ui.parts import export, page_links
+from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import escape
 
 MAP = "context_map"
-CONCEPT, CONTEXT = "concept", "context"
+CONCEPT = Setting("concept", "Concept", "The concept whose images are shown.", "choice", None)
+CONTEXT = Setting("context", "Context", "The context whose images are shown.", "choice", None)
 FIND = Setting("find", "Find", "Concepts or contexts with it.", "text", "")
 SHOWN = 48
 LONGEST = 12
@@ -33,13 +35,11 @@ def show(dataset: Dataset, split: str, table: ContextTable) -> None:
     rows, columns = _found(table, *study.ordered(dataset, split, table, order), search)
     bits = study.information(table)
     shown = bits if cell == "information" else None
-    st.session_state["_context_names"] = (table.names, table.contexts)
     export.chart(
         "Concepts and contexts",
         figures.plot_context_table(table, rows, columns, shown, picked),
         key=MAP,
-        on_select=_clicked,
-        selection_mode="points",
+        sets=Click((CONCEPT, CONTEXT), partial(_names_of, table), clears=True, toggles=(CONCEPT, CONTEXT)),
     )
     without = f" {table.n_without:,} more have no context and are in no cell." if table.n_without else ""
     st.caption(
@@ -62,14 +62,12 @@ def _picks(table: ContextTable) -> tuple[int | None, int | None]:
     """The concept and the context that are chosen by name, click or link: their row and column."""
     found: list[int | None] = []
     places = st.columns(2)
-    for place, key, label, names in (
-        (places[0], CONCEPT, "Concept", table.names),
-        (places[1], CONTEXT, "Context", table.contexts),
-    ):
+    for place, setting, names in ((places[0], CONCEPT, table.names), (places[1], CONTEXT, table.contexts)):
+        key = setting.name
         if st.session_state.get(key) not in (None, *names):
             st.session_state[key] = None
         name = place.selectbox(
-            label, names, index=None, key=key, bind="query-params", placeholder="any, or click a cell"
+            setting.title, names, index=None, key=key, bind="query-params", placeholder="any, or click a cell"
         )
         found.append(None if name is None else names.index(name))
     return found[0], found[1]
@@ -88,15 +86,12 @@ def _found(table: ContextTable, rows: np.ndarray, columns: np.ndarray, search: s
     return np.array(in_rows or rows), np.array(in_columns or columns)
 
 
-def _clicked() -> None:
-    """A click chooses the concept and the context of a cell, or one of them by its sum; a second one lets go."""
-    names: tuple[tuple[str, ...], tuple[str, ...]] = st.session_state.get("_context_names", ((), ()))
-    points = st.session_state[MAP].selection.points
-    chosen = points[0].get("customdata") if points else None
-    found = [names[which][int(chosen[which])] if chosen and chosen[which] >= 0 else None for which in (0, 1)]
-    again = found == [st.session_state.get(key) for key in (CONCEPT, CONTEXT)]
-    for key, name in zip((CONCEPT, CONTEXT), found, strict=True):
-        st.session_state[key] = None if again else name
+def _names_of(table: ContextTable, cell: Point) -> tuple[str | None, str | None] | None:
+    """The concept and the context of a cell; one of them is None for a sum at the edge."""
+    if len(cell.data) != 2:
+        return None
+    row, column = cell.data
+    return table.names[row] if row >= 0 else None, table.contexts[column] if column >= 0 else None
 
 
 def _behind(dataset: Dataset, table: ContextTable, bits: np.ndarray, picked: tuple[int | None, int | None]) -> None:
@@ -163,8 +158,7 @@ def _profile(dataset: Dataset, table: ContextTable, bits: np.ndarray, at: int, i
             },
             hide_index=True,
             key=key,
-            on_select=partial(_clicked_row, key, other, [names[k] for k in order]),
-            selection_mode="single-row",
+            sets=Click(other, [names[k] for k in order]),
             height=36 * min(len(order), LONGEST) + 38,
             column_config={
                 "context" if is_row else "concept": st.column_config.TextColumn(width=110),
@@ -176,13 +170,6 @@ def _profile(dataset: Dataset, table: ContextTable, bits: np.ndarray, at: int, i
     with right:
         class_id, context = (int(table.class_ids[at]), None) if is_row else (None, title)
         _wall(dataset, class_id, context, f"profile_{is_row}_{at}")
-
-
-def _clicked_row(key: str, other: str, names: list[str]) -> None:
-    """A row of a profile is a cell of the table: its concept and its context."""
-    row = page_links.row_of(key)
-    if row is not None and row < len(names):
-        st.session_state[other] = names[row]
 
 
 def _wall(dataset: Dataset, class_id: int | None, context: str | None, key: str) -> None:

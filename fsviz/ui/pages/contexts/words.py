@@ -14,7 +14,7 @@ from fsviz.features.backbones import title_of
 from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_scatter
 from fsviz.records import Dataset
-from fsviz.ui.parts import drilldown, export, hover, page_links, shell, task_list
+from fsviz.ui.parts import clicks, drilldown, export, hover, page_links, shell, task_list
 from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Tile, gallery
@@ -35,7 +35,7 @@ def show(dataset: Dataset, split: str) -> None:
             "--checkpoint.",
             icon="🧩",
         )
-        st.code(f"python -m fsviz extract {dataset.name} --backbone open_clip:ViT-B-32/openai", language="bash")
+        st.code(f"fsviz extract {dataset.name} --backbone open_clip:ViT-B-32/openai", language="bash")
         _benchmarks(dataset)
         return
     with st.sidebar:
@@ -126,7 +126,7 @@ def _scatter(dataset: Dataset, found: study.ImageTextSimilarity) -> None:
     )
     if dataset.has_pixels:
         hover.thumbnails(dataset, SCATTER, frozenset(int(found.image_ids[i]) for i in few))
-    chosen = [int(p["customdata"]) for p in event.selection.points if "customdata" in p]
+    chosen = [int(image_id) for image_id in clicks.data_in(event)]
     if chosen:
         title = f"{len(chosen):,} images chosen"
     else:
@@ -211,8 +211,7 @@ def _accuracy(dataset: Dataset, found: study.ImageTextSimilarity) -> None:
         figure,
         key="closeness",
         name="near_task",
-        of=lambda point: str(drilldown.data(point)) if drilldown.data(point) is not None else "",
-        known=[str(t) for t in range(len(tasks.accuracy))],
+        texts=[str(t) for t in range(len(tasks.accuracy))],
         about=str(found.spec),
     )
     st.caption(

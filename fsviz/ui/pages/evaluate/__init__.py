@@ -101,4 +101,4 @@ def _no_features(dataset: Dataset) -> None:
         access.do("run", jobs.submit, spec)
         st.rerun()
     st.caption("Or in a terminal:")
-    st.code(f"python -m fsviz extract {shlex.quote(dataset.name)} --backbone {DEFAULT}", language="bash")
+    st.code(f"fsviz extract {shlex.quote(dataset.name)} --backbone {DEFAULT}", language="bash")

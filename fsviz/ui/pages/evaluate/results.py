@@ -17,19 +17,17 @@ from fsviz.reports.tables import TOP5_FROM
 from fsviz.settings import Setting
 from fsviz.studies import evaluate
 from fsviz.tasks import draw
-from fsviz.text import escape_plotly
 from fsviz.ui.pages.evaluate.preview import RunView, full_run_note
 from fsviz.ui.parts import (
     controls,
-    drilldown,
     error_gallery,
     export,
-    page_links,
     recorded,
     run_panel,
     shell,
     task_list,
 )
+from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.shell import escape
 from fsviz.ui.parts.task_list import TASK
 
@@ -65,25 +63,13 @@ def _pick_method(named: Mapping[str, run_comparison.MethodRun], best: str) -> st
     return names[controls.pick(WHOSE.with_(choices=names, default=default))]
 
 
-def _point_clicked(places: Mapping[str, str]) -> None:
-    """A point of the figure of accuracies chooses whose mistakes and tasks are shown."""
-    points = st.session_state["look_bars"].selection.points
-    if points and points[0].get("y") in places:
-        st.session_state[WHOSE.name] = places[points[0]["y"]]
-
-
-def _curve_clicked(places: Mapping[str, str], values: np.ndarray) -> None:
-    """A single task of the figure is the one that is shown below; a point of a line chooses whose answers are shown,
-    and the task whose measure is nearest."""
-    points = st.session_state["look_curves"].selection.points
-    if not points or "x" not in points[0]:
-        return
-    if isinstance(task := page_links.data_of("look_curves"), int):
-        st.session_state[TASK.name] = str(task)
-        return
-    if (name := str(drilldown.data(points[0], 1))) in places:
-        st.session_state[WHOSE.name] = places[name]
-    st.session_state[TASK.name] = str(int(np.nanargmin(np.abs(values - float(points[0]["x"])))))
+def _at_point(values: np.ndarray, point: Point) -> tuple[str | None, int] | None:
+    """The line of a point and the task whose measure is nearest, or the single task that it stands for."""
+    if point.x is None:
+        return None
+    if isinstance(task := point.at(0), int):
+        return None, task
+    return point.at(1), int(np.nanargmin(np.abs(values - float(point.x))))
 
 
 def _show_single_tasks(dataset: Dataset, shown: RunView, answer: Predictions, whose: str) -> None:
@@ -159,6 +145,7 @@ def _show_headline(dataset: Dataset, shown: RunView, table: Any, top: Any, over:
 def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
     named = run_comparison.by_name(shown.lines)
     testbed, n_tasks = shown.testbed, int(named[whose].done.sum())
+    lines = WHOSE.with_(choices=_link_keys(named))
     window = min(max(20, n_tasks // 5), n_tasks)
     curves = recorded.curves(shown.lines, window=window, over=over)
     if curves:
@@ -174,10 +161,7 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
             "Accuracy against a measure",
             figure,
             key="look_curves",
-            on_select=partial(
-                _curve_clicked, {escape_plotly(name): key for key, name in _link_keys(named).items()}, coarsity
-            ),
-            selection_mode="points",
+            sets=Click((lines, TASK), partial(_at_point, coarsity)),
         )
         st.caption(
             f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {escape(known.axis)}"
@@ -185,15 +169,13 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
             + f"Behind them, single tasks of {escape(whose)}: click one, or a line, to see the task there below. "
             + escape(draw.explain(known.name, testbed.recipe))
         )
-    places = {escape_plotly(name): key for key, name in _link_keys(named).items()}
     top5 = table["top5"] if (table["n_way"] >= TOP5_FROM).any() else None
     chance = 100 * testbed.tasks.chance_level
     export.chart(
         "Accuracy of the methods",
         figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], chance, top5, not shown.waiting),
         key="look_bars",
-        on_select=lambda: _point_clicked(places),
-        selection_mode="points",
+        sets=Click({"y": lines}),
     )
     why = escape(run_comparison.no_curve_reason(shown.lines))
     st.caption(

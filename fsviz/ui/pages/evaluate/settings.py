@@ -142,7 +142,7 @@ def _pick_tasks(dataset: Dataset, backbone: str) -> EvaluationRequest:
         key="testbeds",
         format_func=titles.__getitem__,
         **controls.BY_TYPING,
-        help="Saved on the page Sample tasks, or by 'python -m fsviz sample'. Each one becomes a run of its own; the "
+        help="Saved on the page Sample tasks, or by 'fsviz sample'. Each one becomes a run of its own; the "
         "first look is at the first.",
     )
     for name in names:

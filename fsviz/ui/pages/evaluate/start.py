@@ -101,7 +101,7 @@ def _device_name(device: str) -> str:
 
 def command(spec: evaluate.EvaluationSpec) -> str:
     """The command line that runs the same."""
-    words = ["python", "-m", "fsviz", "evaluate", spec["dataset"]]
+    words = ["fsviz", "evaluate", spec["dataset"]]
     words += ["--backbone", ",".join(spec["backbones"])]
     words += ["--methods", ",".join(m["name"] for m in spec["methods"])]
     for method in spec["methods"]:

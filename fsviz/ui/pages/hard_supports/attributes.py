@@ -17,10 +17,10 @@ from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.text import escape_plotly
 from fsviz.ui.pages.hard_supports import task_table, tasks
 from fsviz.ui.parts import access, controls, drilldown, export, links, page_links, shell
 from fsviz.ui.parts.caching import cached_call, compute_with_progress
+from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import escape
@@ -62,9 +62,12 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     gaps = cached_call(
         support_attributes.gap_table, found, dataset, pick(GAPS_BY, as_buttons=True), words="Comparing attributes"
     )
-    st.session_state["_attributes"] = {escape_plotly(name): name for name in gaps["attribute"]}
+    gap_in = GAP_IN.with_(choices={"": "none", **{name: name for name in support_attributes.attribute_names(dataset)}})
     export.chart(
-        "Gaps between support and query", figures.plot_gaps(gaps), key=GAPS, on_select=_clicked, selection_mode="points"
+        "Gaps between support and query",
+        figures.plot_gaps(gaps),
+        key=GAPS,
+        sets=Click({-1: gap_in}, also={task_table.TASK.name: task_table.TASK.default}),
     )
     shares, numbers = ((gaps["kind"] == kind).any() for kind in ("share", "deviations"))
     st.caption(
@@ -76,7 +79,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "chance (p below 5%, corrected for the number of attributes and sets by Holm's method); hollow: chance will "
         "do. Click a point to list the tasks with the largest gaps."
     )
-    _tasks_of(dataset, found)
+    _tasks_of(dataset, found, str(links.value_of(gap_in, GAP_IN.name, dataset.name)))
     st.subheader("What does a shift of one attribute cost?", anchor=False)
     spec = {**found.spec, "n_tasks": int(min(len(found), 200, access.limit("sweep")))}
     table = compute_with_progress(attribute_shifts.shift_table, spec, "Drawing tasks with and without a shift")
@@ -86,8 +89,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             figures.plot_shift_cost(table),
             key="shift_cost",
             name="shift_in",
-            of=lambda point: str(drilldown.data(point) or ""),
-            known=table.loc[table["cost"].notna(), "attribute"].tolist(),
+            texts=table.loc[table["cost"].notna(), "attribute"].tolist(),
             about=dataset.name,
         )
         fewer = table[(table["n_query"] > 0) & (table["n_query"] < spec["n_query"])]
@@ -121,11 +123,8 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         _curate(dataset, spec, table.set_index("attribute"), possible)
 
 
-def _tasks_of(dataset: Dataset, found: SupportSets) -> None:
-    """The hard tasks with the largest gaps in the attribute that was clicked."""
-    names = support_attributes.attribute_names(dataset)
-    setting = GAP_IN.with_(choices={"": "none", **{name: name for name in names}})
-    attribute = str(links.value_of(setting, GAP_IN.name, dataset.name))
+def _tasks_of(dataset: Dataset, found: SupportSets, attribute: str) -> None:
+    """The hard tasks with the largest gaps in the attribute that was clicked, "" for none."""
     if not attribute:
         return
     gap = support_attributes.task_gap(found, dataset, attribute)
@@ -134,14 +133,6 @@ def _tasks_of(dataset: Dataset, found: SupportSets) -> None:
     task = task_table.show_some(dataset, found, order, "gap_table")
     if task is not None:
         tasks.one_task(dataset, found, task, task_table.explained(found, dataset))
-
-
-def _clicked() -> None:
-    data = task_table.point_of(GAPS).get("customdata")
-    known: dict[str, str] = st.session_state.get("_attributes", {})
-    if isinstance(data, list | tuple) and str(data[-1]) in known:
-        st.session_state[GAP_IN.name] = known[str(data[-1])]
-        st.session_state[task_table.TASK.name] = -1
 
 
 def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> None:
@@ -187,8 +178,7 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
         search_figures.plot_shares(shares, values),
         key="shares",
         name="share_of",
-        of=lambda point: str(drilldown.data(point) or ""),
-        known=[f"{name}: {value}" for name in study.SETS for value in shares["value"].unique()],
+        texts=[f"{name}: {value}" for name in study.SETS for value in shares["value"].unique()],
         about=f"{dataset.name} {attribute}",
     )
     n_query = restricted.spec["n_query"]

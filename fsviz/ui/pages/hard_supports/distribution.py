@@ -12,6 +12,7 @@ from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_supports import task_table
 from fsviz.ui.parts import export, links
 from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.shell import escape
 
 CHART = "distribution"
@@ -25,8 +26,7 @@ def draw(found: SupportSets, numbers: study.Summary) -> None:
         "Accuracy with hard, random and easy supports",
         figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"], chosen=bar),
         key=CHART,
-        on_select=_clicked,
-        selection_mode="points",
+        sets=Click(BAR, _bar, also={task_table.TASK.name: task_table.TASK.default, "show": "Tasks"}, toggles=(BAR,)),
     )
 
 
@@ -75,12 +75,6 @@ def _forget() -> None:
     st.session_state[BAR.name] = ""
 
 
-def _clicked() -> None:
-    points = st.session_state[CHART].selection.points
-    picked = next((p["customdata"] for p in points if isinstance(p.get("customdata"), list | tuple)), None)
-    if picked is None:
-        return
-    value = f"{picked[0]}-{picked[1]}"
-    st.session_state[BAR.name] = "" if st.session_state.get(BAR.name) == value else value
-    st.session_state[task_table.TASK.name] = -1
-    st.session_state["show"] = "Tasks"
+def _bar(point: Point) -> str | None:
+    """The bar that a point stands on; other marks of the figure carry nothing."""
+    return f"{point.at(0)}-{point.at(1)}" if len(point.data) == 2 else None

@@ -61,8 +61,7 @@ def _compared(
         figures.plot_searches(result["rows"], study.SEARCH.choices),
         key="compared",
         name="search_of",
-        of=lambda point: str(drilldown.data(point) or ""),
-        known=[
+        texts=[
             figures.selection_of(row["search"], row["objective"]) for row in result["rows"] if row["search"] != "random"
         ],
     )
@@ -113,8 +112,7 @@ def _filtered(dataset: Dataset, found: SupportSets) -> None:
         figures.plot_filtered(filtered.curve, means, filtered.as_hard.at_most, second, axis.lower()),
         key="filtered",
         name="filtered_of",
-        of=lambda point: str(drilldown.data(point) or ""),
-        known=[*cells, *filtered.sets],
+        texts=[*cells, *filtered.sets],
         about=f"{task_table.about(found)} {n_random}",
     )
     kept, searched = (int(means.set_index("kind").loc[kind, "n_tasks"]) for kind in ("filtered", "searched"))

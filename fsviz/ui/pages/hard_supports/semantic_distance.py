@@ -13,6 +13,7 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_supports import task_table, tasks
 from fsviz.ui.parts import export, links
+from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.shell import escape
 
 CHART = "by_coarsity"
@@ -33,8 +34,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "Accuracy by closeness in meaning",
         figures.plot_by_coarsity(table),
         key=CHART,
-        on_select=_clicked,
-        selection_mode="points",
+        sets=Click({1: QUARTER}, also={task_table.TASK.name: task_table.TASK.default}),
     )
     st.caption(
         f"{len(found):,} tasks in four groups by {escape(measures.axis('coarsity'))}; means with 95% intervals over "
@@ -51,10 +51,3 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         )
         if task is not None:
             tasks.one_task(dataset, found, task, task_table.explained(found, dataset))
-
-
-def _clicked() -> None:
-    data = task_table.point_of(CHART).get("customdata")
-    if isinstance(data, list | tuple) and len(data) == 2:
-        st.session_state[QUARTER.name] = int(data[1])
-        st.session_state[task_table.TASK.name] = -1

@@ -47,8 +47,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         figures.plot_step_sizes(table, reference, chosen),
         key="step_sizes",
         name="step_of",
-        of=lambda point: str(drilldown.data(point) or ""),
-        known=[figures.selection_of(f"{step:g}", which) for step in study.STEP_SIZES for which in OBJECTIVES],
+        texts=[figures.selection_of(f"{step:g}", which) for step in study.STEP_SIZES for which in OBJECTIVES],
     )
     st.caption(
         f"{spec['n_tasks']:,} tasks. Every pool image has a selection weight that starts random; one gradient "
@@ -70,8 +69,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         figures.plot_number_of_steps(several),
         key="n_steps_plot",
         name="steps_of",
-        of=lambda point: f"{drilldown.data(point):g}" if drilldown.data(point) else "",
-        known=[f"{n:g}" for n in several["n_steps"] if n],
+        texts=[f"{n:g}" for n in several["n_steps"] if n],
     )
     st.caption(
         f"Hard supports of the same {spec['n_tasks']:,} tasks after one step and more, from equal weights; means "

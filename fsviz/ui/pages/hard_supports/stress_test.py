@@ -83,7 +83,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     if len(known) == 1:
         st.caption(
             f"Only {_backbone(known[0])} has features of {escape(dataset.title)}. For a second row extract another "
-            f"backbone, for example with {code(f'python -m fsviz extract {dataset.name} --backbone conv64f')}."
+            f"backbone, for example with {code(f'fsviz extract {dataset.name} --backbone conv64f')}."
         )
     with st.expander("Does the query loss tell how hard a task is?"):
         sets = {name: found.loss(name) for name in study.SETS}
@@ -92,8 +92,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             "Query loss against accuracy",
             figures.plot_loss_accuracy(sets, accuracies),
             key=SCATTER,
-            on_select=_clicked,
-            selection_mode="points",
+            sets=task_table.TASK,
         )
         st.caption(
             "The search raises the query loss, not the error itself. Each point is a task: click one to see it below."
@@ -103,13 +102,6 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         tasks.one_task(dataset, found, task, task_table.explained(found, dataset))
     if dataset.has_pixels:
         _full_finetuning(dataset, spec)
-
-
-def _clicked() -> None:
-    task = task_table.point_of(SCATTER).get("customdata")
-    task = task[0] if isinstance(task, list | tuple) and task else task
-    if isinstance(task, int):
-        task_table.choose(task)
 
 
 def _matrix(dataset: Dataset, test: StressTest, source: str) -> None:
@@ -145,8 +137,7 @@ def _cells(title: str, matrix: list[stress_test.Row], source: str, key: str, nam
         _figure(matrix, source),
         key=key,
         name=name,
-        of=lambda point: str(drilldown.data(point) or ""),
-        known=[f"{row['backbone']} {row['adaptation']}" for row in matrix if row["source"] == source],
+        texts=[f"{row['backbone']} {row['adaptation']}" for row in matrix if row["source"] == source],
         about=source,
     )
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +18,7 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.parts import drilldown, export, links, task_list
 from fsviz.ui.parts.caching import compute_with_progress
+from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.image_wall import strip_uri
 
 PER_PAGE = 40
@@ -58,11 +57,6 @@ def chosen_task(found: SupportSets) -> int | None:
     return None if task < 0 else task
 
 
-def choose(task: int) -> None:
-    """Makes a task the chosen one: from the next run on, it is in the link."""
-    st.session_state[TASK.name] = int(task)
-
-
 def task_table(dataset: Dataset, found: SupportSets, explained: AttributeEffects | None) -> pd.DataFrame:
     """A row per task: accuracies, what explains the hard support, classes."""
     names = dataset.classes["class_name"].astype(str).to_numpy()
@@ -87,15 +81,13 @@ def show(dataset: Dataset, found: SupportSets, rows: pd.DataFrame, key: str) -> 
     if dataset.has_pixels:
         part = part.assign(images=[_strip(dataset, found, int(t)) for t in part["task"]])
     listed = part["task"].tolist()
-    st.session_state[f"_{key}_listed"] = listed
     order = [name for name in ("task", "images", "explained", *study.SETS, "classes") if name in part]
     tall = STRIP_PX + 8 if dataset.has_pixels else 35
     export.table(
         "Tasks",
         part[order],
         key=key,
-        on_select=lambda: _row_chosen(key),
-        selection_mode="single-row",
+        sets=Click(TASK, listed),
         height=min(40 + tall * len(part), 40 + 5 * tall),
         row_height=tall,
         hide_index=True,
@@ -127,13 +119,6 @@ def show(dataset: Dataset, found: SupportSets, rows: pd.DataFrame, key: str) -> 
     return int(rows["task"].iloc[0]) if chosen is None else chosen
 
 
-def _row_chosen(key: str) -> None:
-    listed: Sequence[int] = st.session_state.get(f"_{key}_listed", ())
-    rows = [row for row in st.session_state[key].selection.rows if row < len(listed)]
-    if rows:
-        choose(listed[rows[0]])
-
-
 def _strip(dataset: Dataset, found: SupportSets, task: int) -> str:
     support = found.tasks["hard"].support[task]
     first = [int(of_class[of_class != PAD][0]) for of_class in support if (of_class != PAD).any()]
@@ -148,12 +133,6 @@ def show_some(dataset: Dataset, found: SupportSets, which: np.ndarray, key: str)
     rows = task_table(dataset, found, explained(found, dataset)).iloc[which]
     task = show(dataset, found, rows, key)
     return task if task in set(map(int, which)) else int(which[0])
-
-
-def point_of(chart: str) -> dict[str, Any]:
-    """The point of a figure that was clicked last, {} for none."""
-    points = st.session_state[chart].selection.points
-    return dict(points[0]) if points else {}
 
 
 def of_search(dataset: Dataset, spec: RawSettings, name: str, which: str = "hard") -> None:

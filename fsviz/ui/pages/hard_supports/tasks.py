@@ -202,8 +202,7 @@ def _reasons(dataset: Dataset, found: SupportSets, explained: AttributeEffects |
             figures.plot_reasons(rows),
             key="task_reasons",
             name="reason",
-            of=lambda point: str(drilldown.data(point) or ""),
-            known=[reason.attribute for reason in shown],
+            texts=[reason.attribute for reason in shown],
             about=task_table.about(found),
         )
     n_tasks = int(explained.costs["n_tasks"].max())

@@ -16,7 +16,7 @@ from fsviz.studies.prediction import measured
 from fsviz.studies.prediction.measured import Measured
 from fsviz.text import split_title
 from fsviz.ui.pages.predict_accuracy import hard_or_easy, labelling, settings, sweep, task, variance
-from fsviz.ui.parts import controls, export, links, page_links, shell
+from fsviz.ui.parts import controls, export, links, shell
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.page import Page
@@ -160,22 +160,9 @@ def _scatter(found: Measured) -> tuple[int, str]:
             diagonal=name == expected,
         ),
         key="scatter",
-        on_select=_clicked_task,
-        selection_mode="points",
+        sets=looked_at,
     )
     return clicked, name
-
-
-def _clicked_task() -> None:
-    task = page_links.data_of("scatter")
-    if task is not None:
-        st.session_state[TASK.name] = int(task)
-
-
-def _clicked_measure() -> None:
-    name = page_links.data_of("correlations")
-    if name is not None:
-        st.session_state[controls.MEASURE.name] = name
 
 
 def _bars(found: Measured) -> None:
@@ -201,8 +188,7 @@ def _bars(found: Measured) -> None:
         "Correlation of every measure",
         figures.plot_correlations(rows, what),
         key="correlations",
-        on_select=_clicked_measure,
-        selection_mode="points",
+        sets=controls.MEASURE,
     )
     st.caption(f"Click a bar to see its measure against the {what}.")
 

@@ -12,9 +12,10 @@ from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import measured, thresholds
 from fsviz.studies.prediction.measured import Measured
-from fsviz.ui.parts import drilldown, export, links, page_links
+from fsviz.ui.parts import export, links, page_links
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.hover import answer_cells
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
@@ -66,15 +67,14 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
             "Hard or easy: ROC curve",
             figures.plot_roc(curve.fpr, curve.tpr, curve.at, carried),
             key="roc",
-            on_select=drilldown.clicks("roc", study.FOUND.name, _share),
-            selection_mode="points",
+            sets=study.FOUND,
         )
     with right:
         st.markdown("**The same threshold on the other half**")
         export.chart(
             "Hard or easy on the other half of the classes", figures.plot_confusion_table(table), key="confusion_table"
         )
-        answer_cells(dataset, "confusion_table", None, _cell_clicked, 2)
+        answer_cells(dataset, "confusion_table", None, Click(CALLED, _called_of), 2)
         st.caption(
             f"Called hard is a task whose {escape(title(name)).lower()} is "
             f"{'at least' if measured.harder_above(name) else 'at most'} {curve.value:.3g}. Area under the curve "
@@ -93,15 +93,10 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     return asked
 
 
-def _share(point: drilldown.Point) -> int | None:
-    """The share of hard tasks that the threshold at a point of the curve finds, where a threshold can be set there."""
-    share = drilldown.data(point)
-    return share if isinstance(share, int) and study.FOUND.low <= share <= study.FOUND.high else None
-
-
-def _cell_clicked(row: int, column: int) -> None:
-    """Rows are drawn from below: easy tasks, then hard ones."""
-    st.session_state[CALLED.name] = f"{('easy', 'hard')[row]}_called_{('hard', 'easy')[column]}"
+def _called_of(cell: Point) -> str:
+    """The tasks of a cell: rows are drawn from below, easy tasks, then hard ones."""
+    row, column = cell.data
+    return f"{('easy', 'hard')[row]}_called_{('hard', 'easy')[column]}"
 
 
 def _called(dataset: Dataset, found: Measured, name: str, hard_below: float, threshold: float) -> None:

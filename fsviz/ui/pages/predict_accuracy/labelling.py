@@ -48,8 +48,8 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         figures.plot_curves(curves, "images labelled by hand", "accuracy (%)", percent=True),
         key="labelling",
         name="labelled",
-        of=lambda point: str(drilldown.data(point, 2) or ""),
-        known=[f"{policy}@{n:g}" for policy in study.POLICIES for n in found["budgets"] if n],
+        place=2,
+        texts=[f"{policy}@{n:g}" for policy in study.POLICIES for n in found["budgets"] if n],
     )
     gain, half = counted["gain"], counted["gain_ci95"]
     last = len(found["budgets"]) - 1

@@ -50,8 +50,8 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     value = drilldown.chosen("value", values, question)
     leading: Any = {
         "name": "value",
-        "of": lambda point: str(drilldown.data(point, 2) or "").rpartition("@")[2],
-        "known": values,
+        "values": lambda point: str(point.at(2) or "").rpartition("@")[2],
+        "texts": values,
         "already": value,
     }
     left, right = responsive_columns("varied", [3, 2], gap="large")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -34,7 +32,8 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     # tasks of fixed support images in queries
     of_part = dict(zip(PARTS, study.CAUSES, strict=True))
     cause = drilldown.chosen("cause", study.CAUSES)
-    leading: Any = {"name": "cause", "of": partial(_cause, of_part), "known": study.CAUSES, "already": cause}
+    of_data = {**of_part, **{cause: cause for cause in study.CAUSES}}
+    leading: Any = {"name": "cause", "values": of_data, "texts": study.CAUSES, "already": cause}
 
     with left:
         st.markdown("**How far accuracies of tasks spread**")
@@ -61,8 +60,3 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         drilldown.heading(f"Tasks: {escape(cause)}, the hardest first", "cause")
         cell_tasks.show(dataset, result, cause, "spread_task")
     return asked
-
-
-def _cause(of_part: Mapping[str, str], point: drilldown.Point) -> str:
-    said = str(drilldown.data(point) or "")
-    return of_part.get(said, said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +21,6 @@ from fsviz.reports import tables
 from fsviz.settings import RawSettings, Setting
 from fsviz.studies import evaluate
 from fsviz.tasks import draw
-from fsviz.text import escape_plotly
 from fsviz.ui.pages.runs.tasks import dataset_of, list_tasks
 from fsviz.ui.parts import (
     controls,
@@ -31,6 +31,7 @@ from fsviz.ui.parts import (
     recorded,
     task_list,
 )
+from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.image_wall import Row, Tile, strip_uri, task_rows
 from fsviz.ui.parts.shell import escape
 
@@ -76,8 +77,9 @@ def show_curves(comparison: run_comparison.RunComparison, recipe: RawSettings) -
     figure = figures.plot_accuracy_by_measure(
         curves, points, list(pairwise(edges)), measures.axis(measure), title, banded=band, at=at
     )
-    st.session_state["_curves"] = {escape_plotly(name): name for name in curves}
-    export.chart("Accuracy against a measure", figure, key=CURVES, on_select=_curve_clicked, selection_mode="points")
+    methods = BAND.with_(choices={name: name for name in curves})
+    sets = Click((methods, NEAR, TASK), partial(_at_point, len(curves) > 1), toggles=(NEAR, TASK))
+    export.chart("Accuracy against a measure", figure, key=CURVES, sets=sets)
     n_others = len(comparison.runs) - len(main)
     caption = (
         f"Rolling mean over {window:,} of {int(main[0].done.sum()):,} tasks sorted by {title}"
@@ -115,8 +117,8 @@ def _show_bars(comparison: run_comparison.RunComparison) -> None:
         ),
         key="bars",
         name="bar_of",
-        of=lambda point: str(drilldown.data(point, 1) or ""),
-        known=rows["name"].tolist(),
+        texts=rows["name"].tolist(),
+        place=1,
         about=main[0].digest,
     )
     st.caption(
@@ -151,20 +153,12 @@ def _pick_band(names: list[str], main: Sequence[run_comparison.MethodRun], measu
     return band, at if np.isfinite(at) else None
 
 
-def _curve_clicked() -> None:
-    points = st.session_state[CURVES].selection.points
-    if not points or "x" not in points[0]:
-        return
-    known: dict[str, str] = st.session_state.get("_curves", {})
-    data = points[0].get("customdata")
-    name = known.get(str(data[1])) if isinstance(data, list | tuple) and len(data) == 2 else None
-    at, task = f"{float(points[0]['x']):.4g}", data if isinstance(data, int) else -1
-    same_line = name is None or len(known) == 1 or name == st.session_state.get("band")
-    if same_line and (at, task) == (st.session_state.get(NEAR.name), st.session_state.get(TASK.name)):  # clicked again
-        return _clear_selection()
-    if name is not None and len(known) > 1:
-        st.session_state["band"] = name
-    st.session_state[NEAR.name], st.session_state[TASK.name] = at, task
+def _at_point(several: bool, point: Point) -> tuple[str | None, str, int] | None:
+    """The line of a point if there are several, the value of the measure, and the task; -1 is the first one there."""
+    if point.x is None:
+        return None
+    line, task = (point.at(1), -1) if len(point.data) == 2 else (None, point.at(0))
+    return line if several else None, f"{float(point.x):.4g}", task if isinstance(task, int) else -1
 
 
 def _clear_selection() -> None:
@@ -190,14 +184,12 @@ def _around(main: Sequence[run_comparison.MethodRun], measure: str, at: float, b
     for name, other in list(named.items())[:6]:
         rows[name] = 100 * other.accuracy[near]
     rows["classes"] = [", ".join(names.reindex(ids[ids != PAD]).fillna("?")) for ids in line.tasks.class_ids[near]]
-    st.session_state["_listed"] = near.tolist()
     tall = STRIP_PX + 8 if dataset.has_pixels else 35
     export.table(
         "Tasks around",
         rows,
         key="around_table",
-        on_select=_task_chosen,
-        selection_mode="single-row",
+        sets=Click(TASK, near.tolist()),
         hide_index=True,
         row_height=tall,
         height=40 + tall * min(5, len(rows)),
@@ -215,13 +207,6 @@ def _around(main: Sequence[run_comparison.MethodRun], measure: str, at: float, b
     st.caption(f"The {len(near):,} tasks nearest to it, those that {escape(band)} finds hardest first. Choose one.")
     task = int(links.value_of(TASK.with_(high=len(line.tasks) - 1), TASK.name, line.digest))
     _show_task(dataset, line, int(near[0]) if task < 0 else task, band)
-
-
-def _task_chosen() -> None:
-    listed: list[int] = st.session_state.get("_listed", [])
-    rows = [row for row in st.session_state["around_table"].selection.rows if row < len(listed)]
-    if rows:
-        st.session_state[TASK.name] = int(listed[rows[0]])
 
 
 def _show_task(dataset: Dataset, line: run_comparison.MethodRun, task: int, who: str) -> None:

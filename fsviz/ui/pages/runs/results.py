@@ -109,8 +109,7 @@ def show_ranks(main: Sequence[run_comparison.MethodRun]) -> str:
         figures.plot_ranks(ranks),
         key="ranks",
         name="rank_of",
-        of=lambda point: str(drilldown.data(point) or ""),
-        known=[f"{name}@Q{b}" for name, b in ranks[["method", "bin"]].itertuples(index=False)],
+        texts=[f"{name}@Q{b}" for name, b in ranks[["method", "bin"]].itertuples(index=False)],
         about=main[0].digest,
     )
     st.caption(
@@ -134,8 +133,8 @@ def show_differences(comparison: run_comparison.RunComparison, n_groups: int) ->
         figures.plot_differences(differences),
         key="differences",
         name="differs",
-        of=lambda point: str(drilldown.data(point, 2) or ""),
-        known=differences["name"].tolist(),
+        texts=differences["name"].tolist(),
+        place=2,
         about=comparison.main[0].digest,
     )
     st.caption(

@@ -15,6 +15,7 @@ from fsviz.studies import evaluate
 from fsviz.ui.pages.runs.choice import is_comparable
 from fsviz.ui.parts import (
     access,
+    clicks,
     export,
     run_panel,
     shell,
@@ -44,7 +45,7 @@ def show_all_runs(runs: Sequence[jobs.Run]) -> None:
             "what": st.column_config.TextColumn(width=190),
         },
     )
-    marked = [runs[i] for i in event.selection.rows if i < len(runs)]
+    marked = [runs[row] for row in clicks.data_in(event) if row < len(runs)]
     st.caption(
         "Tick rows to compare those runs" + (", or to cancel, resume or delete them." if access.can("run") else ".")
     )

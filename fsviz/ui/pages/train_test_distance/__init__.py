@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,12 +23,14 @@ from fsviz.ui.pages.train_test_distance import (
     train,
     trees,
 )
-from fsviz.ui.parts import controls, drilldown, export, hover, page_links, shell
+from fsviz.ui.pages.train_test_distance.settings import CLASS
+from fsviz.ui.parts import controls, drilldown, export, hover, shell
+from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
-MAP, PICKED, BESIDE = "split_map", "class", "split_beside"
+MAP, BESIDE = "split_map", "split_beside"
 SHOWN = 8
 SECTIONS = ("Other divergences", "How certain", "Other splits", "What it costs", "Trees", "Published splits")
 
@@ -137,9 +138,9 @@ def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.S
             _superclasses(dataset, found)
     with left:
         faces = study.faces(dataset, split.class_ids) if dataset.has_pixels else split.class_ids
-        st.session_state["_drawn_classes"] = dict(zip(map(int, faces), split.names))
         figure = figures.plot_split(split, faces.tolist(), picked)
-        export.chart("Map of the split", figure, key=MAP, on_select=_clicked, selection_mode="points")
+        of_face = dict(zip(map(int, faces), split.names, strict=True))
+        export.chart("Map of the split", figure, key=MAP, sets=Click(CLASS, of_face, toggles=(CLASS,)))
         if dataset.has_pixels:
             hover.thumbnails(dataset, MAP, frozenset(map(int, faces)))
         axes = split.points.shape[1]
@@ -159,37 +160,17 @@ def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.S
 
 def _pick_class(names: tuple[str, ...]) -> int | None:
     """Place of the class picked by name, by click or by link; one of another dataset is forgotten."""
-    if st.session_state.get(PICKED) not in names:
-        st.session_state.pop(PICKED, None)
+    if st.session_state.get(CLASS.name) not in names:
+        st.session_state.pop(CLASS.name, None)
     name = st.selectbox(
         "Find a class, or click the map",
         sorted(names, key=str.lower),
         index=None,
-        key=PICKED,
+        key=CLASS.name,
         bind="query-params",
         placeholder="Type a class name",
     )
     return names.index(name) if name in names else None
-
-
-def _clicked() -> None:
-    points = st.session_state[MAP].selection.points
-    drawn: dict[int, str] = st.session_state.get("_drawn_classes", {})
-    number = points[0].get("customdata") if points else None
-    number = number[0] if isinstance(number, list) else number
-    if isinstance(number, int) and number in drawn:
-        again = st.session_state.get(PICKED) == drawn[number]
-        st.session_state[PICKED] = None if again else drawn[number]
-
-
-def _name(names: tuple[str, ...], place: Any) -> str:
-    return names[place] if isinstance(place, int) and 0 <= place < len(names) else ""
-
-
-def _row_clicked(names: list[str]) -> None:
-    row = page_links.row_of("class_neighbours")
-    if row is not None and row < len(names):
-        st.session_state[PICKED] = names[row]
 
 
 def _in_words(dataset: Dataset, found: study.SplitResult) -> None:
@@ -233,8 +214,7 @@ def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Spl
             hide_index=True,
             height="content",
             key="class_neighbours",
-            on_select=partial(_row_clicked, near["class"].tolist()),
-            selection_mode="single-row",
+            sets=Click(CLASS, near["class"].tolist()),
         )
         st.caption("The classes most like it, whatever their side; a row leads to its class.")
 
@@ -248,10 +228,7 @@ def _small_multiples(dataset: Dataset, key: computed.Spec, found: study.SplitRes
         "Splits as more divergence is asked for",
         figures.plot_small_multiples([one.split for one in many]),
         key="small_multiples",
-        on_select=drilldown.clicks(
-            "small_multiples", PICKED, lambda point: _name(found.split.names, drilldown.data(point))
-        ),
-        selection_mode="points",
+        sets=Click(CLASS, found.split.names),
     )
     st.caption(
         "The same classes as more divergence is asked for, all else as at the left (figure 3 of the paper). The "

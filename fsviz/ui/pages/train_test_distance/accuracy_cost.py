@@ -101,8 +101,8 @@ def _accuracy(rows: pd.DataFrame, sides: str, chosen: str) -> None:
         figures.plot_transfer(points, lines, TITLES),
         key="transfer",
         name="runs_of",
-        of=lambda point: str(drilldown.data(point, 4) or ""),
-        known=_all_cells(rows),
+        place=4,
+        texts=_all_cells(rows),
         already=chosen,
     )
     st.caption(
@@ -290,8 +290,8 @@ def _matched(rows: pd.DataFrame, chosen: str) -> None:
             figures.plot_matched(pairs, TITLES, 110 + 42 * len(pairs)),
             key="matched",
             name="runs_of",
-            of=lambda point: str(drilldown.data(point, 1) or ""),
-            known=_all_cells(rows),
+            place=1,
+            texts=_all_cells(rows),
             already=chosen,
         )
     with right:

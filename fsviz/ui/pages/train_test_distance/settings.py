@@ -8,9 +8,11 @@ import streamlit as st
 
 from fsviz.analyses import class_splits as study
 from fsviz.records import Dataset
-from fsviz.settings import Value
+from fsviz.settings import Setting, Value
 from fsviz.ui.parts import links, shell
 from fsviz.ui.parts.controls import pick, pick_backbone
+
+CLASS = Setting("class", "Class", "The class that is looked at.", "choice", None)
 
 
 def pick_spec(dataset: Dataset) -> dict[str, Value]:

@@ -13,8 +13,9 @@ from fsviz.records import Dataset
 from fsviz.settings import Value
 from fsviz.text import percent
 from fsviz.ui.pages.train_test_distance import computed
-from fsviz.ui.parts import access, drilldown, export
+from fsviz.ui.parts import access, export
 from fsviz.ui.parts.caching import compute_with_progress
+from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.shell import escape
 
 
@@ -49,8 +50,7 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.SplitResult) 
         "Agreement of seeds by dimensions",
         figures.plot_agreement(table, found.split.points.shape[1]),
         key="over_dims",
-        on_select=drilldown.clicks("over_dims", "dims", lambda point: _dims(drilldown.data(point, 2), most)),
-        selection_mode="points",
+        sets=Click({2: study.SETTINGS["dims"].with_(high=most)}),
     )
     n, floor = len(found.split.names), found.floor
     all_dims = table.iloc[-1]
@@ -86,8 +86,3 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.SplitResult) 
         f"starts each. Reached divergence and objective are means over seeds. {study.SIDE_RULE}"
         + (" Click a point to see the split of so many dimensions above." if most else "")
     )
-
-
-def _dims(value: Any, most: int) -> int | None:
-    """The number of dimensions that a point stands for, where the page can show it."""
-    return int(value) if isinstance(value, int | float) and 1 <= value <= most else None

@@ -32,8 +32,8 @@ def draw(dataset: Dataset, split: ClassSplit, key: str, room: int, row: int) -> 
         figures.plot_superclasses(table, room + row * len(table)),
         key=key,
         name="kind",
-        of=lambda point: str(drilldown.data(point, 1) or ""),
-        known=kinds,
+        place=1,
+        texts=kinds,
     )
     if chosen:
         side, _, kind = chosen.partition(": ")

@@ -217,6 +217,6 @@ def _use(dataset: Dataset, backbone: str) -> None:
         spec,
         runs[0] if runs else None,
         "The trained network is a backbone like any other. With its features it can be chosen on every page; from a "
-        "terminal: " + code(f"python -m fsviz extract {dataset.name} --backbone {backbone}"),
+        "terminal: " + code(f"fsviz extract {dataset.name} --backbone {backbone}"),
         start="Extract its features",
     )

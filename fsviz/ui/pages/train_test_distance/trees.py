@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
@@ -13,10 +10,14 @@ from fsviz.features.backbones import title_of
 from fsviz.figures import class_splits as figures
 from fsviz.records import SIDES, ClassSplit, Dataset
 from fsviz.ui.pages.train_test_distance import computed
-from fsviz.ui.parts import drilldown, export, page_links
+from fsviz.ui.pages.train_test_distance.settings import CLASS
+from fsviz.ui.parts import export
+from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import escape
 
+LEFT = study.TREE.with_(name="left_tree")
+RIGHT = study.TREE.with_(name="right_tree", title="Tree on the right")
 LEAST, MOST = 3, 250  # classes of a tanglegram that can still be read
 
 
@@ -32,10 +33,10 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
         return
     titles = {name: "the taxonomy" if name == study.TAXONOMY else title_of(name) for name in known}
     one, two, three = st.columns(3)
-    left = pick(study.TREE.with_(choices=titles, default=known[0]), one, key="left_tree")
+    left = pick(LEFT.with_(choices=titles, default=known[0]), one)
     others = {name: title for name, title in titles.items() if name != left}
     default = study.TAXONOMY if study.TAXONOMY in others else next(iter(others))
-    right = pick(study.TREE.with_(title="Tree on the right", choices=others, default=default), two, key="right_tree")
+    right = pick(RIGHT.with_(choices=others, default=default), two)
     few = len(split.on(str(study.PART.default))) < LEAST <= len(split.names) <= MOST
     part = pick(study.PART.with_(default="all") if few else study.PART, three)
     asked = split.class_ids if part == "all" else split.on(part)
@@ -54,8 +55,7 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
             "Trees facing each other",
             figures.plot_tanglegram(facing, sides),
             key="tanglegram",
-            on_select=drilldown.clicks("tanglegram", "class", lambda point: _name(names, drilldown.data(point))),
-            selection_mode="points",
+            sets=Click(CLASS, names),
         )
         n = len(class_ids)
         st.caption(
@@ -66,10 +66,6 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
             "of the taxonomy are small squares. Click the dot of a class to see its images above."
         )
     _table(dataset, tuple(known), titles)
-
-
-def _name(names: list[str], position: Any) -> str:
-    return names[position] if isinstance(position, int) and 0 <= position < len(names) else ""
 
 
 def _table(dataset: Dataset, known: tuple[str, ...], titles: dict[str, str]) -> None:
@@ -83,8 +79,7 @@ def _table(dataset: Dataset, known: tuple[str, ...], titles: dict[str, str]) -> 
         hide_index=True,
         height="content",
         key="hop_table",
-        on_select=partial(_pair_clicked, list(zip(table["first"], table["second"], strict=True))),
-        selection_mode="single-row",
+        sets=Click((LEFT, RIGHT), list(zip(table["first"], table["second"], strict=True))),
         column_config={
             "hops": st.column_config.NumberColumn(
                 "difference in hops", help="Mean over pairs of classes: edges between them in one tree less the other."
@@ -102,9 +97,3 @@ def _table(dataset: Dataset, known: tuple[str, ...], titles: dict[str, str]) -> 
         "ImageNet-1k: 2.0 to 2.3 between backbones, 8.4 to 8.6 from any of them to WordNet. How those were normalised "
         "is not said, so compare within one table only. Choose a row to see its two trees above."
     )
-
-
-def _pair_clicked(pairs: list[tuple[str, str]]) -> None:
-    row = page_links.row_of("hop_table")
-    if row is not None and row < len(pairs):
-        st.session_state["left_tree"], st.session_state["right_tree"] = pairs[row]
