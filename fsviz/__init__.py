@@ -18,7 +18,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 VERBS = (
-    *("add", "compare", "evaluate", "extract", "hard", "load", "measure", "plot", "sample"),
+    *("add", "compare", "evaluate", "extract", "hard", "load", "measure", "plot", "sample", "sweep"),
     *("torch_images", "torch_tasks", "Evaluation"),
 )
 

@@ -23,6 +23,7 @@ from fsviz.records.graphs import ClassGraph
 from fsviz.sampling import SAMPLER
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.support_sets import SupportSets
+from fsviz.studies.sweep import SweepResult
 from fsviz.tasks import draw, fitting
 from fsviz.user import code as user_code
 
@@ -199,6 +200,26 @@ def hard(dataset: str | Dataset, backbone: str | None = None, **settings: Any) -
     if failed := support_sets.summary(sets)["failed"]:
         warnings.warn(failed, stacklevel=2)
     return sets
+
+
+def sweep(study: str, dataset: str | Dataset, vary: str, values: Sequence[Any] = (), **settings: Any) -> SweepResult:
+    """The headline numbers of a study at several values of one of its settings; `table` has them in rows.
+
+    study     causes, confusion, context_shift, prediction, search_comparison, stress_test or support_sets
+    vary      the setting that changes, such as "n_shot"
+    values    its values; by default those that the study declares
+    settings  the other settings of the study
+    """
+    from fsviz import jobs, studies
+    from fsviz.studies import sweep as sweep_study
+
+    declared, resolved = studies.get(study), _dataset(dataset)
+    spec = {"dataset": resolved.name, **settings}
+    if "backbone" in declared.settings.required:
+        spec.setdefault("backbone", draw.default_backbone(resolved))
+    asked = sweep_study.sweep(declared, spec, vary, values)
+    result: SweepResult = jobs.compute({"study": sweep_study.STUDY.name, **asked})
+    return result
 
 
 def measure(

@@ -16,26 +16,26 @@ class FsvizError(Exception):
 class UnknownName(FsvizError):
     """A name (dataset, split, backbone, method, ...) that does not exist."""
 
-    def __init__(self, kind: str, name: object, known: Iterable[str], hint: str = "") -> None:
-        known = [str(k) for k in known]
-        near = near_names(str(name), known)
-        listed = ", ".join(known[:20]) + (f" and {len(known) - 20:,} more" if len(known) > 20 else "")
+    def __init__(self, kind: str, name: object, available: Iterable[str], hint: str = "") -> None:
+        available = [str(k) for k in available]
+        near = near_names(str(name), available)
+        listing = ", ".join(available[:20]) + (f" and {len(available) - 20:,} more" if len(available) > 20 else "")
         if near:
             advice = f"Did you mean {' or '.join(repr(n) for n in near)}?"
-        elif known:
-            advice = f"Known: {listed}."
+        elif available:
+            advice = f"Known: {listing}."
         else:
             advice = "There are none yet."
         super().__init__(f"There is no {kind} named {str(name)!r}. {advice}{' ' + hint if hint else ''}")
         self.kind, self.name, self.near = kind, str(name), near
 
 
-def near_names(name: str, known: list[str], n: int = 3) -> list[str]:
+def near_names(name: str, available: list[str], n: int = 3) -> list[str]:
     """The names that may have been meant: misspelt ones, then those that hold the text (lite in efficientnet_lite0)."""
     text = name.lower()
-    typos = get_close_matches(name, known, n, cutoff=0.8)
-    holding = [k for k in known if len(text) > 2 and text in k.lower()]
-    return list(dict.fromkeys([*typos, *holding, *get_close_matches(name, known, n, cutoff=0.5)]))[:n]
+    typos = get_close_matches(name, available, n, cutoff=0.8)
+    holding = [k for k in available if len(text) > 2 and text in k.lower()]
+    return list(dict.fromkeys([*typos, *holding, *get_close_matches(name, available, n, cutoff=0.5)]))[:n]
 
 
 class BadInput(FsvizError):

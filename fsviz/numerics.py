@@ -21,8 +21,8 @@ def mean_and_ci95(values: np.ndarray, axis: int = -1) -> tuple[np.ndarray, np.nd
         mean = np.nansum(values, axis=axis) / n
         centred = values - np.expand_dims(mean, axis)
         variance = np.nansum(centred**2, axis=axis) / np.where(n > 1, n - 1, np.nan)
-        half = 1.96 * np.sqrt(variance / n)
-    return mean, half
+        half_width = 1.96 * np.sqrt(variance / n)
+    return mean, half_width
 
 
 def finite(value: float | np.ndarray | None) -> float | None:
@@ -32,15 +32,15 @@ def finite(value: float | np.ndarray | None) -> float | None:
 
 def nanmean_rows(values: np.ndarray, axis: int = -1) -> np.ndarray:
     """The mean over an axis of what is finite; NaN where nothing is."""
-    known = np.isfinite(values)
+    is_finite = np.isfinite(values)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(known, values, 0).sum(axis=axis) / known.sum(axis=axis)
+        return np.where(is_finite, values, 0).sum(axis=axis) / is_finite.sum(axis=axis)
 
 
 def mean_record(values: np.ndarray) -> dict[str, float | None]:
     """mean and ci95 (see `mean_and_ci95`) as a record keeps them."""
-    mean, half = mean_and_ci95(values)
-    return {"mean": float(mean), "ci95": finite(half)}
+    mean, half_width = mean_and_ci95(values)
+    return {"mean": float(mean), "ci95": finite(half_width)}
 
 
 def t_quantile(p: float, freedom: float) -> float:
@@ -77,8 +77,8 @@ def clustered_mean(values: np.ndarray, clusters: np.ndarray) -> tuple[float, flo
     with G - 1 degrees of freedom for G clusters). One cluster has no interval: NaN.
     """
     values = np.asarray(values, dtype=float).ravel()
-    there = ~np.isnan(values)
-    values, (_, cluster) = values[there], np.unique(np.asarray(clusters).ravel()[there], return_inverse=True)
+    is_number = ~np.isnan(values)
+    values, (_, cluster) = values[is_number], np.unique(np.asarray(clusters).ravel()[is_number], return_inverse=True)
     n, n_clusters = len(values), int(cluster.max(initial=-1)) + 1
     mean = float(values.mean()) if n else float("nan")
     if n_clusters < 2:
@@ -151,13 +151,13 @@ def cramers_v(counts: np.ndarray) -> tuple[float, float, float]:
     effect = 2 * p / (rows * columns) - square.sum(1, keepdims=True) / rows - square.sum(0, keepdims=True) / columns
     spread = max(float((p * effect**2).sum() - (p * effect).sum() ** 2), 0.0)
     freedom = (n_rows - 1) * (n_columns - 1)
-    half = 1.96 * np.sqrt(spread / n + 2 * freedom / n**2)
-    by_luck = freedom / (n - 1)
-    least = min(n_rows - (n_rows - 1) ** 2 / (n - 1), n_columns - (n_columns - 1) ** 2 / (n - 1)) - 1
-    if least <= 0:  # about as many rows or columns as counts: any table looks perfect
+    half_width = 1.96 * np.sqrt(spread / n + 2 * freedom / n**2)
+    expected = freedom / (n - 1)
+    max_contingency = min(n_rows - (n_rows - 1) ** 2 / (n - 1), n_columns - (n_columns - 1) ** 2 / (n - 1)) - 1
+    if max_contingency <= 0:  # about as many rows or columns as counts: any table looks perfect
         return (float("nan"),) * 3
-    ends = contingency - by_luck + half * np.array([0.0, -1.0, 1.0])
-    value, low, high = np.sqrt(np.clip(ends / least, 0.0, 1.0)).tolist()
+    ends = contingency - expected + half_width * np.array([0.0, -1.0, 1.0])
+    value, low, high = np.sqrt(np.clip(ends / max_contingency, 0.0, 1.0)).tolist()
     return value, low, high
 
 
@@ -207,9 +207,9 @@ def sort_order(values: np.ndarray) -> np.ndarray:
 
     Remembered for an array that cannot be written to: a page asks many times for the order of one measure.
     """
-    known = _orders.get(id(values))
-    if known is not None and known[0]() is values:
-        return known[1]
+    cached = _orders.get(id(values))
+    if cached is not None and cached[0]() is values:
+        return cached[1]
     order = np.argsort(values, kind="stable")
     if not values.flags.writeable:
         while len(_orders) > 3:
@@ -248,16 +248,16 @@ def needs_double(images: np.ndarray) -> np.ndarray:
     images = images[:, :, None] if images.ndim == 3 else images
     n_tasks, n_way, n_each, dims = images.shape
     images = images.reshape(n_tasks, n_way * n_each, dims)
-    there = ~np.isnan(images[:, :, 0])
-    images = np.where(there[..., None], images, 0) if not there.all() else images
+    is_image = ~np.isnan(images[:, :, 0])
+    images = np.where(is_image[..., None], images, 0) if not is_image.all() else images
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         products = _products(images)
         squares = products.diagonal(axis1=1, axis2=2)
         larger = np.maximum(squares[:, :, None], squares[:, None, :])
         fine = squares[:, :, None] + squares[:, None, :] - 2 * products >= NEAR * larger
     way = np.repeat(np.arange(n_way), n_each)
-    fine |= (way[:, None] == way) | ~(there[:, :, None] & there[:, None, :])
-    return ~(fine.all((1, 2)) & ((squares > _SHORT) & (squares < np.inf) | ~there).all(1))
+    fine |= (way[:, None] == way) | ~(is_image[:, :, None] & is_image[:, None, :])
+    return ~(fine.all((1, 2)) & ((squares > _SHORT) & (squares < np.inf) | ~is_image).all(1))
 
 
 def _products(rows: np.ndarray) -> np.ndarray:

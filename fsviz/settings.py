@@ -1,9 +1,8 @@
-"""Setting and Schema: what a user can set, declared once.
+"""Settings and schemas: everything a user can set, declared once.
 
-A declaration names the thing for people and for code, says its limits and its default, and from it follow the check of
-a value, the command-line flag, the text in a link and the words of the command to copy. The widget of a page is drawn
-from it too, by one function of the ui room. A schema is the settings of one thing, such as a study. Settings that mean
-the same everywhere stand at the end.
+A declaration gives a setting its name, title, limits and default. The check of a value, the command-line flag, the
+text in a link, the command to copy and the widget on a page follow from it. A schema holds the settings of one thing,
+such as a study. Settings shared by several things are at the end.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from typing import Any, Literal, TypeAlias
 
 from fsviz.errors import BadInput, UnknownName
 
-RawSettings: TypeAlias = Mapping[str, Any]  # settings by name, as somebody asked for them: nothing is checked yet
-Value: TypeAlias = Any  # int, float, str, bool or list of str: the kind of a setting says which, at run time
-Settings: TypeAlias = Mapping[str, Value]  # checked settings by name, of whatever declares them: a method, a sampler
+RawSettings: TypeAlias = Mapping[str, Any]  # settings by name, as requested: not checked yet
+Value: TypeAlias = Any  # int, float, str, bool or list of str, by the kind of the setting
+Settings: TypeAlias = Mapping[str, Value]  # checked settings by name
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Setting:
     advanced: bool = False
 
     def with_(self, **changes: Any) -> Setting:
-        """The same setting with another default, title or narrower limits: what a page or command says of it."""
+        """The same setting with another default, title or narrower limits."""
         return replace(self, **changes)
 
     @property
@@ -58,31 +57,31 @@ class Setting:
         return f"--{self.name.replace('_', '-')}"
 
     def check(self, value: Any, of: str = "") -> Value:
-        """The value in its own type; an impossible one is refused with the rule. `of` names whose setting it is."""
-        what = f"{self.name} of {of}" if of else self.name
+        """The value in its own type; refuses an impossible one with the rule. `of` names the owner of the setting."""
+        label = f"{self.name} of {of}" if of else self.name
         if self.kind == "choice":
             if not isinstance(value, str) or value not in self.choices:
-                raise UnknownName(what, value, self.choices)
+                raise UnknownName(label, value, self.choices)
             return str(value)
         if self.kind == "names":
-            return self._check_names(value, what)
+            return self._check_names(value, label)
         if self.kind in ("flag", "text"):
             if not isinstance(value, bool if self.kind == "flag" else str):
-                raise BadInput(f"{what} must be {'true or false' if self.kind == 'flag' else 'text'}. {_got(value)}")
+                raise BadInput(f"{label} must be {'true or false' if self.kind == 'flag' else 'text'}. {_got(value)}")
             return value
-        whole = self.kind == "int"
-        value = value.item() if hasattr(value, "item") else value  # numbers of numpy
+        is_int = self.kind == "int"
+        value = value.item() if hasattr(value, "item") else value  # NumPy scalars
         fine = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
-        if not (fine and self.low <= value <= self.high and (not whole or value == int(value))):
-            raise BadInput(f"{what} must be {'a whole' if whole else 'a'} number {self.limits}. {_got(value)}")
-        return int(value) if whole else float(value)
+        if not (fine and self.low <= value <= self.high and (not is_int or value == int(value))):
+            raise BadInput(f"{label} must be {'a whole' if is_int else 'a'} number {self.limits}. {_got(value)}")
+        return int(value) if is_int else float(value)
 
-    def _check_names(self, value: Any, what: str) -> list[str]:
+    def _check_names(self, value: Any, label: str) -> list[str]:
         if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
-            raise BadInput(f"{what} must be a list of names. {_got(value)}")
+            raise BadInput(f"{label} must be a list of names. {_got(value)}")
         for name in value:
             if self.choices and name not in self.choices:
-                raise UnknownName(what, name, self.choices)
+                raise UnknownName(label, name, self.choices)
         return list(dict.fromkeys(value))
 
     @property
@@ -119,7 +118,7 @@ class Setting:
         return text if text in self.choices else titles.get(text.lower(), text)
 
     def text(self, value: Value) -> str:
-        """The value as a link or a command has it; `parse` reads exactly this value back."""
+        """The value as text for a link or a command; `parse` reads exactly this value back."""
         if self.kind == "names":
             return ",".join(value)
         if isinstance(value, bool):
@@ -130,52 +129,61 @@ class Setting:
         return str(value)
 
     def to_args(self, value: Value) -> list[str]:
-        """The flag and the value, as a command has them."""
+        """The flag and the value as arguments of a command."""
         if self.kind == "flag":
             return [self.flag if value else f"--no-{self.flag.removeprefix('--')}"]
         text = self.text(value)
         return [f"{self.flag}={text}"] if self.kind == "text" and text.startswith("-") else [self.flag, text]
 
     def add_flag(self, parser: argparse.ArgumentParser) -> None:
-        """Adds the flag; the parsed value is None where it is not given, so that a command knows."""
-        told = f"{self.help[:1].lower()}{self.help[1:]}".rstrip(".").replace("%", "%%")
+        """Adds the flag; the parsed value is None if the flag is absent."""
+        help_text = f"{self.help[:1].lower()}{self.help[1:]}".rstrip(".").replace("%", "%%")
         if self.default not in ("", []):
-            told += f" ({self.text(self.default)})"
+            help_text += f" ({self.text(self.default)})"
         if self.kind == "flag":
             parser.add_argument(
-                self.flag, dest=self.name, action=argparse.BooleanOptionalAction, default=None, help=told
+                self.flag, dest=self.name, action=argparse.BooleanOptionalAction, default=None, help=help_text
             )
             return
-        shown = "{" + ",".join(self.choices) + "}" if self.choices else self.name.rpartition("_")[2].upper()
-        parser.add_argument(self.flag, dest=self.name, type=self.parse, metavar=shown, default=None, help=told)
+        metavar = "{" + ",".join(self.choices) + "}" if self.choices else self.name.rpartition("_")[2].upper()
+        parser.add_argument(self.flag, dest=self.name, type=self.parse, metavar=metavar, default=None, help=help_text)
 
 
 @dataclass(frozen=True)
 class Schema:
     """The settings of one thing.
 
-    required  names that must be given as text besides, such as "dataset"
-    of        whose settings they are, for error messages: "the study of causes"
+    required  names that also need a text, such as "dataset"
+    of        owner of the settings, for error messages: "the study of causes"
     """
 
     settings: Mapping[str, Setting]
     required: tuple[str, ...] = ()
     of: str = ""
 
-    def check(self, spec: RawSettings, **defaults: Value) -> dict[str, Value]:
-        """Every setting of a spec, checked; one that is missing or None has its default.
-
-        defaults  values that fit the dataset better than those of the declarations
-        """
+    def requested(self, spec: RawSettings) -> dict[str, Value]:
+        """The values requested in a spec, checked. None and "" are no values; an empty list is one."""
         for name in spec:
             if name not in self.settings and name not in self.required and name != "study":
                 raise UnknownName(f"setting of {self.of}", name, sorted((*self.required, *self.settings)))
         for name in self.required:
             if not spec.get(name) or not isinstance(spec[name], str):
                 raise BadInput(f'{self.of[:1].upper()}{self.of[1:]} needs "{name}", a name. {_got(spec.get(name))}')
-        given = {**defaults, **{name: value for name, value in spec.items() if value is not None}}
-        values = {name: setting.check(given.get(name, setting.default)) for name, setting in self.settings.items()}
-        return {**{name: spec[name] for name in self.required}, **values}
+        present = {name: spec[name] for name in self.settings if name in spec and spec[name] not in (None, "")}
+        checked = {name: self.settings[name].check(value) for name, value in present.items()}
+        return {**{name: spec[name] for name in self.required}, **checked}
+
+    def check(self, spec: RawSettings, **defaults: Value) -> dict[str, Value]:
+        """Every setting of a spec, checked; a missing one gets its default.
+
+        defaults  values that fit the dataset better than the declared defaults
+        """
+        requested = self.requested(spec)
+        values = {
+            name: requested[name] if name in requested else setting.check(defaults.get(name, setting.default))
+            for name, setting in self.settings.items()
+        }
+        return {**{name: requested[name] for name in self.required}, **values}
 
     def pick(self, spec: RawSettings) -> dict[str, Any]:
         """The settings of a recorded spec, without what was added when it was prepared."""
@@ -188,18 +196,18 @@ def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> N
 
 
 def from_args(args: argparse.Namespace, settings: Iterable[Setting]) -> dict[str, Value]:
-    """The settings that the command line gave, by name."""
+    """The settings given on the command line, by name."""
     values = {setting.name: getattr(args, setting.name) for setting in settings}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def to_args(values: Mapping[str, Value], settings: Mapping[str, Setting]) -> list[str]:
-    """The flags of these values, as a command has them."""
+    """The arguments of a command that sets these values."""
     return [word for name, value in values.items() for word in settings[name].to_args(value)]
 
 
 def name_parts(values: Mapping[str, Value], settings: Mapping[str, Setting]) -> list[str]:
-    """Settings as parts of a name: those with a short form always, the others where they differ from their default."""
+    """Settings as parts of a name: those with a short form always, the others if they differ from their default."""
     parts = []
     for name, value in values.items():
         setting = settings[name]
@@ -214,11 +222,11 @@ def name_parts(values: Mapping[str, Value], settings: Mapping[str, Setting]) -> 
 
 
 def _got(value: object) -> str:
-    shown = repr(value)
-    return f"Got {shown if len(shown) <= 40 else shown[:37] + '...'}."
+    text = repr(value)
+    return f"Got {text if len(text) <= 40 else text[:37] + '...'}."
 
 
-# The same everywhere ---------------------------------------------------------------------------------------------
+# Shared settings -------------------------------------------------------------------------------------------------
 
 N_WAY = Setting(
     "n_way", "Classes per task", "Classes per task: its ways.", "int", 5, 2, 1000, typical=100, brief="{}way"
@@ -236,7 +244,7 @@ N_SHOT = Setting(
 N_QUERY = Setting(
     "n_query",
     "Query images",
-    "Query images per class: those that a method has to name.",
+    "Query images per class, which a method classifies.",
     "int",
     10,
     1,
@@ -248,7 +256,7 @@ MIN_QUERY = 5  # queries per class below which shots are lowered first
 N_TASKS = Setting(
     "n_tasks",
     "Number of tasks",
-    "How many tasks are drawn.",
+    "How many tasks to sample.",
     "int",
     1000,
     1,
@@ -258,7 +266,7 @@ N_TASKS = Setting(
     advanced=True,
 )
 SEED = Setting(
-    "seed", "Seed", "The same seed draws the same tasks.", "int", 0, 0, 2**31 - 1, brief="seed{}", advanced=True
+    "seed", "Seed", "The same seed samples the same tasks.", "int", 0, 0, 2**31 - 1, brief="seed{}", advanced=True
 )
 
 
@@ -272,15 +280,15 @@ def largest_images(
     """
     shots = range(n_shot, 0, -1) if N_SHOT.name in lower else (n_shot,)
     queries = range(n_query, 0, -1) if N_QUERY.name in lower else (n_query,)
-    least = min(MIN_QUERY, n_query) if len(lower) == 2 else 1
-    tried = [(s, q) for s in shots for q in queries if q >= least]
-    tried += [(s, q) for s in shots[-1:] for q in queries if q < least]
-    return next((sizes for sizes in tried if fits(*sizes)), None)
+    min_queries = min(MIN_QUERY, n_query) if len(lower) == 2 else 1
+    candidates = [(s, q) for s in shots for q in queries if q >= min_queries]
+    candidates += [(s, q) for s in shots[-1:] for q in queries if q < min_queries]
+    return next((sizes for sizes in candidates if fits(*sizes)), None)
 
 
 def images_advice(n_shot: int, n_query: int, n_images: int) -> str:
-    """What to do if a class of so many images cannot give n_shot and n_query: a sentence that ends an error."""
+    """Advice for a class of n_images that is too small for n_shot and n_query: the end of an error message."""
     largest = largest_images(n_shot, n_query, lambda shots, queries: shots + queries <= n_images)
     if largest is None:
-        return "Leave the class out of the split, or add images of it."
+        return "Remove the class from the split, or add images."
     return f"The largest that fits all classes is n_shot {largest[0]} with n_query {largest[1]}."

@@ -1,4 +1,4 @@
-"""What a server was started for: whether anybody may look, how somebody gets full use, where paths may lead.
+"""Sharing rule of a server: who may look, who gets full use, and which folders paths may lead to.
 
 `fsviz app` writes it into the environment of the app that it starts, which reads it there at every page.
 A password is never kept, only its scrypt hash.
@@ -58,9 +58,9 @@ class Sharing:
         return self.look or bool(self.password) or self.login is not None
 
     def to_environment(self) -> dict[str, str]:
-        said = {LOOK: "1" if self.look else "", PASSWORD: self.password}
-        said[LOGIN] = "" if self.login is None else " ".join(self.login or ("*",))
-        return said | {FOLDERS: os.pathsep.join(map(str, self.folders))}
+        variables = {LOOK: "1" if self.look else "", PASSWORD: self.password}
+        variables[LOGIN] = "" if self.login is None else " ".join(self.login or ("*",))
+        return variables | {FOLDERS: os.pathsep.join(map(str, self.folders))}
 
 
 def from_environment(environment: Mapping[str, str]) -> Sharing:
@@ -85,7 +85,7 @@ def is_forwarded(headers: Iterable[str]) -> bool:
 
 
 def client_of(address: str | None, headers: Iterable[str], environment: Mapping[str, str]) -> str:
-    """Whose wrong passwords are counted together: an address, or all who come through proxies that nobody named.
+    """The client whose wrong passwords are counted together: an address, or all behind unnamed proxies.
 
     The web server believes a proxy on this computer unless told otherwise, and anybody here can claim to be one.
     """
@@ -103,11 +103,11 @@ def hash_password(password: str) -> str:
     return f"{salt.hex()}:{_scrypt(password, salt).hex()}"
 
 
-def is_password(given: str, kept: str) -> bool:
+def is_password(password: str, stored: str) -> bool:
     """Whether `kept` is the hash of this password; takes as long for a near miss as for nonsense."""
-    salt, _, key = kept.partition(":")
+    salt, _, key = stored.partition(":")
     try:
-        return hmac.compare_digest(_scrypt(given[:1000], bytes.fromhex(salt)), bytes.fromhex(key))
+        return hmac.compare_digest(_scrypt(password[:1000], bytes.fromhex(salt)), bytes.fromhex(key))
     except ValueError:
         return False
 
@@ -127,18 +127,18 @@ class Attempts:
     def take(self, client: str, now: float) -> float:
         """Counts one attempt and answers 0, or does not count it and answers how many seconds to wait."""
         with self._lock:
-            self._made = [made for made in self._made if now - made[0] < self.within]
-            of_client = [made for made in self._made if made[1] == client]
-            for made, most in ((of_client, self.each), (self._made, self.all)):
-                if len(made) >= most:
-                    return made[-most][0] + self.within - now
+            self._made = [attempts for attempts in self._made if now - attempts[0] < self.within]
+            of_client = [attempts for attempts in self._made if attempts[1] == client]
+            for attempts, limit in ((of_client, self.each), (self._made, self.all)):
+                if len(attempts) >= limit:
+                    return attempts[-limit][0] + self.within - now
             self._made.append((now, client))
             return 0.0
 
     def forgive(self, client: str) -> None:
         """The client knew the password."""
         with self._lock:
-            self._made = [made for made in self._made if made[1] != client]
+            self._made = [attempt for attempt in self._made if attempt[1] != client]
 
 
 def is_admitted(user: Mapping[str, object], patterns: tuple[str, ...]) -> bool:
@@ -154,14 +154,14 @@ def path_in_folders(text: str, folders: tuple[Path, ...]) -> Path:
 
     The answer is the same for what is there and what is not: nobody learns what else the computer holds.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     for folder in folders:
         with suppress(OSError, RuntimeError, ValueError):
             path = (folder / text).resolve()
             if any(path.is_relative_to(root.resolve()) for root in folders):
-                found.append(path)
-    if found:
-        return next((path for path in found if path.exists()), found[0])
+                paths.append(path)
+    if paths:
+        return next((path for path in paths if path.exists()), paths[0])
     raise BadInput(
         "On a shared server a path must lie in a folder that was named when it was started: "
         f"{', '.join(map(str, folders)) or 'none was'}. Got {text[:160]!r}. Move the images there, or upload a zip."

@@ -1,4 +1,4 @@
-"""Where the files that come with fsviz are: data/, app.py, pages/ and .streamlit/.
+"""Paths of the files that come with fsviz: data/, app.py, pages/ and .streamlit/.
 
 In a checkout they stand beside the package; a wheel carries them inside it (pyproject.toml says so).
 """

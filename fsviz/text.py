@@ -65,13 +65,13 @@ def escape_plotly(value: Any) -> str:
 
 
 def split_title(split: str) -> str:
-    """Whose tasks or classes they are, as "tasks of ..." goes on; without splits all classes are in "all"."""
+    """A split in a sentence, after "tasks of"; without splits all classes are in "all"."""
     return "all classes" if split == "all" else f"split {split}"
 
 
-def shorten(name: str, most: int = 22) -> str:
+def shorten(name: str, max_length: int = 22) -> str:
     """A name where its whole length has no room; whoever cuts it says the whole nearby or on hover."""
-    return name if len(name) <= most else name[: most - 1] + "…"
+    return name if len(name) <= max_length else name[: max_length - 1] + "…"
 
 
 def percent(share: float) -> str:
@@ -80,7 +80,7 @@ def percent(share: float) -> str:
 
 
 def latex(value: str) -> str:
-    """What pandas leaves of a LaTeX cell that it has escaped."""
+    """The characters that pandas leaves in a LaTeX cell that it has escaped."""
     return value.translate(_LATEX)
 
 

@@ -1,4 +1,4 @@
-"""The one folder that fsviz writes to: imported datasets, features, testbeds, runs, trained networks.
+"""The workspace: the one folder that fsviz writes to.
 
 Default `.fsviz/` in the current directory; the environment variable FSVIZ_HOME moves it. Nothing in it is
 needed to start. Every write goes to a temporary name, is on the disk before it is renamed, and is renamed: neither
@@ -72,8 +72,8 @@ def folder(kind: str, create: bool = False) -> Path:
 def sweep(kind: str) -> None:
     """Removes what was left behind among one kind of things, once nobody can have been using it for a day."""
     _swept[folder(kind)] = time.monotonic()
-    for left in _left_in(kind, DAY):
-        _remove(left.path)
+    for leftover in _left_in(kind, DAY):
+        _remove(leftover.path)
 
 
 @dataclass(frozen=True)
@@ -87,26 +87,26 @@ class Leftover:
 
 def leftovers() -> list[Leftover]:
     """All that `clean` would remove. What changed within the last hour may still be in use and is left out."""
-    return [left for kind in KINDS for left in _left_in(kind, HOUR, (*_LEFT, *_REMADE))]
+    return [leftover for kind in KINDS for leftover in _left_in(kind, HOUR, (*_LEFT, *_REMADE))]
 
 
 def clean() -> list[Leftover]:
     """Removes the leftovers; returns those that are gone."""
-    return [left for left in leftovers() if _remove(left.path)]
+    return [leftover for leftover in leftovers() if _remove(leftover.path)]
 
 
 def _left_in(kind: str, age: float, rows: tuple[tuple[str, str, str, bool], ...] = _LEFT) -> list[Leftover]:
-    found: list[Leftover] = []
-    for _, pattern, what, may_be_in_use in (row for row in rows if row[0] == kind):
+    removable: list[Leftover] = []
+    for _, pattern, description, may_be_in_use in (row for row in rows if row[0] == kind):
         for path in sorted(folder(kind).glob(pattern)):
-            if any(left.path in (path, *path.parents) for left in found) or _is_the_only_copy(path):
+            if any(leftover.path in (path, *path.parents) for leftover in removable) or _is_the_only_copy(path):
                 continue
             with suppress(OSError):  # removed meanwhile
                 inside = [path, *(path.rglob("*") if path.is_dir() else ())]
                 stats = [part.lstat() for part in inside]
                 if not may_be_in_use or time.time() - max(stat.st_mtime for stat in stats) > age:
-                    found.append(Leftover(path, what, sum(stat.st_size for stat in stats)))
-    return found
+                    removable.append(Leftover(path, description, sum(stat.st_size for stat in stats)))
+    return removable
 
 
 def _remove(path: Path) -> bool:
@@ -120,22 +120,22 @@ def remove(paths: Iterable[Path]) -> None:
     moved: list[tuple[Path, Path]] = []
     try:
         for path in paths:
-            gone = path.with_name(f".tmp-{secrets.token_hex(4)}")
+            trash = path.with_name(f".tmp-{secrets.token_hex(4)}")
             for aside in _asides(path):  # else the next read would put it back
                 os.replace(aside, path.with_name(f".tmp-{secrets.token_hex(4)}"))
             if os.path.lexists(path):
-                os.replace(path, gone)
-                moved.append((path, gone))
+                os.replace(path, trash)
+                moved.append((path, trash))
     except OSError as error:
-        for path, gone in reversed(moved):
+        for path, trash in reversed(moved):
             with suppress(OSError):
-                os.replace(gone, path)
+                os.replace(trash, path)
         raise WorkspaceError(
             f"{path} cannot be removed ({error.strerror or error}), so nothing was. Make {path.parent} writable, then "
             "remove it again."
         ) from error
-    for _, gone in moved:
-        _remove(gone)  # what stays is swept later
+    for _, trash in moved:
+        _remove(trash)  # what stays is swept later
 
 
 def restore_aside(parent: Path) -> None:
@@ -149,7 +149,7 @@ def restore_aside(parent: Path) -> None:
 
 
 def _asides(path: Path) -> list[Path]:
-    """Where a folder was moved to when others took its place."""
+    """The folders that `path` was moved to when others took its place."""
     with suppress(OSError):
         matches = (_ASIDE.fullmatch(name) for name in os.listdir(path.parent))
         return [path.with_name(match[0]) for match in matches if match and match[1] == path.name]
@@ -163,10 +163,10 @@ def _is_the_only_copy(path: Path) -> bool:
 
 def require_space(n_bytes: float, what: str) -> None:
     """Raises a sentence when the disk of the workspace has no room for `n_bytes` (a plural: "the results ...")."""
-    there = home()
-    while not there.exists():
-        there = there.parent
-    free = shutil.disk_usage(there).free
+    existing = home()
+    while not existing.exists():
+        existing = existing.parent
+    free = shutil.disk_usage(existing).free
     if n_bytes > free:
         raise WorkspaceError(
             f"Not enough disk space. {what} need {format_bytes(n_bytes)}; {format_bytes(free)} free in {home()}. "
@@ -184,7 +184,7 @@ def format_bytes(n: float) -> str:
 
 
 def entries(kind: str, pattern: str = "*") -> list[Path]:
-    """What the workspace holds of one kind, by name; empty when there is none. Hidden and temporary names stay out."""
+    """Entries of one kind in the workspace, by name. Hidden and temporary names are excluded."""
     path = folder(kind)
     try:
         if not path.is_dir():
@@ -269,8 +269,8 @@ def _take_place(temporary: str, path: Path) -> None:
         stale = _asides(path)
         aside = path.with_name(f".aside-{secrets.token_hex(4)}-{path.name}")
         if path.exists():
-            for left in stale:  # so that a kill leaves one folder to put back, and not an older one beside it
-                _remove(left)
+            for old in stale:  # so that a kill leaves one folder to put back, and not an older one beside it
+                _remove(old)
             with suppress(FileNotFoundError):
                 os.replace(path, aside)
         try:

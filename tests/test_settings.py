@@ -152,3 +152,12 @@ def test_a_schema_refuses_what_is_unknown_missing_or_impossible(spec, told: str)
     with pytest.raises(FsvizError) as refused:
         SCHEMA.check(spec)
     assert told in str(refused.value)
+
+
+def test_none_and_empty_text_are_not_given_and_an_empty_list_is() -> None:
+    spec = {"study": "tests", "dataset": "demo", "n_way": None, "loss": "", "methods": []}
+    assert SCHEMA.requested(spec) == {"dataset": "demo", "methods": []}
+    assert SCHEMA.check(spec, loss="cosine") == {"dataset": "demo", "n_way": 5, "loss": "cosine", "methods": []}
+    assert SCHEMA.requested({"dataset": "demo", "n_way": 7.0}) == {"dataset": "demo", "n_way": 7}
+    with pytest.raises(BadInput, match="n_way must be"):
+        SCHEMA.requested({"dataset": "demo", "n_way": 1})

@@ -6,7 +6,7 @@ and appendix L). Specs are those of the study `support_sets`; classes are drawn 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
 from fsviz.settings import RawSettings, name_parts
 from fsviz.studies import support_sets
 from fsviz.studies.support_sets import SETS, TASK_SETTINGS, Spec, SupportSets, check
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 
 Drawn = TypeVar("Drawn")
@@ -167,6 +168,22 @@ def restricted_sets(spec: RawSettings, progress: Progress | None = None) -> Supp
 
     tasks, n_query = _with_enough_images(spec, sample)
     return support_sets.search_and_classify({**spec, "n_query": n_query, **own}, tasks, table, spec["seed"], progress)
+
+
+SHARES = Table(
+    "Values of the attribute",
+    Column("value", "Value"),
+    *(Column(name, name.capitalize(), kind="percent", interval=f"{name}_ci95") for name in ("query", *SETS)),
+)
+
+
+def share_rows(shares: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of `share_table`, one per value."""
+    by_value: dict[str, dict[str, Any]] = {}
+    for share in shares:
+        row = by_value.setdefault(share["value"], {"value": share["value"]})
+        row |= {share["set"]: share["share"], f"{share['set']}_ci95": share.get("ci95")}
+    return list(by_value.values())
 
 
 def share_table(found: SupportSets, dataset: Dataset, attribute: str) -> pd.DataFrame:

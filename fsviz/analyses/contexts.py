@@ -19,9 +19,17 @@ from fsviz.errors import FsvizError, Missing
 from fsviz.numerics import cramers_v, cramers_v_by_chance, finite, pointwise_information
 from fsviz.records import ContextTable, Dataset
 from fsviz.settings import RawSettings, Setting
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 from fsviz.taxonomy import maps
 
+CELLS = Table(
+    "Images by context",
+    Column("concept", "Class", width=110),
+    Column("context", "Context", width=110),
+    Column("n_images", "Images", digits=0, kind="bar", width=70),
+    Column("bits", "Association", kind="bits"),
+)
 ORDER = Setting(
     "table_order",
     "Order",

@@ -29,6 +29,7 @@ from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import testbed_tables
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, RawSettings, Setting
 from fsviz.studies import chunk_data, evaluate
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw, fitting
 
 CLASSES = Setting(
@@ -70,6 +71,26 @@ LINKED = "linked"  # what the map calls the task whose images its link names
 _PAIR_IMAGES = 1500  # of two classes together: more take too long to compare along the way
 _PAIR_CLASSES = 10
 _EFFECT_SECONDS = 0.1  # that all swaps of one image may take, by a count of operations
+
+
+CAUSES = Table(
+    "Measures of the task",
+    Column("measure", "Measure", width=235),
+    Column("before", "Before", kind="number"),
+    Column("now", "Now", kind="number"),
+    Column("change", "By the swap"),
+    Column("higher_is", "Higher is"),
+    Column("seen", "Computed from"),
+)
+GAPS = Table(
+    "Gaps between support and query",
+    Column("attribute", "Attribute"),
+    Column("before", "Gap before", digits=2, kind="number"),
+    Column("gap", "Gap", digits=2, kind="number"),
+    Column("change", "Change", digits=2, kind="number"),
+    Column("larger_than", "Larger than in", "% of tasks", 0, kind="bar", high=100),
+    Column("unit", "Unit"),
+)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from fsviz.numerics import clustered_mean, finite, mean_record
 from fsviz.records import Dataset, Tasks
 from fsviz.settings import RawSettings, Setting, to_args
 from fsviz.studies import evaluate
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw, fitting
 
 CONCEPT_PROMPT = Setting(
@@ -191,6 +192,16 @@ def summary(found: ImageTextSimilarity) -> dict[str, Any]:
         result[f"zero_shot_{axis}"] = None if right is None else told(right)
     result["chance"] = {"concept": 1 / len(np.unique(found.class_ids)), "context": 1 / len(np.unique(found.contexts))}
     return result
+
+
+CLASSES = Table(
+    "Classes and words",
+    Column("class_name", "Class"),
+    Column("nearer_to_context", "Nearer to context", digits=0, kind="share", width=120),
+    Column("m_concept", "Image and class", digits=3, kind="number"),
+    Column("m_context", "Image and context", digits=3, kind="number"),
+    Column("n_images", "Images", kind="count"),
+)
 
 
 def by_class(found: ImageTextSimilarity) -> pd.DataFrame:

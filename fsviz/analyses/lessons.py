@@ -1,10 +1,10 @@
-"""What makes a task hard, one cause at a time: five measurements small enough to try, and one of several causes.
+"""Lessons: what makes a task hard, one cause at a time and then combined.
 
-    a lesson -> the positions of its one control -> tasks and answers at each -> accuracy with its interval
-             -> a question, the answers to choose from, and the one that is right
+    lesson -> positions of its control -> tasks and predictions at each -> accuracy with its interval
+           -> a question with answers, of which the measured one is correct
 
-Nothing is known beforehand: which answer is right follows from the numbers of the dataset. Where chance would explain a
-difference as well, "cannot be told" is the right answer. Intervals are over tasks of these images, at 95%.
+No answer is fixed: the correct one follows from the numbers of the dataset. Differences that are not significant have
+an answer of their own. Intervals are 95% CI over tasks of the same images.
 """
 
 from __future__ import annotations
@@ -35,58 +35,58 @@ from fsviz.training import TITLES
 METHOD = "protonet"
 SHAPE: dict[str, int] = {"n_way": 5, "n_shot": 1, "n_query": 10}
 N_TASKS = 200
-N_SUPPORTS = 41  # random supports of the same queries: so many that the fifth is an unlucky one
+N_SUPPORTS = 41  # random supports of the same queries: an odd number, so that percentiles are single supports
 SEED = 0
 ALPHAS = (0.0, 0.1, 0.2, 0.383, 0.7, 1.5)
 CONTEXTS: dict[str, tuple[str, RawSettings]] = {
     "same": ("same", {"sampler": "iid"}),
-    "quarter": ("a quarter other", {"sampler": "context", "shift": 0.25}),
-    "half": ("half other", {"sampler": "context", "shift": 0.5}),
-    "other": ("all other", {"sampler": "ood"}),
+    "quarter": ("25% other", {"sampler": "context", "shift": 0.25}),
+    "half": ("50% other", {"sampler": "context", "shift": 0.5}),
+    "other": ("100% other", {"sampler": "ood"}),
     "swapped": ("swapped", {"sampler": "spurious"}),
 }
-LUCK: dict[str, tuple[str, float | None]] = {  # by name: in words, and its rank among random supports
-    "hard": ("hardest found", None),
+SUPPORTS: dict[str, tuple[str, float | None]] = {  # title, and rank among random supports
+    "hard": ("hardest", None),
     "unlucky": ("unlucky", 0.1),
     "typical": ("typical", 0.5),
     "lucky": ("lucky", 0.9),
-    "easy": ("easiest found", None),
+    "easy": ("easiest", None),
 }
 N_PARTNERS = 7
-BANDS = (5.0, 10.0, 20.0)  # points of accuracy, where answers part
-TRAINED = "multiclass"  # whose recorded accuracies tell what far test classes cost
+BANDS = (5.0, 10.0, 20.0)  # points of accuracy that separate the answers
+TRAINER = "multiclass"  # its recorded accuracies show the cost of distant test classes
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference in points of accuracy, and the half-width of its 95% interval."""
+    """A difference in points of accuracy, and the half-width of its 95% CI."""
 
     points: float
-    half: float
+    half_width: float
 
     @property
     def low(self) -> float:
-        return self.points - self.half
+        return self.points - self.half_width
 
     @property
     def high(self) -> float:
-        return self.points + self.half
+        return self.points + self.half_width
 
     @property
-    def is_known(self) -> bool:
-        """Whether chance would not explain it as well."""
+    def is_significant(self) -> bool:
+        """Whether the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
     def __str__(self) -> str:
-        return f"{self.points:.1f} ± {self.half:.1f} points"
+        return f"{self.points:.1f} ± {self.half_width:.1f} points"
 
 
 @dataclass(frozen=True)
 class ControlPosition:
-    """A position of a control, and what is measured there.
+    """A position of a control with its tasks and predictions.
 
-    name   as links have it; title in words
-    facts  further numbers of the position, by what they are
+    name   used in links
+    facts  further numbers of the position by name
     """
 
     name: str
@@ -103,75 +103,78 @@ class ControlPosition:
     @cached_property
     def mean(self) -> tuple[float, float]:
         """Mean accuracy in percent and the half-width of its interval."""
-        mean, half = mean_and_ci95(self.accuracy)
-        return float(mean), float(half)
+        mean, half_width = mean_and_ci95(self.accuracy)
+        return float(mean), float(half_width)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
+        """Mean accuracy with its interval."""
         return f"{self.mean[0]:.1f} ± {self.mean[1]:.1f}%"
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question about what was measured, with answers of which exactly one is right.
+    """A question about the measurements of a lesson.
 
-    right  position of the right answer among the options
-    why    the number and what it means, in a few sentences
+    correct   position of the correct answer among the options
+    tied      positions of answers that are not significantly different from it
+    takeaway  the numbers and what they mean, shown after the answer
     """
 
     text: str
     options: tuple[str, ...]
-    right: int
-    why: str
+    correct: int
+    takeaway: str
+    tied: tuple[int, ...] = ()
 
 
-def command(dataset: Dataset, place: int, stop: str) -> str:
-    """The command that measures what a lesson shows where its control stands."""
+def command(dataset: Dataset, lesson: int, position: str) -> str:
+    """Command that measures what a lesson shows at a position of its control."""
     backbone, split = _features(dataset).backbone, draw.default_split(dataset)
-    if place in (1, 2):
-        sampler = {"sampler": "semantic", "alpha": float(stop)} if place == 1 else CONTEXTS[stop][1]
-        said = to_args(_recipe(dataset, **sampler).arguments | {"backbone": backbone}, draw.SETTINGS)
-        return shlex.join(["fsviz", "evaluate", dataset.name, *said, "--methods", METHOD])
+    if lesson in (1, 2):
+        sampler = {"sampler": "semantic", "alpha": float(position)} if lesson == 1 else CONTEXTS[position][1]
+        arguments = to_args(_recipe(dataset, **sampler).arguments | {"backbone": backbone}, draw.SETTINGS)
+        return shlex.join(["fsviz", "evaluate", dataset.name, *arguments, "--methods", METHOD])
     shape = {"dataset": dataset.name, "backbone": backbone, "split": split, **SHAPE, "seed": SEED}
-    if place == 3:
+    if lesson == 3:
         return confusion.command(confusion.SCHEMA.check({n: shape[n] for n in ("dataset", "backbone", "split")}))
-    if place == 4:
+    if lesson == 4:
         return support_sets.command(support_sets.check({**shape, "n_tasks": N_TASKS // 4}))
-    if place == 5:
+    if lesson == 5:
         return shlex.join(["fsviz", "transfer", dataset.name, "--recorded"])
     return causes.command(causes.check({**shape, "n_tasks": N_TASKS, "methods": [METHOD]}))
 
 
-# --- 1: meaning ----------------------------------------------------------------------------------------------------
+# --- 1: semantics --------------------------------------------------------------------------------------------------
 
 
-def by_meaning(dataset: Dataset) -> list[ControlPosition]:
-    """Tasks of random classes, then of classes closer and closer in meaning (semantic sampling)."""
+def measure_semantics(dataset: Dataset) -> list[ControlPosition]:
+    """Tasks of random classes, then of semantically closer and closer ones (semantic sampling)."""
     table = _features(dataset)
-    stops = []
+    positions = []
     for alpha in ALPHAS:
         recipe = _recipe(dataset, sampler="semantic", alpha=alpha)
         tasks = draw.draw(dataset, recipe, usable=table.image_ids).tasks
         facts = {"coarsity": float(np.mean(tasks.measures["coarsity"]))}
-        stops.append(ControlPosition(f"{alpha:g}", f"α = {alpha:g}", tasks, _answers(dataset, table, tasks), facts))
-    return stops
+        position = ControlPosition(f"{alpha:g}", f"α = {alpha:g}", tasks, _predict(dataset, table, tasks), facts)
+        positions.append(position)
+    return positions
 
 
-def ask_meaning(stops: Sequence[ControlPosition]) -> Question:
-    first, last = stops[0], stops[-1]
-    lost = _apart(first, last)
-    options, right = _bands(lost)
+def ask_semantics(positions: Sequence[ControlPosition]) -> Question:
+    """How much accuracy drops from random to the closest classes."""
+    first, last = positions[0], positions[-1]
+    drop = _independent(first, last)
+    options, correct = _bands(drop)
     return Question(
-        f"From classes at random ({first.title}) to the closest in meaning ({last.title}): how much accuracy does it "
-        "cost, beyond chance?",
+        "How many points does accuracy drop from random to the closest classes?",
         options,
-        right,
-        f"{first.told} of the queries are right at {first.title} and {last.told} at {last.title}: a loss of {lost}. "
+        correct,
+        f"{first.mean[0]:.1f}% → {last.mean[0]:.1f}%, a drop of {drop}. "
         + (
-            f"The classes came closer (coarsity {first.facts['coarsity']:.0f} to {last.facts['coarsity']:.0f}), and "
-            "what means nearly the same tends to look alike. A benchmark of random classes never asks for that."
-            if lost.low > 0
-            else "Chance would explain it as well: here closeness in meaning does not tell which tasks are hard."
+            "Semantically close classes tend to look alike; random-class testbeds rarely test this."
+            if drop.low > 0
+            else "No significant drop here: semantics does not predict difficulty."
         ),
     )
 
@@ -179,38 +182,35 @@ def ask_meaning(stops: Sequence[ControlPosition]) -> Question:
 # --- 2: context ----------------------------------------------------------------------------------------------------
 
 
-def by_context(dataset: Dataset) -> list[ControlPosition]:
-    """The same queries, with support of their contexts, of others, and of those of other classes."""
+def measure_context(dataset: Dataset) -> list[ControlPosition]:
+    """The same queries with support of their contexts, of other contexts, and of those of other classes."""
     table = _features(dataset)
-    stops = []
+    positions = []
     for name, (title, sampler) in CONTEXTS.items():
         tasks = draw.draw(dataset, _recipe(dataset, **sampler), usable=table.image_ids).tasks
-        stops.append(ControlPosition(name, title, tasks, _answers(dataset, table, tasks)))
-    return stops
+        positions.append(ControlPosition(name, title, tasks, _predict(dataset, table, tasks)))
+    return positions
 
 
-def ask_context(stops: Sequence[ControlPosition]) -> Question:
-    same, other, swapped = (next(s for s in stops if s.name == name) for name in ("same", "other", "swapped"))
-    lost, more, both = _paired(same, other), _paired(other, swapped), _paired(same, swapped)
-    right = 0 if max(lost.low, both.low) <= 0 else 2 if min(more.low, both.low) > 0 else 1
+def ask_context(positions: Sequence[ControlPosition]) -> Question:
+    """Which support contexts hurt most."""
+    same, other, swapped = (next(p for p in positions if p.name == name) for name in ("same", "other", "swapped"))
+    loss, further, both = _paired(same, other), _paired(other, swapped), _paired(same, swapped)
+    correct = 0 if max(loss.low, both.low) <= 0 else 2 if min(further.low, both.low) > 0 else 1
+    meaning = (
+        "Neither cost is significant: these features encode the object.",
+        "Features encode the background. Swapped contexts do not cost significantly more.",
+        "Features encode the background, so a query is pulled to the class shown there.",
+    )
     return Question(
-        "The queries stay the same. What of the background does harm?",
+        "Which support contexts hurt most?",
         (
-            "Nothing: the background does not matter",
-            "A background that was not seen, whosever it is",
-            "Most of all the background of another class",
+            "None: the context does not matter",
+            "Any context the queries do not have",
+            "The context of another class",
         ),
-        right,
-        f"Support from other contexts costs {lost}, and swapped ones, in which another class of the task is asked, "
-        f"{more} more ({same.title} {same.told}, {other.title} {other.told}, {swapped.title} {swapped.told}). "
-        + (
-            "The features hold the background as well as the thing, so a query is drawn to the class that was shown on "
-            "its background."
-            if right == 2
-            else "Whose background it is cannot be told to matter beyond that."
-            if right == 1
-            else "Chance would explain that as well: here these features hold more of the thing."
-        ),
+        correct,
+        f"Other contexts cost {loss}, swapped ones {further} more. {meaning[correct]}",
     )
 
 
@@ -219,85 +219,91 @@ def ask_context(stops: Sequence[ControlPosition]) -> Question:
 
 @dataclass(frozen=True)
 class ClassPairs:
-    """One class beside others, from one that looks nothing like it to the one that looks most like it, by name.
+    """One class with partners, from the most similar to the least similar one, in alphabetical order.
 
-    name     of the class that stays
-    stops    a partner each; facts: "confusion" in bits
-    class_id of the class that stays, and `partners` those of the others
-    points   (n, 2) per stop: both classes' images along the two directions in which they differ most
-    labels   (n,) per stop: 0 for the class that stays
-    images   (n,) per stop: image_ids
+    name       of the first class
+    class_id   of the first class; partners are those of the second classes
+    positions  one per partner; facts: "confusion" in bits
+    points     (n, 2) per position: images of both classes on two principal components
+    labels     (n,) per position: 0 for the first class
+    images     (n,) per position: image_ids
     """
 
     name: str
     class_id: int
     partners: tuple[int, ...]
-    stops: tuple[ControlPosition, ...]
+    positions: tuple[ControlPosition, ...]
     points: tuple[np.ndarray, ...]
     labels: tuple[np.ndarray, ...]
     images: tuple[np.ndarray, ...]
 
 
-def by_looks(dataset: Dataset) -> ClassPairs:
-    """The class that has the most alike neighbour of all, beside that one and beside others ever less like it."""
+def measure_confusion(dataset: Dataset) -> ClassPairs:
+    """The class with the most similar neighbour in feature space, paired with that one and with less similar ones."""
     table = _features(dataset)
     split = draw.default_split(dataset)
     class_ids = dataset.split_class_ids(split)
-    apart = DISTANCES["features"].measure(table, class_ids)
-    np.fill_diagonal(apart, np.inf)
-    stays = int(np.unravel_index(apart.argmin(), apart.shape)[0])
-    order = np.argsort(-np.where(np.isinf(apart[stays]), np.inf, apart[stays]), kind="stable")[1:]  # without itself
+    distances = DISTANCES["features"].measure(table, class_ids)
+    np.fill_diagonal(distances, np.inf)
+    first = int(np.unravel_index(distances.argmin(), distances.shape)[0])
+    order = np.argsort(-distances[first], kind="stable")[1:]  # without the class itself
     names = dataset.distinct_names(class_ids)
     chosen = order[np.unique(np.linspace(0, len(order) - 1, N_PARTNERS).round().astype(int))]
-    chosen = sorted(chosen.tolist(), key=lambda place: names[place])  # the slider's ends are to tell nothing
+    partners = sorted(chosen.tolist(), key=lambda at: names[at])  # the ends of the slider must not give the answer
     k = min(int(confusion.SETTINGS["k"].default), confusion.max_k(dataset, table.backbone, split))
     spec = {"dataset": dataset.name, "backbone": table.backbone, "split": split, "k": k}
-    of_image = np.full(len(dataset.image_class_ids()), -1)
-    of_image[table.image_ids] = table.class_ids
-    stops, points, labels, images = [], [], [], []
-    for place in chosen:
-        both = class_ids[[stays, place]]
-        drawn = Tasks(np.tile(both, (N_TASKS, 1)))
-        tasks = assign_images(drawn, of_image, SHAPE["n_shot"], SHAPE["n_query"], SEED)
-        seen = confusion.pair(spec, int(both[0]), int(both[1]))
-        facts = {"confusion": float(seen.bits.mean())}
-        stops.append(ControlPosition(str(int(both[1])), names[place], tasks, _answers(dataset, table, tasks), facts))
-        points.append(_plane(table, seen.image_ids))
-        labels.append(seen.labels)
-        images.append(seen.image_ids)
-    partners = tuple(int(class_ids[place]) for place in chosen)
-    known = (tuple(points), tuple(labels), tuple(images))
-    return ClassPairs(names[stays], int(class_ids[stays]), partners, tuple(stops), *known)
+    class_of_image = np.full(len(dataset.image_class_ids()), -1)
+    class_of_image[table.image_ids] = table.class_ids
+    positions, points, labels, images = [], [], [], []
+    for partner in partners:
+        pair = class_ids[[first, partner]]
+        classes_only = Tasks(np.tile(pair, (N_TASKS, 1)))
+        tasks = assign_images(classes_only, class_of_image, SHAPE["n_shot"], SHAPE["n_query"], SEED)
+        overlap = confusion.pair(spec, int(pair[0]), int(pair[1]))
+        facts = {"confusion": float(overlap.bits.mean())}
+        predictions = _predict(dataset, table, tasks)
+        positions.append(ControlPosition(str(int(pair[1])), names[partner], tasks, predictions, facts))
+        points.append(_plane(table, overlap.image_ids))
+        labels.append(overlap.labels)
+        images.append(overlap.image_ids)
+    partner_ids = tuple(int(class_ids[partner]) for partner in partners)
+    arrays = (tuple(points), tuple(labels), tuple(images))
+    return ClassPairs(names[first], int(class_ids[first]), partner_ids, tuple(positions), *arrays)
 
 
-def ask_looks(pairs: ClassPairs) -> Question:
-    stops = pairs.stops
-    worst = min(range(len(stops)), key=lambda i: stops[i].mean[0])
-    others = [i for i in range(len(stops)) if i != worst and not _apart(stops[i], stops[worst]).is_known]
-    most, least = max(stops, key=_bits), min(stops, key=_bits)
-    told = f"{stops[worst].title} ({stops[worst].told} right, {_bits(stops[worst]):.2f} bits of confusion)"
-    also = ", ".join(stops[i].title for i in others)
+def ask_confusion(pairs: ClassPairs) -> Question:
+    """Which class is hardest to separate from the first one."""
+    positions = pairs.positions
+    correct = min(range(len(positions)), key=lambda i: positions[i].mean[0])
+    hardest, least = positions[correct], min(positions, key=_overlap)
+    tied = tuple(i for i, p in enumerate(positions) if i != correct and not _independent(p, hardest).is_significant)
+    follows_overlap = hardest is max(positions, key=_overlap) or hardest.mean[0] < least.mean[0] - least.mean[1]
     return Question(
-        f"Tasks of {pairs.name} and which partner have the lowest accuracy? Move the control to it.",
-        tuple(stop.title for stop in stops),
-        worst,
-        f"It is {told}; guessing would get 50%. "
-        + (f"With so many tasks {also} cannot be told from it. " if others else "All others do better beyond chance. ")
-        + f"The least confused partner, {least.title}, has {_bits(least):.2f} bits and {least.told}"
+        f"Which class is hardest to separate from {pairs.name}?",
+        tuple(position.title for position in positions),
+        correct,
+        f"{hardest.title}: {hardest.mean[0]:.1f}%, {_overlap(hardest):.2f} bits of overlap (chance level 50%). "
+        f"Least overlap: {least.title}, {_overlap(least):.2f} bits, {least.mean[0]:.1f}%. "
         + (
-            ": where the images of two classes form one cloud, one labelled image of each does not part them."
-            if most is stops[worst] or stops[worst].mean[0] < least.mean[0] - least.mean[1]
-            else ": here confusion does not tell which partner is hard."
-        ),
+            "Overlapping classes cannot be separated by one image each."
+            if follows_overlap
+            else "Here overlap does not predict which class is hard."
+        )
+        + _tie_note([positions[i].title for i in tied]),
+        tied,
     )
 
 
-def _bits(stop: ControlPosition) -> float:
-    return stop.facts["confusion"]
+def _overlap(position: ControlPosition) -> float:
+    return position.facts["confusion"]
+
+
+def _tie_note(names: Sequence[str]) -> str:
+    return f" Not significantly different: {', '.join(names)}." if names else ""
 
 
 def _plane(table: Features, image_ids: np.ndarray) -> np.ndarray:
-    """The images (n, 2) along the two directions in which they differ most, at unit length; labels play no part."""
+    """First two principal components (n, 2) of the images' features at unit length."""
     rows = np.searchsorted(table.image_ids, image_ids)
     values = np.asarray(table.values[rows], dtype=float)
     values /= np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12)
@@ -306,80 +312,80 @@ def _plane(table: Features, image_ids: np.ndarray) -> np.ndarray:
     return vectors[:, ::-1][:, :2] * np.sqrt(np.maximum(scale[::-1][:2], 0))
 
 
-# --- 4: luck with the support --------------------------------------------------------------------------------------
+# --- 4: support images ---------------------------------------------------------------------------------------------
 
 
-def by_support(dataset: Dataset) -> list[ControlPosition]:
-    """The same queries with the hardest and the easiest support that a search finds, and with random ones between."""
+def measure_support(dataset: Dataset) -> list[ControlPosition]:
+    """The same queries with the hardest and easiest support of a search, and with random ones in between."""
     table = _features(dataset)
-    asked = {**SHAPE, "split": draw.default_split(dataset), "n_tasks": N_TASKS // 4, "seed": SEED}
-    spec = support_sets.check({"dataset": dataset.name, "backbone": table.backbone, **asked})
+    settings = {**SHAPE, "split": draw.default_split(dataset), "n_tasks": N_TASKS // 4, "seed": SEED}
+    spec = support_sets.check({"dataset": dataset.name, "backbone": table.backbone, **settings})
     tasks, _ = support_sets.sample_tasks(spec)
-    found = support_sets.search_and_classify(spec, tasks, table, spec["seed"])
-    others = _random_supports(table, tasks)  # (R, T, W, S)
+    searched = support_sets.search_and_classify(spec, tasks, table, spec["seed"])
+    supports = _random_supports(table, tasks)  # (R, T, W, S)
     flat = Tasks(
         np.tile(tasks.class_ids, (N_SUPPORTS, 1)),
-        others.reshape(-1, *others.shape[2:]),
+        supports.reshape(-1, *supports.shape[2:]),
         np.tile(tasks.query, (N_SUPPORTS, 1, 1)),
     )
-    right = evaluation.task_accuracy(_answers(dataset, table, flat)).reshape(N_SUPPORTS, len(tasks))
-    ranked = np.argsort(right, axis=0, kind="stable")
-    stops = []
-    for name, (title, rank) in LUCK.items():
+    accuracy = evaluation.task_accuracy(_predict(dataset, table, flat)).reshape(N_SUPPORTS, len(tasks))
+    ranked = np.argsort(accuracy, axis=0, kind="stable")
+    positions = []
+    for name, (title, rank) in SUPPORTS.items():
         if rank is None:
-            of = found.tasks[name]
+            position_tasks = searched.tasks[name]
         else:
             row = ranked[round(rank * (N_SUPPORTS - 1))]
-            of = Tasks(tasks.class_ids, others[row, np.arange(len(tasks))], tasks.query)
-        stops.append(ControlPosition(name, title, of, _answers(dataset, table, of)))
-    return stops
+            position_tasks = Tasks(tasks.class_ids, supports[row, np.arange(len(tasks))], tasks.query)
+        predictions = _predict(dataset, table, position_tasks)
+        positions.append(ControlPosition(name, title, position_tasks, predictions))
+    return positions
 
 
-def ask_support(stops: Sequence[ControlPosition]) -> Question:
-    by_name = {stop.name: stop for stop in stops}
-    hard, typical, easy = by_name["hard"], by_name["typical"], by_name["easy"]
-    down, up = _paired(typical, hard), _paired(easy, typical)
-    farther = _effect((typical.accuracy - hard.accuracy) - (easy.accuracy - typical.accuracy))
-    right = 2 if not farther.is_known else 0 if farther.points > 0 else 1
-    unlucky = _paired(by_name["lucky"], by_name["unlucky"])
+def ask_support(positions: Sequence[ControlPosition]) -> Question:
+    """Whether the loss to the hardest or the gain to the easiest support is larger."""
+    by_name = {position.name: position for position in positions}
+    hard, typical_, easy = by_name["hard"], by_name["typical"], by_name["easy"]
+    down, up = _paired(typical_, hard), _paired(easy, typical_)
+    asymmetry = _difference((typical_.accuracy - hard.accuracy) - (easy.accuracy - typical_.accuracy))
+    correct = 2 if not asymmetry.is_significant else 0 if asymmetry.points > 0 else 1
+    chance = _paired(by_name["lucky"], by_name["unlucky"])
     return Question(
-        "The queries stay the same; only the one labelled image per class changes. From a typical support, which way "
-        "is it farther?",
-        ("Down to the hardest support", "Up to the easiest support", "Neither, beyond chance"),
-        right,
-        f"Down it is {down} ({typical.told} to {hard.told}), up {up} (to {easy.told}). Chance alone, from an unlucky "
-        f"tenth to a lucky tenth of random supports, already makes {unlucky}: a mean over random tasks hides what a "
-        "user with five images may meet.",
+        "Which is larger: the loss to the hardest support or the gain to the easiest?",
+        ("Loss to the hardest", "Gain to the easiest", "About equal"),
+        correct,
+        f"Down {down}, up {up}. Luck alone (worst to best 10% of random supports) makes {chance}: mean accuracy hides "
+        "this risk.",
     )
 
 
 def _random_supports(table: Features, tasks: Tasks) -> np.ndarray:
-    """Further supports (R, T, W, S) of the same queries: images of the class that are no query of the task."""
+    """Random supports (R, T, W, S) of the same queries: images of the class that are no query of the task."""
     rng = np.random.default_rng(SEED)
     n_tasks, n_way, n_shot = tasks.support.shape
-    found = np.empty((N_SUPPORTS, n_tasks, n_way, n_shot), dtype=np.int64)
+    supports = np.empty((N_SUPPORTS, n_tasks, n_way, n_shot), dtype=np.int64)
     pools = {int(c): table.image_ids[table.class_ids == c] for c in np.unique(tasks.class_ids)}
     for t in range(n_tasks):
         for w in range(n_way):
             pool = np.setdiff1d(pools[int(tasks.class_ids[t, w])], tasks.query[t, w])
-            found[:, t, w] = pool[rng.random((N_SUPPORTS, len(pool))).argsort(axis=1)[:, :n_shot]]
-    return found
+            supports[:, t, w] = pool[rng.random((N_SUPPORTS, len(pool))).argsort(axis=1)[:, :n_shot]]
+    return supports
 
 
-# --- 5: test classes far from training classes -----------------------------------------------------------------------
+# --- 5: training classes ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class TransferLesson:
-    """Splits of ever more divergence, and what networks got that were trained on their train classes.
+    """Splits of increasing divergence, and the accuracy of networks trained on their training classes.
 
-    found     a split per divergence that was asked for
-    points    a row per divergence: x (reached), accuracy, ci95 over test classes; mean of a split and its mirror image
-    slope     points of accuracy per unit of divergence
-    n_runs    networks that were trained, the date when, and the minutes that it took with those of other methods
+    splits   one per target divergence
+    points   a row per divergence: x (reached), accuracy, ci95 over test classes; mean of a split and its mirror image
+    slope    points of accuracy per unit of divergence
+    n_runs   number of trained networks, with the date and the minutes of the complete grid
     """
 
-    found: tuple[class_splits.SplitResult, ...]
+    splits: tuple[class_splits.SplitResult, ...]
     points: pd.DataFrame
     slope: transfer.AccuracySlope
     n_runs: int
@@ -387,8 +393,8 @@ class TransferLesson:
     minutes: float
 
 
-def by_divergence(dataset: Dataset) -> TransferLesson:
-    """Networks take an hour to train: these were, once, and are told as recorded."""
+def measure_transfer(dataset: Dataset) -> TransferLesson:
+    """Recorded accuracies of networks, which take an hour to train, and their splits."""
     grids = transfer.training_grid(dataset.name)
     if not grids:
         raise Missing(
@@ -396,141 +402,135 @@ def by_divergence(dataset: Dataset) -> TransferLesson:
         )
     grid = grids[0]
     points = transfer.accuracy_points(grid.rows)
-    points = points[points["method"] == TRAINED].sort_values("asked", ignore_index=True)
-    slope = next(s for s in transfer.slopes(grid.rows) if s.method == TRAINED and s.sides == "both")
+    points = points[points["method"] == TRAINER].sort_values("asked", ignore_index=True)
+    slope = next(s for s in transfer.slopes(grid.rows) if s.method == TRAINER and s.sides == "both")
     classes = class_splits.class_features(dataset, str(grid.facts["recipe"]["backbone"]))
-    asked = [{"divergence": float(divergence)} for divergence in points["asked"]]
-    found = class_splits.splits_over(
-        dataset, classes, asked, penalty=transfer.PENALTY
-    )  # the weight that the grid was trained with
-    when = (str(grid.facts["date"]), float(grid.facts["seconds"]) / 60)
-    return TransferLesson(tuple(found), points, slope, int(points["n_runs"].sum()), *when)
+    targets = [{"divergence": float(divergence)} for divergence in points["asked"]]
+    splits = class_splits.splits_over(dataset, classes, targets, penalty=transfer.PENALTY)  # the weight of the grid
+    date, minutes = str(grid.facts["date"]), float(grid.facts["seconds"]) / 60
+    return TransferLesson(tuple(splits), points, slope, int(points["n_runs"].sum()), date, minutes)
 
 
-def ask_divergence(trained: TransferLesson) -> Question:
-    slope, points = trained.slope, trained.points
-    known = slope.ci95 is not None and abs(slope.slope) > slope.ci95
-    right = 2 if not known else 0 if slope.slope < 0 else 1
-    first, last = points.iloc[0], points.iloc[-1]
-    nearest = [one.nearest for one in trained.found]
+def ask_transfer(lesson: TransferLesson) -> Question:
+    """What happens to accuracy as divergence grows."""
+    slope = lesson.slope
+    is_significant = slope.ci95 is not None and abs(slope.slope) > slope.ci95
+    nearest = [split.nearest for split in lesson.splits]
     printed = transfer.printed("Table 5")
-    published = printed["value"][printed["row"] == TITLES[TRAINED]]
+    published = printed["value"][printed["row"] == TITLES[TRAINER]]
+    interval = "" if slope.ci95 is None else f" ± {slope.ci95:.1f}"
     return Question(
-        "The test classes move away from those the networks were trained on. What happens to their accuracy?",
-        ("It falls", "It rises", "These networks cannot tell"),
-        right,
-        f"{slope.slope:+.1f} ± {slope.ci95 or float('nan'):.1f} points per unit of divergence over "
-        f"{trained.n_runs:,} small networks ({first['accuracy']:.1f} ± {first['ci95']:.1f}% at "
-        f"{first['x']:.1f}, {last['accuracy']:.1f} ± {last['ci95']:.1f}% at {last['x']:.1f}; intervals over test "
-        "classes). "
-        + ("" if known else "The interval holds 0, so it could be chance. ")
-        + f"The paper, with larger networks on other images, found {published.min():+.1f} to {published.max():+.1f} "
-        "points per unit. On the map the two sides part; the mean distance of a test class to its nearest training "
-        f"class goes from {nearest[0]:.2f} to {nearest[-1]:.2f} (features of unit length)"
-        + (": it still has one about as near, and so little is new." if nearest[-1] < 1.1 * nearest[0] else "."),
+        "What happens to accuracy as divergence grows?",
+        ("It falls", "It rises", "No significant change"),
+        2 if not is_significant else 0 if slope.slope < 0 else 1,
+        f"{slope.slope:+.1f}{interval} points per unit of divergence over {lesson.n_runs:,} small networks (paper: "
+        f"{published.min():+.1f} to {published.max():+.1f})."
+        + ("" if is_significant else " The change is not significant.")
+        + (" Each test class still has a training class about as close." if nearest[-1] < 1.1 * nearest[0] else ""),
     )
 
 
-# --- 6: several causes ---------------------------------------------------------------------------------------------
+# --- 6: combined ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class CombinedLesson:
-    """Random tasks with every measure that is known before the answers are.
+    """Random tasks with every measure that does not need predictions.
 
     measures      (T,) per measure
-    correlations  of each with the accuracy
-    hard, easy    positions of two tasks, in the middle of the hardest and of the easiest tenth
+    correlations  of each with accuracy
+    hard, easy    positions of two tasks, in the middle of the hardest and of the easiest 10%
     """
 
-    stop: ControlPosition
+    position: ControlPosition
     measures: pd.DataFrame
     correlations: Mapping[str, evaluation.Correlation]
     hard: int
     easy: int
 
     def percentile(self, name: str, task: int) -> float:
-        """Share of tasks (0 to 100) that this measure calls easier, equal ones counted half."""
+        """Share of tasks (0 to 100) that are easier by this measure, ties counted half."""
         values = self.measures[name].to_numpy() * (1 if MEASURES[name].direction == "harder" else -1)
         below, equal = (values < values[task]).sum(), (values == values[task]).sum() - 1
         return float(100 * (below + equal / 2) / (len(values) - 1))
 
     def points(self, name: str) -> float:
-        """Points of accuracy between the two tasks that go with a measure, by its line over all tasks."""
+        """Points of accuracy between the two tasks that a linear fit on this measure accounts for."""
         values = self.measures[name].to_numpy()
-        slope = self.correlations[name].value * self.stop.accuracy.std() / values.std()
+        slope = self.correlations[name].value * self.position.accuracy.std() / values.std()
         return float(slope * (values[self.easy] - values[self.hard]))
 
 
-def by_causes(dataset: Dataset) -> CombinedLesson:
-    """One set of random tasks, every measure that needs neither the answers nor all pairs of classes compared."""
+def measure_combined(dataset: Dataset) -> CombinedLesson:
+    """Random tasks, and every measure that needs neither predictions nor the overlap of all class pairs."""
     table = _features(dataset)
     tasks = draw.draw(dataset, _recipe(dataset, sampler="uniform"), usable=table.image_ids).tasks
-    stop = ControlPosition("random", "random tasks", tasks, _answers(dataset, table, tasks))
-    measured = _measured(tasks, dataset, table.backbone)
-    found = {
-        name: evaluation.correlation(stop.accuracy, measured[name].to_numpy(), tasks.class_ids) for name in measured
+    position = ControlPosition("random", "random tasks", tasks, _predict(dataset, table, tasks))
+    measures = _fast_measures(tasks, dataset, table.backbone)
+    correlations = {
+        name: evaluation.correlation(position.accuracy, measures[name].to_numpy(), tasks.class_ids) for name in measures
     }
-    order = np.argsort(stop.accuracy, kind="stable")
-    tenth = round(0.05 * (len(order) - 1))
-    return CombinedLesson(stop, measured, found, int(order[tenth]), int(order[-1 - tenth]))
+    order = np.argsort(position.accuracy, kind="stable")
+    at = round(0.05 * (len(order) - 1))
+    return CombinedLesson(position, measures, correlations, int(order[at]), int(order[-1 - at]))
 
 
-def ask_together(found: CombinedLesson) -> Question:
-    names = list(found.measures)
-    told = {name: _as_expected(name, found.correlations[name]) for name in names}
-    known = [name for name in names if told[name][1] > 0]
-    best = max(known, key=lambda name: told[name][0], default=None)
-    gap = found.stop.accuracy[found.easy] - found.stop.accuracy[found.hard]
-    if best is None:
-        why = "No measure goes with the accuracy of these tasks beyond chance: none of them explains which are hard."
-    else:
-        equals = [name for name in known if name != best and told[name][2] >= told[best][0]]
-        also = ", ".join(MEASURES[name].title for name in equals)
-        how = found.correlations[best]
-        why = (
-            f"{MEASURES[best].title}: correlation {how.value:.2f} ({how.low:.2f} to {how.high:.2f} over {how.over}), "
-            f"which explains {how.value**2:.0%} of the differences between tasks. By its line, "
-            f"{found.points(best):.0f} of the {gap:.0f} points between the two tasks below go with it. "
-            + (f"{also} cannot be told from it. " if also else "The others say less beyond chance. ")
-            + "No single cause explains a task: they overlap, and much is left."
+def ask_combined(lesson: CombinedLesson) -> Question:
+    """Which measure correlates most with accuracy."""
+    names = list(lesson.measures)
+    expected = {name: _expected_sign(name, lesson.correlations[name]) for name in names}
+    significant = [name for name in names if expected[name][1] > 0]
+    best = max(significant, key=lambda name: expected[name][0], default=None)
+    tied: list[str] = []
+    takeaway = "No measure correlates significantly with accuracy here."
+    if best is not None:
+        tied = [name for name in significant if name != best and expected[name][2] >= expected[best][0]]
+        r = lesson.correlations[best]
+        gap = lesson.position.accuracy[lesson.easy] - lesson.position.accuracy[lesson.hard]
+        takeaway = (
+            f"{MEASURES[best].title}: r = {r.value:.2f} (95% CI {r.low:.2f} to {r.high:.2f}), {r.value**2:.0%} of the "
+            f"variance, {lesson.points(best):.0f} of the {gap:.0f} points between the two tasks. No single measure "
+            f"explains a task.{_tie_note([MEASURES[name].title for name in tied])}"
         )
     return Question(
-        "Which measure explains best, beyond chance, which tasks are hard? Move the control to it.",
-        (*(MEASURES[name].title for name in names), "None of them, beyond chance"),
+        "Which measure correlates most with accuracy?",
+        (*(MEASURES[name].title for name in names), "None significantly"),
         len(names) if best is None else names.index(best),
-        why,
+        takeaway,
+        tuple(names.index(name) for name in tied),
     )
 
 
-def _measured(tasks: Tasks, dataset: Dataset, backbone: str) -> pd.DataFrame:
-    """Every measure that takes a moment and does not know the answers; those that are not known here are left out."""
-    found = {}
+def _fast_measures(tasks: Tasks, dataset: Dataset, backbone: str) -> pd.DataFrame:
+    """Every measure that is fast and needs no predictions, without those that are not available here."""
+    measures = {}
     for name, measure in MEASURES.items():
         if {"predictions", "confusions"} & set(measure.needs):
             continue
         with suppress(FsvizError):
             values = task_measures.measure_tasks(tasks, dataset, backbone, [name], METHOD)[name]
             if np.isfinite(values).all() and values.std() > 0:
-                found[name] = values
-    return pd.DataFrame(found)
+                measures[name] = values
+    return pd.DataFrame(measures)
 
 
-def _as_expected(name: str, how: evaluation.Correlation) -> tuple[float, float, float]:
-    """A correlation and its interval, positive where a measure goes with the accuracy as it should."""
+def _expected_sign(name: str, correlation: evaluation.Correlation) -> tuple[float, float, float]:
+    """A correlation and its interval, positive if it has the expected sign."""
     if MEASURES[name].direction == "easier":
-        return how.value, how.low, how.high
-    return -how.value, -how.high, -how.low
+        return correlation.value, correlation.low, correlation.high
+    return -correlation.value, -correlation.high, -correlation.low
 
 
 # --- steps ---------------------------------------------------------------------------------------------------------
 
 
-def typical(stops: Sequence[ControlPosition], at: int, paired: bool) -> int:
-    """The task to show at a position: its accuracy is nearest to the mean there, or where all positions have the same
-    queries, nearest to the means of all of them."""
-    shown = stops if paired else [stops[at]]
-    return int(np.sum([(stop.accuracy - stop.mean[0]) ** 2 for stop in shown], axis=0).argmin())
+def typical(positions: Sequence[ControlPosition], at: int, paired: bool) -> int:
+    """Task with an accuracy nearest to the mean at a position.
+
+    paired  whether all positions have the same queries: then nearest to the means of all of them
+    """
+    compared = positions if paired else [positions[at]]
+    return int(np.sum([(position.accuracy - position.mean[0]) ** 2 for position in compared], axis=0).argmin())
 
 
 def _features(dataset: Dataset) -> Features:
@@ -538,35 +538,36 @@ def _features(dataset: Dataset) -> Features:
 
 
 def _recipe(dataset: Dataset, **sampler: object) -> draw.Recipe:
-    asked = {**SHAPE, "split": draw.default_split(dataset), "n_tasks": N_TASKS, "seed": SEED}
-    return draw.recipe_for(dataset, **asked, **sampler)
+    settings = {**SHAPE, "split": draw.default_split(dataset), "n_tasks": N_TASKS, "seed": SEED}
+    return draw.recipe_for(dataset, **settings, **sampler)
 
 
-def _answers(dataset: Dataset, table: Features, tasks: Tasks) -> Predictions:
+def _predict(dataset: Dataset, table: Features, tasks: Tasks) -> Predictions:
     return evaluate.predict_tasks(dataset, table.backbone, METHOD, {}, tasks)
 
 
-def _effect(differences: np.ndarray) -> Difference:
-    mean, half = mean_and_ci95(differences)
-    return Difference(float(mean), float(half))
+def _difference(values: np.ndarray) -> Difference:
+    """Mean of differences task by task."""
+    mean, half_width = mean_and_ci95(values)
+    return Difference(float(mean), float(half_width))
 
 
 def _paired(first: ControlPosition, second: ControlPosition) -> Difference:
-    """What is lost from the first to the second, task by task: they have the same queries."""
-    return _effect(first.accuracy - second.accuracy)
+    """Points lost from the first to the second position, paired by task: they have the same queries."""
+    return _difference(first.accuracy - second.accuracy)
 
 
-def _apart(first: ControlPosition, second: ControlPosition) -> Difference:
-    """What is lost from the first to the second, whose tasks are different ones."""
+def _independent(first: ControlPosition, second: ControlPosition) -> Difference:
+    """Points lost from the first to the second position, which have different tasks."""
     return Difference(first.mean[0] - second.mean[0], float(np.hypot(first.mean[1], second.mean[1])))
 
 
-def _bands(lost: Difference) -> tuple[tuple[str, ...], int]:
-    """Answers by how many points are lost, and the one that holds the number as it is shown."""
+def _bands(drop: Difference) -> tuple[tuple[str, ...], int]:
+    """Answers by points lost, and the one that contains the number as shown, with one decimal."""
     options = (
-        "Nothing",
-        f"Something, but less than {BANDS[0]:g} points",
-        *(f"{low:g} to less than {high:g} points" for low, high in pairwise(BANDS)),
+        "No significant drop",
+        f"Less than {BANDS[0]:g} points",
+        *(f"{low:g} to {high - 0.1:g} points" for low, high in pairwise(BANDS)),
         f"{BANDS[-1]:g} points or more",
     )
-    return options, 0 if lost.low <= 0 else 1 + int(np.searchsorted(BANDS, round(lost.points, 1), side="right"))
+    return options, 0 if drop.low <= 0 else 1 + int(np.searchsorted(BANDS, round(drop.points, 1), side="right"))

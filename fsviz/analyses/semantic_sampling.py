@@ -16,7 +16,17 @@ from fsviz import sampling, taxonomy
 from fsviz.difficulty.measures.coarsity import coarsity as coarsity_of
 from fsviz.errors import Missing
 from fsviz.records import PAD, Dataset, Testbed
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw
+
+CLASS_PAIRS = Table(
+    "Pairs of classes",
+    Column("distance", "Distance", digits=2, kind="number", width=70),
+    Column("a_picture", "Image", kind="image", width=44),
+    Column("a", "Class"),
+    Column("b_picture", "Image", kind="image", width=44),
+    Column("b", "Other class"),
+)
 
 
 def summarise(testbed: Testbed, dataset: Dataset) -> dict[str, Any]:

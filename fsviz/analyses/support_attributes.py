@@ -15,9 +15,18 @@ from fsviz.difficulty.attribute_gaps import Difference, attribute_names
 from fsviz.records import PAD, Dataset, Progress, Tasks
 from fsviz.studies import evaluate
 from fsviz.studies.support_sets import SupportSets, classify, searched_features
+from fsviz.tables import Column, Table
 
 __all__ = ["AttributeEffects", "Difference", "Reason", "attribute_names"]
 
+COSTS = Table(
+    "What a gap in an attribute costs",
+    Column("attribute", "Attribute"),
+    Column("kind", "Kind"),
+    Column("cost", "Cost of a gap of one", kind="points", interval="ci95"),
+    Column("p_holm", "p (Holm)", kind="p"),
+    Column("explains", "Explains", "% of tasks", 0, kind="share"),
+)
 _COST_SECONDS = 3.0  # that random supports may take to be classified for what gaps cost
 _FEWEST_COSTED = 40  # tasks that costs are measured on even where that takes longer
 

@@ -30,9 +30,65 @@ from fsviz.settings import RawSettings
 from fsviz.shipped import DATA
 from fsviz.splits import PUBLISHED_PENALTY, assignment, clustering, gaussians
 from fsviz.studies import training
+from fsviz.tables import Column, Table
 from fsviz.training import FINETUNE, TITLES, TRAINERS
 from fsviz.workspace import read_json
 
+_METHOD = Column("method", "Method")
+_RUNS = Column("n_runs", "Runs", kind="count")
+BY_DIVERGENCE = Table(
+    "Accuracy by divergence",
+    _METHOD,
+    Column("asked", "Divergence requested", digits=2, kind="number"),
+    Column("reached", "Reached", digits=2, kind="number"),
+    Column("first", "Test side", kind="percent"),
+    Column("second", "Other side", kind="percent"),
+    Column("both", "Both sides", kind="percent"),
+    _RUNS,
+)
+BY_SPLIT = Table(
+    "Accuracy by split",
+    _METHOD,
+    Column("split", "Split"),
+    Column("accuracy", "Accuracy", kind="percent", interval="ci95"),
+    _RUNS,
+)
+SLOPES = Table(
+    "Points of accuracy per unit of divergence",
+    _METHOD,
+    Column("sides", "Sides"),
+    Column("slope", "Slope", kind="points", digits=2, interval="ci95"),
+    Column("at_zero", "Accuracy at 0", kind="percent"),
+    Column("n_points", "Divergences", kind="count"),
+    _RUNS,
+)
+MATCHED_PAIRS = Table(
+    "Nearest less farthest",
+    _METHOD,
+    Column("nearest", "Nearest", kind="percent"),
+    Column("farthest", "Farthest", kind="percent"),
+    Column("difference", "Nearest less farthest", kind="points", interval="ci95"),
+    Column("n_pairs", "Pairs", kind="count"),
+    Column("n_splits", "Sets of test classes", kind="count"),
+)
+TASK_CORRELATIONS = Table(
+    "Correlation of a task's divergence with its accuracy",
+    Column("divergence", "Divergence"),
+    _METHOD,
+    Column("pearson", "Pearson's r", digits=2, kind="number"),
+    Column("n_significant", "Significant", kind="count"),
+    _RUNS,
+)
+RUNS = Table(
+    "Runs behind the point",
+    Column("asked", "R requested", digits=2, kind="number"),
+    Column("reached", "Reached", digits=2, kind="number"),
+    Column("side", "Tested on"),
+    Column("trained_on", "Trained on"),
+    Column("seed", "Seed", kind="count"),
+    Column("accuracy", "Accuracy", kind="percent", interval="ci95_classes"),
+    Column("run", "Run"),
+)
 RECORDED = DATA / "training"  # grids that a script of the project computed
 TARGETS = (0.0, 0.5, 1.0, 2.0, 4.0)
 DIVERGENCE, MATCHED = "divergence", "matched"  # what a run is compared by
@@ -406,6 +462,18 @@ def divergence_correlations(
             told = {"pearson": finite(found.value), "low": finite(found.low), "high": finite(found.high)}
             rows.append({"method": method, "divergence": name, **told})
     return pd.DataFrame(rows)
+
+
+def mean_correlations(correlations: pd.DataFrame | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """The rows of TASK_CORRELATIONS: means over trained networks, and in how many the interval leaves 0 out."""
+    columns = ["divergence", "method", "pearson", "low", "high"]
+    rows = pd.DataFrame(correlations, columns=columns).astype(dict.fromkeys(columns[2:], float))
+    rows = rows.dropna(subset=["pearson"])
+    rows = rows.assign(significant=(rows["low"] > 0) | (rows["high"] < 0))
+    grouped = rows.groupby(["divergence", "method"], sort=False)
+    return grouped.agg(
+        pearson=("pearson", "mean"), n_significant=("significant", "sum"), n_runs=("significant", "size")
+    ).reset_index()
 
 
 def divergence_title(name: str) -> str:

@@ -13,7 +13,7 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
@@ -24,7 +24,7 @@ from fsviz.workspace import plain_json
 GROUPS = (
     *("app", "datasets", "user_images", "features", "tasks", "task_profile", "evaluation"),
     *("support_sets", "confusion", "search_comparison", "prediction", "contexts", "similarity", "splits", "training"),
-    *("causes", "compare_datasets", "report"),
+    *("causes", "compare_datasets", "sweep", "report"),
     *("exports", "runs", "workspace", "completion"),
 )
 
@@ -66,7 +66,7 @@ def add_command(
         TOLD[study] = Told(result_of, show)
     parser = commands.add_parser(name, help=help, description=help)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-    parser.set_defaults(run=run, show=show)
+    parser.set_defaults(do=run, show=show)
     return parser
 
 
@@ -83,32 +83,6 @@ def report_progress(done: int, total: int, message: str) -> None:
 def names(text: str | None) -> list[str]:
     """The names of an option that takes several, with commas between."""
     return [part.strip() for part in (text or "").split(",") if part.strip()]
-
-
-def aligned(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Rows as aligned plain text, numbers to the right."""
-    if not rows:
-        return "(none)"
-    cells = [[_cell(row.get(column)) for column in columns] for row in rows]
-    widths = [max(len(c), *(len(line[i]) for line in cells)) for i, c in enumerate(columns)]
-    numeric = [all(isinstance(row.get(c), int | float) for row in rows if row.get(c) is not None) for c in columns]
-    lines = [list(columns), ["-" * w for w in widths], *cells]
-    return "\n".join(
-        "  ".join(c.rjust(w) if n else c.ljust(w) for c, w, n in zip(line, widths, numeric, strict=True)).rstrip()
-        for line in lines
-    )
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.2f}"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, list | tuple):
-        return ", ".join(str(v) for v in value) or "-"
-    return "".join(c if c.isprintable() else "?" for c in str(value))  # a name may hold line ends and worse
 
 
 class Parser(argparse.ArgumentParser):
@@ -162,7 +136,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not (sys.argv[1:] if argv is None else argv):
             return _print(welcome_text(parser))
         args = parser.parse_args(argv)
-        result = args.run(args)
+        result = args.do(args)
         return _print(json.dumps(plain_json(result), default=str, allow_nan=False) if args.json else args.show(result))
     except FsvizError as error:
         print(f"fsviz: {error}", file=sys.stderr)

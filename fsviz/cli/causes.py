@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from fsviz import text
-from fsviz.cli import add_command, aligned, engine, report_progress, sampler_flags
+from fsviz.cli import add_command, engine, report_progress, sampler_flags
 from fsviz.studies import causes as study
+from fsviz.tables import to_text
 from fsviz.tasks import draw
 
 
@@ -64,22 +65,21 @@ def show_causes(result: dict[str, Any]) -> str:
     methods = found["methods"]
     measures = list(dict.fromkeys(name for one in methods.values() for name in one["correlations"]))
     rows = [
-        {"measure": title(name)} | {method: one["correlations"][name]["value"] for method, one in methods.items()}
+        {"title": title(name), **{method: one["correlations"][name]["value"] for method, one in methods.items()}}
         for name in measures
     ]
     lines = [
         f"Correlation of every measure with the accuracy of {found['n_tasks']:,} tasks",
-        aligned(rows, ["measure", *methods]),
+        to_text(study.correlation_table(methods), rows),
     ]
     for method, one in methods.items():
         lines += ["", f"{method}: {100 * one['accuracy']:.1f} ± {100 * one['ci95']:.1f}%", one["sentence"]]
         if "explained" in one:
             shares = [
-                {"cause": CAUSES[cause], "explains %": 100 * row["share"], "low": 100 * row["low"]}
-                | {"high": 100 * row["high"], "alone %": 100 * one["alone"][cause]["share"]}
+                {"title": CAUSES[cause], **row, "alone": one["alone"][cause]["share"]}
                 for cause, row in one["shares"].items()
             ]
-            lines += [aligned(shares, ["cause", "explains %", "low", "high", "alone %"])]
+            lines += [to_text(study.EXPLAINED, shares)]
             foreseen = ", ".join(
                 f"{study.STAGES[stage]} {100 * row['share']:.0f}% ({100 * row['low']:.0f} to {100 * row['high']:.0f})"
                 for stage, row in one["explained"].items()

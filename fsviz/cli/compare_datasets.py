@@ -6,11 +6,9 @@ import argparse
 from typing import Any
 
 from fsviz.analyses.compare_datasets import MAX_SPLITS, SETTINGS
-from fsviz.cli import add_command, aligned, progress, sampler_flags
+from fsviz.cli import add_command, progress, sampler_flags
 from fsviz.settings import add_flags, from_args
-from fsviz.studies import support_sets
-
-VERDICTS = {"noise": "not beyond noise"}
+from fsviz.tables import to_text
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -62,74 +60,35 @@ def run_compare_datasets(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_compare_datasets(result: dict[str, Any]) -> str:
+    from fsviz.analyses import compare_datasets as study
+
     if "suite" in result:
         return _show_suite(result)
-    rows = []
-    for row in result["measures"]:
-        known = row["n_tasks"] > 0
-        rows.append(
-            {
-                "measure": row["title"],
-                "side": row["side"],
-                "mean": f"{row['mean']:.3g} ± {row['ci95']:.2g}" if known else "-",
-                "median (quartiles)": f"{row['median']:.3g} ({row['q1']:.3g} to {row['q3']:.3g})" if known else "-",
-                "higher is": row["higher_is"],
-                "first is": VERDICTS.get(row["first_is"], row["first_is"]),
-                "of these very classes": VERDICTS.get(row["here"], row["here"]),
-            }
-        )
-    facts = [
-        {
-            **side,
-            "classes": side["n_classes"],
-            "images": side["n_images"],
-            "images per class": side["images_median"],
-            "own coarsity": side["own_coarsity"],
-        }
-        for side in result["sides"]
-    ]
     return "\n".join(
         [
-            aligned(facts, ["side", "title", "classes", "images", "images per class", "own coarsity", "has"]),
+            to_text(study.FACTS, result["sides"]),
             "",
-            aligned(
-                rows,
-                ["measure", "side", "mean", "median (quartiles)", "higher is", "first is", "of these very classes"],
-            ),
+            to_text(study.NUMBERS.without("side_title"), study.number_rows(result["measures"])),
             "",
             *result["in_words"],
             "",
             *result["notes"],
-            "95% intervals over classes: what tasks of other classes of the same kind would give. Of these very "
-            "classes: over tasks.",
+            "95% CI over classes: tasks of other classes of the same kind. For these classes only: 95% CI over tasks.",
         ]
     )
 
 
 def _show_suite(result: dict[str, Any]) -> str:
-    sets = support_sets.SETS
-    rows = [
-        {"side": row["title"], "tasks": row["n_tasks"]}
-        | {name: f"{row[name]:.1f} ± {row[f'{name}_ci95']:.1f}" for name in sets}
-        for row in result["suite"]
-    ]
-    theirs = [
-        {"benchmark": row["title"], "setting": row["setting"], "source": row["source"]}
-        | {
-            name: f"{row[name]:.1f} ({row[f'{name}_low']:.1f} to {row[f'{name}_high']:.1f})"
-            for name in ("hard", "random")
-            if row[name] == row[name]
-        }
-        for row in result["published"]
-    ]
+    from fsviz.analyses import compare_datasets as study
+
     return "\n".join(
         [
-            "Computed here, accuracy in percent with 95% intervals over tasks of these images:",
-            aligned(rows, ["side", "tasks", *sets]),
-            *(f"{name} is left out: {why}" for name, why in result["left_out"].items()),
+            "Computed here, with 95% CI over tasks:",
+            to_text(study.SUITE, result["suite"]),
+            *(f"{name} is excluded: {why}" for name, why in result["left_out"].items()),
             "",
-            "Published, not computed here (the middle and the range over backbones); other tasks and backbones, so "
-            "only what hard supports cost can be compared:",
-            aligned(theirs, ["benchmark", "setting", "hard", "random", "source"]),
+            "Published, not computed here (median and range over backbones). Tasks and backbones differ, so compare "
+            "only the cost of hard supports:",
+            to_text(study.PUBLISHED_SUITE, result["published"]),
         ]
     )

@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, aligned, engine, progress, report_progress, sampler_flags
+from fsviz.cli import add_command, engine, progress, report_progress, sampler_flags
 from fsviz.settings import add_flags, from_args
+from fsviz.tables import to_text
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -87,13 +88,15 @@ def _tell(done: int, total: int, message: str) -> None:
 
 
 def show(result: dict[str, Any]) -> str:
+    from fsviz.studies import confusion as study
+
     unit = result["unit"] or result["likeness"]
-    rows = [{"a": a, "b": b, unit: value} for a, b, value in result["most_confused"]]
+    rows = [{"a": a, "b": b, "value": value} for a, b, value in result["most_confused"]]
     half = f" ± {result['ci95']:.3f} over classes" if result["ci95"] is not None else ""
     lines = [
         f"{result['pairs']:,} pairs, mean {result['mean']:.3f}{half}",
         "",
-        aligned(rows, ["a", "b", unit]),
+        to_text(study.pair_table(unit), rows),
     ]
     if "versus" in result:
         versus = result["versus"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, aligned, engine, report_progress, sampler_flags
+from fsviz.cli import add_command, engine, report_progress, sampler_flags
 from fsviz.settings import add_flags, from_args
 from fsviz.studies import context_shift as shift
+from fsviz.tables import Column, Table, to_text
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -33,33 +34,40 @@ def run_contexts(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _show_shift(result: dict[str, Any]) -> str:
-    rows = []
-    for row in result["rows"]:
-        told = {name: _mean(one) for name, one in row["accuracy"].items()}
-        lost = {f"{name} loses": _with_classes(one) for name, one in row["loss"].items()}
-        rows.append({"method": row["title"], "family": row["family"], result["question"]: row["value"], **told, **lost})
-    columns = [c for c in rows[0] if rows[0][c] != ""]
     return "\n".join(
         [
-            aligned(rows, columns),
+            to_text(_shift_table(result), [_shift_row(row) for row in result["rows"]]),
             "",
-            f"Accuracy in percent over {result['rows'][0]['n_tasks']:,} tasks of the same classes and queries; 95% "
-            "intervals over tasks of these images, in brackets over classes.",
+            f"{result['rows'][0]['n_tasks']:,} tasks of the same classes and queries; 95% intervals over tasks.",
             *result["left_out"],
         ]
     )
 
 
-def _mean(one: shift.Mean) -> str:
-    return f"{one['mean']:.1f}" + (f" ± {one['ci95']:.1f}" if one["ci95"] is not None else "")
+def _shift_table(result: dict[str, Any]) -> Table:
+    """A row per method and value: accuracy by support, and the loss to the first support."""
+    first = result["rows"][0]
+    columns = [Column("title", "Method"), Column("family", "Family"), Column("value", result["question"].capitalize())]
+    for name in first["accuracy"]:
+        columns.append(Column(f"accuracy_{name}", name, kind="percent", interval=f"accuracy_{name}_ci95"))
+    for name in first["loss"]:
+        columns.append(Column(f"loss_{name}", f"Loss, {name}", kind="points", interval=f"loss_{name}_ci95"))
+        columns.append(Column(f"loss_{name}_ci95_classes", "± over classes", "points", 1, kind="number"))
+    return Table("Accuracy by support", *tuple(columns))
 
 
-def _with_classes(one: shift.Mean) -> str:
-    wider = one.get("ci95_classes")
-    return _mean(one) + (f" ({wider:.1f})" if wider is not None else "")
+def _shift_row(row: dict[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {name: row[name] for name in ("title", "family", "value")}
+    for kind in ("accuracy", "loss"):
+        for name, mean in row[kind].items():
+            values[f"{kind}_{name}"] = mean["mean"]
+            values |= {f"{kind}_{name}_{end}": mean.get(end) for end in ("ci95", "ci95_classes")}
+    return values
 
 
 def show_contexts(result: dict[str, Any]) -> str:
+    from fsviz.analyses.contexts import CELLS
+
     if "rows" in result:
         return _show_shift(result)
     found = result["association"]
@@ -74,6 +82,6 @@ def show_contexts(result: dict[str, Any]) -> str:
         *(f"{name}: seen in one context only." for name in result["single_context"]),
         "",
         "Most tied, of cells with 5 images or more:",
-        aligned([c for c in result["cells"] if c["n_images"] >= 5][:15], ["concept", "context", "n_images", "bits"]),
+        to_text(CELLS, [c for c in result["cells"] if c["n_images"] >= 5][:15]),
     ]
     return "\n".join([*lines, *result["notes"]])

@@ -5,8 +5,27 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, aligned, sampler_flags
+from fsviz.cli import add_command, sampler_flags
 from fsviz.records import Dataset
+from fsviz.tables import Column, Table, to_text
+
+DATASETS = Table(
+    "Datasets",
+    Column("name", "Name"),
+    Column("title", "Title"),
+    Column("n_classes", "Classes", kind="count"),
+    Column("n_images", "Images", kind="count"),
+    Column("splits", "Splits (classes)"),
+    Column("offers", "Offers"),
+)
+SENSES = Table(
+    "WordNet senses of the classes",
+    Column("class", "Class"),
+    Column("synset", "Synset"),
+    Column("path", "Path"),
+    Column("by", "Chosen by"),
+    Column("doubt", "Check"),
+)
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -74,7 +93,7 @@ def show_list(result: dict[str, Any]) -> str:
     if "removed" in result:
         return f"Removed {result['removed']} and its features and splits; your own images and finished runs stay."
     rows = [{**d, "splits": " / ".join(f"{name} {n:,}" for name, n in d["splits"].items())} for d in result["datasets"]]
-    return aligned(rows, ["name", "title", "n_classes", "n_images", "splits", "offers"])
+    return to_text(DATASETS, rows)
 
 
 def show_dataset(args: argparse.Namespace) -> dict[str, Any]:
@@ -216,9 +235,8 @@ def show_senses(result: dict[str, Any]) -> str:
     if "classes" in result:
         from fsviz.datasets.preview import pluralize
 
-        rows = [{**row, "path": " > ".join(row["path"][-3:]), "check": row["doubt"]} for row in result["classes"]]
-        columns = ["class", "synset", "path", "by", *(["check"] if any(row["doubt"] for row in rows) else [])]
-        lines = [aligned(rows, columns)]
+        rows = [{**row, "path": " > ".join(row["path"][-3:])} for row in result["classes"]]
+        lines = [to_text(SENSES, rows)]
         lines += [f"{pluralize(result['changed'], 'meaning')} changed."] if result["changed"] is not None else []
         return "\n".join([*lines, *([f"written to {result['out']}"] if result["out"] else [])])
     if not result["senses"]:

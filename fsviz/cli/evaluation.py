@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import Any, cast
 
-from fsviz.cli import add_command, aligned, engine, names, progress, sampler_flags
+from fsviz.cli import add_command, engine, names, progress, sampler_flags
 from fsviz.errors import BadInput, BrokenCode, FsvizError, UnknownName
 from fsviz.studies.evaluate import (
     DEFAULTS,
@@ -18,8 +18,10 @@ from fsviz.studies.evaluate import (
     MethodChoice,
     no_coarsity_effect,
 )
+from fsviz.tables import to_text
 from fsviz.tasks import draw
 
+KINDS = ("pearson", "spearman")
 _METHODS = (
     "methods, each with a preset where it has some (tim:easyfsl, or :paper), or 'all'; also your own: ./mine.py with "
     "predict(support, support_mask, query, query_mask, ...), ./mine.py:NAME, package.module:NAME"
@@ -265,38 +267,29 @@ def differences_of(lines: list[Any], reference: str | None, over: str | None) ->
 def show_differences(result: dict[str, Any], tasks_of: str = "") -> str:
     """The differences as a table; `tasks_of` names the tasks where there are several kinds."""
     from fsviz.evaluation.intervals import OVER
+    from fsviz.reports.tables import DIFFERENCES
 
     rows = result["differences"]
     reference = rows[0]["reference"]
-    told = [
-        {
-            "method": row["name"],
-            "accuracy": result["accuracy"][row["name"]],
-            "difference": row["difference"],
-            "±": row["ci95"],
-            "better / same / worse": f"{row['wins']} / {row['ties']} / {row['losses']}",
-            "p (Holm)": f"{row['p_holm']:.2g}" if row["p_holm"] is not None else "-",
-            "verdict": row["verdict"],
-        }
-        for row in rows
-    ]
+    table = [{**row, "reference": "", "accuracy": result["accuracy"][row["name"]]} for row in rows]
     first = f"Against {reference} ({result['accuracy'][reference]:.2f}%), over the same {rows[0]['n_tasks']:,} tasks"
     first += f", {tasks_of}:" if tasks_of else ":"
     note = f"Points of accuracy with 95% intervals {OVER[result['over']]}. {result['words']}"
-    return "\n".join([*result["notes"], first, aligned(told, list(told[0])), note])
+    return "\n".join([*result["notes"], first, to_text(DIFFERENCES, table), note])
 
 
 def show_results(result: dict[str, Any]) -> str:
+    from fsviz.reports.tables import RESULTS
     from fsviz.studies.evaluate import scale_notes
 
     lines = [f"Run {result['run']}: {result['state']}"]
     lines += [f"No results of {one['label']}: {one['error']}" for one in result.get("failed", [])]
     if result["results"]:
-        lines.append(aligned([_row(r) for r in result["results"]], _columns(result["results"])))
+        rows = _rows(result["results"])
+        lines.append(to_text(RESULTS, rows))
         lines.append(
-            "Accuracies in percent; Q1 to Q4: tasks from the finest to the coarsest quarter. 95% intervals: ± is over "
-            "tasks of these images,\n± images what other images of these classes would give, ± classes what other "
-            "classes would give."
+            "Q1 to Q4: tasks from the finest to the coarsest quarter. 95% intervals: ± is over tasks of these images, "
+            "± over\nimages is for other images of these classes, ± over classes for other classes."
         )
         several = len(result["compared"]) > 1
         for one in result["compared"]:
@@ -309,20 +302,23 @@ def show_results(result: dict[str, Any]) -> str:
 
 
 def _correlations(results: list[EntryResult]) -> list[str]:
+    from fsviz.reports.tables import CORRELATIONS
+
     rows = []
-    for result in results:
+    for result, row in zip(results, _rows(results), strict=True):
         for measure, found in (result.get("correlations") or {}).items():
-            row = {**_row(result), "measure": measure.replace("_", " ")}
-            for kind in ("pearson", "spearman"):
-                low, high = found[kind]["ci95"]
-                told = f" ({low:.2f} to {high:.2f})" if low is not None else ""
-                row[kind.capitalize()] = f"{found[kind]['value']:.2f}{told}"
-            rows.append(row | {"interval over": found["over"]})
+            ends = {f"{kind}_{end}": found[kind]["ci95"][i] for kind in KINDS for i, end in enumerate(("low", "high"))}
+            values = {kind: found[kind]["value"] for kind in KINDS}
+            name = {"name": row["method"], "measure": measure.replace("_", " "), "over": found["over"]}
+            rows.append({**row, **name, **values, **ends})
     if not rows:
         return []
-    columns = [*_who(results), "measure", "Pearson", "Spearman", "interval over"]
-    table = ["", "How a measure of the tasks and accuracy go together, with 95% intervals:", aligned(rows, columns)]
-    by_name = {_row(result)["method"]: result for result in results if "coarsity" in (result.get("correlations") or {})}
+    table = [
+        "",
+        "Correlation of a measure of the tasks with accuracy, with 95% intervals:",
+        to_text(CORRELATIONS, rows),
+    ]
+    by_name = {row["label"]: row for row in results if "coarsity" in (row.get("correlations") or {})}
     little = no_coarsity_effect(
         {name: result["correlations"]["coarsity"]["spearman"] for name, result in by_name.items()},
         {name: result.get("quartiles") or [] for name, result in by_name.items()},
@@ -330,46 +326,26 @@ def _correlations(results: list[EntryResult]) -> list[str]:
     return [*table, *([little] if little else [])]
 
 
-def _side_by_side(beside: dict[str, list[dict[str, Any]]]) -> list[str]:
+def _side_by_side(pairs: dict[str, list[dict[str, Any]]]) -> list[str]:
+    from fsviz.reports.tables import PAIRS
+
     lines = []
-    for title, pairs in beside.items():
-        rows = [
-            {"method": p["method"], "backbone": p["backbone"], "semantic": p["semantic"], "±": p["semantic_ci95"]}
-            | {q: p[q] for q in ("Q1", "Q2", "Q3", "Q4")}
-            | {"uniform": p["uniform"], "± ": p["uniform_ci95"]}
-            for p in pairs
-        ]
-        lines += ["", f"Semantic beside uniform tasks, as tables 1 and 2 of Bennequin et al. 2022: {title}"]
-        lines.append(aligned(rows, list(rows[0])))
+    for title, rows in pairs.items():
+        lines += ["", f"Semantic and uniform tasks, as tables 1 and 2 of Bennequin et al. 2022: {title}"]
+        lines.append(to_text(PAIRS, rows))
     return lines
 
 
-def _row(result: EntryResult) -> dict[str, Any]:
-    quartiles = result.get("quartiles") or []
-    return {
-        "method": result.get("label", result.get("method")),
-        "backbone": result.get("backbone"),
-        "drawn": result.get("sampler"),
-        "setting": result.get("setting"),
-        "tasks": result.get("n_tasks"),
-        "accuracy": result.get("accuracy"),
-        "±": result.get("ci95"),
-        "± images": result.get("ci95_images"),
-        "± classes": result.get("ci95_classes"),
-        "top-5": result.get("top5"),
-        **{f"Q{i + 1}": value for i, value in enumerate(quartiles)},
-    }
+def _rows(results: list[EntryResult]) -> list[dict[str, Any]]:
+    """Rows of RESULTS; how tasks were sampled only where a run has several kinds, top-5 only beyond five ways."""
+    from fsviz.reports.tables import QUARTILES, TOP5_FROM
 
-
-def _columns(results: list[EntryResult]) -> list[str]:
-    from fsviz.reports.tables import TOP5_FROM
-
-    quartiles = ["Q1", "Q2", "Q3", "Q4"] if any(r.get("quartiles") for r in results) else []
-    top5 = ["top-5"] if any(r.get("n_way", 0) >= TOP5_FROM for r in results) else []
-    return [*_who(results), "tasks", "accuracy", "±", "± images", "± classes", *top5, *quartiles]
-
-
-def _who(results: list[EntryResult]) -> list[str]:
-    """The columns that tell results apart: how tasks were drawn only where a run has several kinds."""
-    several = len({(r.get("sampler"), r.get("setting")) for r in results}) > 1
-    return ["method", "backbone", *(["drawn", "setting"] if several else [])]
+    several = len({(result.get("sampler"), result.get("setting")) for result in results}) > 1
+    rows = []
+    for result in results:
+        row: dict[str, Any] = {**result, "method": result.get("label", result.get("method"))}
+        row |= dict(zip(QUARTILES, result.get("quartiles") or [], strict=False))
+        row |= {} if several else {"sampler": None, "setting": None}
+        row |= {} if result.get("n_way", 0) >= TOP5_FROM else {"top5": None}
+        rows.append(row)
+    return rows

@@ -7,9 +7,28 @@ import sys
 import time
 from typing import Any
 
-from fsviz.cli import add_command, aligned, engine, progress, report_progress, sampler_flags
+from fsviz.cli import add_command, engine, progress, report_progress, sampler_flags
 from fsviz.errors import BadInput
 from fsviz.features import backbones
+from fsviz.tables import Column, Table, to_text
+
+FEATURES = Table(
+    "Features",
+    Column("dataset", "Dataset"),
+    Column("backbone", "Backbone"),
+    Column("n_images", "Images", kind="count"),
+    Column("dims", "Dimensions", kind="count"),
+    Column("skipped", "Skipped", kind="count"),
+    Column("dtype", "Type"),
+    Column("origin", "Origin"),
+    Column("note", "Note"),
+)
+RANGES = Table(
+    "Attributes",
+    Column("attribute", "Attribute"),
+    Column("low", "Lowest", kind="number"),
+    Column("high", "Highest", kind="number"),
+)
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -178,7 +197,7 @@ def show_features(result: dict[str, Any]) -> str:
         {**row, "note": "damaged" if row["damaged"] else "random weights" if row["warning"] else row["precision"]}
         for row in result["features"]
     ]
-    return aligned(rows, ["dataset", "backbone", "n_images", "dims", "skipped", "dtype", "origin", "note"])
+    return to_text(FEATURES, rows)
 
 
 def run_import(args: argparse.Namespace) -> dict[str, Any]:
@@ -265,7 +284,7 @@ def run_attributes(args: argparse.Namespace) -> dict[str, Any]:
 def show_attributes(result: dict[str, Any]) -> str:
     lost = f", {result['unreadable']:,} could not be read" if result["unreadable"] else ""
     rows = [{"attribute": name, "low": low, "high": high} for name, (low, high) in result["attributes"].items()]
-    return f"{result['n_images']:,} images of {result['dataset']}{lost}\n" + aligned(rows, ["attribute", "low", "high"])
+    return f"{result['n_images']:,} images of {result['dataset']}{lost}\n" + to_text(RANGES, rows)
 
 
 class _Told:

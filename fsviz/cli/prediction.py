@@ -5,12 +5,47 @@ from __future__ import annotations
 import argparse
 from typing import Any, cast
 
-from fsviz.cli import add_command, aligned, engine, report_progress, sampler_flags
+from fsviz.cli import add_command, engine, report_progress, sampler_flags
 from fsviz.settings import add_flags, from_args
 from fsviz.studies import prediction as study
+from fsviz.studies.prediction import POLICIES
 from fsviz.studies.prediction.measured import intervals_in_words, outcome_name
 from fsviz.studies.prediction.spread import parts_in_words
+from fsviz.tables import Column, Table, to_text
 from fsviz.tasks import draw
+
+CORRELATIONS = Table(
+    "Correlations",
+    Column("title", "Measure"),
+    Column("pearson", "Pearson's r", digits=2, interval=("low", "high"), kind="number"),
+    Column("spearman", "Spearman's ρ", digits=2, kind="number"),
+    Column("why", "Note"),
+)
+SPREAD = Table(
+    "Spread of the accuracy",
+    Column("cause", "Tasks"),
+    Column("std", "Standard deviation", kind="share", digits=2, interval="ci95"),
+)
+HARD = Table(
+    "Hard-task detection",
+    Column("title", "Measure"),
+    Column("area", "Area under the curve", digits=2, interval=("low", "high"), kind="number"),
+    Column("threshold", "Threshold", kind="number"),
+    *(
+        Column(f"{half}_{kind}", f"{kind.capitalize()} called hard, {half} half", kind="share")
+        for half in ("first", "second")
+        for kind in ("hard", "easy")
+    ),
+)
+LABELLING = Table(
+    "Accuracy after labelling some queries",
+    Column("budget", "Labelled", kind="count"),
+    *(
+        Column(f"{group}_{policy}", f"{policy.capitalize()}, {title}", kind="share")
+        for group, title in (("rest", "of the unlabelled"), ("all", "of all"))
+        for policy in POLICIES
+    ),
+)
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -54,13 +89,10 @@ def show_predict(result: dict[str, Any]) -> str:
 def _show_correlations(result: study.Summary) -> str:
     from fsviz.difficulty.measures import title
 
-    rows = [
-        {"measure": title(name), **{k: found[k] for k in ("pearson", "low", "high", "spearman")}, "note": found["why"]}
-        for name, found in result["correlations"].items()
-    ]
+    rows = [{"title": title(name), **found} for name, found in result["correlations"].items()]
     what = outcome_name(result)
     lines = [
-        aligned(rows, ["measure", "pearson", "low", "high", "spearman", "note"]),
+        to_text(CORRELATIONS, rows),
         "",
         f"Correlation with the {what} of {result['n_tasks']:,} tasks (mean {result['outcome']:.3f}); "
         f"{intervals_in_words(result['correlations'].values())}.",
@@ -77,27 +109,28 @@ def _show_correlations(result: study.Summary) -> str:
 def _show_cells(result: study.Summary) -> str:
     from fsviz.difficulty.measures import MEASURES, title
 
-    names = {name: title(name) for name in MEASURES if name in result["cells"][0]["correlations"]}
+    names = [name for name in MEASURES if name in result["cells"][0]["correlations"]]
     what = outcome_name(result)
+    table = Table(
+        "Correlations by value",
+        Column("value", "Value"),
+        Column("n_tasks", "Tasks", kind="count"),
+        Column("outcome", what.capitalize(), kind="share", interval="outcome_ci95"),
+        *(Column(name, title(name), digits=2, kind="number") for name in names),
+        Column("best", "Best eigenvalue", kind="count"),
+    )
     rows = [
-        {"value": row["value"], "tasks": row["n_tasks"], what: row["outcome"], "best eigenvalue": row.get("best")}
-        | {titled: row["correlations"].get(name, {}).get("pearson") for name, titled in names.items()}
-        for row in result["cells"]
+        {**row, **{name: row["correlations"].get(name, {}).get("pearson") for name in names}} for row in result["cells"]
     ]
-    best = ["best eigenvalue"] if any(row["best eigenvalue"] is not None for row in rows) else []
     asked = study.QUESTION.choices[result["question"]]
     room = f"\n\n{study.unlabelled_in_words(result)}" if "n_unlabelled" in result else ""
-    table = aligned(rows, ["value", "tasks", what, *names.values(), *best])
-    return f"{asked}: Pearson's correlation of each measure with the {what} (intervals: --json).\n\n{table}{room}"
+    first = f"{asked}: Pearson's correlation of each measure with the {what} (intervals: --json)."
+    return f"{first}\n\n{to_text(table, rows)}{room}"
 
 
 def _show_spread(result: study.Summary) -> str:
-    rows = [
-        {"tasks": row["cause"], "standard deviation %": _percent(row["std"]), "± 95%": _percent(row["ci95"])}
-        for row in result["spread"]
-    ]
     parts = parts_in_words(result["parts"]) if "parts" in result else result["why"]
-    return f"{aligned(rows, ['tasks', 'standard deviation %', '± 95%'])}\n\n{parts}"
+    return f"{to_text(SPREAD, result['spread'])}\n\n{parts}"
 
 
 def _show_halves(result: study.Summary) -> str:
@@ -105,13 +138,13 @@ def _show_halves(result: study.Summary) -> str:
 
     found = {name: result["thresholds"][name] for name in MEASURES if name in result["thresholds"]}
     rows = [
-        {"measure": title(name), "area": row["area"], "threshold": row["threshold"]}
-        | {f"{kind} called hard, {half}": row[half][kind] for half in ("first", "second") for kind in ("hard", "easy")}
+        {"title": title(name), **row}
+        | {f"{half}_{kind}": row[half][kind] for half in ("first", "second") for kind in ("hard", "easy")}
         for name, row in found.items()
         if row["area"] is not None
     ]
     why = next((row["why"] for row in found.values() if row["why"]), "")
-    thresholds = aligned(rows, list(rows[0])) if rows else why
+    thresholds = to_text(HARD, rows) if rows else why
     return (
         thresholds
         + "\n\n"
@@ -123,20 +156,10 @@ def _show_halves(result: study.Summary) -> str:
 
 
 def _show_labelling(result: study.Summary) -> str:
-    kinds = {"of the unlabelled %": result["rest"], "of all %": result["all"]}
+    policies = {"rest": result["rest"], "all": result["all"]}
     rows = [
-        {"labelled": budget}
-        | {
-            f"{policy}, {words}": 100 * of[policy]["mean"][i]
-            for words, of in kinds.items()
-            for policy in ("least confident", "random")
-        }
+        {"budget": budget}
+        | {f"{group}_{policy}": of[policy]["mean"][i] for group, of in policies.items() for policy in POLICIES}
         for i, budget in enumerate(result["budgets"])
     ]
-    return (
-        aligned(rows, list(rows[0])) + f"\n\nAccuracy after labelling some queries, over {result['n_tasks']:,} tasks."
-    )
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
+    return f"{to_text(LABELLING, rows)}\n\nAccuracy after labelling some queries, over {result['n_tasks']:,} tasks."

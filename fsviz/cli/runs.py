@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fsviz.cli import add_command, aligned, engine, evaluation, formatter_for, summary_of
+from fsviz.cli import add_command, engine, evaluation, formatter_for, summary_of
 from fsviz.errors import BadInput
 from fsviz.settings import RawSettings
+from fsviz.tables import to_text
 
 ACTIONS = ("list", "show", "resume", "cancel", "delete")
 
@@ -126,18 +127,19 @@ def show_runs(result: dict[str, Any]) -> str:
     if "runs" in result:
         if not result["runs"]:
             return "There are no runs yet. 'fsviz evaluate demo' makes one."
+        from fsviz.reports.tables import RUNS
+
         rows = [
             {
                 **run,
-                "method": run["methods"],
-                "backbone": run["backbones"],
-                "accuracy %": _in_short(run["accuracy"]),
+                "accuracy": _in_short(run["accuracy"]),
                 "chunks": f"{run['n_done']}/{run['n_chunks']}",
+                "engine": "",
+                "created": "",
             }
             for run in result["runs"]
         ]
-        told = ["run", "study", "state", "dataset", "method", "backbone", "sampler", "accuracy %", "chunks", "seconds"]
-        return aligned(rows, [*told, *(["error"] if any(run["error"] for run in rows) else [])])
+        return to_text(RUNS, rows)
     if "several" in result:
         return "\n\n".join(show_runs(one) for one in result["several"])
     if "n_chunks" not in result:

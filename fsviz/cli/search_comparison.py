@@ -7,10 +7,11 @@ import argparse
 from typing import Any, cast
 
 from fsviz.analyses import attribute_shifts
-from fsviz.cli import add_command, aligned, engine, report_progress, sampler_flags
+from fsviz.cli import add_command, engine, report_progress, sampler_flags
 from fsviz.cli.support_sets import asked
 from fsviz.settings import Setting, add_flags, from_args
 from fsviz.studies import search_comparison, support_sets
+from fsviz.tables import to_text
 
 _OWN = (support_sets.OBJECTIVE,)  # nothing is kept as a testbed here
 ONE_SEARCH = [s for s in support_sets.SEARCH_SETTINGS.values() if s not in _OWN]
@@ -75,23 +76,9 @@ def result_of(run: Any) -> dict[str, Any]:
 
 
 def show_searches(result: dict[str, Any]) -> str:
-    titles, found = (
-        {search_comparison.RANDOM: "none", **support_sets.SEARCH.choices},
-        cast(search_comparison.Summary, result),
-    )
-    rows = [
-        {
-            "search": titles[row["search"]],
-            "support set": row["objective"],
-            "accuracy %": row["accuracy"],
-            "95% interval": row["ci95"],
-            "ms per task": None if row["seconds"] is None else 1000 * row["seconds"],
-            "points behind greedy": row["behind"],
-            "±": row["behind_ci95"],
-        }
-        for row in found["rows"]
-    ]
-    return f"{aligned(rows, list(rows[0]))}\n\n{found['n_tasks']:,} tasks, the same for all. {result['words']}"
+    found = cast(search_comparison.Summary, result)
+    table = to_text(search_comparison.COMPARED, search_comparison.compared_rows(found["rows"]))
+    return f"{table}\n\n{found['n_tasks']:,} tasks, the same for all. {result['words']}"
 
 
 def run_filtered(args: argparse.Namespace) -> dict[str, Any]:
@@ -107,9 +94,7 @@ def _tell_now_and_then(done: int, total: int, message: str) -> None:
 
 
 def show_filtered(result: dict[str, Any]) -> str:
-    columns = ("kind", "n_tasks", "accuracy", "accuracy_ci95", "n_way", "n_way_ci95", "coarsity", "coarsity_ci95")
-    known = [name for name in columns if name in result["means"][0]]
-    return f"{aligned(result['means'], known)}\n\n{result['words']}"
+    return f"{to_text(search_comparison.MEANS, result['means'])}\n\n{result['words']}"
 
 
 def run_restricted(args: argparse.Namespace) -> dict[str, Any]:
@@ -129,15 +114,10 @@ def run_restricted(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_restricted(result: dict[str, Any]) -> str:
-    sets = [
-        {"support set": name, "accuracy %": result["accuracy"][name], "95% interval": result["ci95"][name]}
-        for name in support_sets.SETS
-    ]
-    values = list(dict.fromkeys(row["value"] for row in result["shares"]))
-    share = {(row["set"], row["value"]): row["share"] for row in result["shares"]}
-    mixes = [{"value": v, **{f"{s} %": share[s, v] for s in ("query", *support_sets.SETS)}} for v in values]
+    shares = attribute_shifts.share_rows(result["shares"])
     return (
-        f"{aligned(sets, list(sets[0]))}\n\n{aligned(mixes, list(mixes[0]))}\n\n{result['n_tasks']:,} tasks of classes "
+        f"{to_text(support_sets.ACCURACIES.without('n_tasks'), support_sets.accuracy_rows(result))}\n\n"
+        f"{to_text(attribute_shifts.SHARES, shares)}\n\n{result['n_tasks']:,} tasks of classes "
         f"drawn at random, {result['n_query']} queries per class. {result['words']}"
         + (f"\n{result['failed']}" if result["failed"] else "")
     )
@@ -149,10 +129,4 @@ def run_steps(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_steps(result: dict[str, Any]) -> str:
-    names = {"n_steps": "steps", "weighted": "weighted loss", "selected": "loss of sets", "accuracy": "accuracy %"}
-    rows = [{title: _known(row[name]) for name, title in names.items()} for row in result["steps"]]
-    return f"{aligned(rows, list(names.values()))}\n\n{result['words']}"
-
-
-def _known(value: float) -> float | None:
-    return None if value != value else value
+    return f"{to_text(search_comparison.STEPS, result['steps'])}\n\n{result['words']}"

@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, aligned, names, progress, sampler_flags
+from fsviz.cli import add_command, names, progress, sampler_flags
 from fsviz.settings import add_flags, from_args
+from fsviz.tables import to_text
 from fsviz.text import percent
 
 SWEEPS = ("dims", "divergence")
@@ -121,6 +122,8 @@ def _tell(done: int, total: int, message: str) -> None:
 
 
 def show(result: dict[str, Any]) -> str:
+    from fsviz.analyses import class_splits as study
+
     if "deleted" in result:
         return f"deleted the split {result['deleted']} of {result['dataset']}"
     lines = []
@@ -144,9 +147,11 @@ def show(result: dict[str, Any]) -> str:
     ]
     for side in ("train", "val", "test"):
         lines += ["", f"{side} ({len(result[side])}): {', '.join(result[side])}"]
-    for key in ("compared", "over"):
-        if key in result:
-            lines += ["", aligned(result[key], list(result[key][0]))]
+    if "compared" in result:
+        lines += ["", to_text(study.COMPARISONS, result["compared"])]
+    if "over" in result:
+        table = study.AGREEMENT if "dims" in result["over"][0] else study.REACHED
+        lines += ["", to_text(table, result["over"])]
     if result.get("without_features"):
         lines.append(f"\non no side, without features: {', '.join(result['without_features'])}")
     if "saved" in result:
@@ -173,8 +178,9 @@ def compare_trees(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_trees(result: dict[str, Any]) -> str:
+    from fsviz.analyses.class_splits import HOPS
+
     return (
         f"{result['classes']:,} classes; hops: mean difference in edges between two classes; normalised: after "
-        "dividing by each tree's mean; chance: normalised, classes shuffled\n\n"
-        + aligned(result["trees"], ["first", "second", "hops", "normalised", "chance"])
+        "dividing by each tree's mean; chance: normalised, classes shuffled\n\n" + to_text(HOPS, result["trees"])
     )

@@ -9,11 +9,12 @@ from typing import Any, cast
 import numpy as np
 
 from fsviz.analyses import support_attributes
-from fsviz.cli import add_command, aligned, engine, report_progress, sampler_flags
+from fsviz.cli import add_command, engine, report_progress, sampler_flags
 from fsviz.errors import FsvizError
 from fsviz.settings import Setting, Value, add_flags, from_args
 from fsviz.studies import stress_test as stress_study
 from fsviz.studies import support_sets as study
+from fsviz.tables import to_text
 from fsviz.tasks import draw
 
 
@@ -104,12 +105,8 @@ def _reasons(sets: study.SupportSets, explained: support_attributes.AttributeEff
 
 
 def show_hard(result: dict[str, Any]) -> str:
-    rows = [
-        {"support set": name, "accuracy %": result["accuracy"][name], "95% interval": result["ci95"][name]}
-        for name in study.SETS
-    ]
     return (
-        aligned(rows, ["support set", "accuracy %", "95% interval"])
+        to_text(study.ACCURACIES.without("n_tasks"), study.accuracy_rows(result))
         + f"\n\nHard support sets cost {result['drop']:.1f} points against random ones ({result['n_tasks']} tasks, the "
         f"same queries).\n{''.join(f'{told}{chr(10)}' for told in (result['failed'], result['understated']) if told)}"
         f"Saved as testbed {result['testbed']}." + (_show_reasons(result["reasons"]) if "reasons" in result else "")
@@ -117,17 +114,8 @@ def show_hard(result: dict[str, Any]) -> str:
 
 
 def _show_reasons(found: dict[str, Any]) -> str:
-    rows = [
-        {
-            "attribute": row["attribute"],
-            "points for a gap of one": row["cost"],
-            "95% interval": row["ci95"],
-            "p (Holm)": row["p_holm"],
-            "explains % of tasks": 100 * row["explains"],
-        }
-        for row in found["costs"]
-    ]
-    return ("\n\n" + aligned(rows, list(rows[0])) if rows else "") + f"\n\n{found['hardest']}"
+    costs = f"\n\n{to_text(support_attributes.COSTS, found['costs'])}" if found["costs"] else ""
+    return f"{costs}\n\n{found['hardest']}"
 
 
 def run_stress(args: argparse.Namespace) -> dict[str, Any]:
@@ -143,12 +131,11 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_stress(result: dict[str, Any]) -> str:
-    columns = ["source", "backbone", "adaptation", "random", "hard", "drop", "n_tasks"]
     found = cast(stress_study.Summary, result)
     lines = [
-        aligned(found["matrix"], columns),
+        to_text(stress_study.MATRIX, [dict(row) for row in found["matrix"]]),
         "",
-        "Accuracies in percent; source is the backbone the tasks are hard for.",
+        "Hard for: the backbone that the hard tasks were searched with.",
     ]
     for entry in found["agreement"]:
         if entry["accuracy"] is not None:

@@ -7,7 +7,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fsviz.cli import add_command, aligned, report_progress, sampler_flags
+from fsviz.cli import add_command, report_progress, sampler_flags
+from fsviz.tables import to_text
 
 if TYPE_CHECKING:
     from fsviz.analyses.task_profile import TaskProfile, ValuesAmongTasks
@@ -54,18 +55,15 @@ def opened(name: str, backbone: str = "") -> tuple[TaskProfile, ValuesAmongTasks
 
 
 def show_passport(result: dict[str, Any]) -> str:
+    from fsviz.analyses import task_profile as study
+
     whole = result["n_measured"] == result["n_tasks"]
     of = f"{result['n_tasks']:,} tasks" if whole else f"{result['n_measured']:,} of {result['n_tasks']:,} tasks"
     lines = [f"Task {result['position']:,} of {result['testbed']}, dataset {result['dataset']}"]
     lines += [", ".join(result["classes"])]
-    rows = [
-        {"measure": m["title"], "value": m["value"], "higher is": m["higher_is"], "harder than (%)": m["harder_than"]}
-        for m in result["measures"]
-        if m["value"] is not None
-    ]
-    lines += ["", f"Among {of} of its testbed:", aligned(rows, ["measure", "value", "higher is", "harder than (%)"])]
-    columns = ["method", "backbone", "accuracy", "mean", "ci95", "n_tasks", "run"]
-    lines += ["", aligned(result["methods"], columns)] if result["methods"] else []
+    known = [measure for measure in result["measures"] if measure["value"] is not None]
+    lines += ["", f"Among {of} of its testbed:", to_text(study.MEASURE_VALUES, known)]
+    lines += ["", to_text(study.ANSWERS, result["methods"])] if result["methods"] else []
     if sets := result["support_sets"]:
         lines += ["", "The same queries with other support images (ProtoNet): "]
         lines[-1] += f"hard {sets['hard']:.0f}%, its own {sets['random']:.0f}%, easy {sets['easy']:.0f}%"

@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, aligned, progress, sampler_flags
+from fsviz.cli import add_command, progress, sampler_flags
 from fsviz.settings import Setting
+from fsviz.tables import Column, Table, to_text
 from fsviz.tasks import draw, fitting
 from fsviz.tasks.repeats import count_repeats
 
@@ -16,6 +17,18 @@ CLASS_FLAGS = {name: setting for name, setting in draw.SETTINGS.items() if name 
 COARSITY: dict[str, Any] = {"sampler": "uniform", "n_tasks": 5000}
 SAMPLE: dict[str, Any] = {"sampler": "semantic", **draw.IMAGE_DEFAULTS, "n_tasks": 5000}
 N_SHOWN = 10
+
+TESTBEDS = Table(
+    "Testbeds",
+    Column("name", "Name"),
+    Column("dataset", "Dataset"),
+    Column("split", "Split"),
+    Column("sampler", "Sampler"),
+    Column("n_way", "Classes per task"),
+    Column("n_shot", "Support images per class"),
+    Column("n_query", "Queries per class"),
+    Column("n_tasks", "Tasks", kind="count"),
+)
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -110,6 +123,8 @@ def measure_distances(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_distances(result: dict[str, Any]) -> str:
+    from fsviz.analyses.semantic_sampling import CLASS_PAIRS
+
     if result["median"] is None:
         return f"{result['dataset']}, split {result['split']}: one class, no distances."
     lines = [
@@ -117,10 +132,10 @@ def show_distances(result: dict[str, Any]) -> str:
         f"{result['min']:.2f} to {result['max']:.2f}, median {result['median']:.2f}",
         "",
         "closest",
-        aligned(result["closest"], ["a", "b", "distance"]),
+        to_text(CLASS_PAIRS, result["closest"]),
         "",
         "farthest",
-        aligned(result["farthest"], ["a", "b", "distance"]),
+        to_text(CLASS_PAIRS, result["farthest"]),
     ]
     return "\n".join([*lines, *([f"\nwritten to {result['out']}"] if "out" in result else [])])
 
@@ -284,7 +299,7 @@ def show_testbeds(result: dict[str, Any]) -> str:
         return f"The testbed {result['renamed']} is now called {result['name']}."
     if "recipe" in result:
         return "\n".join([result["name"], *(f"  {key}: {value}" for key, value in result["recipe"].items())])
-    return aligned(result["testbeds"], ["name", "dataset", "split", "sampler", "n_way", "n_shot", "n_query", "n_tasks"])
+    return to_text(TESTBEDS, result["testbeds"])
 
 
 def _one_task_settings() -> dict[str, Setting]:
@@ -330,6 +345,8 @@ def one_task(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_task(result: dict[str, Any]) -> str:
+    from fsviz.analyses import custom_task as study
+
     def of(found: dict[str, Any]) -> str:
         return f"{found['right']} of {found['n_queries']} queries right ({100 * found['accuracy']:.0f}%)"
 
@@ -341,10 +358,13 @@ def show_task(result: dict[str, Any]) -> str:
             f"turned right: {', '.join(map(str, result['gained'])) or 'none'}",
             f"turned wrong: {', '.join(map(str, result['lost'])) or 'none'}",
         ]
-    for name in ("causes", "gaps"):
+    for table, kind, title, value in (
+        (study.CAUSES, "causes", "measure", "now"),
+        (study.GAPS, "gaps", "attribute", "gap"),
+    ):
         rows = [
-            {"measure": title, **({"before": before[name][title]} if before else {}), "now": value}
-            for title, value in result[name].items()
+            {title: name, value: number, "before": before[kind][name] if before else None}
+            for name, number in result[kind].items()
         ]
-        lines += ["", aligned(rows, ["measure", *(["before"] if before else []), "now"])] if rows else []
+        lines += ["", to_text(table, rows)] if rows else []
     return "\n".join([*lines, *([f"\nwritten to {result['out']}"] if "out" in result else [])])

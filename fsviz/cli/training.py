@@ -6,9 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any, cast
 
-from fsviz.cli import add_command, aligned, engine, progress, report_progress, sampler_flags
+from fsviz.cli import add_command, engine, progress, report_progress, sampler_flags
 from fsviz.settings import add_flags, from_args
 from fsviz.studies import training as study
+from fsviz.tables import to_text
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -69,21 +70,12 @@ def show_train(result: dict[str, Any]) -> str:
     if "results" not in result:
         return f"run {result['run']} is {result['state']}"
     found = cast(study.TrainingSummary, result)
-    rows = [
-        {
-            "method": row["label"],
-            "accuracy %": row["accuracy"],
-            "± 95%": row["ci95"],
-            "± over classes": row["ci95_classes"],
-        }
-        for row in found["results"]
-    ]
     n = found["n_classes"]
     lines = [
         f"{found['n_epochs']} epochs on {n['train']} train classes, best on validation tasks: epoch "
         f"{found['best_epoch']} ({found['val_accuracy']:.1f}%); {result['seconds']:.0f} s",
         "",
-        aligned(rows, list(rows[0])),
+        to_text(study.ACCURACIES, [dict(row) for row in found["results"]]),
         "",
         f"{found['results'][0]['n_tasks']:,} test tasks of {n['test']} classes; guessing gives {found['chance']:.0f}%.",
         f"The backbone is {found['backbone']}: fsviz extract {found['dataset']} --backbone {found['backbone']}",
@@ -131,31 +123,19 @@ def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_transfer(result: dict[str, Any]) -> str:
-    parts = [
-        "accuracy in % by side of the split, and mean of both",
-        aligned(result["accuracy"], list(result["accuracy"][0])),
-    ]
+    from fsviz.analyses import transfer
+
+    parts = ["Accuracy by side of the split, and mean of both", to_text(transfer.BY_DIVERGENCE, result["accuracy"])]
     if result["slopes"]:
-        rows = [
-            {"method": s["method"], "sides": s["sides"], "slope": s["slope"], "± 95%": s["ci95"]}
-            for s in result["slopes"]
-        ]
-        parts += [f"points per unit of divergence {result['by']}", aligned(rows, list(rows[0]))]
+        parts += [f"Points per unit of divergence {result['by']}", to_text(transfer.SLOPES, result["slopes"])]
     if result["matched"]:
-        told = "the same test classes after training on the nearest and on the farthest of the others"
-        parts += [told, aligned(result["matched"], list(result["matched"][0]))]
+        title = "The same test classes after training on the nearest and on the farthest of the others"
+        parts += [title, to_text(transfer.MATCHED_PAIRS, result["matched"])]
     others = [row for row in result["splits"] if row["asked"] is None or row["asked"] != row["asked"]]
     if others:
-        parts += ["on splits to compare with", aligned(others, ["method", "split", "accuracy", "ci95", "n_runs"])]
-    if result.get("correlations"):
-        told = "correlation of a task's divergence with its accuracy, mean over runs"
-        grouped: dict[tuple[str, str], list[float]] = {}
-        for row in result["correlations"]:
-            if row["pearson"] is not None:
-                grouped.setdefault((row["divergence"], row["method"]), []).append(row["pearson"])
-        means = [
-            {"divergence": name, "method": method, "pearson": sum(values) / len(values), "runs": len(values)}
-            for (name, method), values in grouped.items()
-        ]
-        parts += [told, aligned(means, list(means[0]))] if means else []
+        parts += ["Other splits", to_text(transfer.BY_SPLIT, others)]
+    means = transfer.mean_correlations(result.get("correlations") or [])
+    if len(means):
+        title = "Correlation of a task's divergence with its accuracy, mean over runs"
+        parts += [title, to_text(transfer.TASK_CORRELATIONS, means)]
     return "\n\n".join(parts)

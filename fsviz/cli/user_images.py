@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, aligned, progress
+from fsviz.cli import add_command, progress
+from fsviz.cli.datasets import SENSES
 from fsviz.datasets.image_folders import FIRST_LEVELS
 from fsviz.datasets.preview import GROUPS
 from fsviz.errors import UnknownName
 from fsviz.features.backbones import DEFAULT
+from fsviz.tables import to_text
 
 PARTS = ("path", "class", "split", "context", "group")  # what columns of a CSV may be
 
@@ -137,15 +139,15 @@ def show_added(result: dict[str, Any]) -> str:
             lines.append(f"  ... and {len(problem['items']) - 5:,} more (--json lists all)")
     if result["guesses"]:
         rows = [
-            {"class": g["class_name"], "synset": g["synset"], "path": " > ".join(g["path"][-3:]), "check": g["doubt"]}
-            for g in sorted(result["guesses"], key=lambda g: not g["doubt"])
+            {**guess, "class": guess["class_name"], "path": " > ".join(guess["path"][-3:])}
+            for guess in sorted(result["guesses"], key=lambda guess: not guess["doubt"])
         ]
         kept = result.get("kept")
         told = (
             f"; {pluralize(kept, 'meaning')} that you chose before {'stays' if kept == 1 else 'stay'}" if kept else ""
         )
         lines += ["", f"What the classes mean{told}:"]
-        lines += [aligned(rows[:40], ["class", "synset", "path", "check"])]
+        lines += [to_text(SENSES.without("by"), rows[:40])]
         if len(rows) > 40:
             lines.append(f"... and {len(rows) - 40:,} more (--json lists all)")
         lines.append(

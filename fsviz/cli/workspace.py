@@ -6,7 +6,10 @@ import argparse
 from typing import Any
 
 from fsviz import workspace
-from fsviz.cli import add_command, aligned
+from fsviz.cli import add_command
+from fsviz.tables import Column, Table, to_text
+
+LEFTOVERS = Table("Leftovers", Column("what", "Leftover"), Column("size", "Size"), Column("path", "Path"))
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -32,4 +35,4 @@ def show_clean(result: dict[str, Any]) -> str:
     rows = [{**one, "size": workspace.format_bytes(one["n_bytes"])} for one in result["leftovers"]]
     size = workspace.format_bytes(result["n_bytes"])
     last = f"Freed {size}." if result["freed"] else f"'fsviz clean --yes' frees {size}. Runs and data stay."
-    return "\n".join([aligned(rows, ["what", "size", "path"]), last])
+    return "\n".join([to_text(LEFTOVERS, rows), last])

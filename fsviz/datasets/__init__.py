@@ -46,15 +46,15 @@ def load(name: str) -> Dataset:
     from fsviz.datasets.saved_splits import with_saved_splits
 
     state = _state(name)
-    known = _loaded.get(name)
-    if known is None or known[0] != (state, _is_rooted(known[1])):
+    cached = _loaded.get(name)
+    if cached is None or cached[0] != (state, _is_rooted(cached[1])):
         dataset = with_saved_splits(pixel_attributes.with_pixel_attributes(_load(name)))
-        known = (state, _is_rooted(dataset)), dataset
+        cached = (state, _is_rooted(dataset)), dataset
         _loaded.pop(name, None)
-        _loaded[name] = known
+        _loaded[name] = cached
         for oldest in list(_loaded)[:-MAX_LOADED]:
             _loaded.pop(oldest, None)
-    return known[1]
+    return cached[1]
 
 
 def _state(name: str) -> object:
@@ -65,8 +65,8 @@ def _state(name: str) -> object:
     for kind in ("datasets", "splits"):
         with suppress(OSError, ValueError):  # none, not to be read, or no possible name
             for entry in os.scandir(workspace.folder(kind) / name):
-                about = entry.stat()
-                files.append((entry.path, about.st_mtime_ns, about.st_size, about.st_ino))
+                status = entry.stat()
+                files.append((entry.path, status.st_mtime_ns, status.st_size, status.st_ino))
     return workspace.home(), stamp(name), sorted(files)
 
 

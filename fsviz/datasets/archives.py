@@ -79,8 +79,8 @@ def unpack(path: str | os.PathLike[str], progress: Progress | None = None) -> Pa
     total = sum(p.stat().st_size for p in files)
     if total > _MOST_BYTES:
         raise BadInput(f"{path} holds {total / 1e9:,.0f} GB; at most {_MOST_BYTES / 1e9:,.0f} GB are read at once.")
-    about = json.dumps([(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in files])
-    name = hashlib.blake2b(about.encode(), digest_size=10).hexdigest()
+    listing = json.dumps([(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in files])
+    name = hashlib.blake2b(listing.encode(), digest_size=10).hexdigest()
     folder = workspace.folder("datasets", create=True) / f".upload-{name}"
     if folder.is_dir():
         os.utime(folder)
@@ -138,7 +138,7 @@ def _write(root: Path, packed: PackedImage, number: int, homes: dict[Path, str])
 
 
 class _Dtype:
-    """What a pickle says of numpy.dtype: its code, such as u1."""
+    """The description of a numpy.dtype in a pickle: its code, such as u1."""
 
     def __init__(self, code: Any = "", *_: Any) -> None:
         self.code, self.order = str(code), "|"
@@ -154,7 +154,7 @@ class _Dtype:
 
 
 class _Array:
-    """What a pickle says of numpy.ndarray: shape, type and bytes, or a list of things."""
+    """The description of a numpy.ndarray in a pickle: shape, type and bytes, or a list."""
 
     def __init__(self, *_: Any) -> None:
         self.shape: tuple[int, ...] = ()
@@ -171,22 +171,22 @@ class _Array:
         data = self.data.encode("latin1") if isinstance(self.data, str) else self.data
         if not isinstance(data, bytes | bytearray):
             raise TypeError(f"an array of {type(data).__name__}")
-        made: np.ndarray = np.frombuffer(data, self.dtype.numpy()).reshape(
+        array: np.ndarray = np.frombuffer(data, self.dtype.numpy()).reshape(
             self.shape, order="F" if self.fortran else "C"
         )
-        return np.char.decode(made, "latin1") if made.dtype.kind == "S" else made
+        return np.char.decode(array, "latin1") if array.dtype.kind == "S" else array
 
 
 def _buffer(data: Any, dtype: Any, shape: Any, order: str) -> _Array:
-    made = _Array()
-    made.__setstate__((1, shape, dtype, order == "F", data))
-    return made
+    array = _Array()
+    array.__setstate__((1, shape, dtype, order == "F", data))
+    return array
 
 
 def _scalar(dtype: Any, data: Any = b"") -> Any:
-    made = _Array()
-    made.__setstate__((1, (), dtype, False, data))
-    return made.value().item()
+    array = _Array()
+    array.__setstate__((1, (), dtype, False, data))
+    return array.value().item()
 
 
 def _encoded(text: str, encoding: str = "latin1") -> bytes:
@@ -296,31 +296,31 @@ def _check_operations(content: mmap.mmap) -> None:
 
 
 def _after_line(content: mmap.mmap, begin: int) -> int:
-    found = content.find(b"\n", begin)
-    if found < 0:
+    end = content.find(b"\n", begin)
+    if end < 0:
         raise EOFError
-    return found + 1
+    return end + 1
 
 
-def _plain(value: Any, known: dict[int, Any], depth: int = 0) -> Any:
+def _plain(value: Any, cache: dict[int, Any], depth: int = 0) -> Any:
     """The content without the records of this module; what is named twice is made once (`known`, by identity)."""
     if depth > _DEEPEST:
         raise BadInput(f"The pickle nests lists deeper than {_DEEPEST}, and benchmarks do not. Get it again.")
     if isinstance(value, _Array):
-        if id(value) not in known:
-            known[id(value)] = _plain(value.value(), known, depth + 1)
-        return known[id(value)]
+        if id(value) not in cache:
+            cache[id(value)] = _plain(value.value(), cache, depth + 1)
+        return cache[id(value)]
     if not isinstance(value, dict | list | tuple):
         return value
-    if id(value) not in known:
+    if id(value) not in cache:
         if isinstance(value, dict):
-            known[id(value)] = {
-                key.decode("latin1") if isinstance(key, bytes) else key: _plain(v, known, depth + 1)
+            cache[id(value)] = {
+                key.decode("latin1") if isinstance(key, bytes) else key: _plain(v, cache, depth + 1)
                 for key, v in value.items()
             }
         else:
-            known[id(value)] = [_plain(v, known, depth + 1) for v in value]
-    return known[id(value)]
+            cache[id(value)] = [_plain(v, cache, depth + 1) for v in value]
+    return cache[id(value)]
 
 
 def _of_pickles(files: Iterable[Path]) -> Iterator[PackedImage]:
@@ -340,10 +340,10 @@ def _of_pickles(files: Iterable[Path]) -> Iterator[PackedImage]:
         elif isinstance(content, dict) and {"data", "labels"} <= set(content):
             yield from _by_label(path, content["data"], content["labels"], content.get("catname2label"))
         else:
-            known = ", ".join(map(repr, content)) if isinstance(content, dict) else type(content).__name__
+            content_keys = ", ".join(map(repr, content)) if isinstance(content, dict) else type(content).__name__
             raise BadInput(
-                f"{path.name} is none of the files that are known: it needs image_data and class_dict, or data and "
-                f"labels, or a file of labels beside it (train_images_png.pkl and train_labels.pkl). Got {known[:200]}."
+                f"{path.name} must hold image_data and class_dict, or data and labels, or have a file of labels next "
+                f"to it (train_images_png.pkl and train_labels.pkl). Got {content_keys[:200]}."
             )
 
 
@@ -375,19 +375,19 @@ def _by_label(path: Path, images: Any, labels: Any, names: Any) -> Iterator[Pack
             f"{path.name} needs one label per image of data. Got {len(labels):,} labels for {len(images):,} images. "
             "Get it again."
         )
-    named = {number: f"class {number}" for number in np.unique(labels).tolist()}
+    name_of = {number: f"class {number}" for number in np.unique(labels).tolist()}
     if names is not None:
         if not isinstance(names, dict):
             raise _other(path, "catname2label", "a table of class names and their labels", names)
         numbers = _numbers(path, "catname2label", list(names.values())).tolist()
-        known = dict(zip(numbers, (_class_name(path, "catname2label", name) for name in names), strict=True))
-        unknown = [number for number in named if number not in known]
-        if unknown or len(set(known.values())) < len(names):
-            what = f"none for label {unknown[0]}" if unknown else f"{len(names):,} for {len(known):,} labels"
+        name_of_number = dict(zip(numbers, (_class_name(path, "catname2label", name) for name in names), strict=True))
+        unknown = [number for number in name_of if number not in name_of_number]
+        if unknown or len(set(name_of_number.values())) < len(names):
+            what = f"none for label {unknown[0]}" if unknown else f"{len(names):,} for {len(name_of_number):,} labels"
             raise BadInput(f"{path.name}: catname2label gives every label one name of its own. Got {what}.")
-        named = known
+        name_of = name_of_number
     for row, label in enumerate(labels.tolist()):
-        yield PackedImage(_split_of(path), named[label], _pixels(path, images, row))
+        yield PackedImage(_split_of(path), name_of[label], _pixels(path, images, row))
 
 
 def _beside_labels(path: Path, images: Any, labels: Any) -> Iterator[PackedImage]:
@@ -410,9 +410,9 @@ def _beside_labels(path: Path, images: Any, labels: Any) -> Iterator[PackedImage
             f"{len(names):,}. Check that the two files are of the same split."
         )
     for row, label in enumerate(numbers.tolist()):
-        one = images[row]
-        flat = isinstance(one, np.ndarray) and one.ndim == 1
-        packed = one if isinstance(one, bytes) else one.tobytes() if flat else None
+        image = images[row]
+        flat = isinstance(image, np.ndarray) and image.ndim == 1
+        packed = image if isinstance(image, bytes) else image.tobytes() if flat else None
         yield PackedImage(_split_of(path), names[label], packed if packed is not None else _pixels(path, images, row))
 
 
@@ -435,9 +435,11 @@ def _numbers(path: Path, key: str, values: Any, below: int | None = None) -> np.
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
         raise _other(path, key, "a list of whole numbers", values)
     if numbers.min() < 0 or (below is not None and numbers.max() >= below):
-        most = "up" if below is None else f"{below - 1:,}"
+        limit = "up" if below is None else f"{below - 1:,}"
         wrong = int(numbers.min() if numbers.min() < 0 else numbers.max())
-        raise BadInput(f"{path.name}: the numbers of {key} go from 0 to {most}. Got {wrong:,}, which it does not hold.")
+        raise BadInput(
+            f"{path.name}: the numbers of {key} go from 0 to {limit}. Got {wrong:,}, which it does not hold."
+        )
     return numbers.astype(np.int64)
 
 
@@ -453,13 +455,19 @@ def _other(path: Path, key: str, expected: str, value: Any) -> BadInput:
 
 
 def _pixels(path: Path, images: Any, row: int) -> np.ndarray:
-    one = images[row]
-    if not isinstance(one, np.ndarray) or one.dtype != np.uint8 or one.ndim != 3 or one.shape[2] != 3 or not one.size:
-        got = f"{one.dtype} of shape {one.shape}" if isinstance(one, np.ndarray) else type(one).__name__
+    image = images[row]
+    if (
+        not isinstance(image, np.ndarray)
+        or image.dtype != np.uint8
+        or image.ndim != 3
+        or image.shape[2] != 3
+        or not image.size
+    ):
+        got = f"{image.dtype} of shape {image.shape}" if isinstance(image, np.ndarray) else type(image).__name__
         raise BadInput(
             f"{path.name} must hold images as (height, width, 3) of whole numbers up to 255. Got {got} in row {row:,}."
         )
-    return one
+    return image
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
@@ -471,8 +479,8 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
                 f"{path.name} would unpack to {n_bytes / 1e9:,.1f} GB; at most {_UNPACKS} times its own size and "
                 f"{_MOST_BYTES / 1e9:,.0f} GB are read. Get it again."
             )
-        with np.load(path, allow_pickle=False) as opened:
-            return {name: opened[name] for name in opened.files}
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
     except BadInput:
         raise
     except Exception as error:  # broken archives raise whatever their bytes lead to
@@ -481,17 +489,17 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def _stem(path: Path) -> str:
-    """What the files of a split have in common: train of train_images_png.pkl and train_labels.pkl."""
+    """The common name of the files of a split: train of train_images_png.pkl and train_labels.pkl."""
     return re.sub(r"(images?|labels?|png|_|-)+", "", path.stem.lower())
 
 
 def _split_of(path: Path) -> str:
     """The split that a file name says; of category_split_train_phase_test it is that of the categories."""
     name = path.stem.lower()
-    found = re.search(r"category_split_(train|val|test)", name) or re.search(
+    match = re.search(r"category_split_(train|val|test)", name) or re.search(
         r"(train|val|test)(?!.*(?:train|val|test))", name
     )
-    return found[1] if found else ""
+    return match[1] if match else ""
 
 
 # TFRecords -------------------------------------------------------------------------------------------------------
@@ -534,9 +542,9 @@ def _images_in(path: Path) -> Iterator[bytes]:
             if len(content) < length:
                 raise BadInput(f"{path.name} is damaged or cut off. Convert the dataset again.")
             file.read(4)
-            found = _field(content, path)
-            if found is not None:
-                yield found
+            image = _field(content, path)
+            if image is not None:
+                yield image
 
 
 def _field(content: bytes, path: Path) -> bytes | None:
@@ -551,7 +559,7 @@ def _field(content: bytes, path: Path) -> bytes | None:
     return None
 
 
-def _messages(content: bytes, wanted: int) -> Iterator[bytes]:
+def _messages(content: bytes, number: int) -> Iterator[bytes]:
     """The fields of one number that hold bytes, in a protocol-buffer message."""
     reader = io.BytesIO(content)
     while (key := _varint(reader)) is not None:
@@ -561,7 +569,7 @@ def _messages(content: bytes, wanted: int) -> Iterator[bytes]:
             value = reader.read(length)
             if len(value) != length:
                 raise ValueError("cut off")
-            if key >> 3 == wanted:
+            if key >> 3 == number:
                 yield value
         elif kind == 0:
             _varint(reader)

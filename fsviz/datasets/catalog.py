@@ -22,7 +22,7 @@ COLUMNS = ("class_name", "split", "n_images", "node")
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """What the catalog says of a benchmark beside its table."""
+    """Description of a benchmark in the catalog, next to its class table."""
 
     title: str
     summary: str
@@ -233,9 +233,9 @@ def read_class_table(path: Path) -> pd.DataFrame:
 def check_class_table(table: pd.DataFrame, where: str, header: list[str] | None = None) -> pd.DataFrame:
     """The class table with typed columns, or one sentence that says which column or row is wrong."""
     header = [str(h) for h in (header or list(table.columns))]
-    twice = sorted({c for c in header if header.count(c) > 1})
-    if twice:
-        raise BadInput(f"{where}: column {twice[0]!r} is there twice. Keep one of the two.")
+    repeated_columns = sorted({c for c in header if header.count(c) > 1})
+    if repeated_columns:
+        raise BadInput(f"{where}: column {repeated_columns[0]!r} is there twice. Keep one of the two.")
     absent = [c for c in ("class_name", "split") if c not in table]
     if absent:
         raise BadInput(
@@ -267,14 +267,14 @@ def check_class_table(table: pd.DataFrame, where: str, header: list[str] | None 
 
 def splits_of(table: pd.DataFrame) -> dict[str, np.ndarray]:
     """Split name -> class_ids, over the column split and every further split_* column; train, val, test first."""
-    found: dict[str, np.ndarray] = {}
+    splits: dict[str, np.ndarray] = {}
     for column in ["split", *(c for c in table.columns if str(c).startswith("split_"))]:
         for name in table[column].unique():
             if name and name != "all":
-                found[str(name)] = np.flatnonzero(table[column] == name)
+                splits[str(name)] = np.flatnonzero(table[column] == name)
     order = {name: i for i, name in enumerate(("train", "val", "test"))}
-    found = dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
-    return found or {"all": np.arange(len(table))}
+    splits = dict(sorted(splits.items(), key=lambda item: order.get(item[0], len(order))))
+    return splits or {"all": np.arange(len(table))}
 
 
 def read_taxonomy(name: str, nodes: pd.Series) -> tuple[pd.DataFrame, dict[str, str]]:

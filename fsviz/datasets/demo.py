@@ -66,10 +66,10 @@ def compose(image_ids: Sequence[int] | np.ndarray, size: int = NATIVE) -> np.nda
 
 def compose_rows(rows: Sequence[dict[str, Any]], size: int = NATIVE) -> np.ndarray:
     """Images (n, size, size, 3) uint8 of rows with the columns of images.parquet."""
-    drawn = np.empty((len(rows), size, size, 3), dtype=np.uint8)
+    images = np.empty((len(rows), size, size, 3), dtype=np.uint8)
     for k, row in enumerate(rows):
-        drawn[k] = np.asarray(_draw(row, size))
-    return drawn
+        images[k] = np.asarray(_draw(row, size))
+    return images
 
 
 def hidden_share(row: dict[str, Any], size: int = 96) -> float:
@@ -85,8 +85,8 @@ def hidden_share(row: dict[str, Any], size: int = 96) -> float:
         front, edge = _front(row, size, top + object_.height, object_.height)
         mask = front.getchannel("A")
         cover.paste(mask, (0, edge), mask)
-    whole = np.asarray(alpha, dtype=np.int64).sum()
-    return float(np.asarray(ImageChops.multiply(alpha, cover), dtype=np.int64).sum() / max(whole, 1))
+    total = np.asarray(alpha, dtype=np.int64).sum()
+    return float(np.asarray(ImageChops.multiply(alpha, cover), dtype=np.int64).sum() / max(total, 1))
 
 
 # ---- drawing one row -----------------------------------------------------------------------------------------------
@@ -115,40 +115,40 @@ def _draw(row: dict[str, Any], size: int) -> Image.Image:
 
 def _object(row: dict[str, Any], size: int) -> tuple[Image.Image, int, int]:
     """The main object, ready to paste, and its left upper corner."""
-    drawn = _fitted(_sprite(row["sprite"]), row["scale"] * size, row["rotation"], row["context"])
-    return drawn, round(row["x"] * size - drawn.width / 2), round(row["y"] * size - drawn.height / 2)
+    sprite = _fitted(_sprite(row["sprite"]), row["scale"] * size, row["rotation"], row["context"])
+    return sprite, round(row["x"] * size - sprite.width / 2), round(row["y"] * size - sprite.height / 2)
 
 
 def _second(row: dict[str, Any], size: int) -> tuple[Image.Image, int, int]:
     """The second object, of another class, and its left upper corner."""
-    drawn = _fitted(_sprite(row["second"]), row["clutter"] * size, 0.0, row["context"])
-    return drawn, round(row["second_x"] * size - drawn.width / 2), round(row["second_y"] * size - drawn.height / 2)
+    sprite = _fitted(_sprite(row["second"]), row["clutter"] * size, 0.0, row["context"])
+    return sprite, round(row["second_x"] * size - sprite.width / 2), round(row["second_y"] * size - sprite.height / 2)
 
 
-def _stand(picture: Image.Image, drawn: Image.Image, left: int, top: int, context: str) -> None:
+def _stand(picture: Image.Image, sprite: Image.Image, left: int, top: int, context: str) -> None:
     """Pastes an object into the picture, on its shadow where there is ground."""
     if context in GROUND:
-        shadow = _shadow().resize((max(2, round(drawn.width * 0.95)), max(2, round(drawn.width * 0.22))))
-        at = (left + (drawn.width - shadow.width) // 2, top + drawn.height - shadow.height * 2 // 3)
+        shadow = _shadow().resize((max(2, round(sprite.width * 0.95)), max(2, round(sprite.width * 0.22))))
+        at = (left + (sprite.width - shadow.width) // 2, top + sprite.height - shadow.height * 2 // 3)
         picture.paste((18, 14, 20), at, shadow)
-    picture.paste(drawn, (left, top), drawn)
+    picture.paste(sprite, (left, top), sprite)
 
 
 def _fitted(sprite: Image.Image, longer: float, rotation: float, context: str) -> Image.Image:
     """A sprite with its longer side at `longer` pixels, in the light of the context, turned by degrees."""
     factor = longer / max(sprite.size)
     shape = (max(2, round(sprite.width * factor)), max(2, round(sprite.height * factor)))
-    drawn = sprite.resize(shape, Image.Resampling.BILINEAR if factor < 1 else Image.Resampling.BICUBIC)
+    fitted = sprite.resize(shape, Image.Resampling.BILINEAR if factor < 1 else Image.Resampling.BICUBIC)
     if context in AMBIENT:
-        drawn = drawn.point(_light(context))
+        fitted = fitted.point(_light(context))
     if rotation:
-        drawn = drawn.rotate(rotation, Image.Resampling.BICUBIC, expand=True)
-        drawn = drawn.crop(drawn.getchannel("A").getbbox())
-    return drawn
+        fitted = fitted.rotate(rotation, Image.Resampling.BICUBIC, expand=True)
+        fitted = fitted.crop(fitted.getchannel("A").getbbox())
+    return fitted
 
 
 def _front(row: dict[str, Any], size: int, bottom: int, height: int) -> tuple[Image.Image, int]:
-    """What stands before the object and hides about `cover` of its height from below, and its upper edge."""
+    """The picture in front of the object, hiding about `cover` of its height from below, and its upper edge."""
     front = _front_picture(row["context"], row["front"])
     edge = min(round(bottom - row["cover"] * height - FRONT_EDGE * size), size - 2)
     tall = max(round(front.height / front.width * size), size - edge)
@@ -233,11 +233,15 @@ def _dataset() -> Dataset:
     images = recipes[["class_id", "context", *ATTRIBUTES]].copy()
     # The path says what is drawn: object, second object, scene. Only this room reads it.
     second = recipes["second"].map(lambda n: f"+{sprites['style'].iloc[n]}:{sprites['icon'].iloc[n]}" if n >= 0 else "")
-    drawn = sprites["style"] + ":" + sprites["icon"]
+    object_names = sprites["style"] + ":" + sprites["icon"]
     images.insert(
         1,
         "path",
-        drawn.loc[recipes["sprite"]].to_numpy() + second + "@" + recipes["context"] + recipes["scene"].astype(str),
+        object_names.loc[recipes["sprite"]].to_numpy()
+        + second
+        + "@"
+        + recipes["context"]
+        + recipes["scene"].astype(str),
     )
     images.index.name = "image_id"
     counts = images["class_id"].value_counts().reindex(range(len(concepts)), fill_value=0)

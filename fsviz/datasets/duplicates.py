@@ -41,18 +41,18 @@ def find_copies(glimpses: np.ndarray) -> np.ndarray:
     flat = np.ascontiguousarray(glimpses[shows]).reshape(len(shows), -1)
     _, first, same = np.unique(flat.view(f"V{flat.shape[1]}").ravel(), return_index=True, return_inverse=True)
     different = glimpses[shows[first]]
-    one, other = _near_pairs(different)
-    keep = are_copies(different, one, other)
-    group[shows] = merge_groups(same, components(len(first), one[keep], other[keep])[same])
+    first_ids, second_ids = _near_pairs(different)
+    keep = are_copies(different, first_ids, second_ids)
+    group[shows] = merge_groups(same, components(len(first), first_ids[keep], second_ids[keep])[same])
     return group
 
 
-def are_copies(glimpses: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def are_copies(glimpses: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Whether the pairs (p,) of images are the same picture."""
     contrast = _contrast(glimpses)
-    result = np.zeros(len(one), dtype=bool)
-    for start in range(0, len(one), _PAIRS):
-        a, b = one[start : start + _PAIRS], other[start : start + _PAIRS]
+    result = np.zeros(len(first), dtype=bool)
+    for start in range(0, len(first), _PAIRS):
+        a, b = first[start : start + _PAIRS], second[start : start + _PAIRS]
         apart = np.abs(glimpses[a].astype(np.float32) - glimpses[b]).reshape(len(a), -1)
         rms = np.sqrt((apart**2).mean(axis=1))
         near = rms <= np.minimum(_OF_CONTRAST * np.minimum(contrast[a], contrast[b]), _FARTHEST)
@@ -62,11 +62,11 @@ def are_copies(glimpses: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.n
 
 def look_like_frames(glimpses: np.ndarray, folders: np.ndarray) -> bool:
     """Whether images in their order look like frames of a video: most are much like the one before in their folder."""
-    one = np.flatnonzero(folders[1:] == folders[:-1])
-    if not len(one):
+    frames = np.flatnonzero(folders[1:] == folders[:-1])
+    if not len(frames):
         return False
-    apart = (glimpses[one].astype(np.float32) - glimpses[one + 1]).reshape(len(one), -1)
-    return bool(np.median(np.sqrt((apart**2).mean(axis=1)) / np.maximum(_contrast(glimpses)[one], 1.0)) < 0.5)
+    apart = (glimpses[frames].astype(np.float32) - glimpses[frames + 1]).reshape(len(frames), -1)
+    return bool(np.median(np.sqrt((apart**2).mean(axis=1)) / np.maximum(_contrast(glimpses)[frames], 1.0)) < 0.5)
 
 
 def same_bytes(root: Path, paths: list[str]) -> np.ndarray:
@@ -83,15 +83,15 @@ def merge_groups(*labels: np.ndarray) -> np.ndarray:
     Groups are numbered by their first image.
     """
     n = len(labels[0])
-    one, other = [], []
-    for given in labels:
-        order = np.argsort(given, kind="stable")
-        order = order[given[order] != PAD]
-        same = np.flatnonzero(given[order][1:] == given[order][:-1])
-        one.append(order[same])
-        other.append(order[same + 1])
-    found = components(n, np.concatenate(one), np.concatenate(other))
-    _, first, at, counts = np.unique(found, return_index=True, return_inverse=True, return_counts=True)
+    firsts, seconds = [], []
+    for groups in labels:
+        order = np.argsort(groups, kind="stable")
+        order = order[groups[order] != PAD]
+        same = np.flatnonzero(groups[order][1:] == groups[order][:-1])
+        firsts.append(order[same])
+        seconds.append(order[same + 1])
+    component = components(n, np.concatenate(firsts), np.concatenate(seconds))
+    _, first, at, counts = np.unique(component, return_index=True, return_inverse=True, return_counts=True)
     rank = np.full(len(first), PAD)
     several = np.flatnonzero(counts > 1)
     rank[several[np.argsort(first[several])]] = np.arange(len(several))
@@ -111,12 +111,12 @@ def largest_groups(dataset: Dataset, n: int, across: bool = False) -> list[np.nd
     return [np.flatnonzero(groups == group) for group in largest[sizes[largest] > 1]]
 
 
-def components(n: int, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def components(n: int, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Connected component (n,) of every image, given the pairs that belong together."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    return connected_components(coo_array((np.ones(len(one)), (one, other)), shape=(n, n)), directed=False)[1]
+    return connected_components(coo_array((np.ones(len(first)), (first, second)), shape=(n, n)), directed=False)[1]
 
 
 def _near_pairs(glimpses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -131,8 +131,8 @@ def _near_pairs(glimpses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     reach = _FARTHEST * np.sqrt(glimpses[0].size)
     k = min(_NEIGHBOURS + 1, len(glimpses))
     _, near = cKDTree(numbers).query(numbers, k, distance_upper_bound=reach, workers=-1)
-    one, nth = np.nonzero(near != len(glimpses))
-    pairs = np.sort(np.stack([one, near[one, nth]], axis=1), axis=1)
+    first, nth = np.nonzero(near != len(glimpses))
+    pairs = np.sort(np.stack([first, near[first, nth]], axis=1), axis=1)
     return tuple(np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0).T)
 
 

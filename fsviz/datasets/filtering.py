@@ -1,4 +1,4 @@
-"""Which images of a dataset to look at: filters by split, class, context and attribute, and an order."""
+"""Filter images by split, class, context and attribute, and order them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BY_CLASS, SHUFFLED = "class", "shuffled"
 
 @dataclass(frozen=True)
 class ImageFilter:
-    """What to keep; an empty part keeps everything.
+    """Conditions on images; an empty one keeps everything.
 
     attributes  name -> the values kept (a list), or the range kept (a pair low, high) of a numeric attribute
     """
@@ -28,7 +28,7 @@ class ImageFilter:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def select_images(dataset: Dataset, wanted: ImageFilter, order: str = BY_CLASS, seed: int = 0) -> np.ndarray:
+def select_images(dataset: Dataset, conditions: ImageFilter, order: str = BY_CLASS, seed: int = 0) -> np.ndarray:
     """Image ids that pass the filter: by class, shuffled (the same for the same seed), or by an attribute, low to high.
 
     Images without a value of the attribute come last.
@@ -41,13 +41,13 @@ def select_images(dataset: Dataset, wanted: ImageFilter, order: str = BY_CLASS, 
     images = dataset.images
     keep = np.ones(len(images), dtype=bool)
     class_ids = images["class_id"].to_numpy()
-    if wanted.split != "all":
-        keep &= np.isin(class_ids, dataset.split_class_ids(wanted.split))
-    if len(wanted.class_ids):
-        keep &= np.isin(class_ids, np.asarray(wanted.class_ids))
-    if len(wanted.contexts):
-        keep &= images["context"].isin(list(wanted.contexts)).to_numpy()
-    for name, value in wanted.attributes.items():
+    if conditions.split != "all":
+        keep &= np.isin(class_ids, dataset.split_class_ids(conditions.split))
+    if len(conditions.class_ids):
+        keep &= np.isin(class_ids, np.asarray(conditions.class_ids))
+    if len(conditions.contexts):
+        keep &= images["context"].isin(list(conditions.contexts)).to_numpy()
+    for name, value in conditions.attributes.items():
         keep &= _passes(_column(dataset, name), value)
     ids = np.flatnonzero(keep)
     if order == SHUFFLED:
@@ -74,19 +74,19 @@ def attribute_values(dataset: Dataset, name: str) -> list[Any] | tuple[float, fl
 
 
 def image_row(dataset: Dataset, image_id: int) -> dict[str, Any]:
-    """What the tables say of one image, in words a person knows."""
+    """The facts about one image in the tables, by readable names."""
     assert dataset.images is not None
     row = dataset.images.iloc[image_id]
     class_row = dataset.classes.iloc[int(row["class_id"])]
-    told: dict[str, Any] = {"image": int(image_id), "class": class_row["class_name"], "split": class_row["split"]}
+    facts: dict[str, Any] = {"image": int(image_id), "class": class_row["class_name"], "split": class_row["split"]}
     if "context" in row and not pd.isna(row["context"]) and row["context"] != "":
-        told["context"] = row["context"]
+        facts["context"] = row["context"]
     for name in dataset.attributes:
         value = row[name]
-        told[name] = None if pd.isna(value) else value.item() if hasattr(value, "item") else value
+        facts[name] = None if pd.isna(value) else value.item() if hasattr(value, "item") else value
     if dataset.origin == "folder":
-        told["file"] = row["path"]
-    return told
+        facts["file"] = row["path"]
+    return facts
 
 
 def _column(dataset: Dataset, name: str) -> pd.Series:
@@ -95,8 +95,8 @@ def _column(dataset: Dataset, name: str) -> pd.Series:
     return dataset.images[name]
 
 
-def _passes(values: pd.Series, wanted: Any) -> np.ndarray:
-    if isinstance(wanted, tuple):
-        low, high = wanted
+def _passes(values: pd.Series, condition: Any) -> np.ndarray:
+    if isinstance(condition, tuple):
+        low, high = condition
         return values.between(low, high).fillna(False).to_numpy(dtype=bool)
-    return values.isin(list(wanted)).to_numpy(dtype=bool)
+    return values.isin(list(condition)).to_numpy(dtype=bool)

@@ -86,9 +86,9 @@ def inspect(
         metadata = _metadata_files(path) if first_level == "auto" and not class_level else []
         if metadata and ((columns or {}).get("class") or all(tables.names_classes(file) for _, file in metadata)):
             return tables.inspect_metadata(path, metadata, columns, check, progress, groups, SPLIT_NAMES)
-        listed = tables.list_files(path)
-        if listed and not _has_class_folders(path):
-            return tables.inspect_files(listed, images, columns, check, progress, groups, confined)
+        lists = tables.list_files(path)
+        if lists and not _has_class_folders(path):
+            return tables.inspect_files(lists, images, columns, check, progress, groups, confined)
         return _inspect_folder(path, first_level, check, progress, groups, class_level)
     images = path.parent if confined and images is None else images
     if class_level:
@@ -135,18 +135,18 @@ def preview_dataset(
     notes: tuple[str, ...] = (),
 ) -> Dataset:
     """The dataset that a preview would become; nothing is written. Image ids run through the classes in table order."""
-    found = preview.classes
+    table = preview.classes
     nodes = nodes or {}
     classes = pd.DataFrame(
         {
-            "class_name": [preview.class_titles.get(c, c) for c in found["class_name"]],
-            "split": found["split"].to_numpy(),
-            "n_images": found["n_images"].astype("Int64"),
-            "node": [str(nodes.get(c, "")) for c in found["class_name"]],
+            "class_name": [preview.class_titles.get(c, c) for c in table["class_name"]],
+            "split": table["split"].to_numpy(),
+            "n_images": table["n_images"].astype("Int64"),
+            "node": [str(nodes.get(c, "")) for c in table["class_name"]],
         }
     )
     classes.index = pd.RangeIndex(len(classes), name="class_id")
-    class_ids = preview.images["class_name"].map(pd.Series(classes.index, index=found["class_name"])).to_numpy()
+    class_ids = preview.images["class_name"].map(pd.Series(classes.index, index=table["class_name"])).to_numpy()
     order = np.argsort(class_ids, kind="stable")
     images = preview.images.drop(columns=["class_name", "split"]).iloc[order].reset_index(drop=True)
     images.insert(0, "class_id", class_ids[order])
@@ -160,8 +160,8 @@ def preview_dataset(
         notes = (*notes, f"{together}: sampling keeps a group on one side of a task.")
     contexts = None
     if "context" in images:
-        known = images[images["context"].astype(str) != ""]
-        contexts = known.groupby(["class_id", "context"]).size().rename("n_images").reset_index()
+        with_context = images[images["context"].astype(str) != ""]
+        contexts = with_context.groupby(["class_id", "context"]).size().rename("n_images").reset_index()
     return Dataset(
         name=name,
         title=title or name,
@@ -186,13 +186,13 @@ def _existing(path: str | os.PathLike[str]) -> Path:
     if not text:
         raise BadInput("Give the path of a folder, a CSV table or a JSON spec. Got nothing.")
     try:
-        found = Path(text).expanduser().resolve(strict=True)
-        os.stat(found)
+        resolved = Path(text).expanduser().resolve(strict=True)
+        os.stat(resolved)
     except (OSError, RuntimeError, ValueError) as error:
         why = "may not be read" if isinstance(error, PermissionError) else "does not exist"
         text = text if len(text) <= 160 else f"{text[:100]}...{text[-40:]}"
         raise BadInput(f"{text!r} {why}. Check the path; it is taken from {Path.cwd()} when relative.") from None
-    return found
+    return resolved
 
 
 def _metadata_files(root: Path) -> list[tuple[str, Path]]:
@@ -204,8 +204,8 @@ def _metadata_files(root: Path) -> list[tuple[str, Path]]:
     for parent in (root, root / "data"):
         if parent.is_dir():
             folders += sorted(p for p in parent.iterdir() if p.is_dir() and not p.is_symlink())
-    found = [folder / name for folder in folders for name in tables.METADATA if (folder / name).is_file()]
-    return [(file.parent.name if file.parent.name.lower() in SPLIT_NAMES else "", file) for file in found]
+    files = [folder / name for folder in folders for name in tables.METADATA if (folder / name).is_file()]
+    return [(file.parent.name if file.parent.name.lower() in SPLIT_NAMES else "", file) for file in files]
 
 
 def _has_class_folders(root: Path) -> bool:
@@ -382,17 +382,17 @@ def _refuse_stores(root: Path, class_names: set[str], firsts: set[str]) -> None:
     if metadata:
         tables.inspect_metadata(root, metadata, None, False, None)  # says which column it lacks
     folders = sorted({*firsts, *class_names})
-    seen = f"images in {', '.join(folders[:4])}{', ...' if len(folders) > 4 else ''}"
-    told = _annotations(root)
+    contents = f"images in {', '.join(folders[:4])}{', ...' if len(folders) > 4 else ''}"
+    annotations = _annotations(root)
     raise BadInput(
-        f"{root} holds {seen}{f' and {told}' if told else ''}, and these folders name no class. Put the images into a "
-        "folder per class (root/class/image or root/split/class/image), or write a CSV with the columns path and "
-        "class. If these folders are the classes, choose --first-level class."
+        f"{root} holds {contents}{f' and {annotations}' if annotations else ''}, and these folders name no class. "
+        "Put the images into a folder per class (root/class/image or root/split/class/image), or write a CSV with the "
+        "columns path and class. If these folders are the classes, choose --first-level class."
     )
 
 
 def _annotations(root: Path) -> str:
-    """What annotations lie beside images, in words; "" for none."""
+    """A description of the annotations next to the images; "" for none."""
     for path in [*sorted(root.glob("*.json")), *sorted(root.glob("*/*.json"))][:20]:
         try:
             if path.stat().st_size > _LARGEST_JSON:

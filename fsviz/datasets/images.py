@@ -112,7 +112,7 @@ def thumbnail(dataset: Dataset, image_id: int, px: int) -> Image.Image:
 def image_strip(dataset: Dataset, image_ids: Sequence[int], px: int) -> Image.Image:
     """Images side by side, their middles px high and as wide; the place of one that cannot be opened stays grey."""
     gap = max(1, px // 16)
-    made = Image.new("RGB", (len(image_ids) * (px + gap) - gap, px), "white")
+    result = Image.new("RGB", (len(image_ids) * (px + gap) - gap, px), "white")
     for n, image_id in enumerate(image_ids):
         try:
             part = thumbnail(dataset, int(image_id), 2 * px).convert("RGB")
@@ -121,8 +121,8 @@ def image_strip(dataset: Dataset, image_ids: Sequence[int], px: int) -> Image.Im
             part = ImageOps.fit(part, (px, px), how)
         except FsvizError:
             part = Image.new("RGB", (px, px), "#D5DAE0")
-        made.paste(part, (n * (px + gap), 0))
-    return made
+        result.paste(part, (n * (px + gap), 0))
+    return result
 
 
 def data_uri(image: Image.Image, quality: int = 82) -> str:
@@ -368,9 +368,9 @@ def _words(higher: Image.Image, lower: Image.Image, box: tuple[int, int, int, in
 
 
 def _depth(image: Image.Image, high: float) -> int:
-    """Bits of grey values up to `high` in 16: what a TIFF says of itself, else the fewest that hold them."""
-    said = getattr(image, "tag_v2", {}).get(ExifTags.Base.BitsPerSample, (16,))[0]
-    return int(said) if said in _DEPTHS else next((bits for bits in _DEPTHS if high < 2**bits), 16)
+    """Bits of grey values up to `high` in 16: those that a TIFF declares, else the fewest that hold them."""
+    bits = getattr(image, "tag_v2", {}).get(ExifTags.Base.BitsPerSample, (16,))[0]
+    return int(bits) if bits in _DEPTHS else next((depth for depth in _DEPTHS if high < 2**depth), 16)
 
 
 def _ends_well(path: Path, form: str) -> bool:

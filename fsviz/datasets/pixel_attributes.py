@@ -128,15 +128,15 @@ def with_pixel_attributes(dataset: Dataset) -> Dataset:
     if dataset.origin not in ORIGINS or dataset.images is None:
         return dataset
     try:
-        kept = pd.read_parquet(path_of(dataset.name)).rename(columns=_in_words)
-        fits = kept["path"].tolist() == _paths(dataset)
+        saved = pd.read_parquet(path_of(dataset.name)).rename(columns=_in_words)
+        fits = saved["path"].tolist() == _paths(dataset)
     except (OSError, ValueError, KeyError):  # none, or not to be read
         return dataset
-    given = set(map(_in_words, dataset.images))
-    new = [name for name in NAMES if name in kept and name not in given]
+    existing = set(map(_in_words, dataset.images))
+    new = [name for name in NAMES if name in saved and name not in existing]
     if not fits or not new:
         return dataset
-    images = dataset.images.assign(**{name: kept[name].to_numpy(np.float64) for name in new})
+    images = dataset.images.assign(**{name: saved[name].to_numpy(np.float64) for name in new})
     return replace(dataset, images=images, attributes=(*dataset.attributes, *new))
 
 
@@ -146,7 +146,7 @@ def _in_words(column: object) -> str:
 
 
 def _paths(dataset: Dataset) -> list[str]:
-    """What tells the images from others: path and size of every file when it was added."""
+    """Identity of the images: path and size of every file when it was added."""
     images = dataset.images
     assert images is not None
     sizes = images["n_bytes"].astype(str) if "n_bytes" in images else ""

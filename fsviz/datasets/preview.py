@@ -1,4 +1,4 @@
-"""What an import found, before anything is written: the usable images and every problem, to look at and decide."""
+"""Preview of an import: the usable images and every problem, before anything is written."""
 
 from __future__ import annotations
 
@@ -20,11 +20,19 @@ from fsviz.datasets import duplicates
 from fsviz.datasets.images import READ, find_problem, read_thumbnail
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Progress
+from fsviz.tables import Column, Table
 
 GROUPS = ("auto", "folder", "none")
 _BLOCK = 256  # files between two reports of progress
 SHOTS, QUERIES = 5, 10  # images of a class in the usual task
 FIRST_SPLITS = ("train", "val", "test")
+CLASSES = Table(
+    "Classes",
+    Column("class_name", "Class", width=150),
+    Column("split", "Split", width=60),
+    Column("n_images", "Images", digits=0, kind="bar", width=110),
+)
+ITEMS = Table("Listed by a warning", Column("item", "Name"))
 
 
 @dataclass(frozen=True)
@@ -104,17 +112,17 @@ def check_images(
     look = check and (groups == "folder" or (groups == "auto" and "group" not in images))
     glimpses = None
     if check:
-        images, found, glimpses = _check_files(root, images, look, progress)
-        problems += found
-    images, found = _one_split_per_class(images)
-    problems += found
+        images, split_problems, glimpses = _check_files(root, images, look, progress)
+        problems += split_problems
+    images, split_problems = _one_split_per_class(images)
+    problems += split_problems
     if images.empty:
-        told = f" {problems[0].message}" if problems else ""
+        first_problem = f" {problems[0].message}" if problems else ""
         raise BadInput(
-            f"No usable image was found in {root}.{told} Expected are folders of image files, one per class ({READ})."
+            f"No readable images in {root}.{first_problem} Expected folders of image files, one per class ({READ})."
         )
-    images, found = _grouped(root, images.reset_index(drop=True), glimpses, groups)
-    problems += [*found, *_about_classes(images)]
+    images, split_problems = _grouped(root, images.reset_index(drop=True), glimpses, groups)
+    problems += [*split_problems, *_about_classes(images)]
     if "image_split" in images:
         attributes = [*attributes, "image_split"]
     return Preview(source, root, images, tuple(problems), tuple(attributes))
@@ -131,11 +139,11 @@ def _check_files(
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # threads: decoders leave Python's lock
         for start in range(0, len(paths), _BLOCK):
             block = paths[start : start + _BLOCK]
-            seen = pool.map(
+            results = pool.map(
                 lambda path: read_thumbnail(path, root, duplicates.SIDE) if look else (find_problem(path, root), None),
                 block,
             )
-            for i, (problem, pixels) in enumerate(seen, start):
+            for i, (problem, pixels) in enumerate(results, start):
                 if problem:
                     good[i] = False
                     reasons["leaves_root" if "leads out of" in problem else "broken"].append(problem)
@@ -167,12 +175,14 @@ def _grouped(
     root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None] | None, groups: str
 ) -> tuple[pd.DataFrame, list[Problem]]:
     """The images with the group of each as a number, PAD for those alone; without the column where none has one."""
-    given = images["group"].astype(str) if "group" in images and groups != "none" else None
-    labels = [] if given is None else [pd.factorize(given.where(given != ""))[0]]
+    labels: list[np.ndarray] = []
+    if "group" in images and groups != "none":
+        names = images["group"].astype(str)
+        labels.append(pd.factorize(names.where(names != ""))[0])
     problems: list[Problem] = []
     if glimpses is not None:
-        found, problems = _copies(root, images, glimpses)
-        labels.append(found)
+        copies, problems = _copies(root, images, glimpses)
+        labels.append(copies)
         if groups == "auto":
             problems += _frames(images, glimpses)
     images = images.drop(columns="group", errors="ignore")
@@ -182,10 +192,10 @@ def _grouped(
 
 def _copies(root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None]) -> tuple[np.ndarray, list[Problem]]:
     """Groups of images that show the same picture, and what the user should know of them."""
-    seen = np.array([pixels is not None for pixels in glimpses])
+    has_pixels = np.array([pixels is not None for pixels in glimpses])
     near = np.full(len(images), PAD)
-    if seen.any():
-        near[seen] = duplicates.find_copies(np.stack([pixels for pixels in glimpses if pixels is not None]))
+    if has_pixels.any():
+        near[has_pixels] = duplicates.find_copies(np.stack([pixels for pixels in glimpses if pixels is not None]))
     exact = duplicates.same_bytes(root, images["path"].tolist())
     group = duplicates.merge_groups(near, exact)
     problems = []
@@ -209,13 +219,13 @@ def _copies(root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None])
                 "both. Remove the wrong ones."
             )
             problems.append(Problem("two_classes", message, tuple(_in_words(members.get_group(g)) for g in torn)))
-    if not seen.all():
+    if not has_pixels.all():
         message = (
-            f"{pluralize(int((~seen).sum()), 'image')} of very many pixels compared by bytes alone: copies "
+            f"{pluralize(int((~has_pixels).sum()), 'image')} of very many pixels compared by bytes alone: copies "
             "in another size "
             "or quality are not found."
         )
-        problems.append(Problem("not_compared", message, tuple(images["path"][~seen])))
+        problems.append(Problem("not_compared", message, tuple(images["path"][~has_pixels])))
     return group, problems
 
 
@@ -228,10 +238,10 @@ def _in_words(group: pd.DataFrame) -> str:
 def _frames(images: pd.DataFrame, glimpses: list[np.ndarray | None]) -> list[Problem]:
     """A hint where classes are folders in folders and their images look like frames of videos."""
     nested = images["class_name"].str.contains("/", regex=False).to_numpy()
-    seen = np.array([pixels is not None for pixels in glimpses]) & nested
-    if not nested.all() or not seen.any():
+    has_pixels = np.array([pixels is not None for pixels in glimpses]) & nested
+    if not nested.all() or not has_pixels.any():
         return []
-    folders = pd.factorize(images["path"].map(os.path.dirname))[0][seen]
+    folders = pd.factorize(images["path"].map(os.path.dirname))[0][has_pixels]
     if not duplicates.look_like_frames(np.stack([glimpse for glimpse in glimpses if glimpse is not None]), folders):
         return []
     names = images["class_name"].unique()
@@ -295,14 +305,16 @@ def _about_classes(images: pd.DataFrame) -> list[Problem]:
         )
     if "group" in images:
         several = images[(images["group"] == PAD) | ~images.duplicated(["class_name", "group"])]["class_name"]
-        whole = [name for name, n in several.value_counts(sort=False).items() if n == 1 and counts[name] > 1]
-        if whole:
+        single_group = [name for name, n in several.value_counts(sort=False).items() if n == 1 and counts[name] > 1]
+        if single_group:
             message = (
-                f"{pluralize(len(whole), 'class', 'classes')} with a single group: its images cannot stand "
+                f"{pluralize(len(single_group), 'class', 'classes')} with a single group: its images cannot stand "
                 "on both sides of "
                 "a task. Add other images, or draw tasks without keeping groups together."
             )
-            problems.append(Problem("too_few", message, tuple(f"{n}: {pluralize(counts[n], 'image')}" for n in whole)))
+            problems.append(
+                Problem("too_few", message, tuple(f"{n}: {pluralize(counts[n], 'image')}" for n in single_group))
+            )
     if counts.size == 1:
         problems.append(
             Problem(
@@ -332,8 +344,8 @@ def _plain_letters(name: str) -> str:
     """A name without case, signs and invisible letters, its accents composed."""
     name = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     kinds = map(unicodedata.category, name)
-    kept = ("" if kind == "Cf" else " " if kind[0] in "ZPSC" else letter for letter, kind in zip(name, kinds))
-    return " ".join("".join(kept).split())
+    letters = ("" if kind == "Cf" else " " if kind[0] in "ZPSC" else letter for letter, kind in zip(name, kinds))
+    return " ".join("".join(letters).split())
 
 
 def raw_table(rows: list[dict[str, Any]] | pd.DataFrame) -> pd.DataFrame:
@@ -370,9 +382,9 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
     return [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in re.split(r"(\d+)", str(name)) if p]
 
 
-def pluralize(n: int, one: str, several: str = "") -> str:
+def pluralize(n: int, singular: str, plural: str = "") -> str:
     """A count with its noun: 1 file, 1,200 files."""
-    return f"{n:,} {one if n == 1 else several or one + 's'}"
+    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
 def _is(n: int) -> str:

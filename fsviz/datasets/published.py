@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 import pandas as pd
 
 from fsviz.datasets.catalog import DATA, ENTRIES
+from fsviz.tables import Column, Table
 
 PAPERS = {
     "bennequin2022": "Bennequin et al. 2022",
@@ -41,6 +42,18 @@ def benchmark_title(benchmark: str) -> str:
     return " ".join(ENTRIES[word].title if word in ENTRIES else TITLES.get(word, word) for word in benchmark.split())
 
 
+PUBLISHED = Table(
+    "Published accuracies",
+    Column("family", "Family"),
+    Column("method", "Method", width=150),
+    Column("backbone", "Backbone", width=80),
+    Column("accuracy", "Published accuracy", kind="percent", interval="ci95", width=90),
+    Column("top5", "Published top-5", kind="percent"),
+    *(Column(name, name, kind="percent", width=60) for name in ("Q1", "Q2", "Q3", "Q4")),
+    Column("source", "Source"),
+)
+
+
 def published_table(benchmark: str, setting: str) -> pd.DataFrame:
     """One published table, a row per method and backbone.
 
@@ -55,8 +68,8 @@ def _published_table(benchmark: str, setting: str) -> pd.DataFrame:
     table = table[(table["benchmark"] == benchmark) & (table["setting"] == setting)]
     rows = []
     for (method, backbone), part in table.groupby(["method", "backbone"], sort=False):
-        whole = part[part["quartile"] == ""]
-        top1, top5 = whole[whole["metric"] == "top1"], whole[whole["metric"] == "top5"]
+        total = part[part["quartile"] == ""]
+        top1, top5 = total[total["metric"] == "top1"], total[total["metric"] == "top5"]
         row = {
             "method": method,
             "fsviz_method": part["fsviz_method"].iloc[0],
@@ -115,6 +128,6 @@ def _read() -> pd.DataFrame:
     for name in ("value", "ci95"):
         table[name] = pd.to_numeric(table[name], errors="coerce")
     for name in ("way", "shot"):
-        found = table["setting"].map(lambda text, name=name: re.search(rf"(\d+)-{name}", text))
-        table[f"n_{name}"] = [int(match[1]) if match else pd.NA for match in found]
+        matches = table["setting"].map(lambda text, name=name: re.search(rf"(\d+)-{name}", text))
+        table[f"n_{name}"] = [int(match[1]) if match else pd.NA for match in matches]
     return table

@@ -24,7 +24,7 @@ _FOLDERS = dict.fromkeys(("tiered_imagenet", "mini_imagenet", "imagenet1k", "ils
 
 @dataclass(frozen=True)
 class ClassMatch:
-    """Which folders are which classes.
+    """The match between class folders and the classes of a benchmark.
 
     class_ids  folder's class name -> class_id of the benchmark
     missing    class_ids without a folder
@@ -44,19 +44,19 @@ def command(benchmark: str) -> str:
 
 
 def match_folders(benchmark: Dataset, folders: Iterable[str]) -> ClassMatch:
-    """Which of these class folders is which class of the benchmark."""
-    known = _keys(benchmark)
-    found: dict[str, int] = {}
+    """Match class folders with the classes of the benchmark."""
+    keys = _keys(benchmark)
+    class_ids: dict[str, int] = {}
     unknown = []
     for folder in folders:
-        class_id = next((known[key] for key in _spellings(folder) if key in known), None)
+        class_id = next((keys[key] for key in _spellings(folder) if key in keys), None)
         if class_id is None:
             unknown.append(folder)
         else:
-            found[folder] = class_id
-    there = set(found.values())
-    missing = tuple(i for i in range(benchmark.n_classes) if i not in there)
-    return ClassMatch(found, missing, tuple(unknown))
+            class_ids[folder] = class_id
+    matched = set(class_ids.values())
+    missing = tuple(i for i in range(benchmark.n_classes) if i not in matched)
+    return ClassMatch(class_ids, missing, tuple(unknown))
 
 
 def attach_images(name: str, benchmark: Dataset, preview: Preview, title: str = "") -> tuple[Dataset, ClassMatch]:
@@ -64,27 +64,27 @@ def attach_images(name: str, benchmark: Dataset, preview: Preview, title: str = 
 
     Classes without images stay in the table, so that ids keep their meaning, but are in no split.
     """
-    found = match_folders(benchmark, preview.classes["class_name"])
-    if not found.class_ids:
+    matches = match_folders(benchmark, preview.classes["class_name"])
+    if not matches.class_ids:
         raise BadInput(
             f"No folder in {preview.root} is a class of {benchmark.title}. Expected are class folders such as "
-            f"{_example(benchmark)}. Got {', '.join(found.unknown[:3])}."
+            f"{_example(benchmark)}. Got {', '.join(matches.unknown[:3])}."
         )
-    images = preview.images[preview.images["class_name"].isin(list(found.class_ids))]
-    class_ids = images["class_name"].map(found.class_ids).to_numpy(dtype=np.int64)
+    images = preview.images[preview.images["class_name"].isin(list(matches.class_ids))]
+    class_ids = images["class_name"].map(matches.class_ids).to_numpy(dtype=np.int64)
     order = np.argsort(class_ids, kind="stable")
     images = images.drop(columns=["class_name", "split"]).iloc[order].reset_index(drop=True)
     images.insert(0, "class_id", class_ids[order])
     images.index.name = "image_id"
     counts = np.bincount(class_ids, minlength=benchmark.n_classes)
-    there = counts > 0
-    splits = {s: np.asarray(ids)[there[np.asarray(ids)]] for s, ids in benchmark.splits.items()}
-    if found.missing and set(splits) == {"all"}:  # "all" is every class of the table, with or without images
+    has_images = counts > 0
+    splits = {s: np.asarray(ids)[has_images[np.asarray(ids)]] for s, ids in benchmark.splits.items()}
+    if matches.missing and set(splits) == {"all"}:  # "all" is every class of the table, with or without images
         splits = {"present": splits["all"]}
     notes = [f"Images for {benchmark.title}; classes, splits and taxonomy are the benchmark's."]
-    if found.missing:
+    if matches.missing:
         notes.append(
-            f"{len(found.missing):,} of {benchmark.n_classes:,} classes have no images here and are in no split."
+            f"{len(matches.missing):,} of {benchmark.n_classes:,} classes have no images here and are in no split."
         )
     return (
         Dataset(
@@ -104,7 +104,7 @@ def attach_images(name: str, benchmark: Dataset, preview: Preview, title: str = 
             root=preview.root,
             notes=tuple(notes),
         ),
-        found,
+        matches,
     )
 
 
@@ -127,9 +127,9 @@ def _keys(benchmark: Dataset) -> dict[str, int]:
 
 
 def _spellings(folder: str) -> list[str]:
-    """How a folder's name may be known, the surest first."""
+    """Possible spellings of a folder's name, the most certain first."""
     last = folder.rstrip("/").split("/")[-1]
-    ids = [found.lower() for found in re.findall(r"(?<![A-Za-z0-9])[nN]\d{8}(?!\d)", last)]
+    ids = [node.lower() for node in re.findall(r"(?<![A-Za-z0-9])[nN]\d{8}(?!\d)", last)]
     number = [f"number {int(last)}"] if last.isdecimal() else []
     return [*ids, _plain(folder), _plain(last), _plain(re.sub(r"^\d+\.", "", last)), *number]
 

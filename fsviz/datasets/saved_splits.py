@@ -27,7 +27,7 @@ VERSION = 1
 
 def with_saved_splits(dataset: Dataset) -> Dataset:
     """The dataset with its saved splits; one that does not fit any more is left out, and the notes say so."""
-    found: dict[str, np.ndarray] = {}
+    splits: dict[str, np.ndarray] = {}
     notes = []
     for name in saved_split_names(dataset.name):
         try:
@@ -35,10 +35,10 @@ def with_saved_splits(dataset: Dataset) -> Dataset:
         except FsvizError as error:
             notes.append(str(error))
             continue
-        found |= {f"{name}_{side}": ids for side, ids in parts.items() if len(ids)}
-    if not (found or notes):
+        splits |= {f"{name}_{side}": ids for side, ids in parts.items() if len(ids)}
+    if not (splits or notes):
         return dataset
-    return replace(dataset, splits={**dataset.splits, **found}, notes=(*dataset.notes, *notes))
+    return replace(dataset, splits={**dataset.splits, **splits}, notes=(*dataset.notes, *notes))
 
 
 def saved_split_names(dataset: str) -> list[str]:
@@ -53,9 +53,9 @@ def save_split(
 ) -> Path:
     """Keeps train, val and test class_ids under a name, with the recipe that made them."""
     workspace.check_name(name, "name of a split")
-    taken = [split for split in (f"{name}_{side}" for side in SIDES) if split in dataset.splits]
+    clashes = [split for split in (f"{name}_{side}" for side in SIDES) if split in dataset.splits]
     is_saved = name in saved_split_names(dataset.name)
-    if (taken and not is_saved) or (is_saved and not overwrite):
+    if (clashes and not is_saved) or (is_saved and not overwrite):
         raise BadInput(
             f"{dataset.title} has a split named {name!r} already. Choose another name"
             + (", or replace it (--replace on the command line)." if is_saved else ".")
@@ -79,7 +79,7 @@ def load_split(dataset: Dataset, name: str) -> dict[str, np.ndarray]:
 
 
 def split_recipe(dataset: str, name: str) -> dict[str, Any]:
-    """How a saved split was made."""
+    """The recipe of a saved split; {} if it has none."""
     facts = workspace.read_json(_path(dataset, name))
     recipe = facts.get("recipe") if isinstance(facts, dict) else None
     return recipe if isinstance(recipe, dict) else {}
@@ -96,8 +96,8 @@ def read_split(dataset: Dataset, content: bytes, where: str) -> dict[str, np.nda
         if text.lstrip().startswith("{"):
             facts = json.loads(text)
         else:
-            wanted = {"class_name", "split"}
-            table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, usecols=wanted.__contains__)
+            columns = {"class_name", "split"}
+            table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, usecols=columns.__contains__)
             absent = [column for column in ("class_name", "split") if column not in table]
             if absent:
                 raise BadInput(f"{where}: a table of a split needs the columns class_name and split.")
@@ -115,9 +115,9 @@ def read_split(dataset: Dataset, content: bytes, where: str) -> dict[str, np.nda
 
 
 def _path(dataset: str, name: str) -> Path:
-    known = saved_split_names(dataset)
-    if name not in known:
-        raise UnknownName("saved split", name, known, "Save one with 'fsviz split DATASET --save NAME'.")
+    names = saved_split_names(dataset)
+    if name not in names:
+        raise UnknownName("saved split", name, names, "Save one with 'fsviz split DATASET --save NAME'.")
     return workspace.folder("splits") / dataset / f"{name}.json"
 
 
@@ -127,16 +127,16 @@ def _parts(dataset: Dataset, facts: Any, where: str) -> dict[str, np.ndarray]:
         raise BadInput(f"{where} is no split: it needs the lists train, val and test of class names. Make it again.")
     names = dataset.distinct_names(np.arange(dataset.n_classes))
     class_id = {name: i for i, name in enumerate(names)}
-    asked = [name for part in lists for name in part]
-    unknown = [name for name in asked if name not in class_id]
+    all_names = [name for part in lists for name in part]
+    unknown = [name for name in all_names if name not in class_id]
     if unknown:
         raise BadInput(
-            f"{where} is of other classes: {len(unknown):,} of its {len(asked):,} classes are not in {dataset.title}, "
-            f"such as {unknown[0]!r}. Make the split again for this dataset."
+            f"{where} is of other classes: {len(unknown):,} of its {len(all_names):,} classes are not in "
+            f"{dataset.title}, such as {unknown[0]!r}. Make the split again for this dataset."
         )
-    if len(set(asked)) < len(asked):
-        twice = next(name for name in asked if asked.count(name) > 1)
-        raise BadInput(f"{where}: the class {twice!r} is there twice. A class is on one side of a split.")
-    if not asked:
+    if len(set(all_names)) < len(all_names):
+        repeated = next(name for name in all_names if all_names.count(name) > 1)
+        raise BadInput(f"{where}: the class {repeated!r} is there twice. A class is on one side of a split.")
+    if not all_names:
         raise BadInput(f"{where} has no classes. Give at least one class of {dataset.title} per side.")
     return {side: np.sort(np.array([class_id[n] for n in part], dtype=np.int64)) for side, part in zip(SIDES, lists)}

@@ -1,4 +1,4 @@
-"""How large the classes of a dataset are, and a few images that stand for it."""
+"""Sizes of the classes of a dataset, and a few images that represent it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fsviz.records import Dataset, SizeHistogram
 
 
 def class_sizes(dataset: Dataset, n_bins: int = 24) -> SizeHistogram | None:
-    """How many classes have how many images, by split; None where the counts are unknown."""
+    """Number of classes per class size and split; None if the image counts are not available."""
     counts = dataset.classes["n_images"]
     if counts.isna().any() or not len(counts):
         return None
@@ -41,10 +41,10 @@ def split_by_size(n_images: Sequence[int] | np.ndarray) -> np.ndarray:
     train, the next 20% test, the smallest are val. Of classes as large as each other the first comes first."""
     n = len(n_images)
     n_train, n_test = round(0.64 * n), round(0.2 * n)
-    found = np.full(n, "val", dtype=object)
+    split = np.full(n, "val", dtype=object)
     order = np.argsort(-np.asarray(n_images, dtype=float), kind="stable")
-    found[order[:n_train]], found[order[n_train : n_train + n_test]] = "train", "test"
-    return found
+    split[order[:n_train]], split[order[n_train : n_train + n_test]] = "train", "test"
+    return split
 
 
 def sample_image_ids(dataset: Dataset, n: int, seed: int = 0) -> np.ndarray:

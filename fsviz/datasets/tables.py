@@ -41,14 +41,14 @@ _OWN = ("path", "class_name", "split", "context", "group", "class_id", "image_id
 
 def list_files(folder: Path) -> dict[str, Path]:
     """The lists that lie in a folder: train, val and test (CSV or JSON) by split, or a single CSV under ""."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for split, stems in {"train": ("train",), "val": ("val", "valid", "validation"), "test": ("test",)}.items():
         for stem in stems:
             for suffix in (".csv", ".json"):
-                if split not in found and (folder / f"{stem}{suffix}").is_file():
-                    found[split] = folder / f"{stem}{suffix}"
-    lone = [] if found else sorted(folder.glob("*.csv"))
-    return {"": lone[0]} if len(lone) == 1 else found
+                if split not in files and (folder / f"{stem}{suffix}").is_file():
+                    files[split] = folder / f"{stem}{suffix}"
+    lone = [] if files else sorted(folder.glob("*.csv"))
+    return {"": lone[0]} if len(lone) == 1 else files
 
 
 def lists_images(path: Path) -> bool:
@@ -122,14 +122,14 @@ def _joined(files: list[tuple[str, Path]], columns: Mapping[str, str]) -> tuple[
     """All rows of the lists of each split, with `row`, where each stands, and `folder`, that of its list."""
     parts, problems = [], []
     for split, path in files:
-        table, found = _named(_read_list(path), path, columns)
+        table, new_problems = _named(_read_list(path), path, columns)
         if split and "split" not in table:
             table["split"] = split
         first = 1 if path.suffix.lower() == ".jsonl" else 2  # a CSV's header is row 1
         table["row"] = [f"{path.name} row {i + first}" for i in table.index]
         table["folder"] = str(path.parent)
         parts.append(table)
-        problems += found
+        problems += new_problems
     table = pd.concat(parts, ignore_index=True).fillna("")
     if table.empty:
         raise BadInput(f"{files[0][1].name} has no rows with a path and a class. Add one row per image.")
@@ -154,9 +154,9 @@ def _inspect_rows(
     """
     if below is not None:
         table["path"] = [os.path.relpath(os.path.join(f, p), below) for f, p in zip(table["folder"], table["path"])]
-    table, root, found = _rooted(table.drop(columns="folder"), root, bound)
-    table, gone = _present(table, root)
-    problems = [*problems, *found, *gone]
+    table, root, path_problems = _rooted(table.drop(columns="folder"), root, bound)
+    table, file_problems = _present(table, root)
+    problems = [*problems, *path_problems, *file_problems]
     attributes = [c for c in table.columns if c not in _OWN]
     for name in attributes:
         table[name] = _typed(table[name])
@@ -359,8 +359,8 @@ def _read_csv(path: Path) -> pd.DataFrame:
     except pd.errors.EmptyDataError:
         raise BadInput(f"{path.name} is empty. It needs a header line and one row per image.") from None
     except (pd.errors.ParserError, csv.Error) as error:
-        told = str(error).replace("\n", " ").removeprefix("Error tokenizing data. C error: ")
-        raise BadInput(f"{path.name} cannot be read as CSV ({told}). Fix that line.") from None
+        reason = str(error).replace("\n", " ").removeprefix("Error tokenizing data. C error: ")
+        raise BadInput(f"{path.name} cannot be read as CSV ({reason}). Fix that line.") from None
     except (OSError, ValueError) as error:
         raise BadInput(f"{path.name} cannot be read ({getattr(error, 'strerror', None) or error}).") from None
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what is too much on the left as row names
@@ -397,25 +397,25 @@ def _check_header(header: list[str], path: Path) -> None:
             "and attributes."
         )
     counts = Counter(name.strip().lower() for name in header)
-    twice = next((name for name, n in counts.items() if name and n > 1), None)
-    if twice is not None:
-        raise BadInput(f"{path.name} has more than one column named {twice!r}. Rename or remove all but one.")
+    repeated = next((name for name, n in counts.items() if name and n > 1), None)
+    if repeated is not None:
+        raise BadInput(f"{path.name} has more than one column named {repeated!r}. Rename or remove all but one.")
 
 
 def _named(table: pd.DataFrame, path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[Problem]]:
     """The table with its columns called path, class_name, split, context; rows without path or class are left out."""
     lower = {str(c).strip().lower(): c for c in table.columns}
     rename: dict[str, str] = {}
-    for part, known in COLUMN_NAMES.items():
-        asked = columns.get(part)
-        if asked:
-            if asked not in table.columns:
-                raise BadInput(f"{path.name} has no column {asked!r}. It has {', '.join(map(str, table.columns))}.")
-            rename[asked] = part
+    for part, spellings in COLUMN_NAMES.items():
+        column = columns.get(part)
+        if column:
+            if column not in table.columns:
+                raise BadInput(f"{path.name} has no column {column!r}. It has {', '.join(map(str, table.columns))}.")
+            rename[column] = part
         else:
-            found = next((lower[k] for k in known if k in lower and lower[k] not in rename), None)
-            if found is not None:
-                rename[found] = part
+            column = next((lower[k] for k in spellings if k in lower and lower[k] not in rename), None)
+            if column is not None:
+                rename[column] = part
     for part in ("path", "class"):
         if part not in rename.values():
             raise BadInput(
@@ -438,7 +438,7 @@ def _named(table: pd.DataFrame, path: Path, columns: Mapping[str, str]) -> tuple
 
 
 def _prefix(root: Path, paths: pd.Series) -> str:
-    """Where the paths start: at root, or in one of the usual image folders in it, whichever finds more of a sample."""
+    """The start of the paths: root or a usual image folder in it, whichever finds more of a sample."""
     sample = paths.iloc[:: max(1, len(paths) // 50)]
 
     def hits(prefix: str) -> int:
@@ -462,17 +462,17 @@ def _is_file(path: Path) -> bool:
 def _present(table: pd.DataFrame, root: Path) -> tuple[pd.DataFrame, list[Problem]]:
     """The rows whose file is there, each file once."""
     problems = []
-    there = table["path"].map(lambda p: _is_file(root / p))
-    if not there.all():
-        gone = table[~there]
+    is_present = table["path"].map(lambda p: _is_file(root / p))
+    if not is_present.all():
+        absent = table[~is_present]
         problems.append(
             Problem(
                 "missing_file",
-                f"{pluralize(len(gone), 'row')} left out: the file is not there.",
-                tuple(f"{row}: {path}" for row, path in zip(gone["row"], gone["path"])),
+                f"{pluralize(len(absent), 'row')} left out: the file is not there.",
+                tuple(f"{row}: {path}" for row, path in zip(absent["row"], absent["path"])),
             )
         )
-    table = table[there]
+    table = table[is_present]
     again = table["path"].duplicated()
     if again.any():
         first = table.drop_duplicates("path").set_index("path")["class_name"]

@@ -1,4 +1,4 @@
-"""What arrives through a browser: images, zipped or not, with or without a table of their classes; and weights.
+"""Uploads from a browser: images, zipped or not, with or without a table of their classes; and weights.
 
 An archive is checked whole before anything is unpacked. All of it is written into the workspace under names that follow
 from the content, so the same upload is kept once. Other users of this computer cannot read it.
@@ -73,15 +73,15 @@ def collect(files: Sequence[BinaryIO], max_bytes: int = MAX_BYTES) -> tuple[Path
         with workspace.atomic_folder(folder, private=True) as temporary:
             for file, name in ((lists[0], table.name), *zip(images, names, strict=True)):
                 file.seek(0)
-                with open(temporary / name, "wb") as written:
-                    shutil.copyfileobj(file, written, 1 << 20)
+                with open(temporary / name, "wb") as target:
+                    shutil.copyfileobj(file, target, 1 << 20)
     return folder, table
 
 
 def _own_table(folder: Path) -> Path | None:
     """The one CSV of an archive where it names the archive's images, whatever folders they lie in."""
-    found = [path for path in folder.rglob("*.csv") if len(path.relative_to(folder).parts) < 3]
-    return found[0] if len(found) == 1 and tables.lists_images(found[0]) else None
+    candidates = [path for path in folder.rglob("*.csv") if len(path.relative_to(folder).parts) < 3]
+    return candidates[0] if len(candidates) == 1 and tables.lists_images(candidates[0]) else None
 
 
 def keep_weights(file: BinaryIO) -> Path:
@@ -91,8 +91,8 @@ def keep_weights(file: BinaryIO) -> Path:
         raise BadInput(f"A checkpoint ends in {', '.join(WEIGHTS)}. Got {_name_of(file)!r}.")
     path = workspace.folder("checkpoints", create=True) / f"{_fingerprint(file)}{ending}"
     if not path.is_file():
-        with workspace.atomic_file(path, private=True) as temporary, open(temporary, "wb") as written:
-            shutil.copyfileobj(file, written, 1 << 20)
+        with workspace.atomic_file(path, private=True) as temporary, open(temporary, "wb") as target:
+            shutil.copyfileobj(file, target, 1 << 20)
     return path
 
 
@@ -150,8 +150,8 @@ def delete_if_unusable(folder: Path) -> Iterator[None]:
         raise
 
 
-def _checked_members(opened: zipfile.ZipFile, max_bytes: int) -> list[zipfile.ZipInfo]:
-    members = [m for m in opened.infolist() if not m.is_dir()]
+def _checked_members(zipped: zipfile.ZipFile, max_bytes: int) -> list[zipfile.ZipInfo]:
+    members = [m for m in zipped.infolist() if not m.is_dir()]
     total = sum(m.file_size for m in members)
     if total > max_bytes:
         raise BadInput(
@@ -172,19 +172,19 @@ def _checked_members(opened: zipfile.ZipFile, max_bytes: int) -> list[zipfile.Zi
             raise BadInput(f"The archive holds a symbolic link ({name[:100]!r}). Pack the files themselves.")
         if member.flag_bits & 0x1:
             raise BadInput("The archive is encrypted. Pack the folder again without a password.")
-    wanted = [m for m in members if _is_wanted(opened, m)]
-    if not wanted:
+    usable = [m for m in members if _is_wanted(zipped, m)]
+    if not usable:
         raise BadInput("The archive holds no images. Pack a folder with one folder of images per class.")
-    return wanted
+    return usable
 
 
-def _is_wanted(opened: zipfile.ZipFile, member: zipfile.ZipInfo) -> bool:
+def _is_wanted(zipped: zipfile.ZipFile, member: zipfile.ZipInfo) -> bool:
     path = PurePosixPath(member.filename)
     if any(part.startswith(".") or part == "__MACOSX" for part in path.parts):
         return False
     if not has_no_ending(path.name):
         return is_named_image(path.name) or path.suffix.lower() in _LISTS
-    with opened.open(member) as file:
+    with zipped.open(member) as file:
         return begins_as_image(file.read(HEADER))
 
 

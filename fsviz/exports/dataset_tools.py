@@ -64,12 +64,12 @@ def images_table(dataset: Dataset, backbone: str = "", runs: Iterable[LoadedRun]
     if "context" in dataset.images:
         table["context"] = dataset.image_contexts()
     for name in dataset.attributes:
-        taken = name in table or name in _OWN
-        table[f"attribute {name}" if taken else name] = dataset.images[name].to_numpy()
+        is_used = name in table or name in _OWN
+        table[f"attribute {name}" if is_used else name] = dataset.images[name].to_numpy()
     if backbone:
-        found = maps.find(dataset, backbone) or feature_map.fast_map({"dataset": dataset.name, "backbone": backbone})
+        layout = maps.find(dataset, backbone) or feature_map.fast_map({"dataset": dataset.name, "backbone": backbone})
         places = np.full((len(table), 2), np.nan)
-        places[found.image_ids] = found.xy
+        places[layout.image_ids] = layout.xy
         table["x"], table["y"] = places.T
     for run_id, spec, chunks in runs:
         _add_run(table, dataset, run_id, spec, chunks)
@@ -86,21 +86,21 @@ def _add_run(
     if spec["dataset"] != dataset.name:
         raise BadInput(f"Run {run_id} is of dataset {spec['dataset']!r}, not of {dataset.name!r}. Leave it out.")
     names, failed = dataset.classes["class_name"].astype(str).to_numpy(), evaluate.failures(spec, chunks)
-    for which, entry in enumerate(evaluate.entries(spec)):
-        if which in failed:
+    for number, entry in enumerate(evaluate.entries(spec)):
+        if number in failed:
             continue
         label = f"{entry.label} {run_id[-4:]}" if f"right {entry.label}" in table else entry.label
-        right, times = feature_map.accuracy_of_images(spec, chunks, which, len(table))
-        answer = evaluate.predictions(spec, chunks, which)
+        right, times = feature_map.accuracy_of_images(spec, chunks, number, len(table))
+        answer = evaluate.predictions(spec, chunks, number)
         tasks = evaluate.entry_tasks(spec, entry, stop=len(answer))
         task, way, place = np.nonzero((answer.predicted != PAD) & (tasks.query != PAD))
         image_id = tasks.query[task, way, place]
-        said = tasks.class_ids[task, answer.predicted[task, way, place]]
-        most = pd.DataFrame({"image_id": image_id, "said": said}).value_counts().reset_index()
-        most = most.sort_values(["count", "said"], ascending=[False, True]).drop_duplicates("image_id")
-        taken = np.full(len(table), None, object)
-        taken[most["image_id"]] = names[most["said"]]
-        table[f"right {label}"], table[f"asked {label}"], table[f"taken for {label}"] = right, times, taken
+        predicted = tasks.class_ids[task, answer.predicted[task, way, place]]
+        counts = pd.DataFrame({"image_id": image_id, "said": predicted}).value_counts().reset_index()
+        counts = counts.sort_values(["count", "said"], ascending=[False, True]).drop_duplicates("image_id")
+        predicted_class = np.full(len(table), None, object)
+        predicted_class[counts["image_id"]] = names[counts["said"]]
+        table[f"right {label}"], table[f"asked {label}"], table[f"taken for {label}"] = right, times, predicted_class
         for name, values in tasks.measures.items():
             total = np.bincount(image_id, weights=np.asarray(values, float)[task], minlength=len(table))
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -130,10 +130,10 @@ def _neighbours(dataset: Dataset, backbone: str, image_ids: np.ndarray) -> list[
     stored, rows = features.load(dataset, backbone), []
     for part in np.array_split(image_ids, -(-len(image_ids) // 1024)):
         near, cosines = nearest_images(stored, part, NEIGHBOURS)
-        places, there = np.searchsorted(image_ids, near), np.isin(near, image_ids)  # a map may leave images out
+        places, is_row = np.searchsorted(image_ids, near), np.isin(near, image_ids)  # a map may leave images out
         rows += [
-            {"ids": ids[own].tolist(), "distances": (1 - found[own]).tolist()}
-            for ids, found, own in zip(places, cosines, there, strict=True)
+            {"ids": ids[keep].tolist(), "distances": (1 - cosine[keep]).tolist()}
+            for ids, cosine, keep in zip(places, cosines, is_row, strict=True)
         ]
     return rows
 

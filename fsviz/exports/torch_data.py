@@ -77,13 +77,13 @@ class TaskBatches(Sampler[list[int]]):
         if not first.has_images:
             raise BadInput("A loop needs images: give n_shot and n_query of at least 1.")
 
-        def drawn(epoch: int) -> Tasks:
+        def sampled(epoch: int) -> Tasks:
             own = int(np.random.SeedSequence([seed, epoch]).generate_state(1)[0] % 2**31) if epoch else seed
             tasks = draw.sample(dataset, **{**settings, "seed": own}).tasks
             _check_even(tasks, recipe.sampler)
             return tasks
 
-        return cls(recipe.n_tasks, first.support.shape[2], first.query.shape[2], drawn)
+        return cls(recipe.n_tasks, first.support.shape[2], first.query.shape[2], sampled)
 
     def __len__(self) -> int:
         return self.n_tasks
@@ -110,8 +110,8 @@ class TaskBatches(Sampler[list[int]]):
 
 
 def _check_even(tasks: Tasks, name: str) -> None:
-    there = tasks.class_ids != PAD
-    if any((side[there] == PAD).any() for side in (tasks.support, tasks.query)):
+    is_way = tasks.class_ids != PAD
+    if any((side[is_way] == PAD).any() for side in (tasks.support, tasks.query)):
         raise BadInput(
             f"Tasks for a loop have as many support and query images in every class, and those of {name!r} do not. "
             "Draw some with another sampler."

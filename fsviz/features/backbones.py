@@ -148,13 +148,13 @@ def load_backbone(name: str = DEFAULT, checkpoint: str | Path | None = None, on:
     try:
         ready = _ready(network, canonical, preprocessing, warning, True, on)
     except (Exception, SystemExit) as error:
-        told = user_code.describe_error(error.__cause__ or error)
-        raise BrokenCode(f"{canonical} fails on a first image, images -> features (n, D): {told}.") from error
+        reason = user_code.describe_error(error.__cause__ or error)
+        raise BrokenCode(f"{canonical} fails on a first image, images -> features (n, D): {reason}.") from error
     return replace(ready, checkpoint=hashlib.sha256(f"{ready.checkpoint} {_version(plain)}".encode()).hexdigest())
 
 
 def resolve(name: str) -> tuple[str, str]:
-    """Which family a name belongs to (efficientnet_lite, clip, fewshot, trained, timm) and its name there."""
+    """The family of a name (efficientnet_lite, clip, fewshot, trained, timm) and the name within it."""
     plain = ALIASES.get(name.lower(), name)
     if plain == DEFAULT:
         return "efficientnet_lite", plain
@@ -179,8 +179,8 @@ def resolve(name: str) -> tuple[str, str]:
     architectures = image_text.names()
     if plain.split("/")[0] in architectures:
         return "clip", plain
-    known = dict.fromkeys([*names(), *ALIASES, *timm.list_models(), *architectures])
-    raise UnknownName("backbone", name, known)
+    available = dict.fromkeys([*names(), *ALIASES, *timm.list_models(), *architectures])
+    raise UnknownName("backbone", name, available)
 
 
 def normalised(pixels: np.ndarray, preprocessing: Preprocessing, on: str) -> Tensor:
@@ -262,16 +262,16 @@ def _clip(name: str, checkpoint: str | Path | None) -> _Loaded:
 
 
 def _own(reference: str, checkpoint: str | Path | None) -> _Loaded:
-    """What code of the user builds; from a notebook, the network or callable itself."""
+    """The backbone that user code builds; from a notebook, the network or callable itself."""
     from torch import nn
 
     torchvision_guard.install()
     code = user_code.locate(reference)
-    found = user_code.load(code)
+    built = user_code.load(code)
     if code.path is not None and not code.attribute:
         raise BrokenCode(f"Say which function of {code.name} builds the backbone: {code.name}:build.")
     try:
-        network = found if reference.startswith(user_code.HERE) or isinstance(found, nn.Module) else found()
+        network = built if reference.startswith(user_code.HERE) or isinstance(built, nn.Module) else built()
     except (Exception, SystemExit) as error:
         raise BrokenCode(f"{code.name} cannot be built: {user_code.describe_error(error)}.") from error
     if not callable(network):
@@ -299,7 +299,7 @@ def _module(function: Callable[..., Any]) -> nn.Module:
 
 
 def _version(reference: str) -> str:
-    """What tells one version of the user's code from another, beside the weights."""
+    """Identity of the user's code, in addition to the weights."""
     code = user_code.locate(reference)
     if code.sha256:
         return code.sha256
@@ -320,7 +320,9 @@ _LOADERS: dict[str, Callable[[str, Any], _Loaded]] = {
 }
 
 
-def _ready(network: Any, name: str, preprocessing: Preprocessing, warning: str, given: bool, on: str) -> Backbone:
+def _ready(
+    network: Any, name: str, preprocessing: Preprocessing, warning: str, has_preprocessing: bool, on: str
+) -> Backbone:
     """Frozen, on its device, tried out once to learn its dimensions."""
     import torch
 
@@ -341,7 +343,7 @@ def _ready(network: Any, name: str, preprocessing: Preprocessing, warning: str, 
             raise Missing(
                 f"{name} does not give one feature vector an image, so it cannot be a backbone. Choose another."
             ) from error
-    return Backbone(name, dims, preprocessing, digest, given, warning, on, forward)
+    return Backbone(name, dims, preprocessing, digest, has_preprocessing, warning, on, forward)
 
 
 def _lite_features(network: Any) -> Callable[[Tensor], Tensor]:

@@ -38,42 +38,42 @@ def fit(network: nn.Module, tensors: Mapping[str, Tensor], name: str, path: str 
 
     Every weight of the network must be in the file with its shape, otherwise the file is of another architecture.
     """
-    wanted = {key: tuple(value.shape) for key, value in network.state_dict().items()}
-    counters = {key for key in wanted if key.endswith("num_batches_tracked")}  # unused when frozen
-    found = max(
+    shapes = {key: tuple(value.shape) for key, value in network.state_dict().items()}
+    counters = {key for key in shapes if key.endswith("num_batches_tracked")}  # unused when frozen
+    best = max(
         _renamings(tensors),
-        key=lambda named: sum(tuple(named[k].shape) == shape for k, shape in wanted.items() if k in named),
+        key=lambda candidate: sum(tuple(candidate[k].shape) == shape for k, shape in shapes.items() if k in candidate),
     )
-    absent = [key for key in wanted if key not in found and key not in counters]
-    misshapen = [key for key, shape in wanted.items() if key in found and tuple(found[key].shape) != shape]
-    deeper = [key for key in found if key not in wanted and found[key].ndim == 4]  # convolutions the network lacks
+    absent = [key for key in shapes if key not in best and key not in counters]
+    misshapen = [key for key, shape in shapes.items() if key in best and tuple(best[key].shape) != shape]
+    deeper = [key for key in best if key not in shapes and best[key].ndim == 4]  # convolutions the network lacks
     if absent or misshapen or deeper:
         if misshapen:
             key = misshapen[0]
-            why = f"{key} has shape {tuple(found[key].shape)} instead of {wanted[key]}"
+            why = f"{key} has shape {tuple(best[key].shape)} instead of {shapes[key]}"
         elif absent:
-            why = f"{len(absent)} of {len(wanted) - len(counters)} weights are not in it, among them {absent[0]}"
+            why = f"{len(absent)} of {len(shapes) - len(counters)} weights are not in it, among them {absent[0]}"
         else:
             why = f"it has layers that {name} does not have, among them {deeper[0]}"
         raise BadInput(
             f"The checkpoint {path} does not belong to {name}: {why}. "
             "Choose the backbone it was trained with, or another checkpoint."
         )
-    network.load_state_dict({key: found[key] for key in wanted if key in found}, strict=False)
+    network.load_state_dict({key: best[key] for key in shapes if key in best}, strict=False)
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:
     """sha256 of the weights, by name: the same for .pt and .safetensors files of the same weights."""
     import torch
 
-    whole = hashlib.sha256()
+    hasher = hashlib.sha256()
     for key in sorted(tensors):
         if key.endswith("num_batches_tracked"):
             continue
         value = tensors[key].detach().cpu().contiguous()
-        whole.update(f"{key}:{value.dtype}:{tuple(value.shape)}".encode())
-        whole.update(value.reshape(-1).view(torch.uint8).numpy().data)
-    return whole.hexdigest()
+        hasher.update(f"{key}:{value.dtype}:{tuple(value.shape)}".encode())
+        hasher.update(value.reshape(-1).view(torch.uint8).numpy().data)
+    return hasher.hexdigest()
 
 
 def _read_safetensors(path: Path) -> dict[str, Tensor]:
@@ -133,8 +133,8 @@ def _unwrapped(value: Any, path: Path) -> dict[str, Tensor]:
 
 def _renamings(tensors: Mapping[str, Tensor]) -> list[dict[str, Tensor]]:
     """The tensors as named, and with each run of common prefixes taken off those that carry it."""
-    named = dict(tensors)
-    every = [named]
+    renamed = dict(tensors)
+    every = [renamed]
     for _ in range(_MAX_UNWRAPPED):
         following = []
         for prefix in _PREFIXES:

@@ -49,14 +49,14 @@ def decode(
     dataset: Dataset, image_ids: Sequence[int], preprocessing: Preprocessing, attributes: bool = False
 ) -> DecodedBatch:
     """Opens and preprocesses images; one that cannot be read is left out and named."""
-    pixels, kept, skipped, told = [], [], [], []
+    pixels, decoded_ids, skipped, attribute_rows = [], [], [], []
     for image_id in image_ids:
         try:
             image = datasets.open_image(dataset, int(image_id))
-            seen, says = preprocessing.apply(image), pixel_attributes.of_image(image) if attributes else []
-            pixels.append(seen)
-            told.append(says)
-            kept.append(int(image_id))
+            array, values = preprocessing.apply(image), pixel_attributes.of_image(image) if attributes else []
+            pixels.append(array)
+            attribute_rows.append(values)
+            decoded_ids.append(int(image_id))
         except FsvizError as error:
             skipped.append((int(image_id), str(error)))
         except Exception as error:  # decoders raise whatever broken bytes lead them to
@@ -65,9 +65,9 @@ def decode(
     shape = (0, *preprocessing.size, 3)
     return DecodedBatch(
         np.stack(pixels) if pixels else np.zeros(shape, np.uint8),
-        np.array(kept, np.int64),
+        np.array(decoded_ids, np.int64),
         tuple(skipped),
-        np.array(told, np.float32).reshape(len(kept), -1 if kept else 0),
+        np.array(attribute_rows, np.float32).reshape(len(decoded_ids), -1 if decoded_ids else 0),
     )
 
 
@@ -129,7 +129,7 @@ class Decoder:
             yield decode(self._dataset, batch, preprocessing, True)
 
     def _result(self, future: Future[DecodedBatch]) -> DecodedBatch:
-        """What a process decoded.
+        """The result of a decoding process.
 
         One that is killed while it hands over an answer leaves the pool waiting for the rest of it for ever: neither
         the library nor the other processes close the pipe. Then all are ended, and the pool knows that it is broken.

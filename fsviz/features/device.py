@@ -1,4 +1,4 @@
-"""Where a backbone runs."""
+"""The device that a backbone runs on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def choose(device: str = "auto") -> str:
 
     present = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if device == "auto":
-        return next(name for name, there in present.items() if there)
+        return next(name for name, is_present in present.items() if is_present)
     kind = device.split(":")[0]
     if kind not in present:
         raise BadInput(f"device must be one of {', '.join(DEVICES)}. Got {device!r}.")
@@ -44,8 +44,8 @@ def describe(device: str = "auto") -> str:
 
 def cores() -> int:
     """Cores this process may use; on a cluster those of the machine that asked, so that all compute the same."""
-    if told := os.environ.get("FSVIZ_CORES", ""):
-        return max(1, int(told))
+    if setting := os.environ.get("FSVIZ_CORES", ""):
+        return max(1, int(setting))
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS and Windows

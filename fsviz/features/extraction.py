@@ -32,7 +32,7 @@ MAX_BATCH = 4096
 
 @dataclass(frozen=True)
 class ExtractionResult:
-    """What an extraction gave.
+    """Result of an extraction.
 
     n_images counts images with features; skipped holds image_id, path and reason of the others; images_per_second is
     this run's, decoding included (None where nothing was left to do); resumed counts images kept from an earlier run.
@@ -167,7 +167,7 @@ def key_of(dataset: Dataset, backbone: Backbone) -> FeaturesKey:
 
 
 def n_bytes(n_images: int, dims: int) -> float:
-    """How large the features of so many images are, at most."""
+    """Upper bound of the size of the features of n_images."""
     return 4.0 * n_images * dims
 
 
@@ -287,9 +287,9 @@ def _keep_memory() -> None:
         libc.mallopt(trim_threshold, 2**31 - 1)
 
 
-def _pace(started: float, finished: int, left: int) -> str:
+def _pace(started: float, finished: int, n_left: int) -> str:
     rate = finished / max(time.perf_counter() - started, 1e-9)
-    return f"{rate:.1f} images/s, {duration(left / rate)} left" if rate else "starting"
+    return f"{rate:.1f} images/s, {duration(n_left / rate)} left" if rate else "starting"
 
 
 def duration(seconds: float) -> str:
@@ -300,10 +300,10 @@ def duration(seconds: float) -> str:
 
 
 def _joined(parts: Sequence[store.Shard]) -> store.Shard:
-    values, kept = np.concatenate([p.values for p in parts]), np.concatenate([p.image_ids for p in parts])
-    known = [p.attributes for p in parts if p.attributes.size]
-    attributes = np.concatenate(known) if known else np.zeros((0, 0), np.float32)
-    return store.Shard(values, kept, tuple(pair for part in parts for pair in part.skipped), attributes)
+    values, image_ids = np.concatenate([p.values for p in parts]), np.concatenate([p.image_ids for p in parts])
+    attribute_parts = [p.attributes for p in parts if p.attributes.size]
+    attributes = np.concatenate(attribute_parts) if attribute_parts else np.zeros((0, 0), np.float32)
+    return store.Shard(values, image_ids, tuple(pair for part in parts for pair in part.skipped), attributes)
 
 
 def _refuse_empty(dataset: Dataset, shards: Iterable[store.Shard]) -> None:
@@ -327,17 +327,17 @@ def _keep_attributes(dataset: Dataset, shards: Iterable[store.Shard]) -> None:
         pixel_attributes.save(dataset, pd.DataFrame(table, columns=list(pixel_attributes.NAMES)))
 
 
-def _result(about: dict[str, Any], backbone: Backbone, rate: float | None, resumed: int) -> ExtractionResult:
-    features = store.open_stored(about)
+def _result(metadata: dict[str, Any], backbone: Backbone, rate: float | None, resumed: int) -> ExtractionResult:
+    features = store.open_stored(metadata)
     return ExtractionResult(
         features,
         len(features.image_ids),
         int(features.values.shape[1]),
-        tuple(about["skipped"]),
+        tuple(metadata["skipped"]),
         rate,
         resumed,
-        str(about.get("device", "")),
+        str(metadata.get("device", "")),
         backbone.warning,
-        Path(about["path"]),
-        str(about.get("precision", "")),
+        Path(metadata["path"]),
+        str(metadata.get("precision", "")),
     )

@@ -56,7 +56,7 @@ class FeatureRows(NamedTuple):
     groups: np.ndarray | None = None
 
     def whole(self) -> np.ndarray:
-        """Which rows (n,) are all finite numbers."""
+        """Mask (n,) of the rows that hold finite numbers only."""
         return np.isfinite(self.values).all(axis=1)
 
     def take(self, rows: np.ndarray) -> FeatureRows:
@@ -86,17 +86,17 @@ def read(path: str | Path, labels: str | Path | None = None) -> FeatureRows:
         if _starts_as_pickle(path):
             raise _pickle_refused(path) from error
         raise BadInput(f"{path} cannot be read as {suffix} ({type(error).__name__}). Save it again.") from error
-    given = None
+    file_labels = None
     if labels is not None:
-        given, images = _read_labels(Path(labels).expanduser())
+        file_labels, images = _read_labels(Path(labels).expanduser())
         arrays |= {} if images is None else {_IMAGES[0]: images}
-    named = _beside(arrays, (*_IMAGES, *(name.lower() for name, array in arrays.items() if _are_paths(array))))
-    values, found = _features_and_labels(arrays, given, path, named is not None)
-    found = None if found is None else _checked_labels(found, len(values), path)
+    image_names = _beside(arrays, (*_IMAGES, *(name.lower() for name, array in arrays.items() if _are_paths(array))))
+    values, row_labels = _features_and_labels(arrays, file_labels, path, image_names is not None)
+    row_labels = None if row_labels is None else _checked_labels(row_labels, len(values), path)
     return FeatureRows(
         _checked(values, path),
-        found,
-        _checked_names(named, len(values), path),
+        row_labels,
+        _checked_names(image_names, len(values), path),
         _checked_names(_beside(arrays, _GROUPS), len(values), path),
     )
 
@@ -140,9 +140,11 @@ def _read_arrays(path: Path, suffix: str) -> dict[str, np.ndarray]:
 def _read_parquet(path: Path) -> dict[str, np.ndarray]:
     table = pd.read_parquet(path)
     table.columns = [str(column) for column in table.columns]
-    named = next((c for c in table if c.lower() in _IMAGES), None)
-    named = next((c for c in table if _are_paths(table[c].to_numpy())), None) if named is None else named
-    if "embedding" not in table or ("class_name" not in table and named is None):
+    image_column = next((c for c in table if c.lower() in _IMAGES), None)
+    image_column = (
+        next((c for c in table if _are_paths(table[c].to_numpy())), None) if image_column is None else image_column
+    )
+    if "embedding" not in table or ("class_name" not in table and image_column is None):
         raise BadInput(
             f"{path.name} must have the columns embedding and class_name, or embedding and path. "
             f"Got {', '.join(table.columns)}."
@@ -162,7 +164,7 @@ def _read_parquet(path: Path) -> dict[str, np.ndarray]:
     arrays = {"features": np.stack([np.asarray(row) for row in table["embedding"]])}
     if "class_name" in table:
         arrays["labels"] = table["class_name"].astype(str).to_numpy(dtype=np.str_)
-    for extra in (named, next((c for c in table if c.lower() in _GROUPS), None)):
+    for extra in (image_column, next((c for c in table if c.lower() in _GROUPS), None)):
         if extra is not None:
             number = pd.api.types.is_numeric_dtype(table[extra]) and table[extra].notna().all()
             arrays[extra] = table[extra].to_numpy() if number else _texts(table[extra])
@@ -194,10 +196,10 @@ def _read_hdf5(path: Path) -> dict[str, np.ndarray]:
     return {name: _decoded(a) if a.dtype.kind in "OS" else a for name, a in arrays.items()}
 
 
-def _leaves(path: Path, name: str, what: str) -> BadInput:
+def _leaves(path: Path, name: str, description: str) -> BadInput:
     return BadInput(
-        f"{name!r} in {path.name} is {what}, and only what is in the file itself is read. Where you trust it, load "
-        f"the array yourself and save it with numpy.savez('features.npz', features=X, labels=y)."
+        f"{name!r} in {path.name} is {description}, and only what is in the file itself is read. If you trust it, "
+        f"load the array yourself and save it with numpy.savez('features.npz', features=X, labels=y)."
     )
 
 
@@ -244,9 +246,9 @@ def _whole_or_text(cells: list[str]) -> np.ndarray:
 def _beside(arrays: Mapping[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray | None:
     """The first array of these names that may speak of rows: text or numbers, but no pixels."""
     by_lower = {name.lower(): value for name, value in arrays.items()}
-    found = (by_lower[name] for name in names if name in by_lower)
+    candidates = (by_lower[name] for name in names if name in by_lower)
     rows = {"i": 3, "u": 3, "f": 2}  # dimensions that are too many
-    return next((a for a in found if a.dtype.kind in "USO" or a.ndim < rows.get(a.dtype.kind, 0)), None)
+    return next((a for a in candidates if a.dtype.kind in "USO" or a.ndim < rows.get(a.dtype.kind, 0)), None)
 
 
 def _are_paths(values: np.ndarray) -> bool:
@@ -257,7 +259,7 @@ def _are_paths(values: np.ndarray) -> bool:
 
 
 def _features_and_labels(
-    arrays: Mapping[str, np.ndarray], given: np.ndarray | None, path: Path, named: bool
+    arrays: Mapping[str, np.ndarray], file_labels: np.ndarray | None, path: Path, has_names: bool
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """The table of features and one label per row; None where rows are named and need none."""
     by_lower = {name.lower(): value for name, value in arrays.items()}
@@ -274,7 +276,7 @@ def _features_and_labels(
                 f"Got {', '.join(f'{n} of shape {a.shape}' for n, a in arrays.items()) or 'nothing'}."
             )
         values = next(iter(tables.values()))
-    labels = given
+    labels = file_labels
     if values.ndim == 3:
         labels = next((by_lower[n] for n in _LABELS if n in by_lower), None) if labels is None else labels
         return _classes_of_cube(values, labels, path)
@@ -282,20 +284,26 @@ def _features_and_labels(
         rows = [by_lower[n] for n in _LABELS if n in by_lower and by_lower[n].shape[:1] == values.shape[:1]]
         labels = rows[0] if rows else None
     if labels is None:
-        other = next((n for n in _LABELS if n in by_lower and by_lower[n].ndim), None)
-        if other is not None:
+        label_key = next((n for n in _LABELS if n in by_lower and by_lower[n].ndim), None)
+        if label_key is not None:
             raise BadInput(
-                f"There must be one label per row of features ({len(values)}). {path.name} has {len(by_lower[other])} "
-                f"under {other!r}. Save both from the same images."
+                f"There must be one label per row of features ({len(values)}). {path.name} has "
+                f"{len(by_lower[label_key])} under {label_key!r}. Save both from the same images."
             )
-        if named:
+        if has_names:
             return values, None
         raise no_labels_error(path, len(values))
     labels = labels.reshape(len(labels), -1)[:, 0] if labels.ndim > 1 else labels
-    listed = next((by_lower[n] for n in _NAMES if n in by_lower and by_lower[n].dtype.kind in "US"), None)
-    whole = labels.dtype.kind in "iu"
-    if listed is not None and whole and listed is not labels and labels.min() >= 0 and labels.max() < len(listed):
-        labels = listed.astype(np.str_)[labels]
+    class_names = next((by_lower[n] for n in _NAMES if n in by_lower and by_lower[n].dtype.kind in "US"), None)
+    is_int = labels.dtype.kind in "iu"
+    if (
+        class_names is not None
+        and is_int
+        and class_names is not labels
+        and labels.min() >= 0
+        and labels.max() < len(class_names)
+    ):
+        labels = class_names.astype(np.str_)[labels]
     return values, labels
 
 
@@ -311,11 +319,11 @@ def _classes_of_cube(values: np.ndarray, labels: np.ndarray | None, path: Path) 
         labels = np.repeat(labels.ravel(), n)
     if labels.size != n_classes * n:
         vectors = f"{n:,} x {dims:,} numbers for each of {n_classes:,} labels that repeat"
-        said = vectors if labels.size == n_classes else f"{labels.size:,} labels"
+        label_text = vectors if labels.size == n_classes else f"{labels.size:,} labels"
         raise BadInput(
-            f"{path.name} holds features of shape {values.shape} and {said}. Three dimensions are read as classes x "
-            "images x numbers, with a label per class or per image. If the first counts images, save one vector for "
-            f"each: X.mean(1), or X.reshape({n_classes}, -1)."
+            f"{path.name} holds features of shape {values.shape} and {label_text}. Three dimensions are read as "
+            "classes x images x numbers, with a label per class or per image. If the first counts images, save one "
+            f"vector for each: X.mean(1), or X.reshape({n_classes}, -1)."
         )
     return values.reshape(-1, dims), labels.ravel()
 
@@ -337,27 +345,27 @@ def _checked(values: np.ndarray, path: Path) -> np.ndarray:
     if not values.size:
         raise BadInput(f"{path.name} holds no features: its shape is {values.shape}.")
     with np.errstate(over="ignore"):
-        kept = values if values.dtype == np.float16 else values.astype(np.float32)
-    whole = np.isfinite(kept).all(axis=1)
-    lost = share_lost([values[whole]], kept.dtype.type)
-    if 2 * whole.sum() < len(values):
+        numbers = values if values.dtype == np.float16 else values.astype(np.float32)
+    is_finite = np.isfinite(numbers).all(axis=1)
+    lost = share_lost([values[is_finite]], numbers.dtype.type)
+    if 2 * is_finite.sum() < len(values):
         if 2 * np.isfinite(values).all(axis=1).sum() < len(values):
             cause = "NaN or infinity: what made them is broken. Make them again; a few such rows would be left out."
         else:
             cause = f"numbers beyond float32, which ends at 3.4e38. {_SAVE} X / numpy.abs(X).max()."
-        raise BadInput(f"{int((~whole).sum()):,} of {len(values):,} rows of {path.name} hold {cause}")
-    if len(values) > 1 and (values[whole] == values[whole][0]).all():
+        raise BadInput(f"{int((~is_finite).sum()):,} of {len(values):,} rows of {path.name} hold {cause}")
+    if len(values) > 1 and (values[is_finite] == values[is_finite][0]).all():
         raise BadInput(
             f"All rows of {path.name} are the same, so nothing tells its images apart. Check that the features of "
             "different images were saved, and make them again."
         )
     if lost > LOST:
-        tiny = np.abs(values[whole]).max() < 1e-30
+        tiny = np.abs(values[is_finite]).max() < 1e-30
         raise BadInput(
             f"float32 keeps too few digits of the numbers of {path.name}: it would move images by {lost:.0%} of the "
             f"distance between them. {_SAVE} {'X / numpy.abs(X).max()' if tiny else 'X - X.mean(0)'}."
         )
-    return kept
+    return numbers
 
 
 def _checked_labels(labels: np.ndarray, n: int, path: Path) -> np.ndarray:
@@ -390,10 +398,10 @@ def _checked_names(names: np.ndarray | None, n: int, path: Path) -> np.ndarray |
     if names.dtype.kind in "SO":
         names = _decoded(names)
     if names.dtype.kind == "f":  # what other programs make of whole numbers
-        whole = np.isfinite(names) & (names == np.round(names))
-        if not whole.all():
+        is_int = np.isfinite(names) & (names == np.round(names))
+        if not is_int.all():
             raise BadInput(
-                f"An image_id or a group is a whole number or a text. {path.name} has {names[~whole][0]}. "
+                f"An image_id or a group is a whole number or a text. {path.name} has {names[~is_int][0]}. "
                 "Save them as whole numbers or texts, one for every row."
             )
         names = names.astype(np.int64)

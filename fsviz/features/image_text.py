@@ -51,8 +51,8 @@ class ImageText:
         for start in range(0, len(images), batch):
             pixels = np.stack([self.preprocessing.apply(image) for image in images[start : start + batch]])
             with torch.inference_mode():
-                found = self.model.encode_image(normalised(pixels, self.preprocessing, self.device), normalize=True)
-            rows.append(found.float().cpu().numpy())
+                features = self.model.encode_image(normalised(pixels, self.preprocessing, self.device), normalize=True)
+            rows.append(features.float().cpu().numpy())
         return np.concatenate(rows) if rows else np.zeros((0, self.dims), np.float32)
 
     def encode_texts(self, texts: Sequence[str], batch: int = 128) -> np.ndarray:

@@ -25,7 +25,7 @@ _BROKEN = "Its features hold NaN, infinity or numbers beyond float32."
 
 @dataclass(frozen=True)
 class ImportResult:
-    """What an import gave: the dataset it belongs to, the label of the features, and where they are.
+    """Result of an import: the dataset, the name of the features, and their path.
 
     joined  how the rows found their images; None where they became a dataset of their own
     notes   what was left out, and how the numbers are kept, in sentences
@@ -63,26 +63,26 @@ def import_features(
     """
     workspace.check_name(name, "dataset name")
     workspace.check_name(backbone, "backbone name")
-    found = read(path, labels)
-    whole = found.whole()
-    values, joined, skipped = found.values, None, []
+    rows = read(path, labels)
+    is_finite = rows.whole()
+    values, joined, skipped = rows.values, None, []
     if name in datasets.names() and not replace:
         dataset = datasets.load(name)
         _refuse_taken(dataset, backbone)
-        joined = match_rows(dataset, len(values), found.images, found.labels, Path(path).name)
-        kept = whole[joined.rows]
-        values, image_ids = values[joined.rows[kept]], joined.image_ids[kept]
+        joined = match_rows(dataset, len(values), rows.images, rows.labels, Path(path).name)
+        keep = is_finite[joined.rows]
+        values, image_ids = values[joined.rows[keep]], joined.image_ids[keep]
         class_ids = dataset.image_class_ids()[image_ids]
-        skipped = [{"image_id": int(i), "path": "", "reason": _BROKEN} for i in joined.image_ids[~kept]]
+        skipped = [{"image_id": int(i), "path": "", "reason": _BROKEN} for i in joined.image_ids[~keep]]
     else:
-        if found.labels is None:
+        if rows.labels is None:
             raise no_labels_error(Path(path), len(values))
-        _refuse_empty(found.labels, Path(path))
-        found = found.take(whole)
-        values, image_ids = found.values, np.arange(len(found.values))
-        assert found.labels is not None  # refused above
-        class_names, class_ids, nodes = _classes(found.labels, like, split)
-        dataset = _dataset(name, title, Path(path), class_names, class_ids, nodes, like, found)
+        _refuse_empty(rows.labels, Path(path))
+        rows = rows.take(is_finite)
+        values, image_ids = rows.values, np.arange(len(rows.values))
+        assert rows.labels is not None  # refused above
+        class_names, class_ids, nodes = _classes(rows.labels, like, split)
+        dataset = _dataset(name, title, Path(path), class_names, class_ids, nodes, like, rows)
     key: FeaturesKey = {
         "version": store.VERSION,
         "dataset": name,
@@ -105,12 +105,12 @@ def import_features(
             raise
         store.forget([p for p in earlier if p != where])  # features of the dataset that was replaced
     names = [] if joined is not None else dataset.classes["class_name"]
-    notes = _notes(whole, values, store.precision(key, backbone), names)
+    notes = _notes(is_finite, values, store.precision(key, backbone), names)
     return ImportResult(dataset, backbone, len(values), int(values.shape[1]), joined, where, notes)
 
 
-def _notes(whole: np.ndarray, values: np.ndarray, precision: str, names: Iterable[object]) -> tuple[str, ...]:
-    """What the user should know of rows (`whole`), numbers and names of classes."""
+def _notes(is_finite: np.ndarray, values: np.ndarray, precision: str, names: Iterable[object]) -> tuple[str, ...]:
+    """Notes for the user about skipped rows (False in `is_finite`), precision and names of classes."""
     notes = []
     if twins := look_alikes(names):
         more = f" and {len(twins) - 5:,} more" if len(twins) > 5 else ""
@@ -119,10 +119,10 @@ def _notes(whole: np.ndarray, values: np.ndarray, precision: str, names: Iterabl
             "They are kept "
             "apart; give them one label and import again (--replace) if they are the same class."
         )
-    if not whole.all():
+    if not is_finite.all():
         notes.append(
-            f"{int((~whole).sum()):,} of {len(whole):,} rows hold NaN, infinity or numbers beyond float32 and were "
-            f"left out; the first is row {int(np.argmin(whole))} (from 0)."
+            f"Skipped {int((~is_finite).sum()):,} of {len(is_finite):,} rows with NaN, infinity or numbers beyond "
+            f"float32; the first is row {int(np.argmin(is_finite))} (from 0)."
         )
     if precision:
         notes.append(f"The features are {precision}.")
@@ -154,13 +154,13 @@ def _classes(
     if like is None:
         return [str(name) for name in distinct], class_ids, None
     if labels.dtype.kind == "i":
-        known = like.split_class_ids(split or "all")
-        if distinct.min() < 0 or distinct.max() >= len(known):
+        split_ids = like.split_class_ids(split or "all")
+        if distinct.min() < 0 or distinct.max() >= len(split_ids):
             raise BadInput(
-                f"Numeric labels must lie between 0 and {len(known) - 1}, the classes of {like.title}"
+                f"Numeric labels must lie between 0 and {len(split_ids) - 1}, the classes of {like.title}"
                 f"{f', split {split!r}' if split else ''}. Got {distinct.min()} to {distinct.max()}."
             )
-        there = known[distinct]
+        like_ids = split_ids[distinct]
     else:
         table = like.classes
         lookup = {str(node): i for i, node in enumerate(table["node"]) if node}
@@ -171,14 +171,14 @@ def _classes(
                 f"Every class must be one of {like.title}, by its name or its taxonomy node. "
                 f"{len(unknown)} are not, among them {unknown[0]!r}. Leave out --like to import them without it."
             )
-        there = np.array([lookup[str(label)] for label in distinct])
-        if len(set(there.tolist())) < len(there):
+        like_ids = np.array([lookup[str(label)] for label in distinct])
+        if len(set(like_ids.tolist())) < len(like_ids):
             raise BadInput(f"Two labels mean the same class of {like.title}. Use either names or taxonomy nodes.")
-    order = np.argsort(there, kind="stable")  # classes in the order of the dataset they come from
+    order = np.argsort(like_ids, kind="stable")  # classes in the order of the dataset they come from
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    names = [str(like.classes["class_name"].iat[i]) for i in there[order]]
-    return names, rank[class_ids], there[order]
+    names = [str(like.classes["class_name"].iat[i]) for i in like_ids[order]]
+    return names, rank[class_ids], like_ids[order]
 
 
 def _dataset(
@@ -187,7 +187,7 @@ def _dataset(
     path: Path,
     class_names: list[str],
     class_ids: np.ndarray,
-    there: np.ndarray | None,
+    like_ids: np.ndarray | None,
     like: Dataset | None,
     rows: FeatureRows,
 ) -> Dataset:
@@ -198,11 +198,11 @@ def _dataset(
     splits: dict[str, np.ndarray] = {"test": np.arange(len(class_names))}
     taxonomy = None
     node_names: Mapping[str, str] = {}
-    if like is not None and there is not None:
-        classes["node"] = like.classes["node"].to_numpy()[there]
-        classes["split"] = like.classes["split"].to_numpy()[there]
-        kept = {s: np.flatnonzero(np.isin(there, ids)) for s, ids in like.splits.items()}
-        splits = {s: ids for s, ids in kept.items() if len(ids)} or splits
+    if like is not None and like_ids is not None:
+        classes["node"] = like.classes["node"].to_numpy()[like_ids]
+        classes["split"] = like.classes["split"].to_numpy()[like_ids]
+        split_rows = {s: np.flatnonzero(np.isin(like_ids, ids)) for s, ids in like.splits.items()}
+        splits = {s: ids for s, ids in split_rows.items() if len(ids)} or splits
         taxonomy, node_names = like.taxonomy, like.node_names
     images = pd.DataFrame({"class_id": class_ids, "path": ""})
     if rows.images is not None and rows.images.dtype.kind == "U" and len(np.unique(rows.images)) == len(images):

@@ -64,7 +64,7 @@ class FeatureMap:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What tells a map from any other."""
+        """Identity of a map."""
         return self.dataset, self.backbone, self.key, self.kind, str(len(self.image_ids))
 
 
@@ -75,9 +75,9 @@ def find(dataset: Dataset, backbone: str, kind: str = "") -> FeatureMap | None:
     """
     stored = store.load(dataset, backbone)
     for path in (_path(stored), SHIPPED / f"{stored.backbone}.npz") if dataset.origin == "demo" else (_path(stored),):
-        found = _read(path, stored)
-        if found is not None and (kind != BETTER or found.kind == BETTER):
-            return found
+        feature_map = _read(path, stored)
+        if feature_map is not None and (kind != BETTER or feature_map.kind == BETTER):
+            return feature_map
     return None
 
 
@@ -93,15 +93,15 @@ def make(
     dataset: Dataset, backbone: str, kind: str = FAST, progress: Progress | None = None, keep: bool = True
 ) -> FeatureMap:
     """The stored map of this kind (or better), else one made now; kept where wanted and possible."""
-    found = find(dataset, backbone, kind)
-    if found is not None:
-        return found
+    stored_map = find(dataset, backbone, kind)
+    if stored_map is not None:
+        return stored_map
     stored = store.load(dataset, backbone)
-    made = with_quality(stored, kind, lay_out(stored, kind, progress))
+    feature_map = with_quality(stored, kind, lay_out(stored, kind, progress))
     if keep:
         with suppress(WorkspaceError):
-            save(stored, made)
-    return made
+            save(stored, feature_map)
+    return feature_map
 
 
 def lay_out(stored: Features, kind: str = FAST, progress: Progress | None = None) -> np.ndarray:
@@ -146,8 +146,8 @@ class MapLayout:
         n = len(points)
         perplexity = min(_PERPLEXITY, (n - 1) / 3)
         near, far = _nearest(points, min(n - 1, int(3 * perplexity)))
-        known = nearest_neighbors.PrecomputedNeighbors(near, far)
-        likeness = affinity.PerplexityBasedNN(perplexity=perplexity, knn_index=known, n_jobs=1, random_state=0)
+        neighbours = nearest_neighbors.PrecomputedNeighbors(near, far)
+        likeness = affinity.PerplexityBasedNN(perplexity=perplexity, knn_index=neighbours, n_jobs=1, random_state=0)
         flat = points[:, :2] if points.shape[1] > 1 else np.column_stack([points[:, 0], np.zeros(n)])
         start = initialization.rescale(flat.astype(np.float64), target_std=1e-4)
         start = initialization.jitter(start, inplace=False, random_state=0)  # copies do not lie on each other
@@ -177,45 +177,45 @@ class MapLayout:
         moving.gains, moving.update = arrays["gains"].copy(), arrays["update"].copy()
 
     def places(self) -> np.ndarray:
-        """Where every image is now (n, 2)."""
+        """The current position (n, 2) of every image."""
         xy = np.asarray(self._embedding, np.float64)
         if len(self._chosen) == len(self._axes):
             return xy.astype(np.float32)
-        whole = np.empty((len(self._axes), 2))
-        whole[self._chosen] = xy
+        positions = np.empty((len(self._axes), 2))
+        positions[self._chosen] = xy
         others = np.setdiff1d(np.arange(len(self._axes)), self._chosen)
         near, far = _nearest(self._axes[self._chosen], _BETWEEN, self._axes[others])
         weights = 1 / np.maximum(far, 1e-9) ** 2
-        whole[others] = np.einsum("nk,nkd->nd", weights / weights.sum(axis=1, keepdims=True), xy[near])
-        return whole.astype(np.float32)
+        positions[others] = np.einsum("nk,nkd->nd", weights / weights.sum(axis=1, keepdims=True), xy[near])
+        return positions.astype(np.float32)
 
 
 def with_quality(stored: Features, kind: str, xy: np.ndarray) -> FeatureMap:
     """The map with these places (n, 2) of the usable rows, and how many neighbours it keeps."""
     usable = _usable(stored)
-    kept, measured = neighbour_recall(np.asarray(stored.values[usable], np.float32), xy)
+    recall, measured = neighbour_recall(np.asarray(stored.values[usable], np.float32), xy)
     left_out = len(usable) - int(usable.sum())
     key, image_ids = store.key_digest(stored.key), stored.image_ids[usable]
     return FeatureMap(
         *(stored.dataset, stored.backbone, key, kind, xy.astype(np.float32), image_ids),
-        *(kept, _chance(len(image_ids)), measured, left_out),
+        *(recall, _chance(len(image_ids)), measured, left_out),
     )
 
 
-def save(stored: Features, made: FeatureMap, path: Path | None = None) -> Path:
+def save(stored: Features, feature_map: FeatureMap, path: Path | None = None) -> Path:
     """Keeps a map of these features beside them."""
     path = path or _path(stored)
     with workspace.atomic_file(path) as temporary, open(temporary, "wb") as file:
         np.savez_compressed(
             file,
             version=VERSION,
-            key=made.key,
-            kind=made.kind,
-            xy=made.xy,
-            image_ids=made.image_ids,
-            kept=made.kept,
-            measured=made.measured,
-            left_out=made.left_out,
+            key=feature_map.key,
+            kind=feature_map.kind,
+            xy=feature_map.xy,
+            image_ids=feature_map.image_ids,
+            kept=feature_map.kept,
+            measured=feature_map.measured,
+            left_out=feature_map.left_out,
         )
     return path
 
@@ -225,7 +225,7 @@ def _chance(n: int) -> float:
 
 
 def neighbour_recall(
-    values: np.ndarray, xy: np.ndarray, k: int = NEIGHBOURS, most: int = _MEASURED
+    values: np.ndarray, xy: np.ndarray, k: int = NEIGHBOURS, max_rows: int = _MEASURED
 ) -> tuple[float, int]:
     """Mean share of the k nearest rows by cosine that are among the k nearest on the map, and over how many rows.
 
@@ -233,7 +233,7 @@ def neighbour_recall(
     """
     values = _unit_length(values)
     k = min(k, len(values) - 1)
-    rows = np.random.default_rng(0).permutation(len(values))[:most]
+    rows = np.random.default_rng(0).permutation(len(values))[:max_rows]
     at = np.arange(len(rows))
     likeness = values[rows] @ values.T
     likeness[at, rows] = -np.inf
@@ -259,13 +259,13 @@ def nearest_on_map(xy: np.ndarray, k: int = NEIGHBOURS) -> np.ndarray:
 
 
 def agreement(near: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
-    """How often an image and one of its neighbours `near` (n, k) have the same code (n,), and what chance gives.
+    """Share of neighbours `near` (n, k) with the same code (n,), and the share expected by chance.
 
     Images whose code is PAD are left out, as an image and as a neighbour. NaN where nothing is left.
     """
-    known = codes != PAD
-    pairs = known[near] & known[:, None]
-    sizes = np.bincount(codes[known]).astype(float)
+    has_code = codes != PAD
+    pairs = has_code[near] & has_code[:, None]
+    sizes = np.bincount(codes[has_code]).astype(float)
     n = sizes.sum()
     if n < 2 or not pairs.any():
         return float("nan"), float("nan")
@@ -280,8 +280,8 @@ def _axes(stored: Features) -> np.ndarray:
     values = _rows(stored)
     n = len(values)
     sample = values if n <= _LANDMARKS else values[np.sort(np.random.default_rng(1).permutation(n)[:_LANDMARKS])]
-    found = PCA(min(_AXES, *sample.shape), random_state=0).fit(sample)
-    return np.ascontiguousarray(found.transform(values), np.float64)
+    pca = PCA(min(_AXES, *sample.shape), random_state=0).fit(sample)
+    return np.ascontiguousarray(pca.transform(values), np.float64)
 
 
 def _rows(stored: Features) -> np.ndarray:
@@ -289,8 +289,8 @@ def _rows(stored: Features) -> np.ndarray:
     usable = _usable(stored)
     n = int(usable.sum())
     if n < MIN_IMAGES:
-        left = len(usable) - n
-        lost = f" ({left:,} more hold values that are not finite numbers)" if left else ""
+        n_unusable = len(usable) - n
+        lost = f" ({n_unusable:,} more hold values that are not finite numbers)" if n_unusable else ""
         raise BadInput(
             f"A map needs at least {MIN_IMAGES} images with features. {stored.dataset} has {n:,} under "
             f"{stored.backbone}{lost}. Add more images and extract their features."
@@ -330,23 +330,23 @@ def _path(stored: Features) -> Path:
 def _read(path: Path, stored: Features) -> FeatureMap | None:
     """A stored map of these very features; None where there is none that can be read."""
     try:
-        with np.load(path, allow_pickle=False) as kept:
-            if int(kept["version"]) != VERSION or str(kept["key"]) != store.key_digest(stored.key):
+        with np.load(path, allow_pickle=False) as arrays:
+            if int(arrays["version"]) != VERSION or str(arrays["key"]) != store.key_digest(stored.key):
                 return None
-            xy, image_ids = kept["xy"], kept["image_ids"]
+            xy, image_ids = arrays["xy"], arrays["image_ids"]
             if xy.shape != (len(image_ids), 2) or not np.isfinite(xy).all() or (stored.rows_of(image_ids) < 0).any():
                 return None
             return FeatureMap(
                 stored.dataset,
                 stored.backbone,
-                str(kept["key"]),
-                str(kept["kind"]),
+                str(arrays["key"]),
+                str(arrays["kind"]),
                 xy,
                 image_ids,
-                float(kept["kept"]),
+                float(arrays["kept"]),
                 _chance(len(image_ids)),
-                int(kept["measured"]),
-                int(kept["left_out"]),
+                int(arrays["measured"]),
+                int(arrays["left_out"]),
             )
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None

@@ -16,7 +16,7 @@ def of_images(dataset: Dataset, image_ids: np.ndarray) -> Features:
     left out."""
     from PIL import Image
 
-    values, kept = [], []
+    values, usable_ids = [], []
     for image_id in map(int, image_ids):
         try:
             image = images.thumbnail(dataset, image_id, 4 * SIDE)
@@ -24,7 +24,7 @@ def of_images(dataset: Dataset, image_ids: np.ndarray) -> Features:
             continue
         small = image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX)
         values.append(np.asarray(small, np.float32).ravel() / 255)
-        kept.append(image_id)
-    ids = np.array(kept, np.int64)
+        usable_ids.append(image_id)
+    ids = np.array(usable_ids, np.int64)
     table = np.array(values, np.float32).reshape(len(ids), 3 * SIDE**2)
     return Features(dataset.name, "pixels", table, ids, dataset.image_class_ids()[ids], groups=dataset.image_groups())

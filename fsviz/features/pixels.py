@@ -36,7 +36,7 @@ class SmallImages:
 
 
 def preprocessing(side: int) -> Preprocessing:
-    """How an image becomes so many pixels wide and high: the shorter side is fitted, the centre stays."""
+    """Preprocessing to a square image: the shorter side is fitted, the centre stays."""
     return Preprocessing((side, side), interpolation="bilinear", resize=side)
 
 
@@ -47,12 +47,12 @@ def parts_of(image_ids: np.ndarray) -> list[int]:
 
 def load(dataset: Dataset, side: int, image_ids: np.ndarray) -> SmallImages:
     """These images, ascending; what is not kept yet is read."""
-    wanted = np.unique(image_ids)
-    parts = [read_part(dataset, side, part) for part in parts_of(wanted)]
+    unique_ids = np.unique(image_ids)
+    parts = [read_part(dataset, side, part) for part in parts_of(unique_ids)]
     ids = np.concatenate([part.image_ids for part in parts])
-    kept = np.isin(ids, wanted)
-    skipped = tuple(pair for part in parts for pair in part.skipped if pair[0] in set(wanted.tolist()))
-    return SmallImages(np.concatenate([part.values for part in parts])[kept], ids[kept], skipped)
+    keep = np.isin(ids, unique_ids)
+    skipped = tuple(pair for part in parts for pair in part.skipped if pair[0] in set(unique_ids.tolist()))
+    return SmallImages(np.concatenate([part.values for part in parts])[keep], ids[keep], skipped)
 
 
 def read_part(dataset: Dataset, side: int, part: int) -> SmallImages:
@@ -61,9 +61,9 @@ def read_part(dataset: Dataset, side: int, part: int) -> SmallImages:
     folder = workspace.folder("pixels") / dataset.name / store.key_digest(key)
     path = folder / f"{part:06d}.npz"
     try:
-        with np.load(path, allow_pickle=False) as kept:
-            skipped = tuple(zip(kept["skipped"].tolist(), kept["reasons"].tolist(), strict=True))
-            return SmallImages(kept["values"], kept["image_ids"], skipped)
+        with np.load(path, allow_pickle=False) as arrays:
+            skipped = tuple(zip(arrays["skipped"].tolist(), arrays["reasons"].tolist(), strict=True))
+            return SmallImages(arrays["values"], arrays["image_ids"], skipped)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         pass  # not there yet, or broken
     assert dataset.images is not None

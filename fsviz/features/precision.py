@@ -1,4 +1,4 @@
-"""What a shorter float keeps of features: how far rounding moves an image, against how far images are apart.
+"""Loss of a shorter float type: how far rounding moves an image, relative to distances between images.
 
 Rounding that moves images by a five-hundredth of the distance to the next one changes no result worth mention; where
 features are huge, tiny, or have a large common part, it moves them by more than they differ.
@@ -20,23 +20,23 @@ def share_lost(parts: Iterable[np.ndarray], dtype: type) -> float:
     Rows are compared with the one before, mostly of the same class; equal ones do not count. The worst block of rows
     speaks for all. Infinite where a number is beyond the range of `dtype`.
     """
-    shares, most = [0.0], np.finfo(dtype).max
+    shares, max_value = [0.0], np.finfo(dtype).max
     for values in parts:
         for start in range(0, len(values), _BLOCK):
             block = values[start : start + _BLOCK]
-            if not (block.max() <= most and block.min() >= -most):
+            if not (block.max() <= max_value and block.min() >= -max_value):
                 return np.inf
-            some = np.asarray(block[:_SAMPLE], dtype=np.float64)
-            shares.append(_share(some, np.linalg.norm(some - some.astype(dtype), axis=1)))
+            sample = np.asarray(block[:_SAMPLE], dtype=np.float64)
+            shares.append(_share(sample, np.linalg.norm(sample - sample.astype(dtype), axis=1)))
     return max(shares)
 
 
 def share_lost_before(half: np.ndarray) -> float:
     """The same for features (n, D) that came in float16: estimated from the spacing of their numbers."""
-    some = np.asarray(half[:_SAMPLE])
+    sample = np.asarray(half[:_SAMPLE])
     with np.errstate(over="ignore", invalid="ignore"):
-        steps = np.linalg.norm(np.spacing(some).astype(np.float64), axis=1)
-        return _share(some.astype(np.float64), steps / 12**0.5)  # rounding is uniform within a step
+        steps = np.linalg.norm(np.spacing(sample).astype(np.float64), axis=1)
+        return _share(sample.astype(np.float64), steps / 12**0.5)  # rounding is uniform within a step
 
 
 def _share(values: np.ndarray, moved: np.ndarray) -> float:

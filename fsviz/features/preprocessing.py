@@ -1,4 +1,4 @@
-"""What happens to an image before a backbone sees it. Plain Pillow and numpy: decoding processes never import torch."""
+"""Preprocessing of images for a backbone. Plain Pillow and NumPy: decoding processes never import torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which row of a file of features belongs to which image of a dataset: by path, by image_id, by row only at last."""
+"""Match rows of a file of features with images of a dataset: by path, by image_id, else by row."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RowMatches:
     n_images: int
 
     def sentence(self) -> str:
-        """How the rows were joined, how many found their image and how many did not."""
+        """A sentence: how rows were matched, how many found their image and how many did not."""
         if self.by == "row":
             return (
                 f"Joined by row: the file names no images, so its {self.n_rows:,} rows were taken for the images in "
@@ -41,14 +41,14 @@ class RowMatches:
             )
         by = self.by.replace("_", " ")
         if not self.lost:
-            told = f"All {self.n_rows:,} rows found their image by {by}."
+            text = f"All {self.n_rows:,} rows found their image by {by}."
         else:
-            told = (
+            text = (
                 f"{len(self.rows):,} of {self.n_rows:,} rows found their image by {by}; {len(self.lost):,} did not and "
                 f"were left out ({_some(self.lost)})."
             )
         without = self.n_images - len(self.rows)
-        return told + (f" {without:,} of the dataset's {self.n_images:,} images have no features." if without else "")
+        return text + (f" {without:,} of the dataset's {self.n_images:,} images have no features." if without else "")
 
 
 def match_rows(
@@ -64,21 +64,22 @@ def match_rows(
     if names is None:
         _check_rows(dataset, class_ids, n_rows, labels)
         return RowMatches("row", np.arange(n_rows), np.arange(n_rows), n_rows, (), n_rows)
-    by, found = _found(dataset, names, file)
-    rows = np.flatnonzero(found != PAD)
-    rows = rows[np.argsort(found[rows], kind="stable")]
-    again = np.flatnonzero(found[rows][1:] == found[rows][:-1])
+    by, positions = _found(dataset, names, file)
+    rows = np.flatnonzero(positions != PAD)
+    rows = rows[np.argsort(positions[rows], kind="stable")]
+    again = np.flatnonzero(positions[rows][1:] == positions[rows][:-1])
     if len(again):
-        one, two = sorted(rows[again[0] : again[0] + 2].tolist())
+        first_row, second_row = sorted(rows[again[0] : again[0] + 2].tolist())
+        image = " or ".join(dict.fromkeys(repr(str(names[row])) for row in (first_row, second_row)))
         raise BadInput(
-            f"Every row must be of another image. Rows {one} and {two} of {file} (from 0) both name "
-            f"{str(names[one])!r}{'' if names[one] == names[two] else f' or {str(names[two])!r}'}, one image of "
-            f"{dataset.name!r}. Keep one row per image, with enough of the path to tell images apart."
+            f"Every row must be of another image. Rows {first_row} and {second_row} of {file} (from 0) both name "
+            f"{image}, one image of {dataset.name!r}. Keep one row per image, with enough of the path to tell images "
+            "apart."
         )
     if labels is not None:
-        _check_labels(dataset, labels[rows], class_ids[found[rows]], rows, names, file)
-    lost = tuple(str(name) for name in names[found == PAD])
-    return RowMatches(by, rows, found[rows], n_rows, lost, len(class_ids))
+        _check_labels(dataset, labels[rows], class_ids[positions[rows]], rows, names, file)
+    lost = tuple(str(name) for name in names[positions == PAD])
+    return RowMatches(by, rows, positions[rows], n_rows, lost, len(class_ids))
 
 
 def _found(dataset: Dataset, names: np.ndarray, file: str) -> tuple[str, np.ndarray]:
@@ -94,9 +95,9 @@ def _found(dataset: Dataset, names: np.ndarray, file: str) -> tuple[str, np.ndar
         return "image_id", names.astype(np.int64)
     texts = [_plain(name, dataset) for name in names.tolist()]
     for cut in (lambda path: path, lambda path: posixpath.splitext(path)[0]):  # "dog/1" may stand for dog/1.jpg
-        found = _by_path([cut(t) for t in texts], [cut(_plain(p)) for p in paths], names, paths, file)
-        if (found != PAD).any():
-            return "path", found
+        positions = _by_path([cut(t) for t in texts], [cut(_plain(p)) for p in paths], names, paths, file)
+        if (positions != PAD).any():
+            return "path", positions
     if all(text.isdecimal() for text in texts):
         return _found(dataset, np.array([int(text) for text in texts]), file)
     example = next((path for path in paths if path), "")
@@ -109,26 +110,26 @@ def _found(dataset: Dataset, names: np.ndarray, file: str) -> tuple[str, np.ndar
     )  # fmt: skip
 
 
-def _by_path(texts: list[str], paths: list[str], names: np.ndarray, shown: list[str], file: str) -> np.ndarray:
+def _by_path(texts: list[str], paths: list[str], names: np.ndarray, labels: list[str], file: str) -> np.ndarray:
     """A name fits a path when it is its end, folder by folder, or the other way round; the longest fit wins."""
-    whole = {path: i for i, path in reversed(list(enumerate(paths))) if path}
+    full_paths = {path: i for i, path in reversed(list(enumerate(paths))) if path}
     ends: dict[str, list[int]] = {}
     for i, path in enumerate(paths):
         for end in _ends(path):
             ends.setdefault(end, []).append(i)
-    found = np.full(len(texts), PAD, dtype=np.int64)
+    positions = np.full(len(texts), PAD, dtype=np.int64)
     for row, text in enumerate(texts):
         fits = ends.get(text, [])
-        if len(fits) > 1 and text in whole:  # "1.jpg" beside dog/1.jpg
-            fits = [whole[text]]
+        if len(fits) > 1 and text in full_paths:  # "1.jpg" beside dog/1.jpg
+            fits = [full_paths[text]]
         if len(fits) > 1:
             raise BadInput(
-                f"Row {row} of {file} (from 0) names {str(names[row])!r}, which may be {shown[fits[0]]!r} or "
-                f"{shown[fits[1]]!r}{f' or {len(fits) - 2:,} more' if len(fits) > 2 else ''}. "
+                f"Row {row} of {file} (from 0) names {str(names[row])!r}, which may be {labels[fits[0]]!r} or "
+                f"{labels[fits[1]]!r}{f' or {len(fits) - 2:,} more' if len(fits) > 2 else ''}. "
                 "Save the paths with their folders, as they stand in the dataset."
             )
-        found[row] = fits[0] if fits else next((whole[end] for end in _ends(text) if end in whole), PAD)
-    return found
+        positions[row] = fits[0] if fits else next((full_paths[end] for end in _ends(text) if end in full_paths), PAD)
+    return positions
 
 
 def _ends(path: str) -> Iterable[str]:
@@ -165,7 +166,7 @@ def _check_rows(dataset: Dataset, class_ids: np.ndarray, n_rows: int, labels: np
 def _check_labels(
     dataset: Dataset, labels: np.ndarray, class_ids: np.ndarray, rows: np.ndarray, names: np.ndarray, file: str
 ) -> None:
-    """Whatever the labels are called, one of them is one class: features of other images would break that."""
+    """Check that each label stands for one class only: features of other images would break that."""
     classes = dataset.classes["class_name"]
     label_of: dict[int, str] = {}
     class_of: dict[str, int] = {}

@@ -68,16 +68,16 @@ def _load(dataset: Dataset, backbone: str) -> Features:
     shipped = _shipped(dataset, backbone)
     if shipped is not None:
         return shipped
-    found = [entry for entry in _entries(dataset.name) if _matches(backbone, entry["label"])]
-    print_ = fingerprint(dataset) if found else ""
-    current = [entry for entry in found if entry["key"].get("fingerprint") == print_]
+    matches = [entry for entry in _entries(dataset.name) if _matches(backbone, entry["label"])]
+    print_ = fingerprint(dataset) if matches else ""
+    current = [entry for entry in matches if entry["key"].get("fingerprint") == print_]
     if current:
         exact = [entry for entry in current if entry["label"] == backbone]
         return _open(max(exact or current, key=lambda entry: entry["created"]))
-    if found:
+    if matches:
         raise Missing(
             f"The features of {dataset.title} under {backbone} were made before its images changed: "
-            f"{remake_features(dataset.name, found[-1]['label'], found[-1]['key'])}."
+            f"{remake_features(dataset.name, matches[-1]['label'], matches[-1]['key'])}."
         )
     others = available(dataset)
     also = f" There are features under {', '.join(others)}: choose those (--backbone on the command line)."
@@ -108,13 +108,13 @@ def available(dataset: Dataset) -> list[str]:
 
 def required(dataset: Dataset) -> list[str]:
     """`available`, where there are any; else refused with what makes some."""
-    known = available(dataset)
-    if not known:
+    names = available(dataset)
+    if not names:
         from fsviz.features.backbones import DEFAULT
 
         stored = [entry["label"] for entry in _entries(dataset.name)]  # made before the images changed
         load(dataset, stored[-1] if stored else DEFAULT)
-    return known
+    return names
 
 
 def is_readable(dataset: Dataset, backbone: str) -> bool:
@@ -130,9 +130,9 @@ def list_features() -> list[dict[str, Any]]:
     """All features at hand, shipped and in the workspace: one dictionary each, plain values."""
     rows = []
     for path in sorted(SHIPPED.glob("*.npy"), reverse=True) if SHIPPED.is_dir() else []:
-        about = _about(path.with_suffix(".json"))
-        if about is not None:
-            rows.append(_row({"label": path.stem, **about}, path, "shipped"))
+        metadata = _about(path.with_suffix(".json"))
+        if metadata is not None:
+            rows.append(_row({"label": path.stem, **metadata}, path, "shipped"))
     for folder in workspace.entries("features"):
         for entry in _entries(folder.name):
             rows.append(_row(entry, Path(entry["path"]), "workspace"))
@@ -144,9 +144,9 @@ def fingerprint(dataset: Dataset) -> str:
 
     Attributes, splits and taxonomy of other datasets may change without making features again.
     """
-    known = _prints.get(id(dataset))
-    if known is not None and known[0]() is dataset:
-        return known[1]
+    cached = _prints.get(id(dataset))
+    if cached is not None and cached[0]() is dataset:
+        return cached[1]
     if dataset.images is None:
         table = dataset.classes[["class_name"]]
     elif dataset.origin == "demo":
@@ -166,22 +166,22 @@ def key_digest(key: Mapping[str, object]) -> str:
 
 
 def folder_of(key: FeaturesKey, label: str) -> Path:
-    """Where the features with this key live."""
+    """The folder of the features with this key."""
     return workspace.folder("features") / str(key["dataset"]) / f"{_slug(label)}-{key_digest(key)[:12]}"
 
 
 def find(key: FeaturesKey, label: str) -> dict[str, Any] | None:
-    """What is known of the features with exactly this key, or None where they are not stored."""
+    """The metadata of the features with exactly this key, or None if they are not stored."""
     folder = folder_of(key, label)
     workspace.restore_aside(folder.parent)
-    about = _about(folder / "about.json")
-    return None if about is None or about.get("key") != key else {**about, "path": str(folder)}
+    metadata = _about(folder / "about.json")
+    return None if metadata is None or metadata.get("key") != key else {**metadata, "path": str(folder)}
 
 
 def is_stored(key: FeaturesKey, label: str) -> bool:
     """Whether the features with exactly this key are there and can be read."""
-    about = find(key, label)
-    return about is not None and _is_whole(about)
+    metadata = find(key, label)
+    return metadata is not None and _is_whole(metadata)
 
 
 def precision(key: FeaturesKey, label: str) -> str:
@@ -189,9 +189,9 @@ def precision(key: FeaturesKey, label: str) -> str:
     return str((find(key, label) or {}).get("precision", ""))
 
 
-def open_stored(about: Mapping[str, Any]) -> Features:
+def open_stored(metadata: Mapping[str, Any]) -> Features:
     """The features that `find` found."""
-    return _open(about)
+    return _open(metadata)
 
 
 def remove(key: FeaturesKey, label: str) -> None:
@@ -214,10 +214,10 @@ def rename_features(dataset_name: str, backbone: str, new: str) -> str:
     by that name they are extracted again."""
     entries = _entries(workspace.check_name(dataset_name, "dataset name"))
     labels = [entry["label"] for entry in entries]
-    found = [entry for entry in entries if entry["label"] == backbone]
-    if not found:
+    matches = [entry for entry in entries if entry["label"] == backbone]
+    if not matches:
         raise UnknownName("features", backbone, labels, "See 'fsviz features'.")
-    if not all(is_imported(entry["key"]) for entry in found):
+    if not all(is_imported(entry["key"]) for entry in matches):
         raise BadInput(
             f"Features that were extracted are called what their backbone is called. Got {backbone!r}, of which a "
             "backbone made some. Only imported features can be renamed."
@@ -227,7 +227,7 @@ def rename_features(dataset_name: str, backbone: str, new: str) -> str:
         return new
     if new in labels:
         raise BadInput(f"Features need names of their own. Got {new!r}, which others have. Choose another.")
-    for entry in found:  # the key stays: it says what the values depend on, which a name does not change
+    for entry in matches:  # the key stays: it says what the values depend on, which a name does not change
         path = Path(entry.pop("path"))
         workspace.write_json(path / "about.json", {**entry, "label": new})
         path.rename(folder_of(entry["key"], new))
@@ -292,9 +292,9 @@ def load_shard(key: FeaturesKey, label: str, index: int) -> Shard | None:
     if not path.is_file():
         return None
     try:
-        with np.load(path, allow_pickle=False) as kept:
-            skipped = tuple(zip(kept["skipped"].tolist(), kept["reasons"].tolist(), strict=True))
-            return Shard(kept["values"], kept["image_ids"], skipped, kept["attributes"])
+        with np.load(path, allow_pickle=False) as arrays:
+            skipped = tuple(zip(arrays["skipped"].tolist(), arrays["reasons"].tolist(), strict=True))
+            return Shard(arrays["values"], arrays["image_ids"], skipped, arrays["attributes"])
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
 
@@ -410,15 +410,15 @@ def _write(
     parts = iter(parts)
     first = next(parts)
     dims = first.shape[1]
-    kept = _kept(lost)
-    dtype = np.dtype(np.float32 if kept else np.float16)
-    about = {
+    precision_note = _kept(lost)
+    dtype = np.dtype(np.float32 if precision_note else np.float16)
+    metadata = {
         "key": dict(key),
         "label": label,
         "n_images": len(image_ids),
         "dims": dims,
         "dtype": dtype.name,
-        "precision": kept,
+        "precision": precision_note,
         "skipped": list(skipped),
         "created": time.time(),
         **facts,
@@ -431,24 +431,24 @@ def _write(
             for part in itertools.chain([first], parts):
                 file.write(np.ascontiguousarray(part, dtype=dtype).data)
         pd.DataFrame({"image_id": image_ids, "class_id": class_ids}).to_parquet(folder / "rows.parquet", index=False)
-        (folder / "about.json").write_text(json.dumps(about, indent=1, sort_keys=True), encoding="utf-8")
+        (folder / "about.json").write_text(json.dumps(metadata, indent=1, sort_keys=True), encoding="utf-8")
     return path
 
 
-def _open(about: Mapping[str, Any]) -> Features:
-    folder = Path(about["path"])
+def _open(metadata: Mapping[str, Any]) -> Features:
+    folder = Path(metadata["path"])
     try:
         values = np.load(folder / "values.npy", mmap_mode="r", allow_pickle=False)
-        written = (folder / "rows.parquet").stat()
-        ids, classes = _rows(folder / "rows.parquet", written.st_mtime_ns, written.st_size)
+        status = (folder / "rows.parquet").stat()
+        ids, classes = _rows(folder / "rows.parquet", status.st_mtime_ns, status.st_size)
         if values.ndim != 2 or len(values) != len(ids):
             raise ValueError(f"{values.shape} values for {len(ids)} rows")
     except (OSError, ValueError, KeyError, EOFError) as error:
-        again = remake_features(str(about["key"].get("dataset")), str(about["label"]), about["key"])
+        again = remake_features(str(metadata["key"].get("dataset")), str(metadata["label"]), metadata["key"])
         raise WorkspaceError(
             f"The features in {folder} are damaged ({error}). {again[0].upper()}{again[1:]}."
         ) from error
-    return Features(str(about["key"]["dataset"]), str(about["label"]), values, ids, classes, about["key"])
+    return Features(str(metadata["key"]["dataset"]), str(metadata["label"]), values, ids, classes, metadata["key"])
 
 
 @lru_cache(maxsize=16)
@@ -458,9 +458,9 @@ def _rows(path: Path, changed: int, size: int) -> tuple[np.ndarray, np.ndarray]:
     return rows["image_id"].to_numpy(np.int64), rows["class_id"].to_numpy(np.int64)
 
 
-def _is_whole(about: Mapping[str, Any]) -> bool:
+def _is_whole(metadata: Mapping[str, Any]) -> bool:
     try:
-        return len(_open(about).values) > 0
+        return len(_open(metadata).values) > 0
     except WorkspaceError:
         return False
 
@@ -471,11 +471,15 @@ def _shipped(dataset: Dataset, backbone: str) -> Features | None:
     path = SHIPPED / f"{backbone}.npy"
     if not path.is_file():
         return None
-    about = _about(path.with_suffix(".json"))
+    metadata = _about(path.with_suffix(".json"))
     values = np.load(path, mmap_mode="r", allow_pickle=False)
-    if about is None or len(values) != len(dataset.images) or about["key"].get("fingerprint") != fingerprint(dataset):
+    if (
+        metadata is None
+        or len(values) != len(dataset.images)
+        or metadata["key"].get("fingerprint") != fingerprint(dataset)
+    ):
         return None
-    return Features(dataset.name, backbone, values, np.arange(len(values)), dataset.image_class_ids(), about["key"])
+    return Features(dataset.name, backbone, values, np.arange(len(values)), dataset.image_class_ids(), metadata["key"])
 
 
 def _entries(dataset_name: str) -> list[dict[str, Any]]:
@@ -488,45 +492,45 @@ def _entries(dataset_name: str) -> list[dict[str, Any]]:
     except OSError:  # there are none, or they may not be read
         return []
     for path in paths:
-        about = None if path.name.startswith(".") else _about(path / "about.json")
-        if about is not None and {"label", "created"} <= about.keys():
-            entries.append({**about, "path": str(path)})
+        metadata = None if path.name.startswith(".") else _about(path / "about.json")
+        if metadata is not None and {"label", "created"} <= metadata.keys():
+            entries.append({**metadata, "path": str(path)})
     return sorted(entries, key=lambda entry: entry["created"])
 
 
 def _about(path: Path) -> dict[str, Any] | None:
     try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-        return about if isinstance(about["key"], dict) else None
+        metadata = json.loads(path.read_text(encoding="utf-8"))
+        return metadata if isinstance(metadata["key"], dict) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _row(about: Mapping[str, Any], path: Path, origin: str) -> dict[str, Any]:
-    key = about["key"]
+def _row(metadata: Mapping[str, Any], path: Path, origin: str) -> dict[str, Any]:
+    key = metadata["key"]
     return {
         "dataset": key.get("dataset", "demo"),
-        "backbone": about["label"],
-        "n_images": about.get("n_images"),
-        "dims": about.get("dims"),
-        "skipped": len(about.get("skipped", ())),
-        "dtype": about.get("dtype"),
-        "precision": about.get("precision", ""),
+        "backbone": metadata["label"],
+        "n_images": metadata.get("n_images"),
+        "dims": metadata.get("dims"),
+        "skipped": len(metadata.get("skipped", ())),
+        "dtype": metadata.get("dtype"),
+        "precision": metadata.get("precision", ""),
         "origin": origin,
         "warning": key.get("warning", ""),
         "imported": is_imported(key),
-        "damaged": origin == "workspace" and not _is_whole({**about, "path": str(path)}),
+        "damaged": origin == "workspace" and not _is_whole({**metadata, "path": str(path)}),
         "path": str(path),
     }
 
 
-def _matches(asked: str, label: str) -> bool:
+def _matches(requested: str, label: str) -> bool:
     """ "resnet12" finds resnet12@1a2b3c4d, "ViT-B-32" finds open_clip:ViT-B-32/openai; a full label finds itself."""
-    if asked == label:
+    if requested == label:
         return True
     plain = label.split("@")[0]
     bare = plain.split(":", 1)[-1]
-    return asked in {plain, bare, bare.split("/")[0]}
+    return requested in {plain, bare, bare.split("/")[0]}
 
 
 def _is_plain(name: str) -> bool:

@@ -31,10 +31,10 @@ def names() -> list[str]:
 
 
 def about(name: str) -> dict[str, Any]:
-    """What a network is: network, width, side, and what trained it."""
-    known = names()
-    if name not in known:
-        raise UnknownName("trained network", name, known, "'fsviz train DATASET' makes one.")
+    """Description of a trained network: network, width, side, and its training."""
+    available = names()
+    if name not in available:
+        raise UnknownName("trained network", name, available, "'fsviz train DATASET' makes one.")
     facts = workspace.read_json(_path(name, ".json"))
     if not isinstance(facts, dict) or not {"network", "width", "side"} <= set(facts):
         raise BadInput(f"{_path(name, '.json')} does not say which network it is. Train it again.")
@@ -83,6 +83,6 @@ def check_free(name: str) -> None:
 
 def free_name(name: str, run: str) -> str:
     """The name, numbered where another run's network has it; a run that ends twice finds its own again."""
-    known = names()
-    numbered = (name if i == 1 else f"{name}-{i}" for i in range(1, len(known) + 2))
-    return next(n for n in numbered if n not in known or about(n).get("run") == run)
+    available = names()
+    numbered = (name if i == 1 else f"{name}-{i}" for i in range(1, len(available) + 2))
+    return next(n for n in numbered if n not in available or about(n).get("run") == run)

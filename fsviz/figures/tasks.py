@@ -119,13 +119,18 @@ def plot_balance(
     figure.add_hline(
         y=balanced,
         line={"color": QUIET, "dash": "dash", "width": 1.5},
-        annotation={"text": "balanced", "font": {"size": 12}, "xanchor": "right", "yanchor": "bottom"},
+        annotation={"text": "balanced", "font": {"size": 12}, "x": 1, "xanchor": "left", "yanchor": "middle"},
     )
     order = ", in taxonomy order" if by_taxonomy else ""
     figure.update_xaxes(title=f"{len(names):,} classes of the split{order}", showticklabels=False, showgrid=False)
+    figure.update_xaxes(range=[-0.5, len(names) - 0.5])
     figure.update_yaxes(title="tasks (%)", rangemode="tozero")
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     figure.update_layout(
-        height=height, margin=MARGIN | {"t": 30}, legend=legend, showlegend=len(shares) > 1, hovermode="closest"
+        height=height,
+        margin=MARGIN | {"t": 30, "r": 64},
+        legend=legend,
+        showlegend=len(shares) > 1,
+        hovermode="closest",
     )
     return figure

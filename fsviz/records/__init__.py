@@ -1,4 +1,4 @@
-"""The frozen records that pass between rooms. No disk, no models, no drawing.
+"""Frozen records that pass between rooms. No disk, no models, no drawing.
 
 Dimensions, named once and used everywhere:
     C classes of a dataset        N images of a dataset       D feature dimensions
@@ -75,7 +75,7 @@ class Dataset:
 
     @property
     def capabilities(self) -> tuple[str, ...]:
-        """What can be done with it: a subset of taxonomy, contexts, attributes, images, features."""
+        """The parts it has: a subset of taxonomy, contexts, attributes, images, features."""
         present = {
             "taxonomy": self.taxonomy is not None,
             "contexts": self.contexts is not None,
@@ -83,15 +83,15 @@ class Dataset:
             "images": self.has_pixels,
             "features": self.has_features,
         }
-        return tuple(name for name, there in present.items() if there)
+        return tuple(name for name, is_present in present.items() if is_present)
 
     def split_class_ids(self, split: str) -> np.ndarray:
         """Class ids of a split, in split order (the class table's); "all" is every class."""
         if split == "all":
             return np.arange(self.n_classes)
         if split not in self.splits:
-            known = dict.fromkeys([*self.splits, "all"])
-            raise UnknownName("split", split, known, f"Dataset {self.name!r} has those splits.")
+            names = dict.fromkeys([*self.splits, "all"])
+            raise UnknownName("split", split, names, f"Dataset {self.name!r} has those splits.")
         return np.asarray(self.splits[split])
 
     def split_of(self, class_ids: np.ndarray) -> str:
@@ -103,8 +103,8 @@ class Dataset:
         """Names of these classes; where two of them share one, their nodes tell them apart."""
         table = self.classes.loc[class_ids]
         names = table["class_name"].astype(str)
-        twice = names.duplicated(keep=False)
-        return names.where(~twice, names + " (" + table["node"].astype(str) + ")").tolist()
+        repeated = names.duplicated(keep=False)
+        return names.where(~repeated, names + " (" + table["node"].astype(str) + ")").tolist()
 
     def class_weights(self) -> np.ndarray:
         """Image counts (C,), or ones where the dataset's counts are unknown (treated as balanced)."""
@@ -136,9 +136,9 @@ class Dataset:
         """
         if self.images is None or "group" not in self.images:
             return None
-        given = self.images["group"].to_numpy(dtype=np.int64)
-        alone = given.max(initial=PAD) + 1 + np.arange(len(given))
-        groups = np.unique(np.where(given == PAD, alone, given), return_inverse=True)[1]
+        numbers = self.images["group"].to_numpy(dtype=np.int64)
+        single = numbers.max(initial=PAD) + 1 + np.arange(len(numbers))
+        groups = np.unique(np.where(numbers == PAD, single, numbers), return_inverse=True)[1]
         return groups if groups.max(initial=0) + 1 < len(groups) else None
 
 
@@ -174,14 +174,14 @@ class Features:
 
     @property
     def remake(self) -> str:
-        """How to make them again, in words."""
+        """Advice how to make them again."""
         return remake_features(self.dataset, self.backbone, self.key)
 
     def image_class_ids(self, n: int) -> np.ndarray:
         """Class of the image_ids below n (n,), PAD where an image has no features."""
-        found = np.full(n, PAD, dtype=np.int64)
-        found[self.image_ids] = self.class_ids
-        return found
+        class_ids = np.full(n, PAD, dtype=np.int64)
+        class_ids[self.image_ids] = self.class_ids
+        return class_ids
 
     def rows_of(self, image_ids: np.ndarray) -> np.ndarray:
         """Row of every image_id, PAD where an id is PAD or has no features; any shape."""
@@ -269,16 +269,16 @@ class Tasks:
         A class that is not among them is refused.
         """
         size = int(max(self.class_ids.max(initial=0), class_ids.max(initial=0))) + 1
-        place = np.full(size + 1, PAD, dtype=np.int64)
-        place[class_ids] = np.arange(len(class_ids))
-        found = place[np.where(self.class_ids == PAD, size, self.class_ids)]
-        outside = (found == PAD) & (self.class_ids != PAD)
+        position_of = np.full(size + 1, PAD, dtype=np.int64)
+        position_of[class_ids] = np.arange(len(class_ids))
+        positions = position_of[np.where(self.class_ids == PAD, size, self.class_ids)]
+        outside = (positions == PAD) & (self.class_ids != PAD)
         if outside.any():
             raise BadInput(
                 f"A task may hold only classes of its split. Got class_id {int(self.class_ids[outside][0])}. "
                 "Choose the split the tasks were drawn from, or 'all'."
             )
-        return found
+        return positions
 
 
 def _span(counts: np.ndarray, word: str) -> str:
@@ -328,7 +328,7 @@ class TaskId:
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a method said of every query, small enough to keep for every task of a run.
+    """Predictions of a method for every query, small enough to keep for every task of a run.
 
     All arrays (T, W, Q), laid out as Tasks.query; W indexes the query's true class.
     predicted   label with the largest score (PAD where there is no query)
@@ -356,7 +356,7 @@ class Predictions:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], prefix: str = "") -> Predictions:
-        """What `arrays` gave, out of a mapping that may hold more."""
+        """Predictions from the result of `arrays`, out of a mapping that may hold more."""
         return cls(*(arrays[f"{prefix}{part.name}"] for part in fields(cls)))
 
     @classmethod
@@ -370,9 +370,9 @@ class Predictions:
 
     def task_mean(self, values: np.ndarray) -> np.ndarray:
         """Mean over each task's queries of what is known of every query (T, W, Q): (T,); NaN without queries."""
-        there = self.predicted != PAD
+        is_query = self.predicted != PAD
         with np.errstate(invalid="ignore"):
-            return np.where(there, values, 0).sum((1, 2), dtype=np.float64) / there.sum((1, 2))
+            return np.where(is_query, values, 0).sum((1, 2), dtype=np.float64) / is_query.sum((1, 2))
 
     def loss(self) -> np.ndarray:
         """Mean over each task's queries of -log(probability of the true class), in nats (T,); lower is better.
@@ -417,7 +417,7 @@ class Colouring:
 
 @dataclass(frozen=True)
 class NeighbourAgreement:
-    """How often neighbours on a map agree in something that is known of images.
+    """Share of neighbours on a map with the same value of an attribute.
 
     by      what it is, as points are coloured by it
     title   the same in words
@@ -440,7 +440,7 @@ class NeighbourAgreement:
 
 @dataclass(frozen=True)
 class ContextTable:
-    """How many images of every concept (a class) were taken in every context.
+    """Number of images of every class in every context.
 
     class_ids, names  (R,) the concepts
     contexts          (K,) names of the contexts, the most common first
@@ -513,3 +513,12 @@ class HeadlineNumber:
     high: float | None = None
     unit: str = "%"
     ci_unit: str = "tasks"
+
+    @classmethod
+    def around(
+        cls, name: str, title: str, mean: float, half: float | None, unit: str = "%", ci_unit: str = "tasks"
+    ) -> HeadlineNumber:
+        """A mean with the half-width of its interval; None or NaN if it has none."""
+        if half is None or not np.isfinite(half):
+            return cls(name, title, mean, unit=unit, ci_unit=ci_unit)
+        return cls(name, title, mean, mean - half, mean + half, unit, ci_unit)

@@ -88,17 +88,17 @@ class ConceptTree:
         inside = np.arange(at, at + int(self.n_nodes[at]))
         return inside[self.depth[inside] <= self.depth[at] + levels]
 
-    def levels_that_fit(self, at: int, most: int) -> int:
-        """How many levels below a node can be shown before more than `most` branches end; at least one."""
+    def levels_that_fit(self, at: int, max_branches: int) -> int:
+        """Number of levels below a node that show at most max_branches branches; at least one."""
         depth = self.depth[at : at + int(self.n_nodes[at])] - self.depth[at]
         leaf = self.n_nodes[at : at + int(self.n_nodes[at])] == 1
         ends = [int((depth == n).sum() + (leaf & (depth < n)).sum()) for n in range(1, int(depth.max()) + 1)]
-        return max([n for n, so_many in enumerate(ends, 1) if so_many <= most], default=1)
+        return max([n for n, n_branches in enumerate(ends, 1) if n_branches <= max_branches], default=1)
 
 
 @dataclass(frozen=True)
 class ClassGraph:
-    """How alike classes are, by any likeness: one number per pair, larger is more alike.
+    """Similarity of classes: one number per pair, larger is more similar.
 
     kind, title, unit  the likeness by name ("confusion"), for people, and its unit ("bits"; "" for none)
     source             whose it is: a backbone, a run; "" where there is one only
@@ -128,8 +128,8 @@ class ClassGraph:
 
     def edges(self, n: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows, columns (places) and weights of every pair, each once, or of the n heaviest; the heaviest first."""
-        known = ~np.isnan(self.weights)
-        i, j = np.nonzero(known if self.is_bipartite else np.triu(known, 1))
+        is_pair = ~np.isnan(self.weights)
+        i, j = np.nonzero(is_pair if self.is_bipartite else np.triu(is_pair, 1))
         weights = self.weights[i, j]
         order = np.argsort(-weights, kind="stable")[:n]
         return i[order], j[order], weights[order]

@@ -14,27 +14,9 @@ from typing import Any
 import jinja2
 import pandas as pd
 from markupsafe import Markup
-from pandas.api.types import is_numeric_dtype
 
 from fsviz.reports import tables
-
-CORRELATION_TITLES = {
-    "name": "Method",
-    "pearson": "Pearson's r (95% interval)",
-    "spearman": "Spearman's ρ (95% interval)",
-}
-DIFFERENCE_TITLES = {
-    "name": "Method",
-    "reference": "against",
-    "difference": "difference (points)",
-    "ci95": "± 95%",
-    "wins": "tasks won",
-    "ties": "tied",
-    "losses": "lost",
-    "p_holm": "p (Holm)",
-    "verdict": "",
-}
-DIFFERENCE_FORMATS = {"difference": "+.2f", "ci95": ".2f", "wins": ",d", "ties": ",d", "losses": ",d", "p_holm": ".2g"}
+from fsviz.tables import Rows, Table, TableData, cells
 
 
 @dataclass(frozen=True)
@@ -57,18 +39,18 @@ class Shown:
 
 def results_table(results: pd.DataFrame, published: pd.DataFrame | None = None) -> Markup:
     """The results as papers print them, best per column bold; published rows below, marked as such."""
-    cells = tables.printed(results)
+    body, numbers = tables.printed(results)
     source, below = "", []
     if published is not None and len(published):
         source = "; ".join(dict.fromkeys(published["source"]))
         rows = published.assign(name=published["method"], testbed="", n_tasks=float("nan"))
-        below = tables.printed(rows, like=results).to_numpy().tolist()
+        below = tables.printed(rows, like=results)[0].to_numpy().tolist()
     return _rendered(
         "results",
-        header=list(cells),
-        numbers=[title == "Tasks" or title in tables.TITLES.values() for title in cells],
-        rows=cells.to_numpy().tolist(),
-        bold=tables.bold(results, cells).to_numpy().tolist(),
+        header=list(body),
+        numbers=numbers,
+        rows=body.to_numpy().tolist(),
+        bold=tables.bold(results, body).to_numpy().tolist(),
         source=source,
         published=below,
     )
@@ -77,9 +59,9 @@ def results_table(results: pd.DataFrame, published: pd.DataFrame | None = None) 
 def side_by_side_table(pairs: pd.DataFrame, published: pd.DataFrame | None = None) -> Markup:
     """Methods on semantic and on uniform tasks, as Bennequin et al. (2022) print them; published rows below."""
     shown = published if published is not None and len(published) else None
-    cells, marks = tables.side_by_side(pairs, backbone=shown is not None or None)
+    body, marks = tables.side_by_side(pairs, backbone=shown is not None or None)
     groups: list[list[Any]] = []
-    for group, _ in cells:
+    for group, _ in body:
         if groups and groups[-1][0] == group:
             groups[-1][1] += 1
         else:
@@ -87,9 +69,9 @@ def side_by_side_table(pairs: pd.DataFrame, published: pd.DataFrame | None = Non
     return _rendered(
         "results",
         groups=groups,
-        header=[title for _, title in cells],
-        numbers=[bool(group) for group, _ in cells],
-        rows=cells.to_numpy().tolist(),
+        header=[title for _, title in body],
+        numbers=[bool(group) for group, _ in body],
+        rows=body.to_numpy().tolist(),
         bold=marks.to_numpy().tolist(),
         rules=(pairs["kind"] != pairs["kind"].shift(fill_value=pairs["kind"].iloc[0])).tolist(),
         source="; ".join(dict.fromkeys(shown["source"])) if shown is not None else "",
@@ -97,13 +79,10 @@ def side_by_side_table(pairs: pd.DataFrame, published: pd.DataFrame | None = Non
     )
 
 
-def plain_table(table: pd.DataFrame, titles: Mapping[str, str], formats: Mapping[str, str]) -> Markup:
-    """Some columns of a table; those with a format are numbers, to the right."""
-    rows = [
-        [tables.number(row[c], formats[c]) if c in formats else row[c] for c in titles]
-        for row in table.to_dict("records")
-    ]
-    return _rendered("results", header=list(titles.values()), numbers=[c in formats for c in titles], rows=rows)
+def declared_table(table: Table, rows: Rows) -> Markup:
+    """Any declared table, numbers to the right."""
+    body, numbers = cells(table, rows)
+    return _rendered("results", header=list(body), numbers=numbers, rows=body.to_numpy().tolist())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +96,7 @@ class RunReport:
     over       what the intervals of the results are over, in words
     pairs      heading -> semantic next to uniform tasks (see tables.side_by_side)
     tested     what the p of the differences is, in a sentence
-    correlations, correlated  rows as CORRELATION_TITLES names them, and a caption
+    correlations, correlated  rows as tables.CORRELATIONS names them, and a caption
     caveat     what to know of the published rows
     tasks      single tasks with their pictures, which must be data URIs: a report asks no network for anything
     notes      sentences above the results: what is not finished
@@ -133,7 +112,7 @@ class RunReport:
     over: str = "over tasks of these images"
     pairs: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     tested: str = ""
-    correlations: pd.DataFrame | None = None
+    correlations: pd.DataFrame = field(default_factory=pd.DataFrame)
     correlated: str = ""
     caveat: str = ""
     tasks: Sequence[Shown] = ()
@@ -155,9 +134,9 @@ def run_report(contents: RunReport) -> str:
         results=results_table(contents.results, published),
         pairs=[(heading, side_by_side_table(pair)) for heading, pair in contents.pairs.items()],
         figures=[(heading, _drawn(figure), caption) for heading, figure, caption in contents.figures],
-        differences=plain_table(differences, DIFFERENCE_TITLES, DIFFERENCE_FORMATS) if compared else "",
+        differences=declared_table(tables.DIFFERENCES, differences) if compared else "",
         tested=contents.tested,
-        correlations=plain_table(correlations, CORRELATION_TITLES, {}) if correlations is not None else "",
+        correlations=declared_table(tables.CORRELATIONS.without("over"), correlations) if len(correlations) else "",
         correlated=contents.correlated,
         recipes=contents.recipes,
         caveat=contents.caveat if published is not None and len(published) else "",
@@ -168,7 +147,7 @@ def run_report(contents: RunReport) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """A section of a page: a plotly figure, a DataFrame, or pictures (Shown), with what is said below it."""
+    """A section of a page: a plotly figure, a table, or pictures (Shown), and the caption below it."""
 
     heading: str
     what: Any = None
@@ -186,9 +165,9 @@ def page(title: str, parts: Sequence[Part], commands: Sequence[str] = (), made: 
 
 
 def _content(what: Any) -> tuple[Markup | None, bool, Sequence[Shown]]:
-    """What stands in a section: HTML, whether that is a table, and pictures."""
-    if isinstance(what, pd.DataFrame):
-        return any_table(what), True, ()
+    """The contents of a section: HTML, whether that is a table, and pictures."""
+    if isinstance(what, TableData):
+        return declared_table(what.table, what.rows), True, ()
     if isinstance(what, list | tuple):
         return None, False, [_own_pictures(shown) for shown in what]
     return (None if what is None else _drawn(what)), False, ()
@@ -197,16 +176,6 @@ def _content(what: Any) -> tuple[Markup | None, bool, Sequence[Shown]]:
 def _own_pictures(shown: Shown) -> Shown:
     """Without pictures that are elsewhere: a page asks no network for anything."""
     return replace(shown, pictures=[p for p in shown.pictures if p[1].startswith("data:image/")])
-
-
-def any_table(table: pd.DataFrame) -> Markup:
-    """Any table, numbers to the right."""
-    return _rendered(
-        "results",
-        header=[str(name) for name in table],
-        numbers=[is_numeric_dtype(table[name]) for name in table],
-        rows=[[tables.cell_text(cell) for cell in row] for row in table.itertuples(index=False)],
-    )
 
 
 def _drawn(figure: Any) -> Markup:

@@ -19,8 +19,9 @@ from fsviz.errors import FsvizError
 from fsviz.figures import runs as figures
 from fsviz.figures import support_sets as support_figures
 from fsviz.records import PAD, Dataset
-from fsviz.reports import html, tables
-from fsviz.studies import evaluate, support_sets
+from fsviz.reports import html
+from fsviz.studies import support_sets
+from fsviz.tables import TableData
 from fsviz.tasks import draw
 from fsviz.text import split_title
 
@@ -49,13 +50,11 @@ class MeasureSection:
 
     figure        with its heading and caption
     correlations  a row per method, in numbers
-    table         the correlations with their intervals as text
     caption       what the correlations are
     """
 
     figure: Figure | None = None
     correlations: pd.DataFrame = field(default_factory=pd.DataFrame)
-    table: pd.DataFrame | None = None
     caption: str = ""
 
 
@@ -81,8 +80,8 @@ def of_method_runs(
 def measure_section(comparison: run_comparison.RunComparison, measure: str) -> MeasureSection:
     """Accuracy against a measure, and the correlation of both."""
     correlations = run_comparison.correlations(comparison.main, measure, comparison.over)
-    table, caption = correlation_table(correlations, measures.title(measure).lower())
-    return MeasureSection(by_measure(comparison.main, measure, comparison.over), correlations, table, caption)
+    caption = describe_correlations(correlations, measures.title(measure).lower())
+    return MeasureSection(by_measure(comparison.main, measure, comparison.over), correlations, caption)
 
 
 def by_measure(main: Sequence[run_comparison.MethodRun], measure: str, over: str) -> Figure:
@@ -105,16 +104,10 @@ def by_measure(main: Sequence[run_comparison.MethodRun], measure: str, over: str
     )
 
 
-def correlation_table(correlations: pd.DataFrame, measure: str) -> tuple[pd.DataFrame, str]:
-    """The correlations with their intervals as text, and a caption."""
-    table = pd.DataFrame({"name": correlations["name"]})
-    for kind in evaluate.CORRELATIONS:
-        table[kind] = [
-            tables.number(value, ".2f") + ("" if np.isnan(low) else f" ({low:.2f} to {high:.2f})")
-            for value, low, high in correlations[[kind, f"{kind}_low", f"{kind}_high"]].itertuples(index=False)
-        ]
+def describe_correlations(correlations: pd.DataFrame, measure: str) -> str:
+    """The caption of a table of correlations."""
     over = correlations["over"].iloc[0] if len(correlations) else "tasks"
-    return table, (
+    return (
         f"How closely {measure} and accuracy go together over {correlations['n_tasks'].max():,} tasks: 0 not at "
         "all, 1 perfectly, -1 perfectly the other way round. Pearson's number is about a straight line, Spearman's "
         "about any steady rise. " + CORRELATED_OVER[over]
@@ -163,7 +156,7 @@ def report(
             over=run_comparison.OVER[comparison.over],
             pairs={", ".join((_title(key[0]), key[1])): pair for key, pair in comparison.pairs.items()},
             tested=run_comparison.describe_p(comparison.over),
-            correlations=section.table,
+            correlations=section.correlations,
             correlated=section.caption,
             caveat=published.note,
             tasks=_hardest_and_easiest(comparison.main[0]),
@@ -216,15 +209,6 @@ def _title(name: str) -> str:
 def of_support_sets(found: support_sets.SupportSets, run: str) -> str:
     """The report of hard, random and easy support sets."""
     numbers = support_sets.summary(found)
-    rows = [
-        {
-            "supports": name,
-            "accuracy (%)": numbers["accuracy"][name],
-            "± 95%": numbers["ci95"][name],
-            "tasks": numbers["n_tasks"],
-        }
-        for name in support_sets.SETS
-    ]
     spec = found.spec
     figure = support_figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"])
     caption = (
@@ -233,7 +217,7 @@ def of_support_sets(found: support_sets.SupportSets, run: str) -> str:
     )
     parts = [
         html.Part("Accuracy with hard, random and easy supports", figure, caption),
-        html.Part("In numbers", pd.DataFrame(rows), f"Run {run}."),
+        html.Part("In numbers", TableData(support_sets.ACCURACIES, support_sets.accuracy_rows(numbers)), f"Run {run}."),
     ]
     title = f"Hard, random and easy support sets of {_title(spec['dataset'])}"
     return str(html.page(title, parts, [support_sets.command(spec)], made()))

@@ -2,19 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from fsviz import text
+from fsviz.tables import Column, Rows, Table, cells
 
 QUARTILES = ("Q1", "Q2", "Q3", "Q4")
-TITLES = {"accuracy": "Accuracy (%)", "top5": "Top-5 (%)", **{q: f"{q} (%)" for q in QUARTILES}}
 TOP5_FROM = 6  # ways: of five classes or fewer the true one is always among five
-NOTHING = "–"
+METHOD = Column("method", "Method")
+BACKBONE = Column("backbone", "Backbone")
+BY_QUARTILE = tuple(Column(name, name, kind="percent", digits=2) for name in QUARTILES)
+
+RESULTS = Table(
+    "Results",
+    METHOD,
+    BACKBONE,
+    Column("tasks_of", "Tasks of"),
+    Column("sampler", "Sampler"),
+    Column("setting", "Setting"),
+    Column("n_tasks", "Tasks", kind="count"),
+    Column("accuracy", "Accuracy", kind="percent", digits=2, interval="ci95"),
+    Column("ci95_images", "± over images", "points", 2, kind="number"),
+    Column("ci95_classes", "± over classes", "points", 2, kind="number"),
+    *BY_QUARTILE,
+    Column("top5", "Top-5", kind="percent", digits=2),
+)
+DIFFERENCES = Table(
+    "Paired differences",
+    Column("name", "Method"),
+    Column("reference", "Against"),
+    Column("accuracy", "Accuracy", kind="percent", digits=2),
+    Column("difference", "Difference", kind="points", digits=2, interval="ci95"),
+    Column("wins", "Tasks won", kind="count"),
+    Column("ties", "Tied", kind="count"),
+    Column("losses", "Lost", kind="count"),
+    Column("p_holm", "p (Holm)", kind="p"),
+    Column("verdict", "Verdict"),
+)
+CORRELATIONS = Table(
+    "Correlations with accuracy",
+    Column("name", "Method"),
+    BACKBONE,
+    Column("sampler", "Sampler"),
+    Column("setting", "Setting"),
+    Column("measure", "Measure"),
+    Column("pearson", "Pearson's r", digits=2, interval=("pearson_low", "pearson_high"), kind="number"),
+    Column("spearman", "Spearman's ρ", digits=2, interval=("spearman_low", "spearman_high"), kind="number"),
+    Column("over", "95% CI over"),
+)
+RUNS = Table(
+    "All runs",
+    Column("created", "Started"),
+    Column("run", "Run"),
+    Column("study", "Study"),
+    Column("state", "State"),
+    Column("error", "Note", width=200),
+    Column("progress", "Progress", "%", 0, kind="bar", high=100),
+    Column("dataset", "Dataset"),
+    Column("methods", "Methods", width=190),
+    Column("backbones", "Backbones"),
+    Column("sampler", "Sampler"),
+    Column("tasks", "Tasks"),
+    Column("accuracy", "Accuracy", kind="percent"),
+    Column("chunks", "Chunks"),
+    Column("seconds", "Time", "s", 2, kind="number"),
+    Column("engine", "Machines"),
+)
+PAIRS = Table(
+    "Semantic and uniform tasks",
+    METHOD,
+    BACKBONE,
+    Column("semantic", "Semantic tasks", kind="percent", digits=2, interval="semantic_ci95"),
+    *BY_QUARTILE,
+    Column("uniform", "Uniform tasks", kind="percent", digits=2, interval="uniform_ci95"),
+)
+GROUPS = {  # of PAIRS, as Bennequin et al. (2022) print them: the header above, and the one below it
+    "semantic": ("Semantic tasks (%)", "All"),
+    **{name: ("Semantic tasks (%)", name) for name in QUARTILES},
+    "uniform": ("Uniform tasks (%)", "All"),
+}
 
 
 def best(results: pd.DataFrame) -> dict[str, np.ndarray]:
@@ -30,115 +100,108 @@ def best(results: pd.DataFrame) -> dict[str, np.ndarray]:
     return marks
 
 
-def printed(results: pd.DataFrame, like: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The cells of a table as text, in the columns worth printing of these results or of others `like` them.
-
-    Quartiles only where known, top-5 only beyond five ways, the testbed only where there are several.
-    """
-    like = results if like is None else like
-    columns = ["accuracy", *(q for q in QUARTILES if q in like and like[q].notna().any())]
-    if "n_way" in like and like.loc[like["n_way"] >= TOP5_FROM, "top5"].notna().any():
-        columns.append("top5")
+def result_rows(results: pd.DataFrame) -> list[dict[str, Any]]:
+    """The results as rows of RESULTS: the testbed only where there are several, top-5 only beyond five ways."""
+    several = results["testbed"].nunique() > 1
     rows = []
     for row in results.to_dict("records"):
-        cells = {"Method": name_beside_columns(row), "Backbone": row.get("backbone_title") or row["backbone"]}
-        if like["testbed"].nunique() > 1:
-            cells["Tasks of"] = row.get("testbed_title") or row["testbed"]
-        cells["Tasks"] = number(row["n_tasks"], ",.0f")
-        for column in columns:
-            half = row["ci95"] if column == "accuracy" else np.nan
-            value = np.nan if column == "top5" and row.get("n_way", TOP5_FROM) < TOP5_FROM else row[column]
-            cells[TITLES[column]] = number(value, ".2f") + ("" if pd.isna(half) else f" ± {half:.2f}")
-        rows.append({title: " ".join(str(cell).split()) for title, cell in cells.items()})
-    return pd.DataFrame(rows)
+        row |= {"method": name_beside_columns(row), "backbone": row.get("backbone_title") or row["backbone"]}
+        row |= {"tasks_of": (row.get("testbed_title") or row["testbed"]) if several else ""}
+        row |= {"top5": row.get("top5") if row.get("n_way", TOP5_FROM) >= TOP5_FROM else None}
+        rows.append(row)
+    return rows
 
 
-def bold(results: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+PRINTED = RESULTS.only("method", "backbone", "tasks_of", "n_tasks", "accuracy", *QUARTILES, "top5")
+
+
+def printed(results: pd.DataFrame, like: pd.DataFrame | None = None) -> tuple[pd.DataFrame, list[bool]]:
+    """The cells of a table as text, in the columns worth printing of these results or of others `like` them, and which
+    columns are numbers."""
+    return cells(PRINTED, result_rows(results), like=None if like is None else result_rows(like))
+
+
+def bold(results: pd.DataFrame, body: pd.DataFrame) -> pd.DataFrame:
     """Which of the printed cells are the best of their column."""
-    marks = {TITLES[column]: mask for column, mask in best(results).items() if column in TITLES}
-    return pd.DataFrame({title: marks.get(title, False) for title in cells}, index=cells.index)
+    marks = best(results)
+    by_header = {column.header: marks[column.name] for column in PRINTED.columns if column.name in marks}
+    return pd.DataFrame({header: by_header.get(header, False) for header in body}, index=body.index)
 
 
 def side_by_side(pairs: pd.DataFrame, backbone: bool | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The cells of a table of semantic beside uniform tasks as text, and which of them are the best of their column.
+    """The cells of a table of semantic and uniform tasks as text, and which of them are the best of their column.
 
-    pairs     columns method, backbone, semantic, semantic_ci95, Q1 .. Q4, uniform, uniform_ci95 (percent)
-    backbone  whether there is a column for it; where there are several unless said
+    pairs     columns as PAIRS names them (percent)
+    backbone  whether there is a column for it; None: where there are several
     Columns are pairs: (group, title). Quartiles are of the semantic tasks, from the finest to the coarsest.
     """
-    told = {("", "Method"): pairs["method"].astype(str)}
-    if pairs["backbone"].nunique() > 1 if backbone is None else backbone:
-        told["", "Backbone"] = pairs["backbone"].astype(str)
-    bests = {}
-    for column, group, title in (
-        ("semantic", "Semantic tasks (%)", "All"),
-        *((q, "Semantic tasks (%)", q) for q in QUARTILES),
-        ("uniform", "Uniform tasks (%)", "All"),
-    ):
-        half = pairs[f"{column}_ci95"] if f"{column}_ci95" in pairs else [np.nan] * len(pairs)
-        told[group, title] = [
-            number(v, ".2f") + ("" if pd.isna(h) else f" ± {h:.2f}") for v, h in zip(pairs[column], half, strict=True)
-        ]
-        bests[group, title] = (pairs[column].round(2) == pairs[column].round(2).max()) & (len(pairs) > 1)
-    cells = pd.DataFrame(told).map(lambda cell: " ".join(cell.split()))
-    return cells, pd.DataFrame({key: bests.get(key, False) for key in cells}, index=cells.index)
+    has_backbone = pairs["backbone"].nunique() > 1 if backbone is None else backbone
+    columns = [column for column in PAIRS.columns if has_backbone or column is not BACKBONE]
+    rows = pairs.to_dict("records")
+    body = pd.DataFrame({GROUPS.get(c.name, ("", c.title)): [c.cell(row) for row in rows] for c in columns})
+    marks = {}
+    for column in columns:
+        values = pairs[column.name].round(2) if column.is_number else None
+        marks[GROUPS.get(column.name, ("", column.title))] = (
+            False if values is None else (values == values.max()) & (len(pairs) > 1)
+        )
+    return body, pd.DataFrame(marks, index=pairs.index).set_axis(body.index)
 
 
 def to_markdown(results: pd.DataFrame) -> str:
     """The results as a Markdown table, the best per column bold."""
-    cells = printed(results)
-    return _markdown(cells, bold(results, cells))
+    body, numbers = printed(results)
+    return _markdown(body, numbers, bold(results, body))
 
 
 def pairs_to_markdown(pairs: pd.DataFrame) -> str:
-    """Semantic beside uniform tasks as a Markdown table."""
-    cells, marks = side_by_side(pairs)
-    for table in (cells, marks):
+    """Semantic and uniform tasks as a Markdown table."""
+    body, marks = side_by_side(pairs)
+    numbers = [bool(group) for group, _ in body]
+    for table in (body, marks):
         table.columns = [" · ".join(filter(None, key)) for key in table]
-    return _markdown(cells, marks)
+    return _markdown(body, numbers, marks)
 
 
-def _markdown(cells: pd.DataFrame, marks: pd.DataFrame) -> str:
-    cells = cells.map(text.markdown)
-    rows = cells.mask(marks, "**" + cells + "**").to_numpy().tolist()
-    rule = ["---", *["---:"] * (len(cells.columns) - 1)]
-    return "".join(f"| {' | '.join(row)} |\n" for row in (list(cells), rule, *rows))
+def table_to_markdown(table: Table, rows: Rows) -> str:
+    """Any declared table as Markdown."""
+    return _markdown(*cells(table, rows))
+
+
+def _markdown(body: pd.DataFrame, numbers: Sequence[bool], marks: pd.DataFrame | None = None) -> str:
+    escaped = body.map(text.markdown)
+    if marks is not None:
+        escaped = escaped.mask(marks, "**" + escaped + "**")
+    header = [text.markdown(str(title)) for title in body]
+    rule = ["---:" if number else "---" for number in numbers]
+    return "".join(f"| {' | '.join(row)} |\n" for row in (header, rule, *escaped.to_numpy().tolist()))
 
 
 def to_latex(results: pd.DataFrame) -> str:
     """The results as a LaTeX table (booktabs), the best per column bold."""
-    cells = printed(results)
-    return _latex(cells, bold(results, cells))
+    body, numbers = printed(results)
+    return _latex(body, numbers, bold(results, body))
 
 
 def pairs_to_latex(pairs: pd.DataFrame) -> str:
-    """Semantic beside uniform tasks as a LaTeX table (booktabs, multirow)."""
-    return _latex(*side_by_side(pairs))
+    """Semantic and uniform tasks as a LaTeX table (booktabs, multirow)."""
+    body, marks = side_by_side(pairs)
+    return _latex(body, [bool(group) for group, _ in body], marks)
 
 
-def frame_to_latex(table: pd.DataFrame) -> str:
-    """Any table as LaTeX (booktabs): numbers to four digits and to the right, texts as they are."""
-    numbers = [is_numeric_dtype(table[name]) and not is_bool_dtype(table[name]) for name in table]
-    cells = pd.DataFrame({str(name): [cell_text(value) for value in table[name]] for name in table})
-    return _latex(cells, pd.DataFrame(False, cells.index, cells.columns), "".join("lr"[n] for n in numbers))
+def table_to_latex(table: Table, rows: Rows) -> str:
+    """Any declared table as LaTeX (booktabs), numbers to the right."""
+    return _latex(*cells(table, rows))
 
 
-def cell_text(value: Any) -> str:
-    """A cell of any table as text: a dash where there is nothing, numbers that are no counts to four digits."""
-    if isinstance(value, float | np.floating):
-        number = float(value)
-        return NOTHING if not np.isfinite(number) else f"{number:.4g}" if abs(number) < 1000 else f"{number:.0f}"
-    return NOTHING if value is None or value is pd.NA else " ".join(str(value).split())
-
-
-def _latex(cells: pd.DataFrame, marks: pd.DataFrame, columns: str = "") -> str:
-    styled = cells.style.hide(axis="index").format(text.latex, escape="latex")
+def _latex(body: pd.DataFrame, numbers: Sequence[bool], marks: pd.DataFrame | None = None) -> str:
+    styled = body.style.hide(axis="index").format(text.latex, escape="latex")
     styled = styled.format_index(text.latex, escape="latex", axis="columns")
-    styled = styled.apply(lambda _: marks.replace({True: "textbf:--rwrap;", False: ""}), axis=None)
-    body = styled.to_latex(
-        hrules=True, column_format=columns or "l" + "r" * (len(cells.columns) - 1), multicol_align="c"
-    )
-    return "% needs \\usepackage{booktabs}\n" + body
+    if marks is not None:
+        styled = styled.apply(lambda _: marks.replace({True: "textbf:--rwrap;", False: ""}), axis=None)
+    columns = "".join("lr"[number] for number in numbers)
+    latex = styled.to_latex(hrules=True, column_format=columns, multicol_align="c")
+    return "% needs \\usepackage{booktabs}\n" + latex
 
 
 def to_records(results: pd.DataFrame) -> list[dict[str, Any]]:
@@ -151,11 +214,6 @@ def to_records(results: pd.DataFrame) -> list[dict[str, Any]]:
 
 def name_beside_columns(row: Mapping[str, Any]) -> str:
     """A line's name without the backbone and the testbed, for tables that have columns for them."""
-    told = [row.get(name) for name in ("backbone", "backbone_title", "testbed", "testbed_title")]
+    shown = [row.get(name) for name in ("backbone", "backbone_title", "testbed", "testbed_title")]
     first, *rest = str(row["name"]).split(" · ")
-    return " · ".join([first, *(part for part in rest if part not in told)])
-
-
-def number(value: float, form: str) -> str:
-    """A number as text, a dash where it does not exist."""
-    return NOTHING if pd.isna(value) else format(value, form)
+    return " · ".join([first, *(part for part in rest if part not in shown)])

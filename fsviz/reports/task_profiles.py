@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 
 import numpy as np
-import pandas as pd
 
 from fsviz.analyses import task_profile as study
+from fsviz.analyses.custom_task import GAPS
 from fsviz.analyses.task_profile import MethodResult, TaskProfile, ValuesAmongTasks
 from fsviz.difficulty.measures import MEASURES
 from fsviz.features.backbones import title_of
@@ -16,7 +16,8 @@ from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.records import PAD
 from fsviz.reports import html
 from fsviz.reports.runs import made, strip
-from fsviz.studies.support_sets import SETS, SupportSets
+from fsviz.studies.support_sets import ACCURACIES, SETS, SupportSets
+from fsviz.tables import TableData
 
 MOST_IMAGES = 20  # of a class that stand in the file
 
@@ -66,22 +67,21 @@ def _told(passport: TaskProfile, answer: MethodResult | None, way: int, n_query:
 
 def _measures(passport: TaskProfile, among: ValuesAmongTasks) -> list[html.Part]:
     stands = study.percentiles(passport, among)
-    table = pd.DataFrame(
-        [
-            {
-                "measure": one.measure.title,
-                "value": one.value,
-                "higher is": one.measure.direction,
-                "harder than (%)": 100 * stands[one.measure.name].harder if one.measure.name in stands else np.nan,
-                "": one.why_not,
-            }
-            for one in passport.values
-        ]
-    )
+    rows = [
+        {
+            "title": one.measure.title,
+            "value": one.value,
+            "higher_is": one.measure.direction,
+            "harder_than": 100 * stands[one.measure.name].harder if one.measure.name in stands else None,
+            "why_not": one.why_not,
+        }
+        for one in passport.values
+    ]
+    table = TableData(study.MEASURE_VALUES, rows)
     parts = []
     n = len(among.positions)
     if stands and n > 1:
-        rows = [
+        standings = [
             {
                 "title": MEASURES[name].title,
                 "direction": MEASURES[name].direction,
@@ -92,7 +92,7 @@ def _measures(passport: TaskProfile, among: ValuesAmongTasks) -> list[html.Part]
         ]
         of = f"all {n:,} tasks" if among.is_whole else f"{n:,} of {among.n_tasks:,} tasks"
         caption = f"Held against {of} of its testbed. To the right is harder, whichever way a measure runs."
-        parts.append(html.Part("Every measure beside the other tasks", figures.plot_percentiles(rows), caption))
+        parts.append(html.Part("Every measure beside the other tasks", figures.plot_percentiles(standings), caption))
     return [*parts, html.Part("Every measure", table)]
 
 
@@ -126,21 +126,11 @@ def _surroundings(passport: TaskProfile) -> list[html.Part]:
     contexts = study.contexts(passport)
     if contexts is not None:
         caption = "How often each; shared: queries that were taken in a context of their class's support."
-        parts.append(html.Part("Contexts of support and queries", contexts, caption))
-    gaps = pd.DataFrame(
-        [
-            {
-                "attribute": gap.name.replace("_", " "),
-                "gap": gap.gap,
-                "in": "standard deviations" if gap.in_deviations else "share of images",
-                "larger than in (%)": 100 * gap.standing.harder,
-            }
-            for gap in study.gaps(passport)
-        ]
-    )
-    if len(gaps):
+        parts.append(html.Part("Contexts of support and queries", TableData(study.CONTEXTS, contexts), caption))
+    gaps = study.gap_rows(study.gaps(passport))
+    if gaps:
         caption = "How far support and queries differ, class by class on average, beside other tasks of the testbed."
-        parts.append(html.Part("Attributes of support and queries", gaps, caption))
+        parts.append(html.Part("Attributes of support and queries", TableData(GAPS, gaps), caption))
     return parts
 
 
@@ -148,6 +138,6 @@ def _supports(sets: SupportSets | None) -> list[html.Part]:
     if sets is None:
         return []
     called = {"random": "the task's own"}
-    rows = [{"supports": called.get(n, n), "accuracy (%)": 100 * float(sets.accuracy(n)[0])} for n in SETS]
+    rows = [{"supports": called.get(n, n), "accuracy": 100 * float(sets.accuracy(n)[0])} for n in SETS]
     caption = "ProtoNet on the same queries; hard and easy supports are those that FastDiffSel finds."
-    return [html.Part("The same queries with other supports", pd.DataFrame(rows), caption)]
+    return [html.Part("The same queries with other supports", TableData(ACCURACIES, rows), caption)]

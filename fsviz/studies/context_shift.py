@@ -113,8 +113,7 @@ class Cell:
 
 def check(spec: RawSettings) -> Spec:
     """The spec with every setting; shape, split and backbone fit the dataset if they are not named."""
-    given = {name: value for name, value in spec.items() if value not in (None, "")}
-    SETTINGS.check(given)
+    given = SETTINGS.requested(spec)
     dataset = contexts.load_with_images(given)
     backbone = draw.default_backbone(dataset)
     values = SETTINGS.check(given, split=draw.default_split(dataset), backbone=backbone, **fit(dataset, given).values)

@@ -22,6 +22,7 @@ from fsviz.features.backbones import DEFAULT
 from fsviz.records import Dataset
 from fsviz.settings import Schema, Setting
 from fsviz.studies.study import Arrays, Part, Study
+from fsviz.tables import Column, Table
 
 BY_ITSELF = -1  # workers: as many as suit the machine
 SETTINGS = Schema(
@@ -273,6 +274,9 @@ def _decoder(dataset: Dataset, workers: int) -> Any:
         _decoders[here] = Decoder(dataset, workers)
         atexit.register(_decoders[here].close)
     return _decoders[here]
+
+
+SKIPPED = Table("Images that could not be read", Column("image_id", "Image", kind="count"), Column("reason", "Reason"))
 
 
 STUDY = Study(

@@ -23,11 +23,12 @@ from fsviz import datasets, evaluation
 from fsviz.difficulty.objectives import OBJECTIVES, SUPPORT_SETS
 from fsviz.difficulty.rarity import PAPER_SHARE, Rarity, draws_needed, hardest, rarity
 from fsviz.numerics import holm, mean_and_ci95
-from fsviz.records import PAD, Progress, Tasks, Testbed
+from fsviz.records import PAD, HeadlineNumber, Progress, Tasks, Testbed
 from fsviz.settings import N_TASKS, RawSettings, Schema, Setting, Settings
 from fsviz.studies import chunk_data, support_sets
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.studies.support_sets import SEARCH, STEP_SIZES
+from fsviz.tables import Column, Table
 from fsviz.tasks import snapshot
 
 RANDOM = SUPPORT_SETS["random"].name
@@ -71,6 +72,32 @@ class Spec(support_sets.Spec, total=False):
     searches: list[str]
 
 
+COMPARED = Table(
+    "Searches for hard and easy supports",
+    Column("title", "Search"),
+    Column("objective", "Support set"),
+    Column("accuracy", "Accuracy", kind="percent", interval="ci95"),
+    Column("milliseconds", "Time per task", "ms", 2, kind="number"),
+    Column("behind", "Behind greedy search", kind="points", interval="behind_ci95"),
+)
+MEANS = Table(
+    "Random, filtered and searched tasks",
+    Column("kind", "Tasks"),
+    Column("n_tasks", "Number of tasks", kind="count"),
+    Column("accuracy", "Accuracy", kind="percent", interval="accuracy_ci95"),
+    Column("n_way", "Classes per task", digits=1, kind="number", interval="n_way_ci95"),
+    Column("coarsity", "Coarsity", digits=1, kind="number", interval="coarsity_ci95"),
+)
+STEPS = Table(
+    "More gradient steps",
+    Column("n_steps", "Steps", kind="count"),
+    Column("weighted", "Weighted loss", "nats", 3, kind="number", interval="weighted_ci95"),
+    Column("selected", "Loss of the sets", "nats", 3, kind="number", interval="selected_ci95"),
+    Column("accuracy", "Accuracy", kind="percent", interval="accuracy_ci95"),
+    Column("change", "Change from one step", kind="points", interval="change_ci95"),
+)
+
+
 class Row(TypedDict):
     """What the summary says of one search at one end: accuracy in percent, seconds per task, and how many points it
     stays behind greedy search on the same tasks; None where that is not known."""
@@ -104,9 +131,8 @@ class Cell:
 
 def check(spec: RawSettings) -> Spec:
     """The spec with every setting; ways, shots and queries fit the dataset, and greedy search comes last."""
-    given = {name: value for name, value in spec.items() if value not in (None, "", [])}
-    SETTINGS.check(given)
-    names = SEARCHES.check(given.pop(SEARCHES.name, SEARCHES.default))
+    given = SETTINGS.requested(spec)
+    names = given.pop(SEARCHES.name, None) or SEARCHES.default
     one_search = support_sets.check({N_TASKS.name: DEFAULT_TASKS, **given})
     return cast(Spec, {**SETTINGS.pick(one_search), "searches": sorted(names, key=lambda name: name == "greedy")})
 
@@ -186,6 +212,19 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
     return {"dataset": spec["dataset"], "backbone": spec["backbone"], "n_tasks": spec["n_tasks"], "rows": rows}
 
 
+def headline(found: Summary) -> list[HeadlineNumber]:
+    """The accuracy of every search with every objective, and its seconds per task."""
+    numbers = []
+    for row in found["rows"]:
+        title = "Random supports" if row["search"] == RANDOM else SEARCH.choices[row["search"]]
+        of = "" if row["search"] == RANDOM else f", {row['objective']} supports"
+        name = f"{row['search']}_{row['objective']}"
+        numbers.append(HeadlineNumber.around(f"accuracy_{name}", f"{title}{of}", row["accuracy"], row["ci95"]))
+        if row["seconds"] is not None:
+            numbers.append(HeadlineNumber(f"seconds_{name}", f"{title}{of}: time per task", row["seconds"], unit="s"))
+    return numbers
+
+
 def work(spec: Spec) -> Work:
     return Work(spec["n_tasks"], "tasks", spec["n_tasks"] * _seconds_per_task(spec))
 
@@ -227,6 +266,7 @@ STUDY = Study(
     parts=parts,
     run_chunk=run_chunk,
     collect=collect,
+    headline=headline,
     work=work,
     shorten=shorten,
     n_bytes=n_bytes,
@@ -322,6 +362,19 @@ def by_number_of_steps(spec: RawSettings, most: int = 6, progress: Progress | No
 def _mean(name: str, values: np.ndarray) -> dict[str, float]:
     mean, half = mean_and_ci95(values)
     return {name: float(mean), f"{name}_ci95": float(half)}
+
+
+def compared_rows(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The rows of COMPARED: searches by their titles, milliseconds."""
+    titles = {RANDOM: "none", **SEARCH.choices}
+    return [
+        {
+            **row,
+            "title": titles[row["search"]],
+            "milliseconds": None if row["seconds"] is None else 1000 * row["seconds"],
+        }
+        for row in rows
+    ]
 
 
 def steps_in_words(table: pd.DataFrame) -> str:

@@ -24,11 +24,12 @@ from fsviz.difficulty.full_finetuning import LEARNING_RATES
 from fsviz.features.backbones import title_of
 from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
-from fsviz.records import Features, Predictions, Tasks, Testbed
+from fsviz.records import Features, HeadlineNumber, Predictions, Tasks, Testbed
 from fsviz.settings import RawSettings, Schema, Setting, Settings
 from fsviz.studies import chunk_data, support_sets
 from fsviz.studies.stress_finetuning import FINETUNING, finetuned, learning_rate, learning_rates, require_trainable
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
+from fsviz.tables import Column, Table
 from fsviz.tasks import snapshot
 from fsviz.workspace import atomic_file
 
@@ -382,6 +383,16 @@ def summary(found: StressTest) -> Summary:
     }
 
 
+def headline(found: StressTest) -> list[HeadlineNumber]:
+    """What hard supports cost in every cell."""
+    numbers = []
+    for row in summary(found)["matrix"]:
+        cell = f"{row['source']}_{row['backbone']}_{row['adaptation']}"
+        title = f"{title_of(row['backbone'])}, {ADAPTATIONS[row['adaptation']]}: drop on {_title(row['source'])}"
+        numbers.append(HeadlineNumber.around(f"drop_{cell}", title, row["drop"], row["drop_ci95"], "points"))
+    return numbers
+
+
 def _understated(found: StressTest) -> str:
     """A sentence where some classes leave no choice of support; "" where all do."""
     return support_sets.understated(_base(found.spec), found.tasks[RANDOM], datasets.load(found.spec["dataset"]))
@@ -462,8 +473,7 @@ def cells(spec: Spec) -> list[Cell]:
 
 def check(spec: RawSettings) -> Spec:
     """The spec with every setting; ways, shots and queries fit the dataset and the first source."""
-    given = {name: value for name, value in spec.items() if value not in (None, "", [])}
-    SETTINGS.check(given)
+    given = {name: value for name, value in SETTINGS.requested(spec).items() if value != []}
     backbones = given.get("backbones") or features.required(datasets.load(given["dataset"]))
     sources = given.get("sources") or backbones[:1]
     search = {name: value for name, value in given.items() if name in support_sets.SETTINGS.settings}
@@ -477,6 +487,18 @@ def _base(spec: Settings) -> support_sets.Spec:
     return cast(support_sets.Spec, {**support_sets.SETTINGS.pick(spec), "backbone": spec["sources"][0], **own})
 
 
+MATRIX = Table(
+    "Accuracy on hard and on random tasks",
+    Column("source", "Hard for"),
+    Column("backbone", "Backbone"),
+    Column("adaptation", "Adaptation"),
+    Column("random", "Random tasks", kind="percent", interval="random_ci95"),
+    Column("hard", "Hard tasks", kind="percent", interval="hard_ci95"),
+    Column("drop", "Drop", kind="points", interval="drop_ci95"),
+    Column("n_tasks", "Tasks", kind="count"),
+)
+
+
 STUDY = Study(
     name="stress_test",
     title="stress test",
@@ -488,6 +510,7 @@ STUDY = Study(
     run_chunk=run_chunk,
     collect=collect,
     summarise=summary,
+    headline=headline,
     work=work,
     shorten=shorten,
     n_bytes=n_bytes,

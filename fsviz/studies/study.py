@@ -19,7 +19,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
-from fsviz.settings import RawSettings, Schema
+from fsviz.records import HeadlineNumber
+from fsviz.settings import RawSettings, Schema, Value
 
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 Spec: TypeAlias = Any  # a checked spec, typed by its study
@@ -60,6 +61,10 @@ def _nothing(spec: Spec, result: Any) -> dict[str, Any]:
     return {}
 
 
+def _no_sweeps(spec: Spec) -> dict[str, Sequence[Value]]:
+    return {}
+
+
 def _no_bytes(spec: Spec) -> float:
     return 0.0
 
@@ -86,6 +91,8 @@ class Study(Generic[Result]):
     shorten         a spec of about n items for a preview, None if there is no shorter one
     partial         a cheaper summary while a run is under way
     finish          saves what a recorded run made; returns what it adds to the summary
+    headline        the numbers that sum up a result: points of a curve if a setting is swept; None if there are none
+    sweeps          the values that a sweep of a setting takes by default, by name, of those that fit the dataset
     message         the line of progress after a chunk; "" or None for the default one
     n_bytes         about how large chunks and results are, so that a full disk is found in time
     requires_local  the reason why no worker may run the spec, such as code of the user; "" if one may
@@ -111,6 +118,8 @@ class Study(Generic[Result]):
     shorten: Callable[[Spec, int], Spec | None] | None = None
     partial: Callable[[Spec, Sequence[Arrays]], Mapping[str, Any]] | None = None
     finish: Callable[[Spec, Result], Mapping[str, Any]] = _nothing
+    headline: Callable[[Any], Sequence[HeadlineNumber]] | None = None
+    sweeps: Callable[[Spec], Mapping[str, Sequence[Value]]] = _no_sweeps
     message: Callable[[Spec, int, int, int], str] | None = None
     n_bytes: Callable[[Spec], float] = _no_bytes
     requires_local: Callable[[RawSettings], str] = _no_reason

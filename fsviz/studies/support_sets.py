@@ -25,12 +25,13 @@ from fsviz.difficulty.search_options import SearchOptions
 from fsviz.errors import BadInput
 from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
-from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
+from fsviz.records import PAD, Dataset, Features, HeadlineNumber, Predictions, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import RawSettings, Schema, Setting, Settings, Value, name_parts, to_args
 from fsviz.studies import chunk_data
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw, fitting, snapshot
 
 SETS = tuple(SUPPORT_SETS)
@@ -447,6 +448,23 @@ def summary(found: SupportSets) -> Summary:
     }
 
 
+def headline(found: SupportSets) -> list[HeadlineNumber]:
+    """What hard supports cost, and the accuracy with every set."""
+    numbers = summary(found)
+    cost = HeadlineNumber.around("drop", "Hard supports cost", numbers["drop"], numbers["drop_ci95"], "points")
+    sets = [
+        HeadlineNumber.around(
+            f"accuracy_{name}", f"Accuracy, {name} supports", numbers["accuracy"][name], numbers["ci95"][name]
+        )
+        for name in SETS
+    ]
+    return [cost, *sets]
+
+
+def sweeps(spec: Spec) -> dict[str, Sequence[Value]]:
+    return {STEP.name: STEP_SIZES}
+
+
 def failed_search(spec: RawSettings, accuracy: Mapping[str, float]) -> str:
     """A sentence if sets are on the wrong side of random ones, with what to do; "" otherwise.
 
@@ -617,12 +635,25 @@ def export_sets(found: SupportSets, which: str, kind: str) -> bytes:
 
 def check(spec: RawSettings) -> Spec:
     """The spec with every setting; ways, shots and queries fit the dataset, and alpha the sampler."""
-    given = {name: value for name, value in spec.items() if value not in (None, "")}
-    SETTINGS.check(given)
-    dataset = datasets.load(given["dataset"])
-    values = SETTINGS.check(given, **fitting.defaults(dataset, given, TASK_DEFAULTS, [given["backbone"]], choice=True))
+    values = fitting.check(SETTINGS, spec, TASK_DEFAULTS, choice=True)
     values["device"] = evaluation.resolved_device(values["device"])
-    return cast(Spec, {**values, "dataset": dataset.name})
+    return cast(Spec, values)
+
+
+ACCURACIES = Table(
+    "Hard, random and easy supports",
+    Column("supports", "Support set"),
+    Column("accuracy", "Accuracy", kind="percent", interval="ci95"),
+    Column("n_tasks", "Tasks", kind="count"),
+)
+
+
+def accuracy_rows(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row per kind of supports."""
+    columns = ("accuracy", "ci95")
+    return [
+        {"supports": name, **{of: summary[of][name] for of in columns}, "n_tasks": summary["n_tasks"]} for name in SETS
+    ]
 
 
 STUDY = Study(
@@ -637,6 +668,8 @@ STUDY = Study(
     collect=collect,
     summarise=summary,
     finish=finish,
+    headline=headline,
+    sweeps=sweeps,
     work=work,
     shorten=shorten,
     n_bytes=n_bytes,

@@ -144,32 +144,34 @@ class Recipe:
         return {"dataset": self.dataset} | {name: SETTINGS[name].text(value) for name, value in self.values.items()}
 
 
-def check_settings(given: Mapping[str, object], **defaults: Value) -> dict[str, Value]:
+def check_settings(requested: Mapping[str, object], **defaults: Value) -> dict[str, Value]:
     """Every setting of tasks by name: the given ones (None is not given), else these defaults, else its own.
 
     alpha follows the distance; split and backbone are "" where the dataset decides.
     """
-    given = {name: value for name, value in given.items() if value is not None}
-    unknown = [name for name in given if name not in SETTINGS]
+    requested = {name: value for name, value in requested.items() if value is not None}
+    unknown = [name for name in requested if name not in SETTINGS]
     if unknown:
         raise UnknownName("setting of the sampler", unknown[0], SETTINGS)
-    distance = str(DISTANCE.check(given.get("distance", DISTANCE.default)))
+    distance = str(DISTANCE.check(requested.get("distance", DISTANCE.default)))
     defaults = {"alpha": DISTANCES[distance].alpha, **defaults}
-    return {name: s.check(given.get(name, defaults.get(name, s.default))) for name, s in SETTINGS.items()}
+    return {name: s.check(requested.get(name, defaults.get(name, s.default))) for name, s in SETTINGS.items()}
 
 
-def recipe_for(dataset: Dataset, **given: object) -> Recipe:
+def recipe_for(dataset: Dataset, **requested: object) -> Recipe:
     """The recipe of these settings, checked against the dataset (see `checked` for what is not given).
 
     Settings of other samplers may be among them and have no effect. Without n_shot, tasks are of classes only.
     """
-    given = {name: value for name, value in given.items() if value is not None}
-    values = check_settings(given, **alpha_for(dataset, given))
+    requested = {name: value for name, value in requested.items() if value is not None}
+    values = check_settings(requested, **alpha_for(dataset, requested))
     sampler = SAMPLERS[str(values["sampler"])]
     split = str(values["split"] or default_split(dataset))
     n_classes = check_n_classes(dataset, split)
-    dealt = {s.name: s.default for s in sampler.settings if s.name in IMAGE_SETTINGS and s.name not in given}
-    settings = {s.name: s.check(dealt.get(s.name, values[s.name])) for s in sampler.settings}
+    image_defaults = {
+        s.name: s.default for s in sampler.settings if s.name in IMAGE_SETTINGS and s.name not in requested
+    }
+    settings = {s.name: s.check(image_defaults.get(s.name, values[s.name])) for s in sampler.settings}
     off = [s.name for s in sampler.settings if s.kind == "flag" and settings[s.name] == s.default]
     settings = {name: value for name, value in settings.items() if name not in off}  # as published: names stay short
     if values["n_shot"] and not sampler.deals:
@@ -231,14 +233,14 @@ class FittedAlpha:
         )
 
 
-def alpha_for(dataset: Dataset, given: Mapping[str, object]) -> dict[str, Value]:
+def alpha_for(dataset: Dataset, requested: Mapping[str, object]) -> dict[str, Value]:
     """{"alpha": ...} where tasks of these settings should have another than the usual one; see `fitted_alpha`."""
-    sampler = str(SAMPLER.check(given.get("sampler") or SAMPLER.default))
-    if given.get("alpha") is not None or not any(s.name == "alpha" for s in SAMPLERS[sampler].settings):
+    sampler = str(SAMPLER.check(requested.get("sampler") or SAMPLER.default))
+    if requested.get("alpha") is not None or not any(s.name == "alpha" for s in SAMPLERS[sampler].settings):
         return {}
     names = ("split", "distance", "dag", "backbone", "n_way")
-    found = fitted_alpha(dataset, **{name: given[name] for name in names if given.get(name)})
-    return {} if found is None else {"alpha": found.alpha}
+    fitted = fitted_alpha(dataset, **{name: requested[name] for name in names if requested.get(name)})
+    return {} if fitted is None else {"alpha": fitted.alpha}
 
 
 def fitted_alpha(
@@ -258,26 +260,26 @@ def fitted_alpha(
 
     split, distance = str(split or default_split(dataset)), str(DISTANCE.check(distance))
     n_way = int(SAMPLER_SETTINGS["n_way"].check(n_way))
-    few = n_way < len(dataset.split_class_ids(split)) < FEW_CLASSES
-    if dataset.name in shipped_names() or not few:
+    has_few = n_way < len(dataset.split_class_ids(split)) < FEW_CLASSES
+    if dataset.name in shipped_names() or not has_few:
         return None
     key = (dataset.name, stamp(dataset.name), split, distance, str(dag), str(backbone), n_way)
     if key not in _FITTED:
         try:
             distances = class_distances(dataset, split, distance, str(dag), str(backbone) or None)
-            found = fit_alpha(distances, n_way, DISTANCES[distance].alpha)
+            fitted = fit_alpha(distances, n_way, DISTANCES[distance].alpha)
         except FsvizError:  # no taxonomy, or no features: whoever draws says so
-            found = None
+            fitted = None
         if len(_FITTED) > 100:
             _FITTED.clear()
-        _FITTED[key] = found
+        _FITTED[key] = fitted
     return _FITTED[key]
 
 
 _FITTED: dict[tuple[Any, ...], FittedAlpha | None] = {}
 
 
-def fit_alpha(distances: np.ndarray, n_way: int, usual: float, n_tasks: int = 1000) -> FittedAlpha:
+def fit_alpha(distances: np.ndarray, n_way: int, usual_alpha: float, n_tasks: int = 1000) -> FittedAlpha:
     """The alpha for these distances between classes: the usual one where it is enough, else one found by halving, of
     two digits. Where no alpha lowers the median coarsity by FALL, the smallest that lowers it as far as any."""
     class_ids = np.arange(len(distances))
@@ -288,20 +290,20 @@ def fit_alpha(distances: np.ndarray, n_way: int, usual: float, n_tasks: int = 10
     uniform = median(sampling.sample_uniform(class_ids, n_way, n_tasks, 0))
 
     def fall(alpha: float) -> float:
-        drawn = sampling.sample_semantic(
+        sampled = sampling.sample_semantic(
             distances, class_ids, n_way, n_tasks, alpha, float(SAMPLER_SETTINGS["beta"].default), 0
         )
-        return 1 - median(drawn) / uniform if uniform else 0.0
+        return 1 - median(sampled) / uniform if uniform else 0.0
 
-    at_usual = fall(usual)
-    if at_usual >= FALL or uniform == 0:
-        return FittedAlpha(usual, at_usual, usual, at_usual)
-    tried = {usual: at_usual}
-    alpha = usual
-    while alpha < 32 * usual and tried[alpha] < FALL:
+    usual_fall = fall(usual_alpha)
+    if usual_fall >= FALL or uniform == 0:
+        return FittedAlpha(usual_alpha, usual_fall, usual_alpha, usual_fall)
+    falls = {usual_alpha: usual_fall}
+    alpha = usual_alpha
+    while alpha < 32 * usual_alpha and falls[alpha] < FALL:
         alpha *= 2
-        tried[alpha] = fall(alpha)
-    if tried[alpha] >= FALL:
+        falls[alpha] = fall(alpha)
+    if falls[alpha] >= FALL:
         low, high = alpha / 2, alpha
         for _ in range(5):
             middle = (low + high) / 2
@@ -309,9 +311,9 @@ def fit_alpha(distances: np.ndarray, n_way: int, usual: float, n_tasks: int = 10
         digit = 10.0 ** (np.floor(np.log10(high)) - 1)
         alpha = float(f"{np.ceil(high / digit - 1e-9) * digit:.2g}")
     else:
-        most = max(tried.values())
-        alpha = float(f"{min(a for a, found in tried.items() if found >= most - 0.01):.3g}")
-    return FittedAlpha(alpha, fall(alpha), usual, at_usual)
+        max_fall = max(falls.values())
+        alpha = float(f"{min(a for a, value in falls.items() if value >= max_fall - 0.01):.3g}")
+    return FittedAlpha(alpha, fall(alpha), usual_alpha, usual_fall)
 
 
 # Drawing ---------------------------------------------------------------------------------------------------------
@@ -362,7 +364,7 @@ def draw(
 
 
 def pool(dataset: Dataset, recipe: Recipe, usable: np.ndarray | None = None) -> Pool:
-    """What the recipe's sampler would draw from; `usable` as in `draw`."""
+    """The pool that the recipe's sampler would sample from; `usable` as in `draw`."""
     return _pool(dataset, recipe, None, usable)
 
 
@@ -374,7 +376,7 @@ def excluded_classes(dataset: Dataset, recipe: Recipe) -> dict[int, str]:
 
 
 def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable: np.ndarray | None) -> Pool:
-    """What the recipe's sampler draws from; what it needs and the dataset lacks is refused with a way out."""
+    """The pool of the recipe's sampler; refuses a dataset that lacks something the sampler needs."""
     sampler = SAMPLERS[recipe.sampler]
     if distances is None:
         try:
@@ -382,11 +384,11 @@ def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable
         except FsvizError:
             if "distances" in sampler.needs:
                 raise
-    there = _offers(dataset, recipe.distance) | ({"distances"} if distances is not None else set())
-    lacking = [need for need in sampler.needs if need not in there]
-    if lacking:
+    capabilities = _offers(dataset, recipe.distance) | ({"distances"} if distances is not None else set())
+    missing = [need for need in sampler.needs if need not in capabilities]
+    if missing:
         raise Missing(
-            f"The sampler {sampler.title!r} needs {' and '.join(lacking)}, and {dataset.title} has none that are "
+            f"The sampler {sampler.title!r} needs {' and '.join(missing)}, and {dataset.title} has none that are "
             f"known here. Use {' or '.join(repr(name) for name in possible_samplers(dataset))}."
         )
     concepts, two_levels = _concepts(dataset, recipe)
@@ -406,14 +408,14 @@ def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable
 
 def _concepts(dataset: Dataset, recipe: Recipe) -> tuple[np.ndarray | None, bool]:
     """The concepts that a setting of the recipe draws classes from, and whether they are one level; None without."""
-    asked = [name for name, need in SAMPLERS[recipe.sampler].needs_if.items() if need == "concepts"]
-    asked = [name for name in asked if recipe.settings.get(name)]
-    if not asked:
+    names = [name for name, need in SAMPLERS[recipe.sampler].needs_if.items() if need == "concepts"]
+    names = [name for name in names if recipe.settings.get(name)]
+    if not names:
         return None, False
     if dataset.taxonomy is None:
         raise Missing(
-            f"{asked[0]} needs a taxonomy, and {dataset.title} has none. Draw without it "
-            f"({' '.join(SAMPLER_SETTINGS[asked[0]].to_args(False))}), or give the dataset a taxonomy."
+            f"{names[0]} needs a taxonomy, and {dataset.title} has none. Draw without it "
+            f"({' '.join(SAMPLER_SETTINGS[names[0]].to_args(False))}), or give the dataset a taxonomy."
         )
     return taxonomy.class_concepts(dataset, recipe.split)
 
@@ -423,19 +425,19 @@ def _groups(dataset: Dataset, recipe: Recipe) -> np.ndarray | None:
 
 
 def _image_class_ids(dataset: Dataset, usable: np.ndarray | None) -> np.ndarray:
-    of_image = dataset.image_class_ids()
+    class_ids = dataset.image_class_ids()
     if usable is None:
-        return of_image
-    masked = np.full(len(of_image), PAD, dtype=np.int64)
-    masked[usable] = of_image[usable]
+        return class_ids
+    masked = np.full(len(class_ids), PAD, dtype=np.int64)
+    masked[usable] = class_ids[usable]
     return masked
 
 
 def _deal(dataset: Dataset, tasks: Tasks, recipe: Recipe, usable: np.ndarray | None) -> Tasks:
-    of_image = _image_class_ids(dataset, usable)
+    class_of_image = _image_class_ids(dataset, usable)
     n_shot, n_query = recipe.settings["n_shot"], recipe.settings["n_query"]
     used = np.unique(tasks.class_ids)
-    sizes = np.bincount(of_image[of_image >= 0], minlength=dataset.n_classes)
+    sizes = np.bincount(class_of_image[class_of_image >= 0], minlength=dataset.n_classes)
     smallest = used[sizes[used].argmin()]
     if sizes[smallest] < n_shot + n_query:
         raise BadInput(
@@ -444,7 +446,7 @@ def _deal(dataset: Dataset, tasks: Tasks, recipe: Recipe, usable: np.ndarray | N
             f"{images_advice(n_shot, n_query, int(sizes[smallest]))}"
         )
     names = dataset.classes["class_name"].tolist()
-    return sampling.assign_images(tasks, of_image, n_shot, n_query, recipe.seed, _groups(dataset, recipe), names)
+    return sampling.assign_images(tasks, class_of_image, n_shot, n_query, recipe.seed, _groups(dataset, recipe), names)
 
 
 def max_images(settings: Settings) -> int:
@@ -461,14 +463,18 @@ def default_split(dataset: Dataset) -> str:
     return "test" if "test" in dataset.splits else "all"
 
 
-def check_n_classes(dataset: Dataset, split: str, what: str = "A task") -> int:
+def check_n_classes(dataset: Dataset, split: str, subject: str = "A task") -> int:
     """The number of classes of a split; refused if that is too few for a task, or whatever else needs two."""
     n_classes = len(dataset.split_class_ids(split))
     if n_classes < 2:
-        whose = dataset.title if split == "all" else f"Split {split!r} of {dataset.title}"
-        larger = [name for name in (*dataset.splits, "all") if len(dataset.split_class_ids(name)) > 1]
-        instead = f"Choose split {larger[0]!r}" if larger else "Add images of other classes, or choose another dataset"
-        raise BadInput(f"{what} needs at least 2 classes. {whose} has {n_classes}. {instead}.")
+        title = dataset.title if split == "all" else f"Split {split!r} of {dataset.title}"
+        alternatives = [name for name in (*dataset.splits, "all") if len(dataset.split_class_ids(name)) > 1]
+        advice = (
+            f"Choose split {alternatives[0]!r}"
+            if alternatives
+            else "Add images of other classes, or choose another dataset"
+        )
+        raise BadInput(f"{subject} needs at least 2 classes. {title} has {n_classes}. {advice}.")
     return n_classes
 
 
@@ -486,14 +492,14 @@ def default_sampler(dataset: Dataset) -> str:
 
 def possible_distances(dataset: Dataset) -> list[str]:
     """The distances this dataset can give: by taxonomy, by features, both or none."""
-    there = {"taxonomy": dataset.taxonomy is not None, "features": dataset.has_features}
-    return [name for name, kind in DISTANCES.items() if there[kind.needs]]
+    has = {"taxonomy": dataset.taxonomy is not None, "features": dataset.has_features}
+    return [name for name, kind in DISTANCES.items() if has[kind.needs]]
 
 
 def possible_samplers(dataset: Dataset, distance: str = str(DISTANCE.default)) -> list[str]:
     """The samplers whose needs this dataset meets, with this distance between classes."""
-    there = _offers(dataset, distance)
-    return [name for name, sampler in SAMPLERS.items() if set(sampler.needs) <= there]
+    capabilities = _offers(dataset, distance)
+    return [name for name, sampler in SAMPLERS.items() if set(sampler.needs) <= capabilities]
 
 
 def supports_setting(dataset: Dataset, sampler: str, setting: str) -> bool:
@@ -504,14 +510,14 @@ def supports_setting(dataset: Dataset, sampler: str, setting: str) -> bool:
 
 def _offers(dataset: Dataset, distance: str) -> set[sampling.Need]:
     images = dataset.images
-    there: dict[sampling.Need, bool] = {
+    has: dict[sampling.Need, bool] = {
         "distances": distance in possible_distances(dataset),
         "images": images is not None or dataset.n_images is not None,
         "contexts": images is not None and "context" in images.columns,
         "attributes": images is not None and bool(dataset.attributes),
         "concepts": dataset.taxonomy is not None,
     }
-    return {name for name, is_there in there.items() if is_there}
+    return {name for name, is_there in has.items() if is_there}
 
 
 def class_distances(
@@ -533,8 +539,8 @@ def class_distances(
 
 def measure_coarsity(tasks: Tasks, class_ids: np.ndarray, distances: np.ndarray) -> Tasks:
     """The tasks with their coarsity, given the distances between the classes class_ids (C,)."""
-    given = measures.Given(positions=tasks.positions(class_ids), distances=distances)
-    return tasks.with_measure("coarsity", measures.MEASURES["coarsity"](given))
+    inputs = measures.Given(positions=tasks.positions(class_ids), distances=distances)
+    return tasks.with_measure("coarsity", measures.MEASURES["coarsity"](inputs))
 
 
 def with_coarsity(tasks: Tasks, dataset: Dataset) -> Tasks:
@@ -549,15 +555,15 @@ def with_coarsity(tasks: Tasks, dataset: Dataset) -> Tasks:
 
 
 def explain(measure: str, recipe: RawSettings) -> str:
-    """What a number that the tasks of a recipe carry is, in sentences for a caption; "" where it came in a file."""
+    """Sentences for a caption about a measure in a testbed; "" if it was read from a file."""
     if measure not in measures.MEASURES:
         return ""
-    known = measures.MEASURES[measure]
+    spec = measures.MEASURES[measure]
     kind = DISTANCES.get(str(recipe.get("distance", DISTANCE.default)))
-    if "distances" not in known.needs or kind is None:
-        return f"{known.title}: {known.what}"
+    if "distances" not in spec.needs or kind is None:
+        return f"{spec.title}: {spec.what}"
     looks = "between mean features: how alike classes look, not what they mean"
-    return f"{known.title}: {known.what} Distances are {looks if kind.needs == 'features' else f'by {kind.title}'}."
+    return f"{spec.title}: {spec.what} Distances are {looks if kind.needs == 'features' else f'by {kind.title}'}."
 
 
 # Names and keeping -----------------------------------------------------------------------------------------------
@@ -583,10 +589,10 @@ def title_of(name: str, recipe: RawSettings) -> str:
     if sampler is None or not name.startswith(f"{start}_"):
         return name
     ways = [f"{recipe[key]}-{word}" for key, word in (("n_way", "way"), ("n_shot", "shot")) if recipe.get(key)]
-    told = [f"{sampler.title} {' '.join(ways)}".strip(), f"{int(recipe.get('n_tasks', 0)):,} tasks"]
-    told += [f"α {recipe['alpha']:g}"] if "alpha" in recipe else []
-    told += [f"split {recipe['split']}", f"seed {recipe.get('seed', 0)}"]
-    return ", ".join(told)
+    parts = [f"{sampler.title} {' '.join(ways)}".strip(), f"{int(recipe.get('n_tasks', 0)):,} tasks"]
+    parts += [f"α {recipe['alpha']:g}"] if "alpha" in recipe else []
+    parts += [f"split {recipe['split']}", f"seed {recipe.get('seed', 0)}"]
+    return ", ".join(parts)
 
 
 def save(testbed: Testbed, number: bool = False) -> tuple[str, str]:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fsviz import features
+from fsviz import datasets, features
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.sampling.draw import most_beside
-from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SHAPE, RawSettings, Setting, Settings, Value, largest_images
+from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SHAPE, RawSettings, Schema, Setting, Settings, Value, largest_images
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCE, DISTANCES
 
@@ -42,18 +42,18 @@ class Fit:
         used  the settings in use: one that somebody changed since is left out
         """
         used = {**self.values, **(used or {})}
-        told = [
-            f"{name} is {self.values[name]} instead of {usual}"
-            for name, usual in self.lowered.items()
+        changes = [
+            f"{name} is {self.values[name]} instead of {default}"
+            for name, default in self.lowered.items()
             if used[name] == self.values[name]
         ]
-        return f"{self.why}, so {_joined(told)}." if told else ""
+        return f"{self.why}, so {_joined(changes)}." if changes else ""
 
 
 def fit(
     dataset: Dataset,
-    given: RawSettings,
-    usual: RawSettings,
+    requested: RawSettings,
+    fallback: RawSettings,
     backbones: Sequence[str] = (),
     *,
     choice: bool = False,
@@ -67,62 +67,62 @@ def fit(
     choice     a search picks the support, out of at least twice as many images as shots
     varied     tasks are compared with each other by their classes, so they must not all hold the same ones
     """
-    given = {name: value for name, value in given.items() if value is not None}
-    split = str(given.get("split") or draw.default_split(dataset))
+    requested = {name: value for name, value in requested.items() if value is not None}
+    split = str(requested.get("split") or draw.default_split(dataset))
     n_classes = draw.check_n_classes(dataset, split)
-    sampler = SAMPLERS.get(str(given.get("sampler") or usual.get("sampler") or "uniform"))
+    sampler = SAMPLERS.get(str(requested.get("sampler") or fallback.get("sampler") or "uniform"))
     if sampler is None:  # whoever draws refuses it
         return Fit({}, {})
-    defaults = {N_WAY.name: N_WAY.default, **usual}
-    has = {setting.name for setting in sampler.all_settings}
-    wanted = {
-        name: int(draw.SETTINGS[name].check(given.get(name, defaults.get(name))))
+    defaults = {N_WAY.name: N_WAY.default, **fallback}
+    names = {setting.name for setting in sampler.all_settings}
+    target = {
+        name: int(draw.SETTINGS[name].check(requested.get(name, defaults.get(name))))
         for name in SHAPE
-        if name in has and (name in given or name in defaults)
+        if name in names and (name in requested or name in defaults)
     }
-    values, reasons = dict(wanted), []
-    free = [name for name in values if name not in given]
-    whose = dataset.title if split == "all" else f"split {split!r} of {dataset.title}"
+    values, reasons = dict(target), []
+    free = [name for name in values if name not in requested]
+    title = dataset.title if split == "all" else f"split {split!r} of {dataset.title}"
     if N_WAY.name in free:
         few = varied and n_classes < _FEW
         values[N_WAY.name] = min(values[N_WAY.name], max(2, n_classes // 2) if few else n_classes)
         rest = ", and tasks of more would hold nearly the same ones" if few else ""
-        reasons += [f"{whose} has {n_classes} classes{rest}"] if values[N_WAY.name] < wanted[N_WAY.name] else []
+        reasons += [f"{title} has {n_classes} classes{rest}"] if values[N_WAY.name] < target[N_WAY.name] else []
     images = [name for name in (N_SHOT.name, N_QUERY.name) if name in free and values.get(N_SHOT.name)]
-    known = dataset.images is not None or dataset.n_images is not None
-    if images and known and not given.get("skip_small"):
+    has_counts = dataset.images is not None or dataset.n_images is not None
+    if images and has_counts and not requested.get("skip_small"):
         usable = _usable(dataset, backbones)
         if sampler.unable is not None:
-            count, needed = _in_contexts(dataset, {**given, "sampler": sampler.name, "split": split}, usable), 2
+            count, needed = _in_contexts(dataset, {**requested, "sampler": sampler.name, "split": split}, usable), 2
             if N_WAY.name in free:  # classes that are seen in too few contexts are left out
                 needed = values[N_WAY.name] = max(2, min(values[N_WAY.name], count(1, 1)))
-                if needed < min(wanted[N_WAY.name], n_classes):
-                    reasons = [f"only {needed} classes of {whose} can give such tasks"]
-            reason = f"few classes of {whose} have images enough in different contexts"
+                if needed < min(target[N_WAY.name], n_classes):
+                    reasons = [f"only {needed} classes of {title} can give such tasks"]
+            reason = f"few classes of {title} have images enough in different contexts"
         else:
-            sizes = _Sizes.of(dataset, split, usable, bool(given.get("keep_groups", True)))
+            sizes = _Sizes.of(dataset, split, usable, bool(requested.get("keep_groups", True)))
             count, needed = sizes.able, n_classes
             reason = sizes.describe(dataset, f" of {dataset.title}" if not reasons else "")
         shots, queries = values[N_SHOT.name], values[N_QUERY.name]
-        found = largest_images(shots, queries, lambda s, q: count((1 + choice) * s, q) >= needed, images)
-        if found is None:  # without a choice, then
-            found = largest_images(shots, queries, lambda s, q: count(s, q) >= needed, images)
-        if found is None and len(images) == 2:  # refused by who draws: not even the smallest task fits
+        largest = largest_images(shots, queries, lambda s, q: count((1 + choice) * s, q) >= needed, images)
+        if largest is None:  # without a choice, then
+            largest = largest_images(shots, queries, lambda s, q: count(s, q) >= needed, images)
+        if largest is None and len(images) == 2:  # refused by who draws: not even the smallest task fits
             return Fit(values | {N_SHOT.name: 1, N_QUERY.name: 1}, {})
-        elif choice and found != (shots, queries):
+        elif choice and largest != (shots, queries):
             reason += ", of which a search chooses from twice as many as n_shot"
-        if found is not None and found != (shots, queries):
-            values[N_SHOT.name], values[N_QUERY.name] = found
+        if largest is not None and largest != (shots, queries):
+            values[N_SHOT.name], values[N_QUERY.name] = largest
             reasons.append(reason)
-    lowered = {name: wanted[name] for name in free if values[name] < wanted[name]}
+    lowered = {name: target[name] for name in free if values[name] < target[name]}
     why = _joined(reasons)
     return Fit(values, lowered, why[:1].upper() + why[1:])
 
 
 def defaults(
     dataset: Dataset,
-    given: RawSettings,
-    usual: RawSettings,
+    requested: RawSettings,
+    fallback: RawSettings,
     backbones: Sequence[str] = (),
     *,
     drawn: bool = True,
@@ -133,12 +133,26 @@ def defaults(
 
     drawn  False if the tasks come from elsewhere, so that nothing needs to fit
     """
-    found = {**usual, "split": draw.default_split(dataset)}
+    values = {**fallback, "split": draw.default_split(dataset)}
     if drawn:
-        found |= fit(dataset, given, usual, backbones, choice=choice, varied=varied).values
-    known = {**found, **given}
-    alpha = DISTANCES[str(DISTANCE.check(known.get("distance", DISTANCE.default)))].alpha
-    return {**found, "alpha": alpha, **draw.alpha_for(dataset, known)}
+        values |= fit(dataset, requested, fallback, backbones, choice=choice, varied=varied).values
+    settings = {**values, **requested}
+    alpha = DISTANCES[str(DISTANCE.check(settings.get("distance", DISTANCE.default)))].alpha
+    return {**values, "alpha": alpha, **draw.alpha_for(dataset, settings)}
+
+
+def check(
+    settings: Schema, spec: RawSettings, usual: RawSettings, *, drawn: bool = True, choice: bool = False
+) -> dict[str, Value]:
+    """Every setting of a spec; those of its tasks fit its dataset and backbone if they are not given.
+
+    drawn   False if the tasks come from elsewhere, so that nothing needs to fit
+    choice  a search picks the support; otherwise tasks are compared with each other by their classes
+    """
+    given = settings.requested(spec)
+    dataset = datasets.load(given["dataset"])
+    fits = defaults(dataset, given, usual, [given["backbone"]], drawn=drawn, choice=choice, varied=not choice)
+    return {**settings.check(given, **fits), "dataset": dataset.name}
 
 
 @dataclass(frozen=True)
@@ -156,25 +170,25 @@ class _Sizes:
 
     @classmethod
     def of(cls, dataset: Dataset, split: str, usable: np.ndarray | None, keep_groups: bool) -> _Sizes:
-        of_image, class_ids = dataset.image_class_ids(), dataset.split_class_ids(split)
-        ids = np.arange(len(of_image)) if usable is None else usable
-        images = np.bincount(of_image[ids], minlength=dataset.n_classes)[class_ids]
+        class_of_image, class_ids = dataset.image_class_ids(), dataset.split_class_ids(split)
+        ids = np.arange(len(class_of_image)) if usable is None else usable
+        images = np.bincount(class_of_image[ids], minlength=dataset.n_classes)[class_ids]
         groups = dataset.image_groups() if keep_groups else None
         if groups is None:
             return cls(class_ids, images, None)
-        ids = ids[np.argsort(of_image[ids], kind="stable")]
-        ends = np.searchsorted(of_image[ids], [class_ids, class_ids + 1])
-        each = [np.unique(groups[ids[low:high]], return_counts=True)[1] for low, high in ends.T]
-        return cls(class_ids, images, each)
+        ids = ids[np.argsort(class_of_image[ids], kind="stable")]
+        ends = np.searchsorted(class_of_image[ids], [class_ids, class_ids + 1])
+        group_sizes = [np.unique(groups[ids[low:high]], return_counts=True)[1] for low, high in ends.T]
+        return cls(class_ids, images, group_sizes)
 
     def able(self, n_support: int, n_query: int) -> int:
-        """How many classes have so many images for support and query."""
+        """Number of classes with enough images for support and query."""
         if self.groups is None:
             return int((self.images >= n_support + n_query).sum())
         return sum(most_beside(sizes, n_support) >= n_query for sizes in self.groups)
 
     def describe(self, dataset: Dataset, whose: str) -> str:
-        """What the smallest class has, as a part of a sentence; `whose` follows the name of the class."""
+        """A clause about the smallest class; `whose` follows the name of the class."""
         at = int((self.images if self.groups is None else np.array([len(g) for g in self.groups])).argmin())
         groups = "" if self.groups is None else f" in {len(self.groups[at])} groups that stay together"
         name = str(dataset.classes["class_name"].iloc[self.class_ids[at]])
@@ -189,12 +203,12 @@ def _usable(dataset: Dataset, backbones: Sequence[str]) -> np.ndarray | None:
     return usable
 
 
-def _in_contexts(dataset: Dataset, given: RawSettings, usable: np.ndarray | None) -> Callable[[int, int], int]:
-    """How many classes can give so many images for support and query, by a sampler that looks at contexts."""
-    known = {
-        name: value for name, value in given.items() if name in draw.SETTINGS
+def _in_contexts(dataset: Dataset, requested: RawSettings, usable: np.ndarray | None) -> Callable[[int, int], int]:
+    """Number of classes that can give so many images, for samplers that use contexts."""
+    task_settings = {
+        name: value for name, value in requested.items() if name in draw.SETTINGS
     }  # studies have settings of their own
-    recipe = draw.recipe_for(dataset, **{**known, N_WAY.name: 2})  # ways play no part
+    recipe = draw.recipe_for(dataset, **{**task_settings, N_WAY.name: 2})  # ways play no part
     unable = SAMPLERS[recipe.sampler].unable
     assert unable is not None
     pool = draw.pool(dataset, recipe, usable)
@@ -207,15 +221,20 @@ def _joined(parts: Sequence[str]) -> str:
 
 
 def smallest(fits: Sequence[Fit]) -> Fit:
-    """What fits all of several datasets: the smallest value of each setting."""
-    values = {name: min(one.values[name] for one in fits if name in one.values) for one in fits for name in one.values}
-    lowered = {
-        name: usual for one in fits for name, usual in one.lowered.items() if one.values[name] == values[name] < usual
+    """The fit for several datasets: the smallest value of each setting."""
+    values = {
+        name: min(item.values[name] for item in fits if name in item.values) for item in fits for name in item.values
     }
-    binding = [one.why for one in fits if any(one.values[name] == values[name] for name in one.lowered)]
+    lowered = {
+        name: default
+        for item in fits
+        for name, default in item.lowered.items()
+        if item.values[name] == values[name] < default
+    }
+    binding = [item.why for item in fits if any(item.values[name] == values[name] for name in item.lowered)]
     return Fit(values, lowered, "; ".join(dict.fromkeys(binding)))
 
 
-def with_defaults(settings: Mapping[str, Setting], found: Fit) -> dict[str, Setting]:
+def with_defaults(settings: Mapping[str, Setting], fitted: Fit) -> dict[str, Setting]:
     """These settings with what fits as their defaults."""
-    return {name: s.with_(default=found.values.get(name, s.default)) for name, s in settings.items()}
+    return {name: s.with_(default=fitted.values.get(name, s.default)) for name, s in settings.items()}

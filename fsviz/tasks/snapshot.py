@@ -43,7 +43,7 @@ def tasks(folder: str | Path, name: str = "tasks", start: int = 0, stop: int | N
 
 
 def measures(folder: str | Path, name: str = "tasks") -> dict[str, np.ndarray]:
-    """What is known of every task of a run (T,), without reading the tasks."""
+    """The measures of every task of a run (T,), without reading the tasks."""
     return dict(_from(folder, name, _measures_at))
 
 

@@ -1,4 +1,4 @@
-"""The name of a task: the same task on another day, on another machine, from any page.
+"""Task names: the same task on another day, on another machine, from any page.
 
     testbed (its recipe, its file, the run that froze it, or the images themselves) + position  ->  text  ->  the task
 
@@ -80,9 +80,9 @@ def name_task(
     saved      the testbed of the workspace they are
     run        the run they are of, and which of its testbeds
     """
-    found = name_testbed(dataset, tasks, recipe, backbones, saved, run)
-    if found:
-        return TaskId(found, at)
+    name = name_testbed(dataset, tasks, recipe, backbones, saved, run)
+    if name:
+        return TaskId(name, at)
     return TaskId(images_name(dataset, tasks, at), 0) if tasks.has_images else None
 
 
@@ -96,7 +96,7 @@ def name_testbed(
 ) -> str:
     """The name of these tasks (see `name_task`), "" where they have none: a name is given only where it leads back."""
     check = check_of(dataset, tasks)
-    known = (
+    key = (
         datasets.stamp(dataset.name),
         check,
         repr(sorted((recipe or {}).items(), key=str)),
@@ -104,31 +104,31 @@ def name_testbed(
         repr(run),
         repr(list(backbones)),
     )
-    if known not in _named:
+    if key not in _named:
         name = _drawn_again(dataset, recipe or {}, backbones, check)
         if not name and saved and _holds(saved, dataset, check):
             name = _joined("saved", dataset.name, saved, check)
         if not name and run is not None:
             name = _joined("run", dataset.name, run[0], str(run[1]), check)
-        _named[known] = name
+        _named[key] = name
         while len(_named) > 200:
             _named.popitem(last=False)
-    return _named[known]
+    return _named[key]
 
 
 def _drawn_again(dataset: Dataset, settings: RawSettings, backbones: Sequence[str], check: str) -> str:
     """The name of the recipe with these settings where it draws tasks with this check, else ""."""
     if settings.get("sampler") not in SAMPLERS:
         return ""
-    asked = {name: value for name, value in settings.items() if name in draw.SETTINGS}
+    requested = {name: value for name, value in settings.items() if name in draw.SETTINGS}
     try:
-        recipe = draw.recipe_for(dataset, **asked)
+        recipe = draw.recipe_for(dataset, **requested)
         if recipe.n_tasks > MAX_REDRAWN:
             return ""
-        for some in ((), tuple(dict.fromkeys(backbones))):
-            if check_of(dataset, draw.draw(dataset, recipe, usable=_usable(dataset, some)).tasks) == check:
-                said = [f"{name}-{draw.SETTINGS[name].text(value)}" for name, value in recipe.arguments.items()]
-                return _joined("drawn", dataset.name, *said, *(f"{_FROM}-{name}" for name in some), check)
+        for names in ((), tuple(dict.fromkeys(backbones))):
+            if check_of(dataset, draw.draw(dataset, recipe, usable=_usable(dataset, names)).tasks) == check:
+                parts = [f"{name}-{draw.SETTINGS[name].text(value)}" for name, value in recipe.arguments.items()]
+                return _joined("drawn", dataset.name, *parts, *(f"{_FROM}-{name}" for name in names), check)
     except FsvizError:  # classes left out, halves of a split: settings that say less than what was done
         pass
     return ""
@@ -136,11 +136,11 @@ def _drawn_again(dataset: Dataset, settings: RawSettings, backbones: Sequence[st
 
 def _usable(dataset: Dataset, backbones: Sequence[str]) -> np.ndarray | None:
     """Images that all these backbones have features of; None for all there are."""
-    found: np.ndarray | None = None
+    usable: np.ndarray | None = None
     for name in backbones:
         image_ids = features.load(dataset, name).image_ids
-        found = image_ids if found is None else np.intersect1d(found, image_ids)
-    return found
+        usable = image_ids if usable is None else np.intersect1d(usable, image_ids)
+    return usable
 
 
 def _holds(name: str, dataset: Dataset, check: str) -> bool:
@@ -152,10 +152,10 @@ def _holds(name: str, dataset: Dataset, check: str) -> bool:
 
 def images_name(dataset: Dataset, tasks: Tasks, at: int) -> str:
     """The name of one task as a testbed of its own: its images."""
-    there = tasks.class_ids[at] != PAD
-    one = Tasks(tasks.class_ids[at][there][None], tasks.support[at][there][None], tasks.query[at][there][None])
+    is_way = tasks.class_ids[at] != PAD
+    task = Tasks(tasks.class_ids[at][is_way][None], tasks.support[at][is_way][None], tasks.query[at][is_way][None])
     return _joined(
-        "hand", dataset.name, *(_rows_text(side[0]) for side in (one.support, one.query)), check_of(dataset, one)
+        "hand", dataset.name, *(_rows_text(side[0]) for side in (task.support, task.query)), check_of(dataset, task)
     )
 
 
@@ -205,13 +205,13 @@ def dataset_of(name: str) -> str:
 
 
 def n_tasks_of(name: str) -> int:
-    """How many tasks would be drawn to find a testbed by its name; 1 where none is drawn."""
+    """Number of tasks to sample to find a testbed by its name; 1 if none is sampled."""
     parts = _parts(name)
     return int(_settings(parts).get("n_tasks", 1)) if parts[0] == "drawn" else 1
 
 
 def n_images_of(name: str) -> int:
-    """How many images these tasks would have."""
+    """Upper bound of the number of images in these tasks."""
     parts = _parts(name)
     settings = {"sampler": str(draw.SAMPLER.default), **_settings(parts)} if parts[0] == "drawn" else {}
     return n_tasks_of(name) * draw.max_images(settings) if settings else 1
@@ -246,9 +246,9 @@ def find(name: str, dataset: Dataset | None = None, run_folder: Callable[[str], 
 
 def _draw(parts: list[str], dataset: Dataset) -> Testbed:
     settings = _settings(parts)
-    some = [value for part, _, value in (p.partition("-") for p in parts[2:-1]) if part == _FROM]
+    backbones = [value for part, _, value in (p.partition("-") for p in parts[2:-1]) if part == _FROM]
     recipe = draw.recipe_for(dataset, **settings)
-    return draw.draw(dataset, recipe, usable=_usable(dataset, some))
+    return draw.draw(dataset, recipe, usable=_usable(dataset, backbones))
 
 
 def _load(name: str, dataset: Dataset) -> Testbed:
@@ -284,12 +284,12 @@ def _of_images(parts: list[str], dataset: Dataset) -> Testbed:
         raise BadInput(
             "The images in this link cannot be read: a part of it seems to be missing. Copy the whole link again."
         ) from None
-    of_image = dataset.image_class_ids()
-    beyond = [i for side in sides for row in side for i in row if i >= len(of_image)]
-    if beyond:
+    class_of_image = dataset.image_class_ids()
+    unknown = [i for side in sides for row in side for i in row if i >= len(class_of_image)]
+    if unknown:
         raise BadInput(
-            f"{dataset.title} has {len(of_image):,} images here, numbered from 0, and this task has image "
-            f"{beyond[0]:,}: it was made of other images. Add those, or build a task on the page Edit a task."
+            f"{dataset.title} has {len(class_of_image):,} images here, numbered from 0, and this task has image "
+            f"{unknown[0]:,}: it was made of other images. Add those, or build a task on the page Edit a task."
         )
     padded = []
     for side in sides:
@@ -297,17 +297,17 @@ def _of_images(parts: list[str], dataset: Dataset) -> Testbed:
         for way, row in enumerate(side):
             rows[0, way, : len(row)] = row
         padded.append(rows)
-    tasks = Tasks(of_image[padded[0][:, :, 0]], padded[0], padded[1])
+    tasks = Tasks(class_of_image[padded[0][:, :, 0]], padded[0], padded[1])
     testbed_tables.check_tasks(tasks, dataset)
     return Testbed("by hand", draw.with_coarsity(tasks, dataset), {"dataset": dataset.name, "sampler": "by hand"})
 
 
 def _compare(parts: list[str], dataset: Dataset, testbed: Testbed) -> None:
     """Refuses tasks that are not those that were named."""
-    check, here = parts[-1], check_of(dataset, testbed.tasks)
-    if check == here:
+    check, actual = parts[-1], check_of(dataset, testbed.tasks)
+    if check == actual:
         return
-    if check[: _CHECK // 2] != here[: _CHECK // 2]:
+    if check[: _CHECK // 2] != actual[: _CHECK // 2]:
         raise BadInput(
             f"This link names a task of {dataset.title} with other images or classes than those here, so it cannot be "
             "shown: image numbers would mean other pictures. Add the same images, or choose a task of these."
@@ -339,12 +339,12 @@ def _parts(name: str) -> list[str]:
 
 def _settings(parts: list[str]) -> dict[str, Value]:
     """The settings that the name of a recipe holds, checked one by one."""
-    found: dict[str, Value] = {}
+    settings: dict[str, Value] = {}
     for part in parts[2:-1]:
         name, _, value = part.partition("-")
         if name == _FROM:
             continue
         if name not in draw.SETTINGS:
             raise UnknownName("setting of the sampler", name, draw.SETTINGS)
-        found[name] = draw.SETTINGS[name].parse(value)
-    return found
+        settings[name] = draw.SETTINGS[name].parse(value)
+    return settings

@@ -1,1 +1,1 @@
-"""What comes from the user: images, methods, predictions, code. The only door for what is not part of fsviz."""
+"""User images, methods, predictions and code: the only door for what is not part of fsviz."""

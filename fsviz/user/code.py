@@ -32,7 +32,7 @@ _modules: dict[tuple[Path, str], ModuleType] = {}  # files that were run, by pat
 
 @dataclass(frozen=True)
 class Code:
-    """Where code of the user is, before it is run.
+    """Location of user code, before it runs.
 
     reference  as it can be given again, from any folder
     name       for people: "mine.py", "net.py:build", "nearest"
@@ -66,8 +66,8 @@ def is_reference(text: str) -> bool:
 
 def keep(thing: Any) -> str:
     """A reference to something of this process, good as long as the process lives."""
-    known = (reference for reference, one in _kept.items() if one is thing)
-    reference = next(known, f"{HERE}{len(_kept)}:{getattr(thing, '__name__', type(thing).__name__)}")
+    references = (reference for reference, value in _kept.items() if value is thing)
+    reference = next(references, f"{HERE}{len(_kept)}:{getattr(thing, '__name__', type(thing).__name__)}")
     _kept[reference] = thing
     return reference
 
@@ -81,19 +81,19 @@ def locate(text: str, sha256: str = "") -> Code:
         return Code(text, attribute, attribute=attribute)
     file = Path(path).expanduser().absolute()
     try:
-        found = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
     except OSError as error:
         raise BadInput(f"The file {file} cannot be read ({error.strerror or error}). Check the path.") from error
-    if sha256 and found != sha256:
+    if sha256 and digest != sha256:
         raise BadInput(
             f"{file} changed since the run started, and answers of two versions must not be mixed. Start a new run."
         )
     added = f":{attribute}" if attribute else ""
-    return Code(f"{file}{added}", f"{file.name}{added}", found, attribute)
+    return Code(f"{file}{added}", f"{file.name}{added}", digest, attribute)
 
 
 def load(code: Code) -> Any:
-    """What the code means: the module, or the thing in it. The first time runs the file."""
+    """The object that a reference stands for: the module, or an attribute of it. The first call runs the file."""
     if not _allowed:
         raise NotAllowed(
             f"{code.name} is Python code of a user, which fsviz runs only from the command line or a notebook."
@@ -116,18 +116,18 @@ def load(code: Code) -> Any:
 
 def packaged(group: str) -> dict[str, str]:
     """References by name that installed packages offer under an entry point group."""
-    return {found.name: found.value for found in entry_points(group=group)}
+    return {entry.name: entry.value for entry in entry_points(group=group)}
 
 
 def describe_error(error: BaseException) -> str:
-    """What went wrong in code of the user, in one line, with the line of the file where there is one."""
+    """One line about an error in user code, with the line of the file if there is one."""
     if isinstance(error, SyntaxError):
         return f"{error.msg} in line {error.lineno}"
-    said = (str(error).strip().splitlines() or [""])[0][:200].rstrip(".")
+    message = (str(error).strip().splitlines() or [""])[0][:200].rstrip(".")
     files = {str(path): path.name for path, _ in _modules}
     lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
     where = f" (line {lines[-1].lineno} of {files[lines[-1].filename]})" if lines else ""
-    return f"{type(error).__name__}{f': {said}' if said else ''}{where}"
+    return f"{type(error).__name__}{f': {message}' if message else ''}{where}"
 
 
 def _run(path: Path, sha256: str) -> ModuleType:

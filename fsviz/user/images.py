@@ -74,9 +74,9 @@ def save(
     else:
         senses = senses or {}
         if senses or corrected:
-            kept = chosen_senses(name, class_names) if overwrite else {}
-            senses = {**senses, **{c: s for c, s in kept.items() if c not in corrected}}
-            table = _table(class_names, senses, {*kept, *corrected})
+            chosen = chosen_senses(name, class_names) if overwrite else {}
+            senses = {**senses, **{c: s for c, s in chosen.items() if c not in corrected}}
+            table = _table(class_names, senses, {*chosen, *corrected})
         taxonomy = taxonomy_from_senses({c: senses.get(c, "") for c in class_names})
     preview = replace(preview, class_titles={**_titles(preview), **preview.class_titles})
     dataset = image_folders.register(
@@ -121,15 +121,17 @@ def add(
     if by_size:
         preview = with_splits_by_size(preview)
     class_names = preview.classes["class_name"].tolist()
-    taken = taxonomy_file or (FOLDERS if is_nested(preview) and not senses_file else WORDNET)
+    source = taxonomy_file or (FOLDERS if is_nested(preview) and not senses_file else WORDNET)
     edges: pd.DataFrame | str | None = None
-    if taken not in (WORDNET, NONE):
-        edges = FOLDERS if taken == FOLDERS else tables.read_edges(taken)
-    guesses = guess_senses(class_names, progress) if taken == WORDNET else []
-    kept = chosen_senses(name, class_names) if overwrite and guesses else {}
-    given = _checked_senses(tables.read_senses(senses_file), class_names) if senses_file and taken == WORDNET else {}
-    chosen = {guess.class_name: guess.synset_id for guess in guesses} | kept | given
-    dataset = save(name, preview, chosen, edges, title, overwrite=overwrite, upload=upload, corrected=given)
+    if source not in (WORDNET, NONE):
+        edges = FOLDERS if source == FOLDERS else tables.read_edges(source)
+    guesses = guess_senses(class_names, progress) if source == WORDNET else []
+    previous = chosen_senses(name, class_names) if overwrite and guesses else {}
+    corrected = (
+        _checked_senses(tables.read_senses(senses_file), class_names) if senses_file and source == WORDNET else {}
+    )
+    chosen = {guess.class_name: guess.synset_id for guess in guesses} | previous | corrected
+    dataset = save(name, preview, chosen, edges, title, overwrite=overwrite, upload=upload, corrected=corrected)
     return {
         "name": dataset.name,
         "source": preview.source,
@@ -145,21 +147,21 @@ def add(
             for row in dataset.classes.itertuples()
         ],
         "problems": [{"kind": p.kind, "message": p.message, "items": list(p.items)} for p in preview.problems],
-        "taxonomy": taken if taken in (WORDNET, FOLDERS, NONE) else "file",
-        "kept": len(set(kept) - set(given)),
+        "taxonomy": source if source in (WORDNET, FOLDERS, NONE) else "file",
+        "kept": len(set(previous) - set(corrected)),
         "guesses": [describe(guess, chosen[guess.class_name]) for guess in guesses],
         "notes": list(dataset.notes),
     }
 
 
 def _titles(preview: Preview) -> dict[str, str]:
-    """What classes are called: a folder inside folders by its own name, where that tells it from all others."""
+    """Titles of classes: the innermost folder, if that name is unique."""
     names = preview.classes["class_name"].tolist()
     inner = [name.rstrip("/").rsplit("/", 1)[-1] for name in names]
     if not preview.source.startswith("folder") or len({name.casefold() for name in inner}) < len(names):
         inner = names
-    known = class_titles(inner)
-    return {name: known.get(own, own) for name, own in zip(names, inner, strict=True) if known.get(own, own) != name}
+    titles = class_titles(inner)
+    return {name: titles.get(own, own) for name, own in zip(names, inner, strict=True) if titles.get(own, own) != name}
 
 
 def is_nested(preview: Preview) -> bool:
@@ -171,7 +173,7 @@ def is_nested(preview: Preview) -> bool:
 
 
 def class_senses(dataset: Dataset) -> pd.DataFrame:
-    """What every class of a dataset means, by class_id: class (as in its folder), synset, by ("you", "guess" or "")."""
+    """The sense of every class, by class_id: class (as in its folder), synset, by ("you", "guess" or "")."""
     table = read_senses(dataset.name) if dataset.name in workspace_dataset_names() else None
     if table is not None and len(table) == dataset.n_classes:
         return table
@@ -179,8 +181,8 @@ def class_senses(dataset: Dataset) -> pd.DataFrame:
     parents = {child: parent for child, parent in edges if str(child).startswith("class: ")}
     nodes = [str(parents.get(node, node)) for node in dataset.classes["node"]]
     synsets = [node if re.fullmatch(r"n\d{8}", node) and node != ROOT else "" for node in nodes]
-    named = zip(dataset.classes["node"].astype(str), dataset.classes["class_name"].astype(str))
-    folder = [node.removeprefix("class: ") if node.startswith("class: ") else name for node, name in named]
+    pairs = zip(dataset.classes["node"].astype(str), dataset.classes["class_name"].astype(str))
+    folder = [node.removeprefix("class: ") if node.startswith("class: ") else name for node, name in pairs]
     return pd.DataFrame({"class": folder, "synset": synsets, "by": ""})
 
 
@@ -192,7 +194,7 @@ def sense_doubts(table: pd.DataFrame) -> list[str]:
     return [guess.doubt if by == "guess" and guess.synset_id == synset else "" for guess, synset, by in rows]
 
 
-def correct_senses(name: str, given: Mapping[str, str]) -> Dataset:
+def correct_senses(name: str, corrected: Mapping[str, str]) -> Dataset:
     """Gives classes of a dataset in the workspace another sense (class -> WordNet id, "" for none).
 
     A dataset that has no senses yet gets a guess for all other classes; a taxonomy of folders or from a file makes way.
@@ -200,13 +202,13 @@ def correct_senses(name: str, given: Mapping[str, str]) -> Dataset:
     dataset = load_workspace_dataset(name)
     table = class_senses(dataset)
     titles = dict(zip(dataset.classes["class_name"].astype(str), table["class"], strict=True))
-    given = {c if c in set(table["class"]) else titles.get(c, c): s for c, s in given.items()}
-    given = _checked_senses(given, table["class"].tolist())
+    corrected = {c if c in set(table["class"]) else titles.get(c, c): s for c, s in corrected.items()}
+    corrected = _checked_senses(corrected, table["class"].tolist())
     if not (table["synset"] != "").any():
         guesses = guess_senses(table["class"])
         table = table.assign(synset=[guess.synset_id for guess in guesses], by="guess")
-    chosen = dict(zip(table["class"], table["synset"], strict=True)) | given
-    by_you = {*given, *table["class"][table["by"] == "you"]}
+    chosen = dict(zip(table["class"], table["synset"], strict=True)) | corrected
+    by_you = {*corrected, *table["class"][table["by"] == "you"]}
     return _with_senses(dataset, chosen, by_you)
 
 
@@ -278,11 +280,11 @@ def attach_preview(
     names = parent.classes["class_name"].astype(str)
     problems = [{"kind": p.kind, "message": p.message, "items": list(p.items)} for p in preview.problems]
     if matched.unknown:
-        told = f"{len(matched.unknown):,} folders are no class of {parent.title} and are left out."
-        problems.insert(0, {"kind": "unknown", "message": told, "items": list(matched.unknown)})
+        message = f"{len(matched.unknown):,} folders are no class of {parent.title} and are left out."
+        problems.insert(0, {"kind": "unknown", "message": message, "items": list(matched.unknown)})
     if matched.missing:
-        told = f"{len(matched.missing):,} of {parent.n_classes:,} classes of {parent.title} have no images there."
-        problems.insert(0, {"kind": "missing", "message": told, "items": names.iloc[list(matched.missing)].tolist()})
+        message = f"{len(matched.missing):,} of {parent.n_classes:,} classes of {parent.title} have no images there."
+        problems.insert(0, {"kind": "missing", "message": message, "items": names.iloc[list(matched.missing)].tolist()})
     counts = saved.classes["n_images"].astype(int).to_numpy()
     return {
         "name": saved.name,
@@ -302,13 +304,13 @@ def attach_preview(
 
 def with_splits_by_size(preview: Preview) -> Preview:
     """The preview with splits that follow the number of images of a class, as in MetaCoCo."""
-    found = preview.classes
-    split = dict(zip(found["class_name"], split_by_size(found["n_images"].to_numpy()), strict=True))
+    classes = preview.classes
+    split = dict(zip(classes["class_name"], split_by_size(classes["n_images"].to_numpy()), strict=True))
     return replace(preview, images=preview.images.assign(split=preview.images["class_name"].map(split)))
 
 
 def _groups(dataset: Dataset) -> dict[str, int]:
-    """How many groups of images there are, how many images they hold, and the size of the largest."""
+    """Number of image groups, number of images in them, and the size of the largest."""
     groups = dataset.image_groups()
     sizes = np.array([], int) if groups is None else np.bincount(groups)
     sizes = sizes[sizes > 1]
@@ -333,19 +335,19 @@ def find(path: str, progress: Progress | None = None, **options: Any) -> Preview
     return image_folders.inspect(path, progress=progress, **options)
 
 
-def _checked_senses(given: Mapping[str, str], class_names: list[str]) -> dict[str, str]:
-    known = set(class_names)
-    given = {name if name in known else from_csv(name): synset for name, synset in given.items()}
-    unknown = [name for name in given if name not in known]
+def _checked_senses(senses: Mapping[str, str], class_names: list[str]) -> dict[str, str]:
+    names = set(class_names)
+    senses = {name if name in names else from_csv(name): synset for name, synset in senses.items()}
+    unknown = [name for name in senses if name not in names]
     if unknown:
         raise BadInput(
             f"The table of senses names {unknown[0]!r}, which is no class of these images. "
             f"Classes are {', '.join(class_names[:5])}{', ...' if len(class_names) > 5 else ''}."
         )
-    for synset in given.values():
+    for synset in senses.values():
         if synset:
             wordnet.sense(synset)
-    return dict(given)
+    return dict(senses)
 
 
 def import_features(name: str, path: str, **options: Any) -> dict[str, Any]:
@@ -363,17 +365,17 @@ def import_features(name: str, path: str, **options: Any) -> dict[str, Any]:
     if imported.joined is None and options.get("like") is None:
         guesses = guess_senses(imported.dataset.classes["class_name"])
     if any(guess.synset_id for guess in guesses):
-        kept = {guess.class_name: before[guess.class_name] for guess in guesses if guess.class_name in before}
-        chosen = {guess.class_name: guess.synset_id for guess in guesses} | kept
-        _with_senses(imported.dataset, chosen, kept)
+        previous = {guess.class_name: before[guess.class_name] for guess in guesses if guess.class_name in before}
+        chosen = {guess.class_name: guess.synset_id for guess in guesses} | previous
+        _with_senses(imported.dataset, chosen, previous)
         return result | {"guesses": [describe(guess, chosen[guess.class_name]) for guess in guesses]}
     return result | {"guesses": []}
 
 
 def command(path: str, options: Mapping[str, Any], name: str = "NAME") -> str:
     """The command that adds the images of a path found with these options (see `find`); meanings are guessed."""
-    said = [f"--{part}-column={column}" for part, column in (options.get("columns") or {}).items()]
+    arguments = [f"--{part}-column={column}" for part, column in (options.get("columns") or {}).items()]
     for option, default in (("images", None), ("first_level", "auto"), ("groups", "auto"), ("class_level", 0)):
         if options.get(option, default) != default:
-            said.append(f"--{option.replace('_', '-')}={options[option]}")
-    return shlex.join(["fsviz", "add", name, path, *said])
+            arguments.append(f"--{option.replace('_', '-')}={options[option]}")
+    return shlex.join(["fsviz", "add", name, path, *arguments])

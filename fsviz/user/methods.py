@@ -38,11 +38,11 @@ def packaged() -> list[str]:
 
 
 def code_of(name: str) -> user_code.Code:
-    """Where the method of that name is, not run yet; a name that means nothing is refused."""
+    """The code of the method with that name, not run yet; refuses an unknown name."""
     if user_code.is_reference(name):
         code = user_code.locate(name)
-        taken = {word.casefold() for method in METHODS.values() for word in (method.name, method.title)}
-        return replace(code, name=f"{code.name} (yours)") if code.name.casefold() in taken else code
+        used_names = {word.casefold() for method in METHODS.values() for word in (method.name, method.title)}
+        return replace(code, name=f"{code.name} (yours)") if code.name.casefold() in used_names else code
     offered = user_code.packaged(GROUP)
     if name not in offered:
         raise UnknownName("method", name, [*METHODS, *offered])
@@ -52,28 +52,28 @@ def code_of(name: str) -> user_code.Code:
 def load_method(code: user_code.Code) -> Method:
     """The method that this code is; runs it, the first time. Raises BrokenCode where it is none."""
     torchvision_guard.install()  # easyfsl imports torchvision
-    found = user_code.load(code)
-    given = None
-    if inspect.ismodule(found):
-        given = getattr(found, "METHOD", None)
-        found = _in_module(found, code.name)
-    if isinstance(found, Method):
-        found, given = found.load(), found
-    if inspect.isclass(found):
-        method, function = _of_class(found, code.name), _of_classifier(found)
-    elif hasattr(found, "process_support_set"):  # an object of such a class, with settings of its own
-        method, function = _method(code.name, _kind(found), ()), _of_classifier(found)
-    elif callable(found):
-        method, function = _of_function(found, code.name), found
+    loaded = user_code.load(code)
+    declaration = None
+    if inspect.ismodule(loaded):
+        declaration = getattr(loaded, "METHOD", None)
+        loaded = _in_module(loaded, code.name)
+    if isinstance(loaded, Method):
+        loaded, declaration = loaded.load(), loaded
+    if inspect.isclass(loaded):
+        method, function = _of_class(loaded, code.name), _of_classifier(loaded)
+    elif hasattr(loaded, "process_support_set"):  # an object of such a class, with settings of its own
+        method, function = _method(code.name, _kind(loaded), ()), _of_classifier(loaded)
+    elif callable(loaded):
+        method, function = _of_function(loaded, code.name), loaded
     else:
-        raise BrokenCode(f"{code.name} is neither a function nor a class, but {type(found).__name__}.")
-    if isinstance(given, Method):  # it says of itself what a signature cannot
-        method = replace(given, name=code.name, title=code.name, place=_ORDER)
+        raise BrokenCode(f"{code.name} is neither a function nor a class, but {type(loaded).__name__}.")
+    if isinstance(declaration, Method):  # it says of itself what a signature cannot
+        method = replace(declaration, name=code.name, title=code.name, place=_ORDER)
     return replace(method, function=_guarded(function, code.name))
 
 
 def method_record(code: user_code.Code, method: Method) -> dict[str, Any]:
-    """What the spec of a run keeps of it."""
+    """The record of a user method in the spec of a run."""
     return {
         "code": code.reference,
         "sha256": code.sha256,
@@ -94,7 +94,7 @@ def load_recorded(name: str, own: RawSettings) -> Method:
 def _in_module(module: Any, name: str) -> Any:
     if callable(getattr(module, "predict", None)):
         return module.predict
-    own = [one for one in vars(module).values() if _is_classifier(one) and one.__module__ == module.__name__]
+    own = [value for value in vars(module).values() if _is_classifier(value) and value.__module__ == module.__name__]
     if len(own) != 1:
         raise BrokenCode(
             f"{name} must have a function predict({', '.join(GIVEN)}, ...) or one class with process_support_set and "
@@ -103,8 +103,8 @@ def _in_module(module: Any, name: str) -> Any:
     return own[0]
 
 
-def _is_classifier(one: Any) -> bool:
-    return inspect.isclass(one) and hasattr(one, "process_support_set") and hasattr(one, "forward")
+def _is_classifier(value: Any) -> bool:
+    return inspect.isclass(value) and hasattr(value, "process_support_set") and hasattr(value, "forward")
 
 
 def _of_function(function: Callable[..., Any], name: str) -> Method:
@@ -116,17 +116,17 @@ def _of_function(function: Callable[..., Any], name: str) -> Method:
     return _method(name, "inductive", _settings(parameters[0 if free else len(GIVEN) :], name))
 
 
-def _of_class(found: type, name: str) -> Method:
-    if not _is_classifier(found):
+def _of_class(classifier: type, name: str) -> Method:
+    if not _is_classifier(classifier):
         raise BrokenCode(f"{name} must have process_support_set and forward, as easyfsl's FewShotClassifier has.")
-    parameters = [p for p in inspect.signature(found).parameters.values() if p.name != "backbone"]
-    return _method(name, _kind(found), _settings(parameters, name))
+    parameters = [p for p in inspect.signature(classifier).parameters.values() if p.name != "backbone"]
+    return _method(name, _kind(classifier), _settings(parameters, name))
 
 
-def _kind(found: Any) -> str:
-    """What a classifier says of itself; easyfsl's base class raises where it says nothing."""
+def _kind(classifier: Any) -> str:
+    """Kind of a classifier, by its own statement; easyfsl's base class raises if there is none."""
     try:
-        return "transductive" if found.is_transductive() else "inductive"
+        return "transductive" if classifier.is_transductive() else "inductive"
     except Exception:
         return "inductive"
 
@@ -136,26 +136,30 @@ def _method(name: str, kind: Any, settings: tuple[Setting, ...]) -> Method:
 
 
 def _settings(parameters: list[inspect.Parameter], name: str) -> tuple[Setting, ...]:
-    """What can be set: parameters whose default is a number, a text, or true or false."""
-    found = []
-    for one in parameters:
-        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) or one.name == UNIT_LENGTH.name:
+    """The settings: parameters whose default is a number, a text, or true or false."""
+    settings = []
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or parameter.name == UNIT_LENGTH.name:
             continue
-        if one.default is one.empty:
-            raise BrokenCode(f"{name} takes {one.name!r}, which has no default. Give it one: {one.name}=...")
-        kind: Any = _KINDS.get(type(one.default))
+        if parameter.default is parameter.empty:
+            raise BrokenCode(
+                f"{name} takes {parameter.name!r}, which has no default. Give it one: {parameter.name}=..."
+            )
+        kind: Any = _KINDS.get(type(parameter.default))
         if kind is not None:
-            found.append(Setting(one.name, one.name, f"Of {name}.", kind, one.default, -math.inf, math.inf))
-    return tuple(found)
+            settings.append(
+                Setting(parameter.name, parameter.name, f"Of {name}.", kind, parameter.default, -math.inf, math.inf)
+            )
+    return tuple(settings)
 
 
-def _of_classifier(found: Any) -> Callable[..., Any]:
+def _of_classifier(source: Any) -> Callable[..., Any]:
     """A class such as easyfsl's FewShotClassifier, or an object of it, as a predict function: a new one per task."""
-    wanted = inspect.signature(found).parameters.get("backbone") if inspect.isclass(found) else None
-    bare = wanted is not None and wanted.default is wanted.empty
+    parameter = inspect.signature(source).parameters.get("backbone") if inspect.isclass(source) else None
+    bare = parameter is not None and parameter.default is parameter.empty
 
     def new(**settings: Any) -> Any:
-        return found(**settings) if inspect.isclass(found) else copy.deepcopy(found)
+        return source(**settings) if inspect.isclass(source) else copy.deepcopy(source)
 
     def predict(support: Any, support_mask: Any, query: Any, query_mask: Any, **settings: Any) -> Any:
         import torch
@@ -163,18 +167,18 @@ def _of_classifier(found: Any) -> Callable[..., Any]:
         scores = query.new_zeros((*support_mask.shape[:2], query_mask.shape[1]))
         for task in range(len(support)):
             ways = support_mask[task].any(1).nonzero().flatten()
-            there, places = support_mask[task][ways], query_mask[task].nonzero().flatten()
-            labels = torch.arange(len(ways), device=query.device)[:, None].expand(there.shape)[there]
+            is_image, places = support_mask[task][ways], query_mask[task].nonzero().flatten()
+            labels = torch.arange(len(ways), device=query.device)[:, None].expand(is_image.shape)[is_image]
             classifier = new(**({"backbone": torch.nn.Identity()} if bare else {}), **settings)
             classifier = classifier.to(query.device, query.dtype).eval()
-            classifier.process_support_set(support[task][ways][there], labels)
-            said = classifier(query[task][places])
-            if tuple(said.shape) != (len(places), len(ways)):
+            classifier.process_support_set(support[task][ways][is_image], labels)
+            answer = classifier(query[task][places])
+            if tuple(answer.shape) != (len(places), len(ways)):
                 raise ValueError(
                     f"forward must give scores (queries, classes) = {(len(places), len(ways))}, and gave "
-                    f"{tuple(said.shape)}"
+                    f"{tuple(answer.shape)}"
                 )
-            scores[task, ways[:, None], places] = said.detach().T.to(scores.dtype)
+            scores[task, ways[:, None], places] = answer.detach().T.to(scores.dtype)
         return scores
 
     return predict
@@ -189,12 +193,12 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         images = (support, support_mask, query, query_mask)
         with torch.inference_mode(False), torch.enable_grad(), torch.random.fork_rng():
             torch.manual_seed(0)
-            said = function(*(tensor.clone() for tensor in images), **settings)
-        scores = torch.as_tensor(said).detach()
-        wanted = (*support_mask.shape[:2], query_mask.shape[1])
-        if tuple(scores.shape) != wanted:
+            answer = function(*(tensor.clone() for tensor in images), **settings)
+        scores = torch.as_tensor(answer).detach()
+        shape = (*support_mask.shape[:2], query_mask.shape[1])
+        if tuple(scores.shape) != shape:
             raise BrokenCode(
-                f"{name} must return scores of shape (tasks, ways, queries) = {wanted}. Got {tuple(scores.shape)}."
+                f"{name} must return scores of shape (tasks, ways, queries) = {shape}. Got {tuple(scores.shape)}."
             )
         return with_ways(scores.to(support), support_mask.any(2))
 

@@ -30,43 +30,48 @@ def read(path: Path, testbed: Testbed, dataset: Dataset) -> Predictions:
     class_ids = _class_ids(table["predicted"], dataset)
     task, image_id = (_whole(table[name]) for name in ("task", "image_id"))
     problems = _Problems()
-    known = problems.without((task >= 0) & (task < n_tasks), "{} of a task that it does not have", table)
+    in_range = problems.without((task >= 0) & (task < n_tasks), "{} of a task that it does not have", table)
     place = _places(tasks)
-    at = np.array([place.get(pair, PAD) for pair in zip(task[known], image_id[known])], np.int64)
-    rows = known[problems.without(at != PAD, "{} of an image that is no query of its task", table, known)]
+    at = np.array([place.get(pair, PAD) for pair in zip(task[in_range], image_id[in_range])], np.int64)
+    rows = in_range[problems.without(at != PAD, "{} of an image that is no query of its task", table, in_range)]
     at = at[at != PAD]
     of_task = tasks.class_ids[task[rows]]
-    said = of_task == class_ids[rows][:, None]
-    fine = (said & (of_task != PAD)).any(1)
+    is_predicted = of_task == class_ids[rows][:, None]
+    fine = (is_predicted & (of_task != PAD)).any(1)
     problems.without(fine, "{} with a class that its task does not have", table, rows)
     counts = np.bincount(at, minlength=tasks.query.size)
-    asked = (tasks.query != PAD).ravel()
-    for wrong, words in ((counts > 1, "{} answered more than once"), (asked & (counts == 0), "{} without an answer")):
+    is_query = (tasks.query != PAD).ravel()
+    for wrong, words in (
+        (counts > 1, "{} answered more than once"),
+        (is_query & (counts == 0), "{} without an answer"),
+    ):
         problems.add(int(wrong.sum()), words, "queries", _first(tasks, wrong))
     confidence = _confidence(table, problems)
-    if problems.told:
+    if problems.messages:
         raise BadInput(
-            f"The predictions in {path.name} do not fit testbed {testbed.name!r} ({n_tasks:,} tasks, {asked.sum():,} "
-            f"queries): {'; '.join(problems.told)}. Every query needs one row: task, image_id, predicted."
+            f"{path.name} does not match testbed {testbed.name!r} ({n_tasks:,} tasks, {is_query.sum():,} queries): "
+            f"{'; '.join(problems.messages)}. Expected one row per query: task, image_id, predicted."
         )
     answer = Predictions.blank(tasks.query.shape)
-    label = said.argmax(1)
-    right = label == at // n_query % tasks.n_way
+    label = is_predicted.argmax(1)
+    correct = label == at // n_query % tasks.n_way
     answer.predicted.reshape(-1)[at] = label
-    answer.rank.reshape(-1)[at] = np.where(right, 0, 1)  # which place the true class has in a wrong answer is not known
+    answer.rank.reshape(-1)[at] = np.where(
+        correct, 0, 1
+    )  # which place the true class has in a wrong answer is not known
     answer.confidence.reshape(-1)[at] = confidence[rows]
-    answer.likelihood.reshape(-1)[at] = np.where(right, confidence[rows], np.nan)
+    answer.likelihood.reshape(-1)[at] = np.where(correct, confidence[rows], np.nan)
     return answer
 
 
 def only_available(numbers: np.ndarray, answer: Predictions) -> np.ndarray:
     """Of accuracy, top-5, loss and confidence (4, T) what a file of predictions tells: no loss, and top-5 only where a
     task has no more classes than that."""
-    found = numbers.copy()
-    found[2] = np.nan
+    available = numbers.copy()
+    available[2] = np.nan
     if answer.predicted.shape[1] > 5:
-        found[1] = np.nan
-    return found
+        available[1] = np.nan
+    return available
 
 
 def save_snapshot(folder: Path, answer: Predictions) -> None:
@@ -99,15 +104,15 @@ def queries(testbed: Testbed, dataset: Dataset) -> pd.DataFrame:
 
 
 class _Problems:
-    """What is wrong with a file, each kind counted and with its first example."""
+    """Problems of a file, each kind counted and with its first example."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
-    def add(self, n: int, words: str, what: str, example: str) -> None:
+    def add(self, n: int, words: str, unit: str, example: str) -> None:
         if n:
-            told = what if n > 1 else {"rows": "row", "queries": "query"}[what]
-            self.told.append(f"{words.format(f'{n:,} {told}')} ({example})")
+            unit_text = unit if n > 1 else {"rows": "row", "queries": "query"}[unit]
+            self.messages.append(f"{words.format(f'{n:,} {unit_text}')} ({example})")
 
     def without(self, fine: np.ndarray, words: str, table: pd.DataFrame, rows: Any = None) -> np.ndarray:
         """The positions that are fine; the others are told."""
@@ -124,8 +129,8 @@ def _table(path: Path) -> pd.DataFrame:
         if path.suffix.lower() == ".parquet":
             table = pd.read_parquet(path)
         else:
-            wanted = {*COLUMNS, "confidence"}
-            table = pd.read_csv(path, dtype={"predicted": str}, keep_default_na=False, usecols=wanted.__contains__)
+            columns = {*COLUMNS, "confidence"}
+            table = pd.read_csv(path, dtype={"predicted": str}, keep_default_na=False, usecols=columns.__contains__)
     except OSError as error:
         raise BadInput(f"The file {path} cannot be read ({error.strerror or error}). Check the path.") from error
     except (ValueError, pd.errors.ParserError) as error:
@@ -149,25 +154,25 @@ def _whole(column: pd.Series) -> np.ndarray:
 def _class_ids(column: pd.Series, dataset: Dataset) -> np.ndarray:
     """The class_id of what was predicted, PAD where it is no class: names where all of them are, else class_ids."""
     names = dataset.classes["class_name"].astype(str)
-    said = column.astype(str)
+    labels = column.astype(str)
     by_name = {name: i for i, name in enumerate(names) if not (names == name).sum() > 1}
-    if said.isin(by_name).any():
-        return said.map(by_name).fillna(PAD).to_numpy(dtype=np.int64)
-    found = _whole(column)
-    return np.where(found < len(names), found, PAD)
+    if labels.isin(by_name).any():
+        return labels.map(by_name).fillna(PAD).to_numpy(dtype=np.int64)
+    class_ids = _whole(column)
+    return np.where(class_ids < len(names), class_ids, PAD)
 
 
 def _places(tasks: Tasks) -> dict[tuple[int, int], int]:
-    """Where each (task, image_id) stands among all queries."""
+    """Position of each (task, image_id) among all queries."""
     flat = tasks.query.reshape(len(tasks), -1)
     task, column = np.nonzero(flat != PAD)
     return dict(zip(zip(task.tolist(), flat[task, column].tolist()), (task * flat.shape[1] + column).tolist()))
 
 
-def _first(tasks: Tasks, which: np.ndarray) -> str:
-    if not which.any():
+def _first(tasks: Tasks, mask: np.ndarray) -> str:
+    if not mask.any():
         return ""
-    at = int(np.argmax(which))
+    at = int(np.argmax(mask))
     return f"the first is image {tasks.query.ravel()[at]} of task {at // (tasks.query[0].size)}"
 
 

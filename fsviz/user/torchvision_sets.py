@@ -27,25 +27,25 @@ def names() -> list[str]:
 
 def fetch(name: str, progress: Progress | None = None) -> Preview:
     """Downloads a dataset (once) and previews it."""
-    wanted = name.strip().lower().replace("-", "").replace("_", "").replace("fgvc", "")
-    wanted = {"flowers": "flowers102", "cifar": "cifar100"}.get(wanted, wanted)
-    if wanted not in SETS:
+    key = name.strip().lower().replace("-", "").replace("_", "").replace("fgvc", "")
+    key = {"flowers": "flowers102", "cifar": "cifar100"}.get(key, key)
+    if key not in SETS:
         raise UnknownName("torchvision dataset", name, SETS)
     folder = workspace.folder("datasets", create=True) / ".torchvision"
     if progress:
-        progress(0, 1, f"downloading {wanted} with torchvision")
-    download, read = SETS[wanted]
+        progress(0, 1, f"downloading {key} with torchvision")
+    download, read = SETS[key]
     try:
-        made = download(folder)
+        halves = download(folder)
     except Exception as error:  # torchvision passes on whatever the network, the disk or the archive raised
         _drop_empty(folder)
-        told = str(getattr(error, "reason", error)).split("\n")[0][:160]
+        reason = str(getattr(error, "reason", error)).split("\n")[0][:160]
         raise Missing(
-            f"{wanted} could not be downloaded ({told or type(error).__name__}). Check the internet connection, or "
+            f"{key} could not be downloaded ({reason or type(error).__name__}). Check the internet connection, or "
             "download it elsewhere and add its folder with 'fsviz add NAME PATH'."
         ) from None
-    preview = read(folder, made, progress)
-    return _with_known_splits(preview, _ENTRY[wanted])
+    preview = read(folder, halves, progress)
+    return _with_known_splits(preview, _ENTRY[key])
 
 
 def _drop_empty(folder: Path) -> None:
@@ -57,12 +57,12 @@ def _drop_empty(folder: Path) -> None:
 
 def _with_known_splits(preview: Preview, entry: str) -> Preview:
     """The class splits of the same benchmark in the catalog, where every class is found there."""
-    known = catalog.load_entry(entry).classes
-    split = {_letters(name): split for name, split in zip(known["class_name"], known["split"], strict=True)}
-    shown = preview.images["class_name"].replace(preview.class_titles).map(_letters)
-    if not shown.isin(list(split)).all():
+    classes = catalog.load_entry(entry).classes
+    split = {_letters(name): split for name, split in zip(classes["class_name"], classes["split"], strict=True)}
+    names = preview.images["class_name"].replace(preview.class_titles).map(_letters)
+    if not names.isin(list(split)).all():
         return preview
-    return replace(preview, images=preview.images.assign(split=shown.map(split)))
+    return replace(preview, images=preview.images.assign(split=names.map(split)))
 
 
 def _letters(name: str) -> str:
@@ -85,12 +85,12 @@ def _constructor(name: str, **options: Any) -> Callable[[Path], list[Any]]:
     return download
 
 
-def read_cifar100(folder: Path, made: list[Any], progress: Progress | None = None) -> Preview:
+def read_cifar100(folder: Path, halves: list[Any], progress: Progress | None = None) -> Preview:
     """CIFAR-100 comes as arrays: its 60,000 pictures are written as PNG files, once."""
     target = folder / "cifar-100-png"
     if not target.is_dir():
         with workspace.atomic_folder(target) as temporary:
-            _write_pngs(temporary, made, progress)
+            _write_pngs(temporary, halves, progress)
     return _read_folder(target, progress)
 
 
@@ -107,29 +107,29 @@ def _write_pngs(folder: Path, halves: list[Any], progress: Progress | None) -> N
             progress(done + 1, total, "writing CIFAR-100 as PNG files")
 
 
-def read_omniglot(folder: Path, made: list[Any] | None = None, progress: Progress | None = None) -> Preview:
+def read_omniglot(folder: Path, halves: list[Any] | None = None, progress: Progress | None = None) -> Preview:
     """Alphabets and characters; the background half is train, the evaluation half test."""
     preview = image_folders.inspect(folder / "omniglot-py", first_level="split", progress=progress)
-    halves = {"images_background": "train", "images_evaluation": "test"}
-    return replace(preview, images=preview.images.assign(split=preview.images["split"].replace(halves)))
+    splits = {"images_background": "train", "images_evaluation": "test"}
+    return replace(preview, images=preview.images.assign(split=preview.images["split"].replace(splits)))
 
 
-def read_flowers102(folder: Path, made: list[Any], progress: Progress | None = None) -> Preview:
+def read_flowers102(folder: Path, halves: list[Any], progress: Progress | None = None) -> Preview:
     """One file of labels counts the flowers from 1; the names come with torchvision."""
     from scipy.io import loadmat
 
     root = folder / "flowers-102"
     labels = loadmat(root / "imagelabels.mat", squeeze_me=True)["labels"]
-    titles = list(made[0].classes)
+    titles = list(halves[0].classes)
     rows = [{"path": f"jpg/image_{i + 1:05d}.jpg", "class_name": titles[k - 1]} for i, k in enumerate(labels)]
     return check_images("torchvision download", root, raw_table(rows), progress=progress)
 
 
-def read_dtd(folder: Path, made: list[Any] | None = None, progress: Progress | None = None) -> Preview:
+def read_dtd(folder: Path, halves: list[Any] | None = None, progress: Progress | None = None) -> Preview:
     return _read_folder(folder / "dtd" / "dtd" / "images", progress)
 
 
-def read_aircraft(folder: Path, made: list[Any] | None = None, progress: Progress | None = None) -> Preview:
+def read_aircraft(folder: Path, halves: list[Any] | None = None, progress: Progress | None = None) -> Preview:
     """Two lists of "1234567 variant name" lines."""
     root = folder / "fgvc-aircraft-2013b" / "data"
     rows = []
@@ -141,14 +141,14 @@ def read_aircraft(folder: Path, made: list[Any] | None = None, progress: Progres
     return check_images("torchvision download", root, raw_table(rows), progress=progress)
 
 
-def read_gtsrb(folder: Path, made: list[Any] | None = None, progress: Progress | None = None) -> Preview:
+def read_gtsrb(folder: Path, halves: list[Any] | None = None, progress: Progress | None = None) -> Preview:
     """Folders are numbered 00000 to 00042; the catalog knows what the signs mean. All classes are for testing.
 
     Each sign was filmed while driving past: the frames of a track are a group.
     """
     preview = _read_folder(folder / "gtsrb" / "GTSRB" / "Training", progress)
-    known = pd.Series(catalog.load_entry("traffic_sign").classes["class_name"])
-    by_number = {int(text.split(".")[0]): text for text in known if text.split(".")[0].isdecimal()}
+    names = pd.Series(catalog.load_entry("traffic_sign").classes["class_name"])
+    by_number = {int(text.split(".")[0]): text for text in names if text.split(".")[0].isdecimal()}
     titles = {c: by_number.get(int(c), c) for c in preview.images["class_name"].unique() if c.isdecimal()}
     tracks = preview.images["path"].str.extract(r"(.*/\d+)_\d+\.")[0]  # 00001/00003_00012.ppm: a frame of track 3
     return replace(

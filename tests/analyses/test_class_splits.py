@@ -12,6 +12,7 @@ import pytest
 
 from fsviz import datasets
 from fsviz.analyses import class_splits as study
+from fsviz.analyses.class_splits import stability
 from fsviz.datasets import saved_splits
 from fsviz.datasets.saved import remove_dataset, save_dataset
 from fsviz.errors import BadInput, Missing, UnknownName
@@ -75,7 +76,7 @@ def test_agreement_is_whole_only_if_test_classes_agree(toy, monkeypatch: pytest.
     test, val = np.flatnonzero(swapped == 2)[0], np.flatnonzero(swapped == 1)[0]
     swapped[[test, val]] = swapped[[val, test]]
     other = replace(found, split=replace(found.split, sides=swapped))
-    monkeypatch.setattr(study, "over", lambda *_, **__: [found, other])
+    monkeypatch.setattr(stability, "splits_over", lambda *_, **__: [found, other])
     alike = study.agreement(toy, classes, 2)
     assert (alike.value, alike.on_test, alike.n_splits) == (14 / 16, 2 / 3, 2)  # the same classes are held out
 

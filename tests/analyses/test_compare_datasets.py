@@ -10,7 +10,7 @@ import pytest
 
 from fsviz import jobs
 from fsviz.analyses import compare_datasets as study
-from fsviz.analyses.compare_datasets import DatasetSplit, MeasureEstimate
+from fsviz.analyses.compare_datasets import DatasetSplit, MeasureEstimate, significance
 from fsviz.difficulty.measures import MEASURES
 from fsviz.errors import BadInput, UnknownName
 from fsviz.evaluation import Estimate
@@ -83,17 +83,17 @@ def number(mean: float, error: float, wider: float = 0.0, n: int = 50) -> Measur
 def test_a_difference_is_held_against_its_noise(
     one: MeasureEstimate, two: MeasureEstimate, verdict: str, here: str
 ) -> None:
-    found = study._held_against("query_loss", "a", "b", one, two)
+    found = significance._difference_of("query_loss", "a", "b", one, two)
     assert (found.verdict, found.here) == (verdict, here)
     assert found.estimate is not None and found.estimate.mean == pytest.approx(one.estimate.mean - two.estimate.mean)
     assert found.effect == pytest.approx(found.estimate.mean)  # tasks have a standard deviation of one
-    turned = study._held_against("coarsity", "a", "b", one, two)  # of which less is harder
+    turned = significance._difference_of("coarsity", "a", "b", one, two)  # of which less is harder
     assert turned.verdict == {"harder": "easier", "easier": "harder"}.get(verdict, verdict)
     assert turned.effect == pytest.approx(-found.effect)
 
 
 def test_the_error_of_a_difference_is_that_of_both() -> None:
-    found = study._less(Estimate(3.0, 0.3, 10), Estimate(1.0, 0.4, 20))
+    found = significance._ordered(Estimate(3.0, 0.3, 10), Estimate(1.0, 0.4, 20))
     assert found.mean == 2 and found.error == pytest.approx(0.5)
     assert found.freedom == pytest.approx(0.25**2 / (0.09**2 / 10 + 0.16**2 / 20))
 

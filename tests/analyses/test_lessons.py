@@ -1,4 +1,4 @@
-"""Lessons: which answer is right follows from the numbers, on numbers made by hand."""
+"""Lessons: the correct answer follows from the numbers, on numbers made by hand."""
 
 from __future__ import annotations
 
@@ -27,79 +27,83 @@ def stop(name: str, percent: np.ndarray | float, **facts: float) -> ControlPosit
     return ControlPosition(name, name, tasks, Predictions(rank, rank, shares, shares), facts)
 
 
-def test_a_stop_knows_its_mean_and_interval() -> None:
+def test_a_position_has_a_mean_and_an_interval() -> None:
     found = stop("a", 60 + EVEN)
     assert found.accuracy[:2].tolist() == [50, 70]
     assert found.mean == pytest.approx((60, 1.96 * np.sqrt(N / (N - 1)) * 10 / np.sqrt(N)), rel=1e-3)
-    assert found.told == "60.0 ± 3.1%"
+    assert found.summary == "60.0 ± 3.1%"
 
 
 @pytest.mark.parametrize(
-    ("points", "half", "right"),
+    ("points", "half_width", "expected"),
     [
-        (8.0, 2.0, "5 to less than 10 points"),  # whatever else the interval touches
-        (4.94, 2.0, "Something, but less than 5 points"),
-        (4.96, 2.0, "5 to less than 10 points"),  # the page shows 5.0
-        (10.0, 1.0, "10 to less than 20 points"),
+        (8.0, 2.0, "5 to 9.9 points"),  # whatever else the interval touches
+        (4.94, 2.0, "Less than 5 points"),
+        (4.96, 2.0, "5 to 9.9 points"),  # the page shows 5.0
+        (10.0, 1.0, "10 to 19.9 points"),
         (25.0, 1.0, "20 points or more"),
-        (3.0, 3.0, "Nothing"),  # the interval holds 0
-        (12.0, 15.0, "Nothing"),
-        (-8.0, 2.0, "Nothing"),
+        (3.0, 3.0, "No significant drop"),  # the interval holds 0
+        (12.0, 15.0, "No significant drop"),
+        (-8.0, 2.0, "No significant drop"),
     ],
 )
-def test_one_answer_in_points_holds_the_number_that_is_shown(points: float, half: float, right: str) -> None:
-    options, found = lessons._bands(Difference(points, half))
-    assert options[found] == right and len(set(options)) == 5
+def test_one_answer_in_points_holds_the_number_that_is_shown(points: float, half_width: float, expected: str) -> None:
+    options, found = lessons._bands(Difference(points, half_width))
+    assert options[found] == expected and len(set(options)) == 5
 
 
-def test_meaning_costs_what_was_measured_or_nothing() -> None:
+def test_semantics_costs_what_was_measured_or_nothing() -> None:
     far, near, same = (
         stop("0", 65 + EVEN, coarsity=30),
         stop("1", 50 + EVEN, coarsity=10),
         stop("2", 65 + EVEN, coarsity=9),
     )
-    asked = lessons.ask_meaning([far, near])
-    assert asked.options[asked.right] == "10 to less than 20 points"
-    assert "15.0 ± 4.4 points" in asked.why and "coarsity 30 to 10" in asked.why
-    asked = lessons.ask_meaning([far, near, same])
-    assert asked.options[asked.right] == "Nothing" and "Chance would explain it" in asked.why
+    asked = lessons.ask_semantics([far, near])
+    assert asked.options[asked.correct] == "10 to 19.9 points"
+    assert "65.0% → 50.0%, a drop of 15.0 ± 4.4 points" in asked.takeaway
+    asked = lessons.ask_semantics([far, near, same])
+    assert (
+        asked.options[asked.correct] == "No significant drop"
+        and "semantics does not predict difficulty" in asked.takeaway
+    )
 
 
 @pytest.mark.parametrize(
     ("other", "swapped", "right"),
     [(70, 70, 0), (60, 60, 1), (60, 40, 2), (60, 65, 1), (70, 50, 2), (80, 70, 0)],
 )
-def test_backgrounds_harm_as_far_as_they_were_measured_to(other: float, swapped: float, right: int) -> None:
+def test_contexts_hurt_as_measured(other: float, swapped: float, right: int) -> None:
     stops = [stop("same", 70 + EVEN), stop("other", other + EVEN), stop("swapped", swapped + EVEN)]
     asked = lessons.ask_context(stops)
-    assert asked.right == right
-    assert f"costs {70 - other:.1f} ± 0.0 points" in asked.why  # task by task: what the tasks share cancels
+    assert asked.correct == right
+    assert f"cost {70 - other:.1f} ± 0.0 points" in asked.takeaway  # paired by task
 
 
 @pytest.mark.parametrize(("hard", "easy", "right"), [(20, 70, 0), (50, 90, 1), (40, 80, 2)])
-def test_luck_reaches_farther_one_way_or_neither(hard: float, easy: float, right: int) -> None:
+def test_the_loss_or_the_gain_is_larger_or_neither(hard: float, easy: float, right: int) -> None:
     values = {"hard": hard, "unlucky": 55, "typical": 60, "lucky": 65, "easy": easy}
     asked = lessons.ask_support([stop(name, value + EVEN) for name, value in values.items()])
-    assert asked.right == right and "makes 10.0 ± 0.0 points" in asked.why
+    assert asked.correct == right and "makes 10.0 ± 0.0 points" in asked.takeaway
 
 
-def test_the_worst_partner_and_those_that_cannot_be_told_from_it() -> None:
+def test_the_hardest_partner_and_those_not_significantly_different() -> None:
     a_point_below = 55 + EVEN - 5 * (np.arange(N) < N // 5)
     values = {"lemon": (90, 0.0), "van": (55 + EVEN, 0.8), "engine": (a_point_below, 0.9), "fox": (80, 0.1)}
     stops = tuple(stop(name, percent, confusion=bits) for name, (percent, bits) in values.items())
-    asked = lessons.ask_looks(lessons.ClassPairs("ambulance", 0, (1, 2, 3, 4), stops, (), (), ()))
-    assert asked.options == tuple(values) and asked.options[asked.right] == "engine"
-    assert "van cannot be told from it" in asked.why and "one cloud" in asked.why
+    asked = lessons.ask_confusion(lessons.ClassPairs("ambulance", 0, (1, 2, 3, 4), stops, (), (), ()))
+    assert asked.options == tuple(values) and asked.options[asked.correct] == "engine"
+    assert "Not significantly different: van." in asked.takeaway and "cannot be separated" in asked.takeaway
+    assert asked.tied == (1,)
 
 
 @pytest.mark.parametrize(("slope", "ci95", "best"), [(-5.0, 2.0, 0), (5.0, 2.0, 1), (-1.0, 5.0, 2), (-1.0, None, 2)])
-def test_a_slope_is_told_only_beyond_its_interval(slope: float, ci95: float | None, best: int) -> None:
+def test_a_slope_counts_only_if_significant(slope: float, ci95: float | None, best: int) -> None:
     points = pd.DataFrame({"x": [0.1, 3.0], "accuracy": [60.0, 50.0], "ci95": [4.0, 4.0]})
     line = transfer.AccuracySlope("multiclass", "both", slope, ci95, 60.0, 2, 4)
     found = tuple(SimpleNamespace(nearest=near) for near in (0.5, 0.6))
-    asked = lessons.ask_divergence(lessons.TransferLesson(found, points, line, 4, "2026-11-17", 60.0))
-    assert asked.right == best
-    assert ("holds 0" in asked.why) == (best == 2)
+    asked = lessons.ask_transfer(lessons.TransferLesson(found, points, line, 4, "2026-11-17", 60.0))
+    assert asked.correct == best
+    assert ("not significant" in asked.takeaway) == (best == 2)
 
 
 def together(**measures: np.ndarray) -> lessons.CombinedLesson:
@@ -111,7 +115,7 @@ def together(**measures: np.ndarray) -> lessons.CombinedLesson:
     return lessons.CombinedLesson(one, table, found, int(order[0]), int(order[-1]))
 
 
-def test_the_planted_cause_is_named_and_noise_is_not() -> None:
+def test_the_planted_cause_is_the_answer_and_noise_is_not() -> None:
     rng = np.random.default_rng(1)
     noise = rng.normal(size=(3, N))
     found = together(
@@ -119,21 +123,21 @@ def test_the_planted_cause_is_named_and_noise_is_not() -> None:
         support_loss=lambda accuracy: -accuracy + noise[1],  # harder
         support_separation=lambda accuracy: noise[2],
     )
-    asked = lessons.ask_together(found)
-    assert asked.options[asked.right] == "Training loss"
+    asked = lessons.ask_combined(found)
+    assert asked.options[asked.correct] == "Training loss"
     assert found.percentile("support_loss", found.hard) > 90 > 10 > found.percentile("support_loss", found.easy)
-    gap = found.stop.accuracy[found.easy] - found.stop.accuracy[found.hard]
+    gap = found.position.accuracy[found.easy] - found.position.accuracy[found.hard]
     assert found.points("support_loss") == pytest.approx(gap, rel=0.1)
-    asked = lessons.ask_together(together(coarsity=lambda _: noise[2], support_loss=lambda _: noise[1]))
-    assert asked.options[asked.right].startswith("None of them")
+    asked = lessons.ask_combined(together(coarsity=lambda _: noise[2], support_loss=lambda _: noise[1]))
+    assert asked.options[asked.correct] == "None significantly"
 
 
 def test_a_cause_that_points_the_wrong_way_is_no_cause() -> None:
-    asked = lessons.ask_together(together(coarsity=lambda accuracy: -accuracy))  # a coarse task should be easier
-    assert asked.options[asked.right].startswith("None of them")
+    asked = lessons.ask_combined(together(coarsity=lambda accuracy: -accuracy))  # a coarse task should be easier
+    assert asked.options[asked.correct] == "None significantly"
 
 
-def test_the_task_that_is_shown_is_a_usual_one() -> None:
+def test_the_task_that_is_shown_is_typical() -> None:
     odd = np.full(N, 30.0)
     odd[7] = 90
     first, second = stop("a", odd), stop("b", np.where(np.arange(N) == 7, 60, 90))
@@ -167,7 +171,7 @@ def test_the_command_of_a_lesson_measures_what_it_shows(
 ) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
     dataset = datasets.load("demo")
-    shown = lessons.by_meaning(dataset)[-1]
+    shown = lessons.measure_semantics(dataset)[-1]
     said = lessons.command(dataset, 1, shown.name).split()[1:]
     (result,) = run_json(capsys, *said)["results"]
     assert result["accuracy"] == pytest.approx(shown.mean[0])

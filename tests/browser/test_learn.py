@@ -49,4 +49,4 @@ def test_every_step_of_a_lesson_is_one_step_back_and_a_reload_keeps_all(page, ap
     expect(page.get_by_text("1 of 6 lessons answered")).to_be_visible()
     page.get_by_role("button", name="Previous", exact=True).click()
     expect(answer).to_be_disabled()
-    expect(page.get_by_role("button", name="Answer again")).to_be_visible()
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()

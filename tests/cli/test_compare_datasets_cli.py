@@ -24,7 +24,7 @@ def test_benchmarks_are_compared_in_meaning_and_the_rest_is_null(capsys) -> None
 def test_for_a_person_every_number_has_its_interval(capsys) -> None:
     assert main(["compare-datasets", "mini_imagenet", "cu_birds", "--n-tasks", "50", "--n-way", "3"]) == 0
     out = capsys.readouterr().out
-    assert "Coarsity" in out and " ± " in out and "intervals over classes" in out and "not comparable" in out
+    assert "Coarsity" in out and " ± " in out and "CI over classes" in out and "not comparable" in out
 
 
 def test_the_suite_marks_what_was_published(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,12 +80,6 @@ def test_json_says_null_where_a_number_is_not_finite() -> None:
     assert plain_json(given) == {"a": [None, 1.5, None], "b": [[1.0, None], "x"], "c": 3}
 
 
-def test_a_table_stays_aligned_whatever_a_name_holds() -> None:
-    from fsviz.cli import aligned
-
-    assert aligned([{"name": "two\nlines\x1b[2J"}], ["name"]).count("\n") == 2
-
-
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_disk_behind_standard_output_is_one_sentence() -> None:
     with open("/dev/full", "w") as full:

@@ -269,7 +269,7 @@ def test_tables_one_and_two_and_intervals_over_images_from_the_terminal(toy, cap
     assert -1 <= semantic["correlations"]["coarsity"]["spearman"]["value"] <= 1
     assert main(["runs", "show", answer["run"]]) == 0
     shown = capsys.readouterr().out
-    assert "Semantic beside uniform tasks" in shown and "± images" in shown and "Pearson" in shown
+    assert "Semantic and uniform tasks" in shown and "± over images (points)" in shown and "Pearson" in shown
     one = run_json(capsys, "evaluate", "toy", *shape, "--side-by-side")
     assert sorted(one["side_by_side"]) == ["toy, 4-way 5-shot"]
 

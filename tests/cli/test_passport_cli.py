@@ -39,7 +39,7 @@ def test_a_task_by_its_name_or_by_that_of_a_saved_testbed(capsys) -> None:
     assert main(["passport", "mine:5"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("Task 5 of Uniform 3-way 2-shot, 12 tasks, split test, seed 0, dataset told\n")
-    assert "harder than (%)" in shown and f"its own {sets['random']:.0f}%" in shown
+    assert "Harder than (% of tasks)" in shown and f"its own {sets['random']:.0f}%" in shown
 
 
 def test_a_benchmark_and_what_is_no_task(capsys) -> None:

@@ -37,12 +37,12 @@ def test_predict_prints_the_promised_json(toy, capsys, setting: str) -> None:
     [
         ("correlations", "misses the accuracy by"),
         ("shots", "Pearson's correlation of each measure"),
-        ("eigenvalues", "best eigenvalue"),
+        ("eigenvalues", "Best eigenvalue"),
         (
             "spread",
             "At least 20 sets of classes (100 tasks) are needed to tell the parts of the variance apart. Got 4.",
         ),
-        ("hard", "hard called hard, second"),
+        ("hard", "Hard called hard, second half (%)"),
         ("labelling", "Accuracy after labelling some queries"),
     ],
 )
@@ -59,7 +59,7 @@ def test_intervals_over_classes_task_counts_and_missing_images_are_said(toy, cap
     assert "); 95% intervals over classes: what tasks of other classes would give." in told()
     for question in ("ways", "shots", "queries"):
         header, _, *rows = told("--question", question).split("\n\n")[1].splitlines()
-        assert header.split()[:3] == ["value", "tasks", "accuracy"]
+        assert header.split()[:3] == ["Value", "Tasks", "Accuracy"]
         assert rows and all(row.split()[1] == "20" for row in rows)
     fewer = told("--question", "imbalance", "--n-query", "15")
     assert "23 unlabelled images per task instead of 45 (3 ways x 15 queries)" in fewer

@@ -104,7 +104,7 @@ def test_searches_side_by_side(shifted, capsys) -> None:
     ]
     assert "times as long" in answer["words"]
     assert main(["searches", "shifted", *FEW, "--searches", "fastdiffsel"]) == 0
-    assert "ms per task" in capsys.readouterr().out
+    assert "Time per task (ms)" in capsys.readouterr().out
     assert "no searches named 'quick'" in fails(capsys, "searches", "shifted", *FEW, "--searches", "quick")
 
 
@@ -123,7 +123,7 @@ def test_filtered_restricted_and_steps(shifted, capsys) -> None:
     answer = run_json(capsys, "steps", "shifted", *FEW)
     assert [row["n_steps"] for row in answer["steps"]] == list(range(7)) and answer["steps"][0]["selected"] is None
     assert main(["steps", "shifted", *FEW]) == 0
-    assert "weighted loss" in capsys.readouterr().out
+    assert "Weighted loss (nats)" in capsys.readouterr().out
 
 
 def test_a_plain_folder_of_small_classes_takes_fewer_images_and_says_where_there_is_no_choice(
@@ -163,7 +163,7 @@ def test_reasons_are_printed_with_what_gaps_cost(shifted, capsys) -> None:
     assert costs["context"]["p_holm"] < 0.05 < costs["noise"]["p_holm"] and costs["noise"]["explains"] == 0
     assert found["hardest"].startswith("Task ") and "noise" not in found["hardest"]
     assert main(["hard", "shifted", "--reasons", "--n-tasks", "20"]) == 0
-    assert "points for a gap of one" in capsys.readouterr().out
+    assert "Cost of a gap of one (points)" in capsys.readouterr().out
 
 
 def test_a_search_that_finds_the_opposite_says_so(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,7 +120,7 @@ def test_nothing_of_a_pickle_is_run(tmp_path: Path, home: Path, capsys, protocol
     ("content", "told"),
     [
         (b"no pickle", "not a pickle that can be read"),
-        (pickle.dumps([1, 2]), "none of the files that are known"),
+        (pickle.dumps([1, 2]), "must hold image_data and class_dict"),
         (pickle.dumps({"image_data": pixels(2), "class_dict": {"a": [7]}}), "does not hold"),
         (pickle.dumps({"image_data": np.zeros((1, 4, 4)), "class_dict": {"a": [0]}}), "whole numbers up to 255"),
         (pickle.dumps(pixels(2))[:-30], "not a pickle that can be read"),
@@ -302,7 +302,7 @@ except BadInput as error:
         (b"\x80\x02Nr\xff\xff\xff\x0f.", "numbers a part 268,435,455"),  # a table of as many places
         (b"Np268435455\n.", "numbers a part 268,435,455"),
         (b"\x80\x02" + b"]" * 300_000 + b"a" * 299_999 + b".", "nests lists deeper than 20"),
-        (pickle.dumps(laughs(12, 10), 2), "none of the files that are known"),
+        (pickle.dumps(laughs(12, 10), 2), "must hold image_data and class_dict"),
         (pickle.dumps(laughs(30, 2), 2), "nests lists deeper than 20"),
         (ZEROS, "TypeError"),
         (b"\x80\x02B\xff\xff\xff\x7fabc.", "EOFError"),

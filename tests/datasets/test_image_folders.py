@@ -247,7 +247,7 @@ def test_folders_without_images(tmp_path: Path) -> None:
         image_folders.inspect("  ")
     (tmp_path / "bad" / "dog").mkdir(parents=True)
     (tmp_path / "bad" / "dog" / "x.jpg").write_text("text")
-    with pytest.raises(BadInput, match=r"No usable image.*1 file cannot be opened"):
+    with pytest.raises(BadInput, match=r"No readable images.*1 file cannot be opened"):
         image_folders.inspect(tmp_path / "bad")
     (tmp_path / "film.mp4").write_text("film")
     with pytest.raises(BadInput, match=r"Got film\.mp4"):

@@ -158,7 +158,7 @@ def test_rows_that_are_no_numbers_are_left_out_and_counted(home: Path, tmp_path:
     np.savez(tmp_path / "x.npz", features=values, labels=Y)
     made = import_features("own", tmp_path / "x.npz")
     assert made.n_images == 5
-    assert made.notes[0].startswith("1 of 6 rows hold NaN") and "row 3" in made.notes[0]
+    assert made.notes[0].startswith("Skipped 1 of 6 rows with NaN") and "row 3" in made.notes[0]
     stored = features.load(datasets.load("own"), "imported")
     np.testing.assert_allclose(stored.values, np.delete(X, 3, axis=0), rtol=1e-3)
     assert made.dataset.image_class_ids().tolist() == np.delete(Y, 3).tolist()

@@ -11,7 +11,7 @@ import pytest
 from fsviz import datasets
 from fsviz.errors import BadInput
 from fsviz.records import Dataset
-from fsviz.settings import images_advice, largest_images
+from fsviz.settings import N_SHOT, Schema, images_advice, largest_images
 from fsviz.tasks import draw, fitting
 from tests.studies.small_dataset import make_small
 
@@ -46,7 +46,7 @@ def test_what_may_not_be_lowered_stays() -> None:
     assert largest_images(12, 10, holds_12, ["n_query"]) is None
     assert largest_images(5, 10, lambda s, q: s + q <= 1) is None
     assert images_advice(9, 9, 12) == "The largest that fits all classes is n_shot 7 with n_query 5."
-    assert images_advice(5, 10, 1).startswith("Leave the class out")
+    assert images_advice(5, 10, 1).startswith("Remove the class from the split")
 
 
 def test_a_large_dataset_takes_the_usual_tasks_without_a_word(small) -> None:
@@ -125,3 +125,20 @@ def test_samplers_of_contexts_lower_what_few_classes_can_give(small) -> None:
     assert found.values["n_way"] == 5 and found.values["n_shot"] < 5 and "different contexts" in found.describe()
     tasks = draw.sample(dataset, sampler="iid", n_tasks=5, **found.values).tasks
     assert tasks.support.shape == (5, 5, found.values["n_shot"])
+
+
+SCHEMA = Schema({**draw.SETTINGS, "n_shot": N_SHOT}, required=("dataset",), of="the study of tests")
+
+
+def test_a_checked_spec_has_every_setting_and_what_is_not_given_fits(small) -> None:
+    dataset = small(*[9] * 10)
+    values = fitting.check(SCHEMA, {"dataset": "small", "backbone": "net", "split": "", "n_way": 3}, USUAL)
+    assert set(values) == {*SCHEMA.settings, "dataset"}
+    assert [values[name] for name in ("n_way", "n_shot", "n_query")] == [3, 4, 5]
+    assert values["split"] == draw.default_split(dataset)
+    kept = fitting.check(SCHEMA, {"dataset": "small", "backbone": "net", "n_shot": 6}, USUAL)
+    assert kept["n_shot"] == 6 and kept["n_query"] < 10  # what is given stays
+    elsewhere = fitting.check(SCHEMA, {"dataset": "small", "backbone": "net"}, USUAL, drawn=False)
+    assert [elsewhere[name] for name in ("n_way", "n_shot", "n_query")] == [5, 5, 10]
+    chosen = fitting.check(SCHEMA, {"dataset": "small", "backbone": "net"}, USUAL, choice=True)
+    assert 2 * chosen["n_shot"] + chosen["n_query"] <= 9

@@ -45,7 +45,7 @@ def test_splits_lead_to_classes_and_runs() -> None:
     page = open_link("train_test_distance", "demo", show="What it costs", runs_of="maml@2")
     rows = transfer.training_grid("demo")[0].rows
     behind_it = rows[(rows["method"] == "maml") & (rows["asked"] == 2) & (rows["comparison"] == "divergence")]
-    table = next(frame.value for frame in page.dataframe if "R asked" in frame.value)
+    table = next(frame.value for frame in page.dataframe if "trained_on" in frame.value)
     assert table["run"].tolist() == behind_it["run"].tolist() and "Runs of MAML, R = 2" in words(page)
     assert "maml@2" in [point[4] for trace in carried(page, "transfer") for point in trace]
     page.button(key="see_split").click().run()
@@ -56,7 +56,7 @@ def test_splits_lead_to_classes_and_runs() -> None:
     of_slope = rows[(rows["method"] == "maml") & (rows["comparison"] == "divergence")]
     page = open_link("train_test_distance", "demo", show="What it costs", runs_of="maml@slope")  # a row of slopes
     assert "Runs of MAML, every divergence" in words(page)
-    table = next(frame.value for frame in page.dataframe if "R asked" in frame.value)
+    table = next(frame.value for frame in page.dataframe if "trained_on" in frame.value)
     assert table["run"].tolist() == of_slope["run"].tolist() and not any(b.key == "see_split" for b in page.button)
     page = open_link("train_test_distance", "demo", runs_of="maml@77", show="What it costs")
     assert "is not possible here" in page.toast[0].value and "maml" in page.toast[0].value

@@ -55,8 +55,8 @@ def test_a_swap_in_the_link_is_told_and_can_be_undone() -> None:
     assert "Image 0 took the place of image 9" in captions(app)
     assert [m.label for m in app.metric] == ["Accuracy", "Turned right", "Turned wrong"]
     measures = app.dataframe[0].value.set_index("measure")
-    assert measures.loc["Coarsity", "by the swap"] == "the same"
-    assert measures.loc["Query loss", "by the swap"].endswith(("harder", "easier"))
+    assert measures.loc["Coarsity", "change"] == "the same"
+    assert measures.loc["Query loss", "change"].endswith(("harder", "easier"))
     assert "--swap 9.0" in app.code[0].value and "--support 9.1,24.25" in app.code[0].value
     next(b for b in app.button if b.label == "Undo the swap").click().run()
     assert not app.exception and link_of(app)["support"] == "9.1,24.25,120.121" and "swap" not in link_of(app)

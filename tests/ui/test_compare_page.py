@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from fsviz.analyses import compare_datasets as study
+from fsviz.cli import main
+from fsviz.tables import Column
+from fsviz.ui.parts import export
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import open_link
 
@@ -40,10 +43,26 @@ def test_the_page_says_which_is_harder_and_gives_the_command() -> None:
 def test_every_measure_of_every_side_is_in_a_table() -> None:
     app = open_link(PAGE, "blurred", against="clear:test", n_tasks="20", n_shot="2", show="All numbers")
     sides, numbers = (frame.value for frame in app.dataframe)
-    assert sides["n_classes"].tolist() == [16, 16] and sides["per_class"].tolist() == ["24 (24 to 24)"] * 2
+    assert sides["n_classes"].tolist() == [16, 16] and sides["images_median"].tolist() == [24, 24]
     accuracy = numbers[numbers["title"].str.startswith("Accuracy")]
     assert accuracy["side_title"].tolist() == ["Blurred, test", "Clear, test"]
     assert accuracy["first_is"].tolist() == ["", "harder"] and (accuracy["ci95"] > 0).all()
+
+
+def test_one_entry_adds_a_column_on_the_page_in_the_command_and_in_latex(monkeypatch, capsys) -> None:
+    effect = Column("effect", "Effect size", digits=2, kind="number", interval="effect_ci95")
+    monkeypatch.setattr(study, "NUMBERS", study.NUMBERS.with_(effect, before="why"))
+    app = open_link(PAGE, "blurred", against="clear:test", n_tasks="20", n_shot="2", show="All numbers")
+    column = app.dataframe[1].value["effect"].dropna()
+    assert len(column) and "Effect size" in app.dataframe[1].proto.columns
+    item = next(i for i in app.session_state["_shown_here"].items.values() if i.title == study.NUMBERS.title)
+    half = app.dataframe[1].value["effect_ci95"][column.index[0]]
+    cell = f"{column.iloc[0]:.2f} ± {half:.2f}"
+    assert "& Effect size " in export.latex_of(item) and cell.replace("±", r"$\pm$") in export.latex_of(item)
+    assert "Effect size" in export.csv_of(item).splitlines()[0]
+    assert main(["compare-datasets", "blurred", "clear", "--n-tasks", "20", "--n-shot", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert "Effect size" in printed and cell in printed
 
 
 def test_the_suite_shows_computed_and_published_rows() -> None:

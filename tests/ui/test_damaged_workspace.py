@@ -103,8 +103,8 @@ def test_a_page_survives_damage_everywhere(damaged: list[Path], page: str) -> No
         table = app.dataframe[-1].value.set_index("run")
         assert len(table) == 9 and app.metric[0].label == "Most accurate"
         broken, without_results = (table.loc[folder.name] for folder in damaged[:2])
-        assert broken["state"] == "💥 damaged" and "spec.json" in broken["note"]
-        assert f"runs resume {damaged[1].name}" in without_results["note"]
+        assert broken["state"] == "💥 damaged" and "spec.json" in broken["error"]
+        assert f"runs resume {damaged[1].name}" in without_results["error"]
         app.multiselect(key="runs").set_value([folder.name for folder in damaged[2:5]]).run()
         assert not app.exception and "is damaged" in words(app) and "Start a new run" in words(app)
     if page == "evaluate":

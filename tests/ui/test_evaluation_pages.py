@@ -113,7 +113,7 @@ def test_runs_compare_and_survive_damage(toy, tmp_path) -> None:
     app = open_page("runs")
     table = app.dataframe[-1].value
     assert sorted(table["state"]) == ["⚠️ failed", "✅ finished", "💥 damaged"]
-    assert any("spec.json" in note for note in table["note"]) and any("NaN" in note for note in table["note"])
+    assert any("spec.json" in note for note in table["error"]) and any("NaN" in note for note in table["error"])
     assert app.metric[0].label == "Most accurate"
     assert good.id in set(table["run"])
     (jobs.folder(good.id) / "inputs" / "tasks.parquet").unlink()
@@ -153,7 +153,7 @@ def sent(app: AppTest) -> int:
 def test_a_long_run_is_read_from_its_kept_numbers_and_sends_no_more_than_a_short_one(toy, monkeypatch) -> None:
     from fsviz.ui.parts import recorded
 
-    monkeypatch.setattr(recorded, "MISTAKES_OF", 500)
+    monkeypatch.setattr(recorded, "MAX_PREDICTED", 500)
     read: list[int] = []
     opened = store.Chunk._opened
     monkeypatch.setattr(store.Chunk, "_opened", lambda chunk: (read.append(chunk.index), opened(chunk))[1])
@@ -259,7 +259,10 @@ def test_a_click_on_a_curve_lists_its_tasks_and_the_link_keeps_them(toy) -> None
     assert "Tasks around coarsity 4" in texts(app) and "Task 3**" in texts(app) and "band of Ridge" in texts(app)
     assert app.query_params["near"] == "4" and app.query_params["task"] == "3"
     listed = app.dataframe[0].value
-    assert listed["Ridge regression (R2D2)"].is_monotonic_increasing and len(listed) == 40
+    (ridge,) = (
+        name for name, it in json.loads(app.dataframe[0].proto.columns).items() if "Ridge" in (it.get("label") or "")
+    )
+    assert listed[ridge].is_monotonic_increasing and len(listed) == 40
     app.button(key="forget_place").click().run()
     assert "near" not in app.query_params and "Tasks around" not in texts(app)
     assert "fsviz evaluate toy_pages" in "\n".join(code.value for code in app.code)
@@ -514,8 +517,8 @@ def test_page_terminal_and_report_give_one_answer(toy, capsys: pytest.CaptureFix
     run = record(methods=["protonet", "simpleshot", "ridge", "knn"])
     app = open_page("runs")
     assert app.metric[1].delta.endswith("over classes")
-    shown = next(html for html in _htmls(app) if "p (Holm)" in html)
-    verdicts = [cell for cell in ("real", "may be chance") for _ in range(shown.count(f">{cell}<"))]
+    shown = next(frame.value for frame in app.dataframe if "p_holm" in frame.value)
+    verdicts = shown["verdict"].tolist()
     assert main(["runs", "show", run.id]) == 0
     printed = capsys.readouterr().out
     assert "95% intervals over classes" in printed

@@ -48,7 +48,7 @@ def test_colours_classes_and_an_image_come_from_the_link() -> None:
     assert blur.startswith("blur") and "chosen" in traces(app)
     assert any("image 77" in m.value for m in app.markdown) and not app.toast
     app = open_link(PAGE, "demo", classes="dog", colour="context")
-    assert set(traces(app)) == {"the rest (5,088)", "dog (48)"}
+    assert set(traces(app)) == {"other (5,088)", "dog (48)"}
     app = open_link(PAGE, "demo", image="99999", colour="clever")
     (toast,) = app.toast
     assert "image=99999" in toast.value and "colour=clever" in toast.value

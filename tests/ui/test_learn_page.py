@@ -1,4 +1,4 @@
-"""The page Learn: every lesson on the demo, its answers, and what its link keeps."""
+"""The page Learn: every lesson on the demo, its answers, and its link."""
 
 from __future__ import annotations
 
@@ -59,27 +59,29 @@ def test_a_file_of_the_folder_is_a_lesson() -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_lesson_tells_right_from_wrong_by_what_it_measured(place: int) -> None:
+def test_a_lesson_tells_correct_from_incorrect_by_its_measurements(place: int) -> None:
     app = open_lesson(place)
     lesson, found = learn.LESSONS[place], measured(place)
-    stops, question = list(lesson.stops(found)), lesson.ask(found)
-    assert lesson.paper in app.markdown[0].value and question.text.split(".")[0][:30] in app.markdown[1].value
-    wrong = next(i for i in range(len(question.options)) if i != question.right)
+    stops, question = list(lesson.positions(found)), lesson.ask(found)
+    assert lesson.paper in app.subheader[0].help and lesson.text == app.markdown[0].value
+    assert shell.escape(question.text) in app.markdown[1].value
+    accepted = {question.correct, *question.tied}
+    wrong = next(i for i in range(len(question.options)) if i not in accepted)
     answer(app, place, wrong, stops)
-    assert "Not what is measured here" in app.warning[0].value and not app.success
-    assert shell.escape(question.options[question.right]) in app.warning[0].value
-    next(button for button in app.button if button.label == "Answer again").click().run()
+    assert app.warning[0].value.startswith("**Not quite: ") and not app.success
+    assert shell.escape(question.options[question.correct]) in app.warning[0].value
+    next(button for button in app.button if button.label == "Try again").click().run()
     assert not app.warning and not app.success
-    answer(app, place, question.right, stops)
-    assert app.success[0].value == f"**Right.** {shell.escape(question.why)}" and not app.warning
+    answer(app, place, question.correct, stops)
+    assert app.success[0].value == f"**Correct.** {shell.escape(question.takeaway)}" and not app.warning
     assert [link for link in app.main.get("page_link") if "dataset=demo" in link.proto.query_string]
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_exactly_one_answer_is_right_wherever_the_control_stands(place: int) -> None:
+def test_one_answer_is_correct_at_every_position_of_the_control(place: int) -> None:
     lesson, found = learn.LESSONS[place], measured(place)
-    stops, question = list(lesson.stops(found)), lesson.ask(found)
-    assert len(set(question.options)) == len(question.options) and 0 <= question.right < len(question.options)
+    stops, question = list(lesson.positions(found)), lesson.ask(found)
+    assert len(set(question.options)) == len(question.options) and 0 <= question.correct < len(question.options)
     app = move(open_lesson(place), stops[-1])
     for at, name in enumerate(stops):
         move(app, name)
@@ -88,30 +90,30 @@ def test_exactly_one_answer_is_right_wherever_the_control_stands(place: int) -> 
         assert offered == ([at, *extra] if lesson.by_position else list(range(len(question.options))))
         app.button(key=f"answer_{place}_{offered[0]}").click().run()
         marked = [button.label for button in answers(app) if button.label.endswith("✓")]
-        is_right = offered[0] == question.right
-        assert len(marked) == (1 if is_right or not lesson.by_position else 0)
-        assert (len(app.success), len(app.warning)) == ((1, 0) if is_right else (0, 1))
-        next(button for button in app.button if button.label == "Answer again").click().run()
+        is_correct = offered[0] in {question.correct, *question.tied}
+        assert len(marked) == (1 if is_correct or not lesson.by_position else 0)
+        assert (len(app.success), len(app.warning)) == ((1, 0) if is_correct else (0, 1))
+        next(button for button in app.button if button.label == "Try again").click().run()
 
 
 def test_the_numbers_that_a_page_shows_tell_the_right_position_from_the_others() -> None:
     pairs, together = measured(3), measured(6)
-    shown = [f"{stop.mean[0]:.1f}" for stop in pairs.stops]
+    shown = [f"{position.mean[0]:.1f}" for position in pairs.positions]
     assert shown.count(min(shown, key=float)) == 1
     correlations = [f"{abs(how.value):.2f}" for how in together.correlations.values()]
-    right = learn.LESSONS[6].ask(together).right
-    assert right < len(correlations) and correlations.count(correlations[right]) == 1
+    correct = learn.LESSONS[6].ask(together).correct
+    assert correct < len(correlations) and correlations.count(correlations[correct]) == 1
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_lesson_is_answered_only_after_its_control_was_moved(place: int) -> None:
-    stops = list(learn.LESSONS[place].stops(measured(place)))
+    stops = list(learn.LESSONS[place].positions(measured(place)))
     app = open_lesson(place, control=stops[1])  # where a link put it, nobody moved it
     assert answers(app) and all(button.disabled for button in answers(app))
-    assert any("Move the control before you answer" in caption.value for caption in app.caption)
+    assert any("Try more before you answer" in caption.value for caption in app.caption)
     move(app, stops[0])
     assert answers(app) and not any(button.disabled for button in answers(app))
-    assert not any("Move the control before you answer" in caption.value for caption in app.caption)
+    assert not any("Try more before you answer" in caption.value for caption in app.caption)
 
 
 def test_a_reload_keeps_what_was_seen_and_answered() -> None:
@@ -127,7 +129,7 @@ def test_a_reload_keeps_what_was_seen_and_answered() -> None:
     assert again.warning and answers(again)[0].label.endswith("✗")
 
 
-def test_progress_that_cannot_be_is_told_and_left_out() -> None:
+def test_invalid_progress_is_reported_and_ignored() -> None:
     for text in ("9.0-1", "1.x", "0", "1.0-1~"):
         app = open_lesson(1, progress=text)
         assert "progress" not in app.query_params and app.toast, text
@@ -153,7 +155,7 @@ def test_a_page_that_is_only_opened_keeps_its_link() -> None:
 @pytest.mark.parametrize("place", PLACES)
 def test_the_links_to_go_on_are_left_as_they_are_where_they_lead(place: int) -> None:
     app = open_lesson(place)
-    stops = list(learn.LESSONS[place].stops(measured(place)))
+    stops = list(learn.LESSONS[place].positions(measured(place)))
     for name in (stops[-1], stops[0]):
         move(app, name)
         assert app.main.get("page_link")
@@ -197,7 +199,7 @@ def test_positions_share_their_queries(place: int) -> None:
 
 def test_recorded_networks_stand_beside_the_splits_they_were_trained_on() -> None:
     trained = measured(5)  # the search ends nearer to its minimum than when the networks were trained
-    assert [one.split.reached for one in trained.found] == pytest.approx(trained.points["x"].tolist(), abs=2e-4)
+    assert [split.split.reached for split in trained.splits] == pytest.approx(trained.points["x"].tolist(), abs=2e-4)
 
 
 def test_a_link_that_asks_for_no_lesson_and_a_class_that_looks_on() -> None:
@@ -208,5 +210,5 @@ def test_a_link_that_asks_for_no_lesson_and_a_class_that_looks_on() -> None:
 
 def test_lessons_are_of_the_demo_whatever_is_chosen() -> None:
     app = open_link("learn", "dtd")
-    assert any("The lessons measure the demo" in caption.value for caption in app.caption)
+    assert any("Lessons use the demo" in caption.value for caption in app.caption)
     assert app.select_slider(key="control").options[0] == "α = 0"

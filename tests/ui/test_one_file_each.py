@@ -246,7 +246,7 @@ def test_a_method_brings_its_settings(answer) -> None:
 def test_an_objective_is_searched_compared_and_shown(answer) -> None:
     nasty = answer[5]
     assert nasty["hard"]["accuracy"]["nasty"] == nasty["hard"]["accuracy"]["hard"]  # its sign is that of hard sets
-    assert nasty["looks"] == ["#EE7733", "square"]
+    assert nasty["looks"] == ["#E66F2B", "square"]
     assert [row["objective"] for row in nasty["compared"]] == ["random", "hard", "nasty", "easy"]
 
 

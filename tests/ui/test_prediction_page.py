@@ -123,7 +123,7 @@ def test_what_is_not_defined_is_said(open_page) -> None:
     page = open_page(setting="supervised", n_tasks="50", n_way="3", n_shot="1", measure="davies_bouldin")
     assert "not defined for 1 shot" in texts(page) + figure(page, -1)["layout"]["annotations"].__repr__()
     assert "not defined for 1 shot" in texts(page)
-    assert list(page.dataframe[0].value["measure"]) == [
+    assert list(page.dataframe[0].value["title"]) == [
         "Coarsity",
         "Class confusion",
         "Training loss",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 
-import pandas as pd
 import plotly.graph_objects as go
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from fsviz.tables import Column, Table, TableData
 from fsviz.ui.parts import export
 from fsviz.ui.parts.page import PAGES
 from tests.reports.test_html import loaded
@@ -28,29 +27,31 @@ def test_every_figure_and_table_is_shown_so_that_it_can_be_taken_along() -> None
     assert len(FILES) > 50 and around == []
 
 
-def table_of(data: object, **more: object) -> export.Item:
-    return export.Item("table", "T", (data, more.get("column_config", {}), more.get("hide_index", True)))
+def item_of(rows: object, *columns: Column) -> export.Item:
+    return export.Item("table", "T", TableData(Table("T", *columns), rows))
 
 
-def test_a_table_is_taken_along_as_it_is_seen() -> None:
-    data = {"n": [3, 4], "hidden": [0, 0], "face": ["data:image/png;base64,x"] * 2, "share": [0.5, None]}
-    config = {
-        "n": st.column_config.NumberColumn("Number of images"),
-        "hidden": None,
-        "face": st.column_config.ImageColumn(""),
-    }
-    seen = export.frame(table_of(data, column_config=config))
-    assert list(seen) == ["Number of images", "share"] and seen["Number of images"].tolist() == [3, 4]
-    named = pd.DataFrame({"x": [1]}, index=pd.Index(["a"], name="class"))
-    assert list(export.frame(table_of(named, hide_index=False))) == ["class", "x"]
-    assert list(export.frame(table_of(named))) == ["x"]
+def test_a_table_is_exported_as_it_is_seen() -> None:
+    rows = {"n": [3, 4], "hidden": [0, 0], "face": ["data:image/png;base64,x"] * 2, "share": [0.5, None]}
+    item = item_of(
+        rows,
+        Column("share", "Share", kind="share"),
+        Column("n", "Images", kind="count"),
+        Column("face", "", kind="image"),
+        Column("none", "Nothing"),
+    )
+    assert export.csv_of(item) == "Share (%),Images\n50.0,3\n,4\n"
 
 
 def test_names_of_users_are_no_code_in_files() -> None:
-    item = table_of({"class": ["=1+1", "a_b & <i>"], "accuracy": [12.34567, float("nan")]})
-    assert export.to_csv(item).splitlines()[1:] == ["'=1+1,12.34567", "a_b & <i>,"]
-    latex = export.to_latex(item)
-    assert r"=1+1 & 12.35 \\" in latex and r"a\_b \& \textless{}i\textgreater{} & – \\" in latex
+    item = item_of(
+        {"class": ["=1+1", "a_b & <i>"], "accuracy": [12.34567, float("nan")]},
+        Column("class", "Class"),
+        Column("accuracy", "Accuracy", kind="percent"),
+    )
+    assert export.csv_of(item).splitlines() == ["Class,Accuracy (%)", "'=1+1,12.34567", "a_b & <i>,"]
+    latex = export.latex_of(item)
+    assert r"=1+1 & 12.3 \\" in latex and r"a\_b \& \textless{}i\textgreater{} & – \\" in latex
     assert r"\begin{tabular}{lr}" in latex
     page = export.to_page([item, export.Item("recipe", "", "fsviz show '<b>'")])
     assert "a_b &amp; &lt;i&gt;" in page and "<b>" not in page and "&lt;b&gt;" in page
@@ -83,13 +84,14 @@ def _page() -> None:
     import plotly.graph_objects as go
     import streamlit as st
 
+    from fsviz.tables import Column, Table
     from fsviz.ui.parts import export
 
     export.begin("What is it?")
     export.button()
     export.chart("Bars", go.Figure(go.Bar(y=[1, 2])), key="bars")
     for i in range(st.session_state["n"]):
-        export.table("Numbers", {"n": [i]}, hide_index=True)
+        export.table(Table("Numbers", Column("n", "n", kind="count")), {"n": [i]})
     export.recipe("fsviz show demo")
     export.recipe("fsviz show demo")
 

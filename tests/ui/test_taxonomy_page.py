@@ -75,8 +75,8 @@ def test_a_row_of_the_closest_pairs_becomes_the_task(tmp_path: Path, monkeypatch
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     app = run("classes", classes="wolf")
     table = app.dataframe[-1].value
-    assert {"one picture", "other picture"} <= set(table.columns)
-    assert all(str(source).startswith("data:image/") for source in table["one picture"])
+    assert {"a_picture", "b_picture"} <= set(table.columns)
+    assert all(str(source).startswith("data:image/") for source in table["a_picture"])
 
 
 def test_a_benchmark_has_a_taxonomy_or_its_page_says_why_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,15 @@ from fsviz.analyses.run_comparison.method_runs import (
     preview_run,
     testbed_title,
 )
-from fsviz.analyses.run_comparison.mistakes import Confidence, class_table, confidence_of, misclassified, pairs_table
+from fsviz.analyses.run_comparison.mistakes import (
+    CLASS_ACCURACIES,
+    MISCLASSIFIED,
+    Confidence,
+    class_table,
+    confidence_of,
+    misclassified,
+    pairs_table,
+)
 from fsviz.analyses.run_comparison.paired import describe_p, differences, ranks, tasks_of_quarter
 from fsviz.analyses.run_comparison.recipe import command, describe
 from fsviz.analyses.run_comparison.tables import QUARTILES, result_table, side_by_side, summary_table, with_interval
@@ -41,6 +49,8 @@ from fsviz.evaluation.intervals import OVER
 
 __all__ = [
     "CI95",
+    "CLASS_ACCURACIES",
+    "MISCLASSIFIED",
     "OVER",
     "PREVIEW",
     "QUARTERS",

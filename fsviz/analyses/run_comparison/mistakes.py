@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz.records import PAD, Dataset, Predictions, Tasks
+from fsviz.tables import Column, Table
 
 if TYPE_CHECKING:
     pass
@@ -29,6 +30,22 @@ def pairs_table(answer: Predictions, tasks: Tasks, dataset: Dataset, n: int = 20
     return worst
 
 
+CLASS_ACCURACIES = Table(
+    "Accuracy of every class",
+    Column("class", "Class"),
+    Column("accuracy", "Accuracy", kind="percent", interval="ci95"),
+    Column("queries", "Queries", kind="count"),
+    Column("tasks", "Tasks", kind="count"),
+)
+MISCLASSIFIED = Table(
+    "Query images predicted as another class",
+    Column("image_id", "Image", kind="count"),
+    Column("task", "Task", kind="count"),
+    Column("confidence", "Confidence", kind="percent"),
+    Column("times", "Times", kind="count"),
+)
+
+
 def class_table(answer: Predictions, tasks: Tasks, dataset: Dataset) -> pd.DataFrame:
     """Accuracy on the queries of every class, lowest first, in percent, with its interval over the class's tasks."""
     from fsviz.evaluation import class_accuracy
@@ -38,8 +55,8 @@ def class_table(answer: Predictions, tasks: Tasks, dataset: Dataset) -> pd.DataF
     return pd.DataFrame(
         {
             "class": names.reindex(found["class_id"]).fillna("?").to_numpy(),
-            "accuracy (%)": 100 * found["accuracy"],
-            "± 95%": 100 * found["ci95"],
+            "accuracy": 100 * found["accuracy"],
+            "ci95": 100 * found["ci95"],
             "queries": found["n_queries"],
             "tasks": found["n_tasks"],
         }

@@ -12,6 +12,7 @@ import pkgutil
 
 from fsviz.difficulty.measures.declaration import CAUSES, EASED, NEEDS, STAGES, Cause, Given, Measure, Need, Stage
 from fsviz.errors import UnknownName
+from fsviz.tables import Column
 
 __all__ = [
     "CAUSES",
@@ -25,6 +26,7 @@ __all__ = [
     "Need",
     "Stage",
     "axis",
+    "column",
     "get",
     "title",
 ]
@@ -56,3 +58,8 @@ def title(name: str) -> str:
 def axis(name: str) -> str:
     """The same for an axis, where there is room for what it tells."""
     return MEASURES[name].axis if name in MEASURES else title(name)
+
+
+def column(name: str) -> Column:
+    """The column of a table that holds a measure, a row per task."""
+    return Column(name, title(name), kind="number", help=MEASURES[name].what if name in MEASURES else "")

@@ -153,10 +153,7 @@ def fit(dataset: Dataset, backbone: str, given: RawSettings) -> fitting.Fit:
 
 def check(spec: RawSettings) -> Spec:
     """The spec with every setting; ways, shots and queries fit the dataset, and alpha the sampler."""
-    given = {name: value for name, value in spec.items() if value not in (None, "")}
-    SETTINGS.check(given)
-    dataset = datasets.load(given["dataset"])
-    values = SETTINGS.check(given, **fitting.defaults(dataset, given, TASK_DEFAULTS, [given["backbone"]], varied=True))
+    values = fitting.check(SETTINGS, spec, TASK_DEFAULTS)
     question = values["question"]
     if question == "labelling":
         values["setting"] = "semi"
@@ -170,7 +167,7 @@ def check(spec: RawSettings) -> Spec:
         raise BadInput(f"This question needs tasks of one shape. {instead}")
     if sampler.deals and question == "spread":
         raise BadInput(f"The spread by cause deals images of its own. {instead}")
-    return cast(Spec, {**values, "dataset": dataset.name})
+    return cast(Spec, values)
 
 
 def work(spec: Spec) -> Work:

@@ -13,10 +13,12 @@ import numpy as np
 import streamlit as st
 
 from fsviz.analyses import semantic_sampling as study
+from fsviz.analyses.semantic_sampling import CLASS_PAIRS
 from fsviz.figures import taxonomy as figures
 from fsviz.records import PAD, Dataset
 from fsviz.records.graphs import ClassMap, ConceptTree
 from fsviz.settings import Setting, to_args
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES, Dag, maps
 from fsviz.text import split_title
@@ -413,23 +415,12 @@ def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names
             ),
         )
         for title, rows in (("Nearest", card.nearest), ("Farthest", card.farthest)):
-            table = {title: [names[i] for i, _ in rows], "distance": [round(value, 2) for _, value in rows]}
-            config = {
-                title: st.column_config.TextColumn(width=110),
-                "distance": st.column_config.ProgressColumn(
-                    "distance", format="%.2f", min_value=0.0, max_value=float(max(distances.max(), 1e-9)), width=85
-                ),
-            }
-            if dataset.has_pixels:
-                table = {"picture": _pictures_of(dataset, split, [i for i, _ in rows]), **table}
-                config["picture"] = st.column_config.ImageColumn("", width=44)
+            pictures = _pictures_of(dataset, split, [i for i, _ in rows]) if dataset.has_pixels else ""
+            table = _neighbour_table(title, float(distances.max()))
             key = f"rows_{title}_{position}"
             export.table(
-                "Nearest and farthest classes",
                 table,
-                hide_index=True,
-                height="content",
-                column_config=config,
+                {"picture": pictures, "class": [names[i] for i, _ in rows], "distance": [value for _, value in rows]},
                 key=key,
                 sets=Click(_add, [[names[position], names[i]] for i, _ in rows]),
             )
@@ -437,6 +428,16 @@ def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names
         near = [position, *(i for i, _ in card.nearest[: N_BUILT - 1])]
         label = "Build a task of this class and its nearest"
         page_links.to_classes(dataset, dataset.split_class_ids(split)[near].tolist(), label)
+
+
+def _neighbour_table(title: str, high: float) -> Table:
+    """The nearest or the farthest classes of a class."""
+    return Table(
+        f"{title} classes",
+        Column("picture", "Image", kind="image", width=44),
+        Column("class", title, width=110),
+        Column("distance", "Distance", digits=2, kind="bar", high=max(high, 1e-9), width=85),
+    )
 
 
 def _pictures_of(dataset: Dataset, split: str, positions: Iterable[int]) -> list[str]:
@@ -521,25 +522,15 @@ def _closest_pairs(
     some = np.argpartition(values, min(n, len(values)) - 1)[:n]
     some = some[np.argsort(values[some], kind="stable")]
     st.markdown("**The closest pairs here**")
-    sides = {"one": order[first[some]], "other": order[second[some]]}
-    table: dict[str, list] = {"distance": [round(float(values[i]), 2) for i in some]}
-    config = {"distance": st.column_config.NumberColumn("distance", format="%.2f", width=70)}
+    sides = {"a": order[first[some]], "b": order[second[some]]}
+    pairs = [[names[a], names[b]] for a, b in zip(*sides.values(), strict=True)]
+    rows: dict[str, Any] = {"distance": [float(values[i]) for i in some]}
     for side, positions in sides.items():
+        rows[side] = [names[i] for i in positions]
         if dataset.has_pixels:
-            table[f"{side} picture"] = _pictures_of(dataset, split, positions.tolist())
-            config[f"{side} picture"] = st.column_config.ImageColumn("", width=44)
-        table[side] = [names[i] for i in positions]
-        config[side] = st.column_config.TextColumn(width=105 if dataset.has_pixels else 140)  # both, however long
+            rows[f"{side}_picture"] = _pictures_of(dataset, split, positions.tolist())
     key = f"pairs_{hash((dataset.name, split, tuple(order[:3].tolist()), len(order)))}"
-    export.table(
-        "Pairs of classes",
-        table,
-        hide_index=True,
-        height="content",
-        column_config=config,
-        key=key,
-        sets=Click(selections.CLASSES, [[names[a], names[b]] for a, b in zip(*sides.values(), strict=True)]),
-    )
+    export.table(CLASS_PAIRS, rows, key=key, sets=Click(selections.CLASSES, pairs))
     ties = int((values <= values[some[-1]] + 1e-9).sum())
     more = f" {ties:,} pairs are at most {values[some[-1]]:.2f} apart; {len(some)} are listed." if ties > n else ""
     st.caption(f"Click a row to compare the two above.{more}")

@@ -29,12 +29,7 @@ AGAINST = "against"
 CHART = "differences"
 SO_FAR = "differences_so_far"
 SECTIONS = ("One measure", "All numbers", "Hard, random and easy supports")
-NUMBERS = [
-    *("title", "side_title", "mean", "ci95", "q1", "median", "q3", "n_tasks", "over", "higher_is", "first_is"),
-    *("difference", "difference_ci95", "why"),
-]
 MOST_TASKS = 5000  # per side, that a page waits for
-VERDICTS = {"harder": "harder", "easier": "easier", "noise": "not beyond noise", "unknown": "unknown", "": ""}
 
 
 def show(dataset: Dataset) -> None:
@@ -282,54 +277,11 @@ def _what_to_add(found: study.DatasetComparison) -> None:
 
 def _all_numbers(found: study.DatasetComparison) -> None:
     facts = study.facts(found)
-    low, middle, high = (facts[f"images_{name}"].map("{:,.0f}".format) for name in ("low", "median", "high"))
-    facts["per_class"] = (middle + " (" + low + " to " + high + ")").where(facts["images_median"].notna(), "not known")
     st.markdown("**What they are**")
-    export.table(
-        "What they are",
-        facts[["title", "n_classes", "n_images", "per_class", "own_coarsity", "has"]],
-        hide_index=True,
-        height="content",
-        column_config={
-            "title": st.column_config.TextColumn("Side"),
-            "n_classes": st.column_config.NumberColumn("Classes"),
-            "n_images": st.column_config.NumberColumn("Images", format="localized"),
-            "per_class": st.column_config.TextColumn("Images per class (quartiles)"),
-            "own_coarsity": st.column_config.NumberColumn(
-                "Own coarsity",
-                format="%.1f",
-                help="Median coarsity on its own taxonomy, as other pages show it. Not comparable between sides: its "
-                "scale follows the number of classes.",
-            ),
-            "has": st.column_config.TextColumn("It has"),
-        },
-    )
-    st.markdown("**Every measure of every side**")
-    table = study.measure_table(found)
-    table = table.assign(first_is=table["first_is"].map(VERDICTS))
-    export.table(
-        "Every measure of every side",
-        table[NUMBERS],
-        hide_index=True,
-        height=460,
-        placeholder="",
-        column_config={
-            "title": st.column_config.TextColumn("Measure", width=170),
-            "side_title": st.column_config.TextColumn("Side", width=160),
-            "mean": st.column_config.NumberColumn("Mean", format="%.3g"),
-            "ci95": st.column_config.NumberColumn("± 95%", format="%.2g"),
-            "q1": st.column_config.NumberColumn("A quarter below", format="%.3g"),
-            "median": st.column_config.NumberColumn("Median", format="%.3g"),
-            "q3": st.column_config.NumberColumn("A quarter above", format="%.3g"),
-            "n_tasks": st.column_config.NumberColumn("Tasks"),
-            "over": st.column_config.TextColumn("Interval over"),
-            "higher_is": st.column_config.TextColumn("Higher is"),
-            "first_is": st.column_config.TextColumn("The first one is"),
-            "difference": st.column_config.NumberColumn("Difference", format="%+.3g"),
-            "difference_ci95": st.column_config.NumberColumn("its ± 95%", format="%.2g"),
-            "why": st.column_config.TextColumn("Why it is not known", width=220),
-        },
-    )
+    export.table(study.FACTS, facts.drop(columns="side"))
+    st.markdown("**Every measure of every dataset**")
+    numbers = study.number_rows(study.measure_table(found))
+    export.table(study.NUMBERS, numbers.drop(columns="side"), height=460)
     _what_to_add(found)
 
 
@@ -363,29 +315,9 @@ def _suite(found: study.DatasetComparison) -> None:
     )
     if rows:
         table = pd.DataFrame(rows).assign(cost=lambda t: t["random"] - t["hard"])
-        kinds = (f"{kind}{end}" for kind in support_sets.SETS for end in ("", "_ci95"))
-        table = table[["title", "cost", *kinds, "n_tasks"]]
-        export.table(
-            "Hard, random and easy supports",
-            table,
-            hide_index=True,
-            height="content",
-            column_config={
-                "title": st.column_config.TextColumn("Side"),
-                "cost": st.column_config.NumberColumn("Hard supports cost (points)", format="%.1f"),
-                "n_tasks": st.column_config.NumberColumn("Tasks"),
-                **{
-                    f"{kind}{end}": st.column_config.NumberColumn(
-                        f"± {kind}" if end else f"{kind.capitalize()} (%)", format="%.1f"
-                    )
-                    for kind in support_sets.SETS
-                    for end in ("", "_ci95")
-                },
-            },
-        )
+        export.table(study.SUITE, table)
     with st.expander("The published numbers"):
-        kept = ["title", "method", "setting", "hard", "hard_low", "hard_high", "random", "n_backbones", "source"]
-        export.table("Published by Basu et al. (2023)", published[kept], hide_index=True, height="content")
+        export.table(study.PUBLISHED_SUITE, published)
 
 
 def _searched(side: study.DatasetSplit, spec: support_sets.Spec) -> support_sets.Summary | None:

@@ -332,18 +332,11 @@ def _causes(now: TaskResult, before: TaskResult | None) -> None:
     known = [cause for cause in now.causes if np.isfinite(cause.value)]
     rows = []
     for cause in known:
-        row = {"measure": cause.title, "now": _number(cause.value)}
+        row = {"measure": cause.title, "now": cause.value, "higher_is": cause.direction}
         if before:
-            row |= {"before": _number(earlier[cause.name]), "by the swap": _direction(cause, earlier[cause.name])}
-        rows.append(row | {"higher is": cause.direction} | ({} if before else {"computed from": cause.seen}))
-    export.table(
-        "Causes of the task",
-        pd.DataFrame(rows),
-        hide_index=True,
-        height="content",
-        key="causes",
-        column_config={"measure": st.column_config.Column(width=235)},
-    )
+            row |= {"before": earlier[cause.name], "change": _direction(cause, earlier[cause.name])}
+        rows.append(row | ({} if before else {"seen": cause.seen}))
+    export.table(study.CAUSES, rows, height="content", key="causes")
     unknown = [f"{cause.title}: {cause.why_not}" for cause in now.causes if cause.why_not]
     if unknown:
         st.caption("Not known here. " + escape(" ".join(unknown)))
@@ -373,19 +366,10 @@ def _gaps(now: TaskResult, before: TaskResult | None) -> None:
         size = float(gap.gap[0])
         row = {"attribute": name.replace("_", " "), "gap": size}
         if before:
-            row |= {"gap before": float(before.gaps[name].gap[0]), "change": size - float(before.gaps[name].gap[0])}
-        in_words = "standard deviations" if gap.attribute.is_numeric else "share of images"
-        rows.append(row | {"in": in_words})
-    number = st.column_config.NumberColumn(format="%.2f")
+            row |= {"before": float(before.gaps[name].gap[0]), "change": size - float(before.gaps[name].gap[0])}
+        rows.append(row | {"unit": "standard deviations" if gap.attribute.is_numeric else "share of images"})
     table = pd.DataFrame(rows).sort_values("gap", ascending=False, kind="stable", ignore_index=True)
-    export.table(
-        "Gaps between support and query",
-        table,
-        hide_index=True,
-        height="content",
-        key="gaps",
-        column_config={name: number for name in ("gap", "gap before", "change") if name in table},
-    )
+    export.table(study.GAPS, table, height="content", key="gaps")
     st.caption(
         "0 is no difference. A few images differ from others by chance too: hold a gap against that of other support "
         "images."

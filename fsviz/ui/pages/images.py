@@ -12,6 +12,7 @@ from markupsafe import Markup
 from fsviz import datasets, features
 from fsviz.analyses import custom_task
 from fsviz.datasets import filtering, published_images
+from fsviz.datasets.preview import CLASSES
 from fsviz.datasets.saved import moved_note
 from fsviz.errors import FsvizError, Missing
 from fsviz.features import neighbours
@@ -434,24 +435,12 @@ def _class_list(dataset: Dataset) -> None:
         shown = table[["class_name", "split", *(["n_images"] if known else [])]]
         shown = shown.astype({"n_images": "float64"}) if known else shown
         event = export.table(
-            "Classes",
+            CLASSES,
             shown,
-            hide_index=True,
             height=520,
             on_select="rerun",
             selection_mode="single-row",
             key=f"class_list_{dataset.name}_{split}",
-            column_config={
-                "class_name": st.column_config.TextColumn("Class", width=220),
-                "split": st.column_config.TextColumn("Split", width=60),
-                "n_images": st.column_config.ProgressColumn(
-                    "Images",
-                    format="%d",
-                    min_value=0,
-                    max_value=max(1.0, float(table["n_images"].max() or 1)) if known else 1.0,
-                    width=160,
-                ),
-            },
         )
         st.caption("Select a row to see its place among the classes.")
     picked = next(iter(clicks.data_in(event)), 0)

@@ -12,6 +12,7 @@ from fsviz.figures import overview as figures
 from fsviz.records import PAD, Dataset, SizeHistogram
 from fsviz.records.graphs import Hierarchy
 from fsviz.settings import Setting
+from fsviz.tables import Column, Table
 from fsviz.tasks import task_ids
 from fsviz.taxonomy.hierarchy import class_hierarchy
 from fsviz.text import split_title
@@ -34,6 +35,8 @@ BAR = Setting(
     "size_bar", "Bar", "The bar of class sizes that was clicked: numbers of its split and its bin.", "text", ""
 )
 GUESSED = "_guessed"  # task -> which answer was chosen
+
+CLASSES = Table("Classes of the task", Column("class", "Class"), Column("right", "Queries"))
 
 
 def show(dataset: Dataset) -> None:
@@ -179,7 +182,7 @@ def _task(found: study.TaskContrast, task: int, key: str, told: bool) -> int | N
     if found.dataset.has_pixels:
         return task_rows(found.dataset, rows, key, tile_px=LARGE if shell.classroom() else TILE)
     told_rows = {"class": names, **({"right": [row.note for row in rows]} if told else {})}
-    export.table("Classes of the task", told_rows, hide_index=True, key=f"{key}_names")
+    export.table(CLASSES, told_rows, key=f"{key}_names")
     return None
 
 

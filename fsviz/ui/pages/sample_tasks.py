@@ -19,6 +19,7 @@ from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.records import PAD, Dataset, TaskId, Testbed
 from fsviz.sampling import SAMPLERS, testbeds
 from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting, Value
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw, fitting, task_ids
 from fsviz.tasks.draw import SHOTS, Recipe
 from fsviz.tasks.repeats import RepeatCounts, count_repeats
@@ -454,6 +455,16 @@ def _dealt(classes: Classes, recipe: Recipe) -> Testbed | None:
     return _drawn_with_images(classes.dataset, recipe, classes.distances)
 
 
+def _class_table(high: float) -> Table:
+    """The classes of a task that has no images."""
+    return Table(
+        "Classes of the task",
+        Column("class", "Class", width=190),
+        Column("place", "Place in the taxonomy", width=230),
+        Column("distance", "Mean distance to the others", digits=2, kind="bar", high=high, width=90),
+    )
+
+
 def _task(classes: Classes, bed: Testbed, task: int) -> None:
     dataset, distances, graph = classes.dataset, classes.distances, classes.graph
     assert distances is not None  # the browser is shown only where they are
@@ -471,24 +482,16 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
         else:
             others = inside.sum(axis=1) / max(len(class_ids) - 1, 1)
             export.table(
-                "Classes of the task",
+                _class_table(float(distances.max())),
                 {
                     "class": shown,
-                    "its place in the taxonomy": [
+                    "place": [
                         " › ".join(maps.class_card(graph, distances, int(p)).path[-3:-1]) if graph else ""
                         for p in positions
                     ],
-                    "mean distance to the others": [round(float(v), 2) for v in others],
+                    "distance": others,
                 },
-                hide_index=True,
                 height="content" if len(class_ids) <= 12 else 420,
-                column_config={
-                    "class": st.column_config.TextColumn(width=190),
-                    "its place in the taxonomy": st.column_config.TextColumn(width=230),
-                    "mean distance to the others": st.column_config.ProgressColumn(
-                        "mean distance", format="%.2f", min_value=0.0, max_value=float(distances.max()), width=90
-                    ),
-                },
             )
             st.caption(
                 "Images are dealt once there is at least one support image per class."

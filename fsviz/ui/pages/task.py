@@ -378,7 +378,7 @@ def _without_images(passport: TaskProfile) -> None:
         for side in ("support", "query"):
             images = getattr(passport.tasks, side)[0][: len(passport.names)]
             table[side] = [", ".join(str(int(i)) for i in row if i != PAD) for row in images]
-    export.table("Its classes", table, hide_index=True, height="content" if len(table) <= 12 else 420)
+    export.table(study.CLASSES, table, height="content" if len(table) <= 12 else 420)
     if passport.backbone:
         st.caption(f"{escape(dataset.title)} has no pixels here: images are named by their number.")
     elif dataset.has_pixels:
@@ -492,18 +492,14 @@ def _values_alone(passports: Sequence[TaskProfile], stands: Sequence[Mapping[str
         values = [p.value(name) for p in passports]
         if not np.isfinite(values).any():
             continue
-        row: dict[str, Any] = {"measure": measure.title}
+        row: dict[str, Any] = {"title": measure.title, "higher_is": measure.direction, "uses": measure.labels}
         for which, value in enumerate(values):
-            more = f" ({BESIDE[which].lower()})" if len(values) > 1 else ""
-            row[f"value{more}"] = value
             stand = stands[which].get(name) if stands else None
-            row[f"percentile{more}"] = 100 * stand.lower if stand else None
-        rows.append(row | {"higher is": measure.direction, "uses": measure.labels})
+            row |= {f"value_{which}": value, f"percentile_{which}": 100 * stand.lower if stand else None}
+        rows.append(row)
     with st.expander("The numbers, and what they are"):
-        table = pd.DataFrame(rows)
-        formats = {c: st.column_config.NumberColumn(format="%.4g") for c in table if str(c).startswith("value")}
-        formats |= {c: st.column_config.NumberColumn(format="%.0f") for c in table if str(c).startswith("percentile")}
-        export.table("Measures", table, hide_index=True, height="content", column_config=formats, key="measure_table")
+        table = study.value_table(BESIDE[: len(passports)])
+        export.table(table, rows, height="content", key="measure_table")
         for known in passports[0].values:
             if not known.why_not:
                 st.markdown(f"**{escape(known.measure.title)}** {escape(known.measure.what)}")
@@ -571,33 +567,9 @@ def _one_gaps(passport: TaskProfile, which: int) -> None:
             f"{share:.0%} of its {int(seen['n'].sum()):,} queries were taken in a context of their own class's support."
         )
         with st.expander("Contexts, class by class"):
-            table = seen.rename(columns={"support": "contexts of the support", "query": "contexts of the queries"})
-            table["shared"] = [f"{a} of {b}" for a, b in zip(seen["shared"], seen["n"], strict=True)]
-            seen_in = table.drop(columns="n")
-            export.table("Contexts", seen_in, hide_index=True, height="content", key=f"contexts_{which}")
+            export.table(study.CONTEXTS, seen, height="content", key=f"contexts_{which}")
     if found:
-        rows = [
-            {
-                "attribute": gap.name.replace("_", " "),
-                "gap": gap.gap,
-                "larger than": 100 * gap.standing.harder,
-                "in": "standard deviations" if gap.in_deviations else "share of images",
-            }
-            for gap in found
-        ]
-        export.table(
-            "Attributes",
-            pd.DataFrame(rows),
-            hide_index=True,
-            height=300,
-            key=f"gaps_{which}",
-            column_config={
-                "gap": st.column_config.NumberColumn(format="%.2f"),
-                "larger than": st.column_config.ProgressColumn(
-                    "larger than in (% of tasks)", format="%.0f", min_value=0, max_value=100
-                ),
-            },
-        )
+        export.table(custom_task.GAPS, study.gap_rows(found), height=300, key=f"gaps_{which}")
         st.caption("The gap of every attribute between support and queries, class by class on average; 0 is none.")
 
 

@@ -16,6 +16,7 @@ import streamlit as st
 
 from fsviz.records import Dataset, Predictions, TaskId, Tasks
 from fsviz.settings import Setting
+from fsviz.tables import Rows, Table
 from fsviz.ui.parts import clicks, export, links, page_links, shell, task_list
 from fsviz.ui.parts.clicks import Click, Values
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
@@ -54,8 +55,8 @@ def chart(
 
 
 def table(
-    title: str,
-    data: Any,
+    table: Table,
+    rows: Rows,
     *,
     key: str,
     name: str,
@@ -67,7 +68,7 @@ def table(
     """Draws a table; returns the text of the row that was chosen last or that the link names, "" for none."""
     setting = _setting(name, texts)
     choice = str(links.value_of(setting, name, about)) if already is None else already
-    export.table(title, data, key=key, sets=Click(setting, texts, clears=True), **more)
+    export.table(table, rows, key=key, sets=Click(setting, texts, clears=True), **more)
     return choice
 
 

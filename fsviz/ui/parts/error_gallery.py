@@ -11,6 +11,7 @@ import streamlit as st
 from fsviz.analyses import run_comparison
 from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.settings import Setting
+from fsviz.tables import Column, Table
 from fsviz.text import shorten
 from fsviz.ui.parts import export, links
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
@@ -19,6 +20,15 @@ from fsviz.ui.parts.shell import escape
 PAIR = Setting("pair", "Confused pair", "Numbers of a class and of the one that it was taken for: 12-45.", "text", "")
 _SHOWN_PAIRS = 8
 _SHOWN_IMAGES = 12
+
+IMAGE_TASKS = Table(
+    "Tasks in which the image was a query",
+    Column("task", "Task", kind="count"),
+    Column("predicted", "Predicted class"),
+    Column("is_correct", "Correct"),
+    Column("confidence", "Confidence", kind="share"),
+    Column("classes", "Classes of the task"),
+)
 
 
 def show_confusions(
@@ -63,7 +73,7 @@ def show_confusions(
         if clicked is not None:
             _one_image(dataset, answer, tasks, clicked)
     else:
-        export.table("Query images that were taken for another class", wrong, hide_index=True)
+        export.table(run_comparison.MISCLASSIFIED, wrong)
         st.caption(f"{escape(dataset.title)} has no pixels here, so only the numbers of the images are shown.")
     st.caption(
         f"{escape(who)} took {int(row['confused']):,} of {int(row['asked']):,} query images of "
@@ -71,16 +81,9 @@ def show_confusions(
         f"{escape(_order_in_words(sure))} Click an image to see every task it went wrong in."
     )
     with st.expander("Accuracy of every class"):
-        number = st.column_config.NumberColumn(format="%.1f")
         table = run_comparison.class_table(answer, tasks, dataset)
-        export.table(
-            "Accuracy of every class",
-            table if over == "tasks" else table.drop(columns="± 95%"),
-            hide_index=True,
-            key=f"{key}_classes",
-            height=260,
-            column_config={"accuracy (%)": number, "± 95%": number},
-        )
+        rows = table if over == "tasks" else table.drop(columns="ci95")
+        export.table(run_comparison.CLASS_ACCURACIES, rows, key=f"{key}_classes", height=260)
         st.caption(
             f"{escape(who)} over {len(tasks):,} tasks, the hardest class first"
             + ("; the interval is over the class's tasks of these images." if over == "tasks" else ".")
@@ -145,16 +148,17 @@ def _one_image(dataset: Dataset, answer: Predictions, tasks: Tasks, image_id: in
         return
     names = dataset.classes["class_name"].astype(str).to_numpy()
     said = tasks.class_ids[t, answer.predicted[t, w, q]]
+    is_correct = said == tasks.class_ids[t, w]
     table = pd.DataFrame(
         {
             "task": t,
-            "taken for": names[said],
-            "right": said == tasks.class_ids[t, w],
-            "confidence (%)": (100 * answer.confidence[t, w, q]).round(1),
-            "the task's classes": [", ".join(names[c] for c in tasks.class_ids[i] if c >= 0) for i in t],
+            "predicted": names[said],
+            "is_correct": is_correct,
+            "confidence": answer.confidence[t, w, q],
+            "classes": [", ".join(names[c] for c in tasks.class_ids[i] if c >= 0) for i in t],
         }
     )
-    right = int(table["right"].sum())
+    right = int(is_correct.sum())
     left, middle = st.columns([1, 3])
     with left:
         gallery(
@@ -167,6 +171,4 @@ def _one_image(dataset: Dataset, answer: Predictions, tasks: Tasks, image_id: in
         st.markdown(
             f"Image {image_id:,} was a query in **{len(t):,}** tasks and was named rightly in **{right}** of them."
         )
-        export.table(
-            "Tasks in which the image was a query", table, hide_index=True, height=min(240, 38 + 35 * len(table))
-        )
+        export.table(IMAGE_TASKS, table, height=min(240, 38 + 35 * len(table)))

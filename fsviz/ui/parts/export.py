@@ -26,10 +26,12 @@ from fsviz.figures import echarts_to_plotly
 from fsviz.figures.palette import QUIET
 from fsviz.reports import html, tables
 from fsviz.settings import Setting
+from fsviz.tables import NOTHING, Column, Rows, Table, TableData, frame, headers, to_csv
 from fsviz.ui.parts import access, clicks
 from fsviz.ui.parts.clicks import Click
 
 _SHOWN = "_shown_here"
+MAX_ROWS = 20  # of a table that stands on a page at its full height
 GRAPH_PX = 480  # height of a graph as SVG
 BUTTONS_PX = 34  # how far down Plotly's buttons reach
 
@@ -108,14 +110,57 @@ def graph(
     return where.echarts_chart(option, key=key, **more)
 
 
-def table(title: str, data: Any, *, where: Any = st, sets: Setting | Click | None = None, **more: Any) -> Any:
+def table(table: Table, rows: Rows, *, where: Any = st, sets: Setting | Click | None = None, **more: Any) -> Any:
     """Draws a table and lists it for export; `sets` says what a row sets, `more` as of st.dataframe."""
-    _register(Item("table", title, (data, more.get("column_config") or {}, bool(more.get("hide_index")))))
+    _register(Item("table", table.title, TableData(table, rows)))
+    found = frame(table, rows)
+    options = {
+        "hide_index": True,
+        "height": "content" if len(found) <= MAX_ROWS else "auto",
+        "placeholder": NOTHING,
+        "column_config": column_config(table, found),
+    }
     if sets is not None:
         own = more["key"]
         key = clicks.key_now(own, clicks.times_cleared(own, sets))
         more |= {"selection_mode": "single-row", "key": key, "on_select": clicks.callback(key, sets, own)}
-    return where.dataframe(data, **more)
+    return where.dataframe(found, **{**options, **more})
+
+
+def column_config(table: Table, found: pd.DataFrame) -> dict[str, Any]:
+    """How Streamlit draws the columns of a `frame`, by their names."""
+    titles = headers(table, found)
+    config = {}
+    for column in table.columns:
+        if column.name in found:
+            config[column.name] = _drawn(column, titles[column.name], found[column.name])
+        for end in column.ends:
+            if end in found and end not in config:
+                config[end] = st.column_config.NumberColumn(titles[end], format=_format(column, ""))
+    return config
+
+
+def _drawn(column: Column, title: str, values: pd.Series) -> Any:
+    more: dict[str, Any] = {"help": column.help or None, "width": column.width or None}
+    if column.kind == "image":
+        return st.column_config.ImageColumn(title, **more)
+    if not column.is_number:
+        return (st.column_config.CheckboxColumn if values.dtype == bool else st.column_config.TextColumn)(title, **more)
+    if values.dtype == object:  # a text among its numbers
+        return st.column_config.TextColumn(title, **more)
+    if column.kind != "bar":
+        return st.column_config.NumberColumn(title, format=_format(column), **more)
+    low, high = (0.0, 1.0) if values.isna().all() else (float(values.min()), float(values.max()))
+    more |= {"min_value": min(0.0, low), "max_value": column.high or max(high, 1e-9)}
+    return st.column_config.ProgressColumn(title, format=_format(column), **more)
+
+
+def _format(column: Column, sign: str | None = None) -> str:
+    """The format of numbers, as sprintf has it; thousands are parted in counts."""
+    sign = ("+" if column.kind == "points" else "") if sign is None else sign
+    if column.kind in ("count", "p"):
+        return "localized" if column.kind == "count" else "%.2g"
+    return f"%{sign}.4g" if column.shown_digits is None else f"%{sign}.{column.shown_digits}f"
 
 
 def recipe(command: str, title: str = "From a terminal") -> None:
@@ -176,8 +221,8 @@ def _list(in_class: bool) -> None:
     for item in (i for i in items if i.kind == "table"):
         with _row(item.title):
             name = file_name(item.title)
-            _download("CSV", partial(to_csv, item), f"{name}.csv", "text/csv", f"{item.title}_csv")
-            _download("LaTeX", partial(to_latex, item), f"{name}.tex", "text/x-tex", f"{item.title}_tex")
+            _download("CSV", partial(csv_of, item), f"{name}.csv", "text/csv", f"{item.title}_csv")
+            _download("LaTeX", partial(latex_of, item), f"{name}.tex", "text/x-tex", f"{item.title}_tex")
     if len(items) > 1:
         with _row("All of it on one page"):
             _download("HTML", partial(to_page, items), "fsviz.html", "text/html", "everything_html")
@@ -236,7 +281,7 @@ def file_name(title: str) -> str:
 
 
 def figure_of(item: Item) -> Any:
-    """Plotly figure of a chart or a graph."""
+    """Plotly figure of a chart or a graph; a table as it is."""
     return echarts_to_plotly.to_plotly(item.what) if item.kind == "graph" else item.what
 
 
@@ -244,38 +289,21 @@ def to_html(item: Item) -> str:
     return str(html.page(item.title, [html.Part(item.title, figure_of(item))]))
 
 
-def to_csv(item: Item) -> str:
-    return text.csv(frame(item))
+def csv_of(item: Item) -> str:
+    return to_csv(item.what.table, item.what.rows)
 
 
-def to_latex(item: Item) -> str:
-    return tables.frame_to_latex(frame(item))
+def latex_of(item: Item) -> str:
+    return tables.table_to_latex(item.what.table, item.what.rows)
 
 
 def to_page(items: list[Item]) -> str:
     """Figures, tables and commands of a page as one file."""
     state: _Shown | None = st.session_state.get(_SHOWN)
     shown = [i for i in items if i.kind != "recipe"]
-    parts = [html.Part(i.title, frame(i) if i.kind == "table" else figure_of(i)) for i in shown]
+    parts = [html.Part(i.title, figure_of(i)) for i in shown]
     commands = [i.what for i in items if i.kind == "recipe"]
     return str(html.page(state.question if state else "fsviz", parts, commands))
-
-
-def frame(item: Item) -> pd.DataFrame:
-    """A table as it is seen: columns under the titles they have on the page, without hidden ones and pictures."""
-    data, config, hide_index = item.what
-    data = getattr(data, "data", data)  # of a pandas Styler
-    found = data if isinstance(data, pd.DataFrame) else pd.DataFrame(data)
-    if not hide_index and not isinstance(found.index, pd.RangeIndex):
-        found = found.reset_index()
-    titles = {}
-    for column in found.columns:
-        told = config.get(column, {})
-        kind = (told.get("type_config") or {}).get("type") if isinstance(told, Mapping) else None
-        if told is None or kind == "image":
-            continue
-        titles[column] = (told if isinstance(told, str) else told.get("label")) or str(column)
-    return found[list(titles)].rename(columns=titles)
 
 
 @cache

@@ -7,7 +7,7 @@ import streamlit as st
 from fsviz import text
 from fsviz.datasets import published_images, saved
 from fsviz.datasets.catalog import ENTRIES
-from fsviz.datasets.published import benchmark_title, published_benchmarks, published_table
+from fsviz.datasets.published import PUBLISHED, benchmark_title, published_benchmarks, published_table
 from fsviz.errors import FsvizError
 from fsviz.records import Dataset
 from fsviz.ui.parts import export, shell
@@ -58,18 +58,8 @@ def _published(dataset: Dataset) -> None:
     table = published_table(*pick).drop(columns="fsviz_method").dropna(axis=1, how="all")
     sources = table.pop("source").dropna().unique().tolist()
     export.table(
-        "Published accuracies",
+        PUBLISHED,
         table.sort_values("accuracy", ascending=False, na_position="last") if "accuracy" in table else table,
-        hide_index=True,
-        height="content",
-        column_config={
-            "method": st.column_config.TextColumn("Method", width=150),
-            "backbone": st.column_config.TextColumn("Backbone", width=80),
-            "accuracy": st.column_config.NumberColumn("Accuracy (%)", format="%.1f", width=90),
-            "ci95": st.column_config.NumberColumn("± 95%", format="%.1f", width=60),
-            "top5": st.column_config.NumberColumn("Top 5 (%)", format="%.1f"),
-            **{q: st.column_config.NumberColumn(f"{q} (%)", format="%.1f", width=60) for q in ("Q1", "Q2", "Q3", "Q4")},
-        },
     )
     quarters = " Q1 to Q4 are quarters of the tasks, from fine-grained to coarse." if "Q1" in table else ""
     st.caption(f"As printed in {escape('; '.join(map(str, sources)))}; nothing of this was computed here.{quarters}")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
 import streamlit as st
 
 from fsviz.datasets import image_folders, published_images
 from fsviz.datasets.catalog import ENTRIES
-from fsviz.datasets.preview import Preview
+from fsviz.datasets.preview import ITEMS, Preview
 from fsviz.settings import Setting
 from fsviz.ui.pages.add_images.saving import open_saved
 from fsviz.ui.parts import access, controls, export, shell
@@ -48,12 +47,8 @@ def show_attach(preview: Preview, like: str, upload: Path | None) -> None:
     ):
         if items:
             with st.expander(f"{len(items):,} {title}"):
-                export.table(
-                    "Classes and folders without a partner",
-                    pd.DataFrame({"which": items}),
-                    hide_index=True,
-                    height=min(200, 36 * len(items) + 40),
-                )
+                table = ITEMS.titled("Classes and folders without a partner")
+                export.table(table, {"item": items}, height=min(200, 36 * len(items) + 40))
     st.subheader("2 · Save it", anchor=False)
     one, two = st.columns([3, 1], vertical_alignment="bottom")
     name = one.text_input("Name", f"my_{like}", key=f"attach_name_{like}").strip()

@@ -7,7 +7,7 @@ import streamlit as st
 
 from fsviz.datasets import image_folders
 from fsviz.datasets.duplicates import largest_groups
-from fsviz.datasets.preview import Preview
+from fsviz.datasets.preview import CLASSES, ITEMS, Preview
 from fsviz.records import Dataset
 from fsviz.ui.parts import export
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
@@ -39,19 +39,8 @@ def show_contents(preview: Preview) -> None:
         gallery(shown, [Tile(int(i), str(n)) for i, n in zip(picked, names)], key="samples", tile_px=84)
         st.caption(f"{len(picked)} of {len(preview.images):,} images, from as many classes as possible.")
     with right:
-        export.table(
-            "Classes found",
-            classes if len(splits) > 1 else classes[["class_name", "n_images"]],
-            hide_index=True,
-            height=min(320, 38 + 35 * len(classes)),
-            column_config={
-                "class_name": st.column_config.TextColumn("Class", width=90),
-                "split": st.column_config.TextColumn("Split", width=60),
-                "n_images": st.column_config.ProgressColumn(
-                    "Images", format="%d", min_value=0, max_value=int(classes["n_images"].max()), width=110
-                ),
-            },
-        )
+        found = classes if len(splits) > 1 else classes[["class_name", "n_images"]]
+        export.table(CLASSES, found, height=min(320, 38 + 35 * len(classes)))
     for problem in preview.problems:
         with st.expander(escape(problem.message), icon="⚠️"):
             if problem.kind in ("copies", "two_classes"):
@@ -59,8 +48,8 @@ def show_contents(preview: Preview) -> None:
             elif problem.kind == "frames":
                 st.button("Take folders as groups", key="take_folders", on_click=_group_by_folder)
             if problem.items:
-                listed = pd.DataFrame({"which": list(problem.items)})
-                export.table("Named by a warning", listed, hide_index=True, height=min(200, 36 * len(listed) + 40))
+                height = min(200, 36 * len(problem.items) + 40)
+                export.table(ITEMS, {"item": list(problem.items)}, height=height)
             else:
                 st.caption("Nothing to list.")
 

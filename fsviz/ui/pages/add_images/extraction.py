@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-import pandas as pd
 import streamlit as st
 
 from fsviz import jobs
@@ -13,6 +12,7 @@ from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.records import Dataset
 from fsviz.studies import extraction
+from fsviz.studies.extraction import SKIPPED
 from fsviz.ui.pages.add_images.saving import show_page_links
 from fsviz.ui.pages.add_images.sources import show_upload_limit
 from fsviz.ui.parts import access, export, run_panel, shell
@@ -143,7 +143,7 @@ def _show_ended(run: jobs.Run) -> None:
         )
         if skipped:
             with st.expander("Images that could not be read", icon="⚠️"):
-                export.table("Images that could not be read", pd.DataFrame(skipped), hide_index=True)
+                export.table(SKIPPED, skipped)
         return
     st.warning(f"The extraction under {backbone} was {escape(run.state)}. {escape(run.error or '')}", icon="⚠️")
     if run.resumable and st.button("Go on where it stopped", key="resume_extraction"):

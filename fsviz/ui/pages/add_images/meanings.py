@@ -14,15 +14,23 @@ from fsviz.datasets import image_folders, tables
 from fsviz.datasets.preview import Preview, pluralize
 from fsviz.errors import FsvizError
 from fsviz.records import Dataset
+from fsviz.tables import Column, Table
 from fsviz.taxonomy import wordnet
 from fsviz.taxonomy.senses import FOLDERS, Guess, guess_senses, taxonomy_from_edges
-from fsviz.ui.parts import access, shell
+from fsviz.ui.parts import access, export, shell
 from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.shell import escape
 from fsviz.user import images as user_images
 
 WORDNET, NESTED, OWN, NONE = "WordNet", "My folders", "My own taxonomy", "No taxonomy"
 NO_SENSE = "(none: far from every other class)"
+MEANINGS = Table(
+    "WordNet senses",
+    Column("class", "Class", width=110),
+    Column("meaning", "Meaning", width=270),
+    Column("doubt", "Worth a look because", width=200),
+    Column("says", "Definition in WordNet", width=300),
+)
 
 
 @dataclass(frozen=True)
@@ -140,18 +148,18 @@ def _edit_senses(guesses: list[Guess], now: pd.DataFrame | None = None) -> Chose
         hide_index=True,
         height=min(36 * len(table) + 40, 420),
         disabled=("class", "doubt", "says"),
-        column_order=("class", "meaning", "doubt", "says"),  # a narrow window shows the doubt, and scrolls to the gloss
+        column_order=[
+            column.name for column in MEANINGS.columns
+        ],  # a narrow window shows the doubt, and scrolls to the gloss
         key=key,
         column_config={
-            "class": st.column_config.TextColumn("Class", width=110),
+            **export.column_config(MEANINGS, table),
             "meaning": st.column_config.SelectboxColumn(
                 "Meaning (click to change, type to search)",
                 options=[NO_SENSE, *sorted(labels.values())],
                 required=True,
                 width=270,
             ),
-            "says": st.column_config.TextColumn("In WordNet's words", width=300),
-            "doubt": st.column_config.TextColumn("Worth a look because", width=200),
         },
     )
     st.caption(

@@ -380,5 +380,4 @@ def _table(found: MeasuredTasks) -> None:
     with st.expander(
         f"All numbers of the {len(found):,} tasks, seen by {escape(title_of(str(found.spec['backbone'])))}"
     ):
-        table = study.as_table(found).rename(columns={name: title(name) for name in found.measures})
-        export.table("Measures and accuracies of every task", table, height=320)
+        export.table(study.task_table(found), study.as_table(found).reset_index(), height=320)

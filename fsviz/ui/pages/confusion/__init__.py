@@ -200,7 +200,7 @@ def _neighbours(graph: ClassGraph, position: int) -> int:
         return position
     st.markdown(f"**{escape(graph.row_names[position])}** is most alike to")
     near = [graph.row_names[p] for p in order[:NEIGHBOURS]]
-    _bars(graph, {"class": near}, row[order[:NEIGHBOURS]], [[graph.row_names[position], name] for name in near])
+    _bars(graph, {"a": near}, row[order[:NEIGHBOURS]], [[graph.row_names[position], name] for name in near])
     st.caption(f"{min(NEIGHBOURS, len(order)):,} of {len(order):,} classes; click a row for its pair.")
     return int(order[0])
 
@@ -221,26 +221,18 @@ def _pair_card(graph: ClassGraph, both: tuple[int, int]) -> None:
     n = min(NEIGHBOURS - 2, int((weights > 0).sum()) or len(weights))
     st.markdown("**The pairs at the top**")
     pairs = [[graph.row_names[a], graph.row_names[b]] for a, b in zip(i[:n], j[:n])]
-    _bars(graph, {"one": [a for a, _ in pairs], "other": [b for _, b in pairs]}, weights[:n], pairs)
+    _bars(graph, {"a": [a for a, _ in pairs], "b": [b for _, b in pairs]}, weights[:n], pairs)
 
 
 def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pairs: list[list[str]]) -> None:
-    """A table with a bar in every row, which leads to a pair of classes; columns of their names come after it."""
-    unit = study.SIMILARITIES[graph.kind].unit or "likeness"
-    most = float(np.nanmax(graph.weights))
+    """A table with a bar in every row, which leads to a pair of classes."""
+    high = max(float(np.nanmax(graph.weights)), 1e-9)
     export.table(
-        "Pairs of classes",
-        {unit: np.round(values, 3), **names},  # the number first: long names push the last column out
-        hide_index=True,
+        study.pair_table(study.SIMILARITIES[graph.kind].unit, high),
+        {"value": values, **names},
         height="content",
         key=TABLE,
         sets=Click(selections.CLASSES, pairs),
-        column_config={
-            **{column: st.column_config.TextColumn(width=200 // len(names)) for column in names},
-            unit: st.column_config.ProgressColumn(
-                unit, format="%.2f", min_value=min(0.0, float(values.min())), max_value=max(most, 1e-9), width=75
-            ),
-        },
     )
 
 

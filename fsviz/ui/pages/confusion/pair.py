@@ -12,12 +12,20 @@ from fsviz.features.backbones import title_of
 from fsviz.records import Dataset
 from fsviz.settings import RawSettings
 from fsviz.studies import confusion as study
+from fsviz.tables import Column, Table
 from fsviz.ui.parts import export, page_links
 from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import escape
 
 SHOWN = 24
+
+IMAGES = Table(
+    "Images of the pair",
+    Column("image", "Image", kind="count"),
+    Column("community", "Community", kind="count"),
+    Column("share", "Share of the other class", digits=0, kind="share"),
+)
 
 
 def show(dataset: Dataset, spec: RawSettings, a: int, b: int, key: str = "pair") -> None:
@@ -66,19 +74,18 @@ def _table(names: list[str], counts: np.ndarray) -> None:
     large = counts[: min(len(counts), 8)]
     share = large.min(axis=1) / large.sum(axis=1)
     export.table(
-        "Communities of the pair",
+        Table(
+            "Communities of the pair",
+            Column("community", "Community"),
+            Column("first", names[0], kind="count"),
+            Column("second", names[1] if names[1] != names[0] else f"{names[1]} (2)", kind="count"),
+            Column("mixed", "Mixed", digits=2, kind="bar", high=1.0, help="1 where both classes are equally many."),
+        ),
         {
             "community": [f"{n + 1}" for n in range(len(large))],
-            names[0]: large[:, 0],
-            names[1] if names[1] != names[0] else f"{names[1]} (2)": large[:, 1],
-            "mixed": np.round(2 * share, 3),
-        },
-        hide_index=True,
-        height="content",
-        column_config={
-            "mixed": st.column_config.ProgressColumn(
-                "mixed", help="1 where both classes are equally many", format="%.2f", min_value=0.0, max_value=1.0
-            )
+            "first": large[:, 0],
+            "second": large[:, 1],
+            "mixed": 2 * share,
         },
     )
     if len(counts) > len(large):
@@ -104,13 +111,12 @@ def _wall(dataset: Dataset, names: list[str], found: Any, label: int, run: int, 
         page_links.to_gallery(dataset, gallery(dataset, tiles, key=wall, tile_px=92))
         return
     export.table(
-        "Images of the pair",
+        IMAGES,
         {
             "image": found.image_ids[order],
             "community": found.communities[run, order] + 1,
-            "share of the other class": np.round(found.other_share[order], 2),
+            "share": found.other_share[order],
         },
-        hide_index=True,
         height=240,
     )
 

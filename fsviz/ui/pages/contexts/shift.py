@@ -11,7 +11,7 @@ import streamlit as st
 from plotly.graph_objects import Figure
 
 from fsviz import jobs
-from fsviz.datasets.published import published_families, published_table
+from fsviz.datasets.published import PUBLISHED, published_families, published_table
 from fsviz.features.backbones import title_of
 from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_curves
@@ -374,13 +374,7 @@ def published(n_way: int, n_shot: int) -> None:
         table = table.assign(family=table["method"].map(published_families())).sort_values(
             ["family", "accuracy"], ascending=[True, False]
         )
-        export.table(
-            "Published accuracies",
-            table[["family", "method", "backbone", "accuracy", "ci95", "source"]].rename(
-                columns={"accuracy": "published accuracy (%)", "ci95": "± 95%"}
-            ),
-            hide_index=True,
-        )
+        export.table(PUBLISHED, table)
         st.caption(
             f"{len(table):,} published numbers of {n_way:,}-way {n_shot:,}-shot tasks (tables 2, 3, 6 and 7; methods "
             "whose name the text at hand does not show are called by where they appeared), with backbones that were "

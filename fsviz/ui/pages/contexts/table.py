@@ -150,22 +150,15 @@ def _profile(dataset: Dataset, table: ContextTable, bits: np.ndarray, at: int, i
     with left:
         key, other = ("contexts_of", CONTEXT) if is_row else ("concepts_of", CONCEPT)
         export.table(
-            "Images by context",
+            study.CELLS,
             {
                 "context" if is_row else "concept": [names[k] for k in order],
-                "images": counts[order],
-                "bits": np.round(told[order], 2),
+                "n_images": counts[order],
+                "bits": told[order],
             },
-            hide_index=True,
             key=key,
             sets=Click(other, [names[k] for k in order]),
             height=36 * min(len(order), LONGEST) + 38,
-            column_config={
-                "context" if is_row else "concept": st.column_config.TextColumn(width=110),
-                "images": st.column_config.ProgressColumn(
-                    "images", format="%d", min_value=0, max_value=int(max(counts.max(), 1)), width=70
-                ),
-            },
         )
     with right:
         class_id, context = (int(table.class_ids[at]), None) if is_row else (None, title)

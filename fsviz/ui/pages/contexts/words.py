@@ -150,21 +150,9 @@ def _classes(dataset: Dataset, found: study.ImageTextSimilarity) -> None:
     table = study.by_class(found).sort_values("nearer_to_context", ascending=False)
     names = dataset.distinct_names(table["class_id"].to_numpy())
     chosen = drilldown.table(
-        "Concepts against words",
-        {
-            "concept": names,
-            "nearer to context": 100 * table["nearer_to_context"],
-            "image and concept": table["m_concept"],
-            "image and context": table["m_context"],
-            "images": table["n_images"],
-        },
-        hide_index=True,
+        study.CLASSES,
+        table.assign(class_name=names),
         height=460,
-        column_config={
-            "nearer to context": st.column_config.ProgressColumn(format="%.0f%%", min_value=0.0, max_value=100.0),
-            "image and concept": st.column_config.NumberColumn(format="%.3f"),
-            "image and context": st.column_config.NumberColumn(format="%.3f"),
-        },
         key="concepts_against_words",
         name="concept_row",
         texts=names,

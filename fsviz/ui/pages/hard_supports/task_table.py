@@ -16,6 +16,7 @@ from fsviz.records import PAD, Dataset, Progress
 from fsviz.settings import RawSettings
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
+from fsviz.tables import Column, Table
 from fsviz.ui.parts import drilldown, export, links, task_list
 from fsviz.ui.parts.caching import compute_with_progress
 from fsviz.ui.parts.clicks import Click
@@ -27,6 +28,38 @@ STRIP_PX = 32
 TASK = task_list.TASK.with_(kind="int", default=-1, low=-1)  # -1 is the first of the list
 NO_ATTRIBUTE = "no attribute"
 SEARCHING = "Searching hard and easy support sets"
+
+TASKS = Table(
+    "Tasks",
+    Column("task", "Task", kind="count", width=50),
+    Column(
+        "images",
+        "Hard support",
+        kind="image",
+        width=MOST_CLASSES * (STRIP_PX + 2),
+        help="The first hard support image of each class.",
+    ),
+    Column(
+        "explained",
+        "Explained by",
+        width=150,
+        help="The attribute that explains most of what the hard support costs, and how many points.",
+    ),
+    *(
+        Column(
+            name,
+            name.capitalize(),
+            "%",
+            0,
+            kind="bar",
+            high=100,
+            width=68,
+            help=f"Queries classified correctly with {name} support images.",
+        )
+        for name in study.SETS
+    ),
+    Column("classes", "Classes", width=340),
+)
 
 
 def about(found: SupportSets) -> str:
@@ -81,39 +114,14 @@ def show(dataset: Dataset, found: SupportSets, rows: pd.DataFrame, key: str) -> 
     if dataset.has_pixels:
         part = part.assign(images=[_strip(dataset, found, int(t)) for t in part["task"]])
     listed = part["task"].tolist()
-    order = [name for name in ("task", "images", "explained", *study.SETS, "classes") if name in part]
     tall = STRIP_PX + 8 if dataset.has_pixels else 35
     export.table(
-        "Tasks",
-        part[order],
+        TASKS,
+        part,
         key=key,
         sets=Click(TASK, listed),
         height=min(40 + tall * len(part), 40 + 5 * tall),
         row_height=tall,
-        hide_index=True,
-        column_config={
-            "task": st.column_config.NumberColumn("Task", width=50),
-            "images": st.column_config.ImageColumn(
-                "Hard support", width=MOST_CLASSES * (STRIP_PX + 2), help="The first hard support image of each class."
-            ),
-            **{
-                name: st.column_config.ProgressColumn(
-                    name.capitalize(),
-                    min_value=0,
-                    max_value=100,
-                    format="%.0f%%",
-                    width=68,
-                    help=f"Queries classified correctly with {name} support images.",
-                )
-                for name in study.SETS
-            },
-            "explained": st.column_config.TextColumn(
-                "Explained by",
-                width=150,
-                help="The attribute that explains most of what the hard support costs, and how many points.",
-            ),
-            "classes": st.column_config.TextColumn("Classes", width=340),
-        },
     )
     chosen = chosen_task(found)
     return int(rows["task"].iloc[0]) if chosen is None else chosen

@@ -16,6 +16,7 @@ from fsviz.figures import support_sets as figures
 from fsviz.records import PAD, Dataset
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
+from fsviz.tables import Column, Table
 from fsviz.tasks import task_ids
 from fsviz.ui.pages.hard_supports import distribution, task_table
 from fsviz.ui.parts import drilldown, export, page_links, shell
@@ -29,6 +30,8 @@ MOST_TILES = 40  # support images of one class that are drawn
 MOST_REASONS = 4
 MOST_BARS = 8
 ANY = "anything"
+
+ATTRIBUTES = Table("Attributes of the image", Column("attribute", "Attribute"), Column("value", "Value"))
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
@@ -254,12 +257,7 @@ def _dialog(dataset: Dataset, found: SupportSets, task: int, image_id: int, wher
     known = support_attributes.attribute_names(dataset)
     if known:
         values = [f"{row[a]:.2f}" if isinstance(row[a], float) else str(row[a]) for a in known]
-        export.table(
-            "Attributes of the image",
-            where=right,
-            data=pd.DataFrame({"attribute": known, "value": values}),
-            hide_index=True,
-        )
+        export.table(ATTRIBUTES, {"attribute": known, "value": values}, where=right)
     if where == "query":
         labels = np.argwhere(found.tasks["random"].query[task] == image_id)
         if len(labels):

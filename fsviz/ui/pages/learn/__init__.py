@@ -1,7 +1,7 @@
-"""The page of lessons: one cause of difficulty each, a figure that answers to one control, and a question.
+"""The page Learn: lessons on one cause of difficulty each, with a figure, one control and one question.
 
-A file of this folder that holds a LESSON is a lesson: nothing else lists it. Which one is open is in the link
-(?lesson=2), and so are where its control stands and what was seen and answered, so that a reload keeps it.
+A file of this folder that holds a LESSON is a lesson: nothing else lists it. The link holds the open lesson
+(?lesson=2), the position of its control and the progress, so that a reload keeps them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,38 +24,38 @@ from fsviz.ui.parts import caching, links, shell
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
-_PIECES = {"lesson"}  # what lessons are built from
+_SHARED = {"lesson"}  # modules that are no lesson
 PROGRESS = "progress"  # in the link: lesson.positions.answer~lesson.positions, such as 1.0-3-5.2~2.0-4
-_DONE, _SAID = "_lessons_done", "_lessons_said"  # progress by lesson, and as it was last said in the link
+_PROGRESS, _LINKED = "_lesson_progress", "_lesson_progress_in_link"  # by lesson, and as last written to the link
 _PART = re.compile(r"(\d{1,3})\.(\d{1,3}(?:-\d{1,3})*)(?:\.(\d{1,3}))?")
 
 
-def _found() -> dict[int, Lesson]:
-    modules = [m.name for m in pkgutil.iter_modules(__path__) if m.name not in _PIECES]
-    declared = [importlib.import_module(f"{__name__}.{name}").LESSON for name in modules]
-    return {lesson.place: lesson for lesson in sorted(declared, key=lambda lesson: lesson.place)}
+def _declared_lessons() -> dict[int, Lesson]:
+    modules = [m.name for m in pkgutil.iter_modules(__path__) if m.name not in _SHARED]
+    lessons = [importlib.import_module(f"{__name__}.{name}").LESSON for name in modules]
+    return {lesson.order: lesson for lesson in sorted(lessons, key=lambda lesson: lesson.order)}
 
 
-LESSONS: dict[int, Lesson] = _found()
-WHICH = Setting("lesson", "Lesson", "Which lesson is open.", "int", 1, 1, len(LESSONS))
+LESSONS: dict[int, Lesson] = _declared_lessons()
+WHICH = Setting("lesson", "Lesson", "Lesson to open.", "int", 1, 1, len(LESSONS))
 
 
 @dataclass
 class Progress:
-    """What was done in a lesson: the positions of its control that were seen, and the answer that was given."""
+    """Visited positions of the control of a lesson, and the answer."""
 
-    seen: set[int] = field(default_factory=set)
+    visited: set[int] = field(default_factory=set)
     answer: int | None = None
 
     @property
     def has_moved(self) -> bool:
-        return len(self.seen) > 1
+        return len(self.visited) > 1
 
 
 def show(dataset: Dataset) -> None:
-    """The lessons are of the demo, whatever dataset is chosen: what they measure is known to be there."""
+    """Lessons on the demo, whatever the dataset: it has everything that they measure."""
     if dataset.name != shell.DEFAULT_DATASET:
-        st.caption(f"The lessons measure the demo; {escape(dataset.title)} stays chosen for the other pages.")
+        st.caption("Lessons use the demo.")
     _lesson(shell.load_dataset(shell.DEFAULT_DATASET))
 
 
@@ -85,9 +86,9 @@ PAGE = Page(
 @st.fragment
 @shell.errors_on_page()
 def _lesson(dataset: Dataset) -> None:
-    asked = links.asked_for(PROGRESS)
-    if _DONE not in st.session_state:  # a new tab, or one that was reloaded
-        st.session_state[_DONE] = _read(asked or "") or {}
+    requested = links.asked_for(PROGRESS)
+    if _PROGRESS not in st.session_state:  # a new tab, or a reloaded one
+        st.session_state[_PROGRESS] = _parse(requested or "") or {}
     with links.one_step():
         links.value_of(WHICH, "lesson")
         labels = {n: f"{n:d} {LESSONS[n].cause}{' ✓' if _is_answered(n) else ''}" for n in LESSONS}
@@ -99,152 +100,161 @@ def _lesson(dataset: Dataset) -> None:
             required=True,
             label_visibility="collapsed",
         )
-        place = int(WHICH.check(picked))
-        lesson, done = LESSONS[place], _done(place)
-        st.subheader(f"{place}. {lesson.title}", anchor=False)
-        st.markdown(f"{lesson.told} :gray[After {lesson.paper}.]")
-        found = _measured(dataset, place)
-        stops, question = lesson.stops(found), lesson.ask(found)
-        st.markdown(f"**Question: {escape(question.text)}**")
-        at = _control(lesson, stops)
-        done.seen = {i for i in {*done.seen, at} if i < len(stops)}
-        if done.answer is not None and done.answer >= len(question.options):
-            done.answer = None
-        _say(asked)
-    lesson.show(dataset, found, at, [i in done.seen or done.answer is not None for i in range(len(stops))])
-    _answers_to(lesson, question, at, done, len(stops))
+        number = int(WHICH.check(picked))
+        lesson, progress = LESSONS[number], _progress(number)
+        st.subheader(f"{number}. {lesson.title}", anchor=False, help=f"Paper: {lesson.paper}.")
+        st.markdown(lesson.text)
+        measured = _measured(dataset, number)
+        positions, question = lesson.positions(measured), lesson.ask(measured)
+        st.markdown(f"**Question:** {escape(question.text)}")
+        at = _control(lesson, positions)
+        progress.visited = {i for i in {*progress.visited, at} if i < len(positions)}
+        if progress.answer is not None and progress.answer >= len(question.options):
+            progress.answer = None
+        _write_link(requested)
+    visited = [i in progress.visited or progress.answer is not None for i in range(len(positions))]
+    lesson.show(dataset, measured, at, visited)
+    _answers(lesson, question, at, progress, len(positions))
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.markdown("**Where to go on:**", width="content")
-        lesson.go_on(dataset, found, at)
-    _turn(place)
-    shell.command_popover(study.command(dataset, place, list(stops)[at]))
+        st.markdown("**Next steps:**", width="content")
+        lesson.next_steps(dataset, measured, at)
+    _previous_and_next(number)
+    shell.command_popover(study.command(dataset, number, list(positions)[at]))
 
 
-def _control(lesson: Lesson, stops: Any) -> int:
-    """The one control of a lesson; returns its position."""
-    names = list(stops)
-    setting = Setting("control", lesson.control, lesson.do, "choice", names[0], choices=dict(stops))
-    links.value_of(setting, "control", about=str(lesson.place))
+def _control(lesson: Lesson, positions: Mapping[str, str]) -> int:
+    """The control of a lesson; returns its position."""
+    names = list(positions)
+    setting = Setting("control", lesson.control, lesson.hint, "choice", names[0], choices=dict(positions))
+    links.value_of(setting, "control", about=str(lesson.order))
     picked = st.select_slider(
-        f"**{escape(lesson.control)}** · {escape(lesson.do)}",
+        f"**{escape(lesson.control)}** · {escape(lesson.hint)}",
         names,
         key="control",
-        format_func=lambda name: escape(stops.get(name, name)),
+        format_func=lambda name: escape(positions.get(name, name)),
     )
     return names.index(str(picked))
 
 
-def _answers_to(lesson: Lesson, question: Question, at: int, done: Progress, n_stops: int) -> None:
+def _answers(lesson: Lesson, question: Question, at: int, progress: Progress, n_positions: int) -> None:
+    """Buttons to answer with; after the answer the takeaway."""
+    answer = progress.answer
+    options: Sequence[int] = range(len(question.options))
+    if lesson.by_position:  # the control is the answer; further options are next to it
+        options = [at, *range(n_positions, len(question.options))] if answer is None else [answer]
     with st.container(border=True):
-        given = done.answer
-        extra = range(n_stops, len(question.options))  # beside the positions, where the control is the answer
-        which = [at, *extra] if lesson.by_position and given is None else range(len(question.options))
-        if given is not None and lesson.by_position:
-            which = [given]
-        for column, option in zip(shell.responsive_columns("answers", len(which)), which, strict=True):
-            mark = "" if given is None else " ✓" if option == question.right else " ✗" if option == given else ""
+        for column, option in zip(shell.responsive_columns("answers", len(options)), options, strict=True):
+            prefix = "Submit: " if lesson.by_position and answer is None and option < n_positions else ""
             column.button(
-                ("My answer: " if lesson.by_position and option < n_stops else "")
-                + escape(question.options[option])
-                + mark,
-                key=f"answer_{lesson.place}_{option}",
-                type="primary" if given == option else "secondary",
-                disabled=given is not None or not done.has_moved,
+                f"{prefix}{escape(question.options[option])}{_mark(question, option, answer)}",
+                key=f"answer_{lesson.order}_{option}",
+                type="primary" if answer == option else "secondary",
+                disabled=answer is not None or not progress.has_moved,
                 on_click=_answer,
-                args=[lesson.place, option],
+                args=[lesson.order, option],
                 width="stretch",
             )
-        if given is None:
-            st.caption(
-                f"{len(done.seen):,} of {n_stops:,} positions seen. "
-                + ("" if done.has_moved else "Move the control before you answer. ")
-                + "Which answer is right follows from what is measured."
-            )
+        if answer is None:
+            tried = f"{len(progress.visited):,} of {n_positions:,} positions tried."
+            st.caption(tried if progress.has_moved else f"{tried} Try more before you answer.")
             return
-        if given == question.right:
-            st.success(f"**Right.** {escape(question.why)}", icon="✅")
-        else:
-            st.warning(
-                f"**Not what is measured here**, which is “{escape(question.options[question.right])}”. "
-                f"{escape(question.why)}",
-                icon="🔎",
-            )
-        st.button("Answer again", icon="↩️", on_click=_forget, args=[lesson.place])
+        _takeaway(question, answer)
+        st.button("Try again", icon="↩️", on_click=_clear_answer, args=[lesson.order])
 
 
-def _turn(place: int) -> None:
-    """Previous and next lesson, and how many were answered."""
+def _mark(question: Question, option: int, answer: int | None) -> str:
+    """Tick or cross of an option once the question is answered."""
+    if answer is None:
+        return ""
+    is_correct = option == question.correct or (option == answer and option in question.tied)
+    return " ✓" if is_correct else " ✗" if option == answer else ""
+
+
+def _takeaway(question: Question, answer: int) -> None:
+    """Whether the answer is correct, and what the numbers mean."""
+    best, takeaway = escape(question.options[question.correct]), escape(question.takeaway)
+    if answer == question.correct:
+        st.success(f"**Correct.** {takeaway}", icon="✅")
+    elif answer in question.tied:
+        st.success(f"**Also correct:** not significantly different from “{best}”. {takeaway}", icon="✅")
+    else:
+        st.warning(f"**Not quite: “{best}”.** {takeaway}", icon="🔎")
+
+
+def _previous_and_next(number: int) -> None:
+    """Buttons to the previous and the next lesson, and the number of answered ones."""
     left, middle, right = st.columns([1, 2, 1], vertical_alignment="center")
-    left.button("Previous", icon="⬅️", disabled=place == 1, on_click=_go, args=[place - 1], width="stretch")
+    left.button("Previous", icon="⬅️", disabled=number == 1, on_click=_open, args=[number - 1], width="stretch")
     n_answered = sum(map(_is_answered, LESSONS))
     middle.progress(n_answered / len(LESSONS), f"{n_answered} of {len(LESSONS)} lessons answered")
     right.button(
         "Next",
         icon="➡️",
-        type="primary" if _is_answered(place) else "secondary",
-        disabled=place == len(LESSONS),
-        on_click=_go,
-        args=[place + 1],
+        type="primary" if _is_answered(number) else "secondary",
+        disabled=number == len(LESSONS),
+        on_click=_open,
+        args=[number + 1],
         width="stretch",
     )
 
 
-def _done(place: int) -> Progress:
-    return st.session_state[_DONE].setdefault(place, Progress())
+def _progress(number: int) -> Progress:
+    return st.session_state[_PROGRESS].setdefault(number, Progress())
 
 
-def _is_answered(place: int) -> bool:
-    return _done(place).answer is not None
+def _is_answered(number: int) -> bool:
+    return _progress(number).answer is not None
 
 
-def _answer(place: int, option: int) -> None:
-    _done(place).answer = option
+def _answer(number: int, option: int) -> None:
+    _progress(number).answer = option
 
 
-def _forget(place: int) -> None:
-    _done(place).answer = None
+def _clear_answer(number: int) -> None:
+    _progress(number).answer = None
 
 
-def _say(asked: str | None) -> None:
-    """Puts the progress into the link once it has changed on this page.
+def _write_link(requested: str | None) -> None:
+    """Writes the progress to the link once it has changed on this page.
 
-    A page that is only opened keeps the link that it was opened by: the browser's back button leaves it at once.
+    A page that is only opened keeps its link, so that the browser's back button leaves it at once.
     """
-    text = _written(st.session_state[_DONE])
-    if asked is None and text != st.session_state.get(_SAID):
+    text = _format(st.session_state[_PROGRESS])
+    if requested is None and text != st.session_state.get(_LINKED):
         links.keep(PROGRESS, text or None)
     else:
-        here = st.query_params.get(PROGRESS)
-        links.keep(PROGRESS, here if here and _read(here) else None)
-    st.session_state[_SAID] = text
+        current = st.query_params.get(PROGRESS)
+        links.keep(PROGRESS, current if current and _parse(current) else None)
+    st.session_state[_LINKED] = text
 
 
-def _written(done: dict[int, Progress]) -> str:
-    """Progress as the link has it: "" while no control was moved and nothing was answered."""
+def _format(lessons: Mapping[int, Progress]) -> str:
+    """Progress as in the link; "" while no control was moved and nothing was answered."""
     parts = [
-        f"{place}.{'-'.join(map(str, sorted(one.seen)))}" + ("" if one.answer is None else f".{one.answer}")
-        for place, one in sorted(done.items())
-        if one.has_moved or one.answer is not None
+        f"{number}.{'-'.join(map(str, sorted(progress.visited)))}"
+        + ("" if progress.answer is None else f".{progress.answer}")
+        for number, progress in sorted(lessons.items())
+        if progress.has_moved or progress.answer is not None
     ]
     return "~".join(parts)
 
 
-def _read(text: str) -> dict[int, Progress] | None:
-    """Progress that a link tells; None where it cannot be that."""
-    found = {}
+def _parse(text: str) -> dict[int, Progress] | None:
+    """Progress of a link; None if it is invalid."""
+    lessons = {}
     for part in text.split("~"):
         match = _PART.fullmatch(part)
         if match is None or int(match[1]) not in LESSONS:
             return None
-        seen = set(map(int, match[2].split("-")))
-        found[int(match[1])] = Progress(seen, None if match[3] is None else int(match[3]))
-    return found
+        visited = set(map(int, match[2].split("-")))
+        lessons[int(match[1])] = Progress(visited, None if match[3] is None else int(match[3]))
+    return lessons
 
 
-def _go(place: int) -> None:
-    st.session_state["lesson"] = place
+def _open(number: int) -> None:
+    st.session_state["lesson"] = number
 
 
-@caching.cache_data("Measuring what this lesson shows", 16)
-def _measured(dataset: Dataset, place: int) -> Any:
-    return LESSONS[place].measure(dataset)
+@caching.cache_data("Measuring the lesson", 16)
+def _measured(dataset: Dataset, number: int) -> Any:
+    return LESSONS[number].measure(dataset)

@@ -1,4 +1,4 @@
-"""Lesson 2: backgrounds (Zhang et al. 2024, MetaCoCo)."""
+"""Lesson 2: contexts (Zhang et al. 2024, MetaCoCo)."""
 
 from __future__ import annotations
 
@@ -11,31 +11,30 @@ from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, same_queries, titles
 from fsviz.ui.parts import shell
 
-COSTS = "What another context costs"  # the section of the page Contexts
+COST = "What another context costs"  # section of the page Contexts
 
 
-def _show(dataset: Dataset, stops: list[ControlPosition], at: int, seen: Sequence[bool]) -> None:
-    same_queries(dataset, stops, at, seen, "contexts of the support images, against those of the queries", "context")
+def _show(dataset: Dataset, positions: list[ControlPosition], at: int, visited: Sequence[bool]) -> None:
+    same_queries(dataset, positions, at, visited, "support contexts, relative to those of the queries", "context")
 
 
-def _go_on(dataset: Dataset, stops: list[ControlPosition], at: int) -> None:
-    asked = {"split": draw.default_split(dataset), "show": COSTS, "n_shot": str(study.SHAPE["n_shot"])}
-    label = "What another context costs every method"
-    shell.page_link("contexts", label, shell.link(dataset, **asked))
+def _next_steps(dataset: Dataset, positions: list[ControlPosition], at: int) -> None:
+    settings = {"split": draw.default_split(dataset), "show": COST, "n_shot": str(study.SHAPE["n_shot"])}
+    shell.page_link("contexts", "Cost of a context change by method", shell.link(dataset, **settings))
 
 
 LESSON = Lesson(
-    2,
-    "Context",
-    "Does a classifier know the thing or its background?",
-    "Every image of the demo shows a thing (its concept, the class) in a place (its **context**). Below, classes and "
-    "queries stay; only the contexts of the support images change. *Swapped*: those of another class's queries.",
-    "Zhang et al. 2024 (MetaCoCo)",
-    "Contexts of the support",
-    "Move it and look at the first image of every row: same thing, another place.",
-    study.by_context,
-    titles,
-    study.ask_context,
-    _show,
-    _go_on,
+    order=2,
+    cause="Context",
+    title="Does the classifier use the object or the background?",
+    text="Every demo image shows an object (its class) in a place (its **context**). Classes and queries stay "
+    "fixed; only the support's contexts change.",
+    paper="Zhang et al. 2024 (MetaCoCo)",
+    control="Support contexts",
+    hint="Watch the first image of each row.",
+    measure=study.measure_context,
+    positions=titles,
+    ask=study.ask_context,
+    show=_show,
+    next_steps=_next_steps,
 )

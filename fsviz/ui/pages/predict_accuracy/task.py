@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from fsviz.difficulty.measures import title
 from fsviz.records import PAD, Dataset
 from fsviz.studies.prediction import measured
 from fsviz.studies.prediction.measured import Measured
+from fsviz.tables import Column, Table
 from fsviz.tasks import task_ids
 from fsviz.ui.parts import export, page_links
 from fsviz.ui.parts.caching import cached_call
@@ -17,6 +19,13 @@ from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import escape, responsive_columns
 
 MOST_CLASSES, MOST_TILES = 10, 14
+
+MEASURES = Table(
+    "Measures of the task",
+    Column("title", "Measure"),
+    Column("value", "Value", kind="number"),
+    Column("rank", "Rank", kind="count", help="1 is the task that the measure says is the easiest."),
+)
 
 
 def show(dataset: Dataset, found: Measured, task: int) -> None:
@@ -39,7 +48,7 @@ def show(dataset: Dataset, found: Measured, task: int) -> None:
             )
     with right:
         st.markdown("**What was known before**")
-        export.table("Measures of the task", _measures(found, task), hide_index=True)
+        export.table(MEASURES, _measures(found, task))
         unknown = [name for name, values in found.measures.items() if not np.isfinite(values[task])]
         st.caption(
             "Rank 1 is the task that a measure says is the easiest. "
@@ -79,11 +88,10 @@ def _rows(dataset: Dataset, found: Measured, task: int, said: dict[str, np.ndarr
     return rows
 
 
-def _measures(found: Measured, task: int) -> pd.DataFrame:
+def _measures(found: Measured, task: int) -> list[dict[str, Any]]:
     """Every measure that one task has, and its rank among all tasks from the easiest."""
-    rows = [
-        (title(name), f"{values[task]:.3g}", f"{measured.ease_rank(found, name)[task]:,} of {len(found):,}")
+    return [
+        {"title": title(name), "value": values[task], "rank": measured.ease_rank(found, name)[task]}
         for name, values in found.measures.items()
         if np.isfinite(values[task])
     ]
-    return pd.DataFrame(rows, columns=["measure", "value", "rank"])

@@ -15,11 +15,12 @@ from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.figures import runs as figures
 from fsviz.records import PAD, Dataset
-from fsviz.reports import html as report
 from fsviz.reports import runs as run_report
 from fsviz.reports import tables
+from fsviz.reports.tables import CORRELATIONS
 from fsviz.settings import RawSettings, Setting
 from fsviz.studies import evaluate
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 from fsviz.ui.pages.runs.tasks import dataset_of, list_tasks
 from fsviz.ui.parts import (
@@ -55,6 +56,7 @@ NEAR = Setting("near", "Tasks around", "A value of the measure: the tasks neares
 TASK = task_list.TASK.with_(kind="int", default=-1, low=-1)  # -1 is the first of the list
 CURVES = "curves"
 STRIP_PX = 38
+MOST_METHODS = 6  # with a column in the list of tasks
 
 
 def show_curves(comparison: run_comparison.RunComparison, recipe: RawSettings) -> run_report.MeasureSection:
@@ -94,13 +96,13 @@ def show_curves(comparison: run_comparison.RunComparison, recipe: RawSettings) -
     if at is not None:
         _around(main, measure, at, band)
     correlations = recorded.correlations(main, measure, over)
-    table, correlated = run_report.correlation_table(correlations, title)
-    st.html(report.plain_table(table, report.CORRELATION_TITLES, {}))
+    correlated = run_report.describe_correlations(correlations, title)
+    export.table(CORRELATIONS.without("over"), correlations)
     st.caption(escape(correlated))
     if note := _no_effect_note(measure, recipe, correlations):
         st.info(escape(note), icon="🧭")
         correlated = f"{correlated} {note}"
-    return run_report.MeasureSection((heading, figure, caption), correlations, table, correlated)
+    return run_report.MeasureSection((heading, figure, caption), correlations, correlated)
 
 
 def _show_bars(comparison: run_comparison.RunComparison) -> None:
@@ -178,35 +180,38 @@ def _around(main: Sequence[run_comparison.MethodRun], measure: str, at: float, b
     if dataset is None or line.tasks is None:
         return
     names = dataset.classes["class_name"].astype(str)
-    rows = pd.DataFrame({"task": near, measures.title(measure): line.measures[measure][near]})
+    rows = pd.DataFrame({"task": near, measure: line.measures[measure][near]})
     if dataset.has_pixels:
         rows["images"] = [strip_uri(dataset, run_report.faces(line.tasks.support[t], 5), STRIP_PX) for t in near]
-    for name, other in list(named.items())[:6]:
-        rows[name] = 100 * other.accuracy[near]
+    listed = list(named)[:MOST_METHODS]
+    for which, name in enumerate(listed):
+        rows[f"method_{which}"] = 100 * named[name].accuracy[near]
     rows["classes"] = [", ".join(names.reindex(ids[ids != PAD]).fillna("?")) for ids in line.tasks.class_ids[near]]
     tall = STRIP_PX + 8 if dataset.has_pixels else 35
     export.table(
-        "Tasks around",
+        _task_table(measure, listed),
         rows,
         key="around_table",
         sets=Click(TASK, near.tolist()),
-        hide_index=True,
         row_height=tall,
         height=40 + tall * min(5, len(rows)),
-        column_config={
-            "task": st.column_config.NumberColumn("Task", width=60),
-            measures.title(measure): st.column_config.NumberColumn(format="%.1f", width=80),
-            "images": st.column_config.ImageColumn("Support", width=5 * (STRIP_PX + 4)),
-            **{
-                name: st.column_config.ProgressColumn(f"{name} (%)", min_value=0, max_value=100, format="%.0f")
-                for name in list(named)[:6]
-            },
-            "classes": st.column_config.TextColumn("Classes", width=320),
-        },
     )
     st.caption(f"The {len(near):,} tasks nearest to it, those that {escape(band)} finds hardest first. Choose one.")
     task = int(links.value_of(TASK.with_(high=len(line.tasks) - 1), TASK.name, line.digest))
     _show_task(dataset, line, int(near[0]) if task < 0 else task, band)
+
+
+def _task_table(measure: str, methods: Sequence[str]) -> Table:
+    """Tasks with a measure and the accuracy of every method."""
+    accuracies = (Column(f"method_{which}", name, "%", 0, kind="bar", high=100) for which, name in enumerate(methods))
+    return Table(
+        "Tasks around",
+        Column("task", "Task", kind="count", width=60),
+        measures.column(measure),
+        Column("images", "Support", kind="image", width=5 * (STRIP_PX + 4)),
+        *accuracies,
+        Column("classes", "Classes", width=320),
+    )
 
 
 def _show_task(dataset: Dataset, line: run_comparison.MethodRun, task: int, who: str) -> None:

@@ -15,8 +15,10 @@ from fsviz.datasets.published import benchmark_title, published_benchmarks, publ
 from fsviz.figures import runs as figures
 from fsviz.reports import html as report
 from fsviz.reports import runs as run_report
+from fsviz.reports.tables import DIFFERENCES
 from fsviz.ui.parts import (
     drilldown,
+    export,
     recorded,
     shell,
 )
@@ -151,6 +153,4 @@ def show_differences(comparison: run_comparison.RunComparison, n_groups: int) ->
 def show_difference_table(differences: pd.DataFrame) -> None:
     """The differences as a table, which needs the whole width of the page."""
     with st.expander(f"The differences to {escape(differences['reference'].iloc[0])} in numbers"):
-        # The reference is the same in every row, and named above.
-        titles = {column: title for column, title in report.DIFFERENCE_TITLES.items() if column != "reference"}
-        st.html(report.plain_table(differences, titles, report.DIFFERENCE_FORMATS))
+        export.table(DIFFERENCES.without("reference"), differences)  # the reference is named above

@@ -10,6 +10,7 @@ import streamlit as st
 
 from fsviz import jobs, studies
 from fsviz.features.backbones import title_of
+from fsviz.reports.tables import RUNS
 from fsviz.sampling import SAMPLERS
 from fsviz.studies import evaluate
 from fsviz.ui.pages.runs.choice import is_comparable
@@ -27,23 +28,15 @@ def show_all_runs(runs: Sequence[jobs.Run]) -> None:
     """The table of runs, and what can be done to the ticked ones."""
     st.subheader("All runs", anchor=False)
     table = pd.DataFrame([_row(run) for run in runs])
-    idle = [] if any(run.active for run in runs) else ["progress"]  # takes the room of what says something
-    table = table.drop(columns=[*idle, *(["note"] if (table["note"] == "").all() else [])])
+    if not any(run.active for run in runs):
+        table = table.drop(columns="progress")
     event = export.table(
-        "All runs",
+        RUNS,
         table,
         key="runs_table",
-        hide_index=True,
         on_select="rerun",
         selection_mode="multi-row",
         height=min(320, 38 + 35 * len(table)),
-        placeholder="",
-        column_config={
-            "progress": st.column_config.ProgressColumn("progress", min_value=0.0, max_value=1.0, format="percent"),
-            "best accuracy (%)": st.column_config.NumberColumn(format="%.2f"),
-            "note": st.column_config.TextColumn(width="medium"),
-            "what": st.column_config.TextColumn(width=190),
-        },
     )
     marked = [runs[row] for row in clicks.data_in(event) if row < len(runs)]
     st.caption(
@@ -61,17 +54,17 @@ def _row(run: jobs.Run) -> dict[str, Any]:
     else:
         what, tasks = title_of(str(run.spec.get("backbone", ""))), ""
     return {
-        "started": run_panel.when(run.created),
+        "created": run_panel.when(run.created),
         "dataset": shell.dataset_title(str(run.spec.get("dataset", "?"))),
         "study": studies.title_of(run.study),
-        "what": what,
+        "methods": what,
         "state": run_panel.STATES[run.state],
-        "note": access.without_paths(run.error or ("" if run.state == "finished" else run.message)),
-        "progress": run.share_done,
-        "best accuracy (%)": max(accuracies) if accuracies else None,
+        "error": access.without_paths(run.error or ("" if run.state == "finished" else run.message)),
+        "progress": 100 * run.share_done,
+        "accuracy": max(accuracies) if accuracies else None,
         "tasks": tasks,
-        "time": run_panel.duration(run.seconds),
-        "device": str(run.spec.get("device", "")) if jobs.engine_of(run) == jobs.Engine() else str(jobs.engine_of(run)),
+        "seconds": run.seconds,
+        "engine": str(run.spec.get("device", "")) if jobs.engine_of(run) == jobs.Engine() else str(jobs.engine_of(run)),
         "run": run.id,
     }
 

@@ -207,11 +207,9 @@ def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Spl
             ids = np.flatnonzero(dataset.image_class_ids() == split.class_ids[place])[:SHOWN]
             gallery(dataset, [Tile(int(i)) for i in ids], key=f"class_{int(split.class_ids[place])}", tile_px=64)
         near = study.neighbours(classes, split, place)
-        near["distance"] = near["distance"].round(3)
         export.table(
-            "Classes most like it",
+            study.NEIGHBOURS,
             near,
-            hide_index=True,
             height="content",
             key="class_neighbours",
             sets=Click(CLASS, near["class"].tolist()),
@@ -252,24 +250,7 @@ def _superclasses(dataset: Dataset, found: study.SplitResult) -> None:
 
 def _comparisons(dataset: Dataset, key: computed.Spec) -> None:
     table = computed.comparisons(dataset, key)
-    table = table.assign(nearest=table["nearest"].round(3), gap=table["gap"].round(3))
-    chosen = drilldown.table(
-        "Splits beside each other",
-        table,
-        key="comparisons",
-        name=BESIDE,
-        texts=table["split"].tolist(),
-        hide_index=True,
-        height="content",
-        column_config={
-            "nearest": st.column_config.NumberColumn(
-                "nearest training class", help="Mean over test classes of the distance to the most similar train class."
-            ),
-            "gap": st.column_config.NumberColumn(
-                "between the means", help="Distance between the mean of all train and of all held-out classes."
-            ),
-        },
-    )
+    chosen = drilldown.table(study.COMPARISONS, table, key="comparisons", name=BESIDE, texts=table["split"].tolist())
     st.caption(
         "Features of unit length, all dimensions. A wanted divergence moves the means of the two sides apart, but a "
         "test class can still have a training class beside it: read both columns. Whole superclasses keep relatives "

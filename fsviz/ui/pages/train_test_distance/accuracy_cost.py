@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -14,6 +16,7 @@ from fsviz.errors import FsvizError
 from fsviz.figures import transfer as figures
 from fsviz.records import Dataset
 from fsviz.settings import Setting
+from fsviz.tables import Column, Table
 from fsviz.text import code
 from fsviz.training import TITLES
 from fsviz.ui.parts import drilldown, export, links, shell
@@ -152,23 +155,10 @@ def _runs_behind(rows: pd.DataFrame, chosen: str) -> None:
     if at not in (study.MATCHED, SLOPE, SPLITS):
         own = own[own["asked"] == float(at)]
     drilldown.heading(f"Runs of {escape(TITLES[method])}, {escape(words)}", "runs_of")
-    told = {"first": "test side", "second": "other side"}
+    sides = {"first": "test side", "second": "other side"}
     export.table(
-        "Runs behind the point",
-        pd.DataFrame(
-            {
-                "R asked": own["asked"],
-                "reached": own["reached"].round(2),
-                "tested on": own["side"].map(told),
-                "trained on": own["trained_on"].replace("", "all train classes"),
-                "seed": own["seed"],
-                "accuracy (%)": [
-                    f"{a:.1f}{half_width(c)}" for a, c in own[["accuracy", "ci95_classes"]].itertuples(index=False)
-                ],
-                "run": own["run"],
-            }
-        ),
-        hide_index=True,
+        study.RUNS,
+        own.assign(side=own["side"].map(sides), trained_on=own["trained_on"].replace("", "all training classes")),
         height="content",
     )
     if own["asked"].nunique(dropna=False) > 1:
@@ -212,16 +202,17 @@ def _fall(rows: pd.DataFrame) -> str:
 def _slopes(rows: pd.DataFrame, chosen: str) -> None:
     """Table 5: slopes by side, the published ones beside."""
     names = {"both": "both sides", study.FIRST: "test side", study.SECOND: "other side"}
-    cells: dict[str, dict[str, str]] = {}
+    own: dict[str, dict[str, Any]] = {}
     for slope in study.slopes(rows):
-        told = f"{slope.slope:+.2f}{half_width(slope.ci95, 2)}"
-        cells.setdefault(TITLES[slope.method], {})[names[slope.sides]] = told
-    if not cells:
+        own.setdefault(TITLES[slope.method], {}).update({slope.sides: slope.slope, f"{slope.sides}_ci95": slope.ci95})
+    if not own:
         st.caption("A slope needs two divergences.")
         return
     st.markdown("**Points of accuracy per unit of divergence**, ours and published (table 5)")
-    own_slopes = pd.DataFrame.from_dict(cells, orient="index").reindex(columns=list(names.values()))
-    _beside(own_slopes, study.printed("Table 5"), "{:+.2f}", SLOPE, chosen)
+    columns = [Column(name, title, kind="points", digits=2, interval=f"{name}_ci95") for name, title in names.items()]
+    published_column = Column("", "", kind="points", digits=2)
+    slopes = pd.DataFrame.from_dict(own, orient="index")
+    _show_with_published(slopes, columns, study.printed("Table 5"), published_column, SLOPE, chosen)
     st.caption(
         f"95% intervals by Student's t over divergences{_seeds(rows, ', of the means of ')}; the paper gives none, and "
         "tests on one side: compare its numbers with “test side”. Other images, larger networks, longer training. "
@@ -234,15 +225,16 @@ def _slopes(rows: pd.DataFrame, chosen: str) -> None:
 def _easy_and_hard(rows: pd.DataFrame, sides: str, chosen: str) -> None:
     """Tables 1 and 4: every method on every split, published easy and hard ones beside."""
     table = study.by_split(rows, sides)
-    table = table.assign(
-        method=table["method"].map(TITLES),
-        cell=[f"{a:.1f}{half_width(c)}" for a, c in table[["accuracy", "ci95"]].itertuples(index=False)],
-    )
-    wide = table.pivot(index="method", columns="split", values="cell")
-    order = [title for title in TITLES.values() if title in wide.index]
+    titles = [title for name, title in TITLES.items() if name in set(table["method"])]
+    splits = list(dict.fromkeys(table["split"]))
+    own: dict[str, dict[str, Any]] = {title: {} for title in titles}
+    for row in table.itertuples():
+        own[TITLES[row.method]] |= {row.split: row.accuracy, f"{row.split}_ci95": row.ci95}
     st.markdown("**Accuracy (%) on easy and on hard splits**, ours and published (tables 1 and 4)")
-    wide = wide.reindex(index=order, columns=list(dict.fromkeys(table["split"])))
-    _beside(wide, study.printed_easy_and_hard(), "{}", SPLITS, chosen)
+    columns = [Column(split, split, kind="percent", interval=f"{split}_ci95") for split in splits]
+    accuracies = pd.DataFrame.from_dict(own, orient="index")
+    easy_and_hard = study.printed_easy_and_hard()
+    _show_with_published(accuracies, columns, easy_and_hard, Column("", ""), SPLITS, chosen)
     st.caption(
         "R is the divergence that was asked for; 95% intervals over test classes. Published: 5-way 5-shot, from "
         "R = 0.04 to R = 0.96. Choose a row for its runs."
@@ -252,28 +244,37 @@ def _easy_and_hard(rows: pd.DataFrame, sides: str, chosen: str) -> None:
         _runs_behind(rows, chosen)
 
 
-def _beside(own: pd.DataFrame, printed: pd.DataFrame, words: str, leads: str = "", chosen: str = "") -> None:
+def _show_with_published(
+    own: pd.DataFrame,
+    columns: Sequence[Column],
+    printed: pd.DataFrame,
+    published_column: Column,
+    leads: str = "",
+    chosen: str = "",
+) -> None:
     """A table, and columns of what was published for the same rows (columns row, benchmark, value).
 
-    leads  what a row stands for, with its method: the runs that it leads to; "" where it leads nowhere
+    own               indexed by the titles of its rows
+    published_column  how the published values are shown
+    leads             the runs that a row leads to, with its method; "" for none
     """
-    cells = printed.assign(benchmark="published: " + printed["benchmark"], cell=printed["value"].map(words.format))
-    wide = cells.pivot(index="row", columns="benchmark", values="cell")
-    wide = wide.reindex(index=own.index, columns=list(dict.fromkeys(cells["benchmark"])))
-    table = pd.concat([own, wide], axis=1).fillna("").rename_axis(own.index.name or "method")
-    table = table.reset_index()
+    wide = printed.pivot(index="row", columns="benchmark", values="value").reindex(index=own.index)
+    benchmarks = list(dict.fromkeys(printed["benchmark"]))
+    shown = [replace(published_column, name=f"published: {name}", title=f"published: {name}") for name in benchmarks]
+    rows = own.join(wide[benchmarks].add_prefix("published: ")).rename_axis("row").reset_index()
+    first = Column("row", "Method" if leads else "Divergence")
+    table = Table("Compared with published numbers", first, *columns, *shown)
     if not leads:
-        export.table("Beside published numbers", table, hide_index=True, height="content")
+        export.table(table, rows, height="content")
         return
     methods = {title: name for name, title in TITLES.items()}
     drilldown.table(
-        "Beside published numbers",
         table,
+        rows,
         key=f"beside_{leads}",
         name="runs_of",
         texts=[f"{methods[title]}@{leads}" for title in own.index],
         already=chosen,
-        hide_index=True,
         height="content",
     )
 
@@ -295,22 +296,13 @@ def _matched(rows: pd.DataFrame, chosen: str) -> None:
             already=chosen,
         )
     with right:
-        table = pd.DataFrame(
-            {
-                "method": [TITLES[pair.method] for pair in pairs],
-                "nearest less farthest": [f"{pair.difference:+.1f}{half_width(pair.ci95)}" for pair in pairs],
-                "pairs": [pair.n_pairs for pair in pairs],
-            }
-        )
         drilldown.table(
-            "Nearest less farthest",
-            table,
+            study.MATCHED_PAIRS.only("method", "difference", "n_pairs"),
+            [{**vars(pair), "method": TITLES[pair.method]} for pair in pairs],
             key="matched_table",
             name="runs_of",
             texts=[f"{pair.method}@{study.MATCHED}" for pair in pairs],
             already=chosen,
-            hide_index=True,
-            height="content",
         )
     st.caption(
         "A split and its mirror image have different test classes, and some classes are harder than others wherever "
@@ -328,29 +320,22 @@ def _seeds(rows: pd.DataFrame, before: str = " of ") -> str:
     return f"{before}{n:,} seeds" if n > 1 else ""
 
 
-def single_tasks(correlations: list[dict[str, Any]] | pd.DataFrame) -> None:
+def single_tasks(correlations: pd.DataFrame | Sequence[Mapping[str, Any]]) -> None:
     """Table 2: whether the divergence of a task from the train classes tells its accuracy, in one network or many."""
-    rows = pd.DataFrame(correlations, columns=["divergence", "method", "pearson", "low", "high"])
-    rows = rows.dropna(subset=["pearson"])
-    if rows.empty:  # where all test tasks have the same classes, they are equally far
+    means = study.mean_correlations(correlations)
+    if means.empty:  # where all test tasks have the same classes, they are equally far
         return
     with st.expander("Does the divergence of a single task tell its accuracy?"):
-        table = (
-            rows.assign(clear=(rows["low"] > 0) | (rows["high"] < 0))
-            .groupby(["divergence", "method"], sort=False)
-            .agg(mean=("pearson", "mean"), clear=("clear", "sum"), n=("clear", "size"))
-            .reset_index()
+        cells = means.assign(
+            cell=[f"{row.pearson:+.2f} ({row.n_significant} of {row.n_runs})" for row in means.itertuples(index=False)],
+            divergence=means["divergence"].map(study.divergence_title),
+            method=means["method"].map(TITLES),
         )
-        told = table.assign(
-            cell=[f"{m:+.2f} ({c} of {n})" for m, c, n in table[["mean", "clear", "n"]].itertuples(index=False)],
-            divergence=table["divergence"].map(study.divergence_title),
-            method=table["method"].map(TITLES),
-        )
-        wide = told.pivot(index="divergence", columns="method", values="cell")
-        wide = wide.reindex(
-            index=list(dict.fromkeys(told["divergence"])), columns=[t for t in TITLES.values() if t in wide.columns]
-        )
-        _beside(wide, study.printed("Table 2"), "{:+.2f}")
+        wide = cells.pivot(index="divergence", columns="method", values="cell")
+        wide = wide.reindex(index=list(dict.fromkeys(cells["divergence"])))
+        columns = [Column(title, title) for title in TITLES.values() if title in wide.columns]
+        published_column = Column("", "", digits=2, kind="number")
+        _show_with_published(wide, columns, study.printed("Table 2"), published_column)
         st.caption(
             "Pearson's correlation of a test task's divergence from the train classes with its accuracy, mean over "
             "trained networks, and in how many of them its 95% interval over classes leaves 0 out. −1: farther tasks "
@@ -368,25 +353,25 @@ def _published() -> None:
         table = table[(table["paper"] == "arnold2021")]
         slopes = table[table["table"] == "Table 5"]
         st.markdown("**Published: points of accuracy per unit of divergence** (table 5)")
-        _pivot(slopes, "{:.2f}")
+        _pivot(slopes, "points")
         st.markdown("**Published: accuracy on easy and hard splits, 5-way 5-shot** (table 4)")
         five = table[(table["table"] == "Table 4") & (table["setting"] == "5-way 5-shot")]
-        _pivot(five, "{:.2f}%")
+        _pivot(five, "percent")
         st.markdown("**Published: accuracy on the hardest splits, 5-way 5-shot** (table 1)")
-        _pivot(table[table["table"] == "Table 1"], "{:.2f}%")
+        _pivot(table[table["table"] == "Table 1"], "percent")
         st.caption(
             "Arnold & Sha 2021, as printed, without intervals; other images, larger networks, longer training. Easy is "
             "a divergence of 0.04, hard 0.96; they test on one side of one split each."
         )
 
 
-def _pivot(rows: pd.DataFrame, words: str) -> None:
-    told = rows.assign(
-        benchmark=rows["benchmark"].map(published.benchmark_title), cell=[words.format(v) for v in rows["value"]]
-    )
-    wide = told.pivot(index="benchmark", columns="method", values="cell").fillna("")
-    wide = wide.reindex(index=dict.fromkeys(told["benchmark"]), columns=dict.fromkeys(told["method"]))
-    export.table("Published numbers", wide.reset_index(), hide_index=True, height="content")
+def _pivot(rows: pd.DataFrame, kind: Literal["points", "percent"]) -> None:
+    named = rows.assign(benchmark=rows["benchmark"].map(published.benchmark_title))
+    methods = list(dict.fromkeys(named["method"]))
+    wide = named.pivot(index="benchmark", columns="method", values="value")
+    wide = wide.reindex(index=list(dict.fromkeys(named["benchmark"]))).reset_index()
+    columns = (Column(method, method, kind=kind, digits=2) for method in methods)
+    export.table(Table("Published numbers", Column("benchmark", "Benchmark"), *columns), wide)
 
 
 @cache_data()

@@ -7,6 +7,7 @@ import streamlit as st
 
 from fsviz.analyses import class_splits as study
 from fsviz.records import SIDES, Dataset
+from fsviz.tables import Column, Table
 from fsviz.ui.pages.train_test_distance import save, superclasses
 from fsviz.ui.parts import export, shell
 from fsviz.ui.parts.controls import pick
@@ -44,15 +45,16 @@ def show(dataset: Dataset) -> None:
     if split is not None and superclasses.say(dataset, split):
         superclasses.draw(dataset, split, "published_mix", 90, 34)
     names = study.published_names(name)
-    columns = {side: pd.Series([names[i] for i in parts[side]]) for side in SIDES}
-    export.table("Classes of the published split", pd.DataFrame(columns).fillna(""), hide_index=True, height=300)
+    classes = pd.DataFrame({side: pd.Series([names[i] for i in parts[side]]) for side in SIDES}).fillna("")
+    table = Table("Classes of the published split", *tuple(Column(side, side) for side in SIDES))
+    export.table(table, classes, height=300)
     if split is not None:
         command = study.published_command(dataset, target)
         recipe = {"mode": "published", "divergence": target}
         save.offer(dataset, split, recipe, f"published-r{target:g}", command, "published")
         st.divider()
     st.markdown("**All that the paper prints**")
-    export.table("Published splits", study.published_overview(), hide_index=True, height="content")
+    export.table(study.OVERVIEW, study.published_overview())
     st.caption(
         "Arnold & Sha 2021, tables 6 to 11, as printed: the divergences asked for, and the classes on each side. They "
         "come from all dimensions of their own backbones and one random start each."

@@ -63,24 +63,7 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.SplitResult) 
         f"{escape(percent(all_dims['agreement']))} of the classes on the same side (random splits: "
         f"{escape(percent(all_dims['chance']))}). On few principal axes the classes decide, and seeds agree."
     )
-    shares = ("agreement", "chance", "on_test", "chance_on_test")
-    rounded = {name: [percent(share) for share in table[name]] for name in shares}
-    shown = table.assign(**rounded, **{name: table[name].round(4) for name in ("reached", "above_floor")})
-    export.table(
-        "Agreement of seeds",
-        shown.rename(
-            columns={
-                "dims": "dimensions",
-                "agreement": "same side",
-                "chance": "by chance",
-                "on_test": "test classes shared",
-                "chance_on_test": "shared by chance",
-                "above_floor": "objective above M log M",
-            }
-        ),
-        hide_index=True,
-        height="content",
-    )
+    export.table(study.AGREEMENT, table)
     st.caption(
         f"Mode “stable”: for every number of dimensions {n_seeds} seeds, the best of the chosen number of "
         f"starts each. Reached divergence and objective are means over seeds. {study.SIDE_RULE}"

@@ -16,6 +16,7 @@ from fsviz.figures import transfer as figures
 from fsviz.records import SIDES, Dataset
 from fsviz.settings import Setting, Settings
 from fsviz.studies import training as study
+from fsviz.studies.extraction import SKIPPED
 from fsviz.tasks import fitting
 from fsviz.text import code
 from fsviz.ui.pages.train_test_distance import accuracy_cost, computed
@@ -194,7 +195,7 @@ def _came_out(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
         f"best on validation tasks ({result['val_accuracy']:.1f}%). It counts among your runs above."
     )
     if result["skipped"]:
-        export.table("Images that could not be read", pd.DataFrame(result["skipped"]), hide_index=True, height=120)
+        export.table(SKIPPED, result["skipped"], height=120)
     accuracy_cost.single_tasks(_correlations(dataset.name, classes.backbone, run_id))
     _use(dataset, result["backbone"])
 

@@ -71,26 +71,12 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
 def _table(dataset: Dataset, known: tuple[str, ...], titles: dict[str, str]) -> None:
     table = computed.hop_table(dataset, known)
     st.markdown("**How far the trees are apart** (table 3 of the paper)")
-    shown = table.assign(**{name: table[name].round(3) for name in ("hops", "normalised", "chance")})
-    shown = shown.assign(first=shown["first"].map(titles), second=shown["second"].map(titles))
     export.table(
-        "How far the trees are apart",
-        shown,
-        hide_index=True,
+        study.HOPS,
+        table.assign(first=table["first"].map(titles), second=table["second"].map(titles)),
         height="content",
         key="hop_table",
         sets=Click((LEFT, RIGHT), list(zip(table["first"], table["second"], strict=True))),
-        column_config={
-            "hops": st.column_config.NumberColumn(
-                "difference in hops", help="Mean over pairs of classes: edges between them in one tree less the other."
-            ),
-            "normalised": st.column_config.NumberColumn(
-                help="The same after the hops of each tree are divided by their mean: deep and flat trees compare."
-            ),
-            "chance": st.column_config.NumberColumn(
-                "normalised, by chance", help="When the classes of one tree are shuffled (20 times)."
-            ),
-        },
     )
     st.caption(
         "All classes of the dataset; a hop is an edge, in the taxonomy along all of its paths. Published for "

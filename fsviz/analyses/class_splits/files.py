@@ -1,0 +1,91 @@
+"""A split as a file, its name, its recipe in words and its command."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from fsviz import splits
+from fsviz.analyses.class_splits.search import SETTINGS, SplitResult
+from fsviz.datasets import saved_splits
+from fsviz.records import SIDES, ClassSplit, Dataset
+from fsviz.settings import RawSettings, Value, to_args
+from fsviz.splits import SOUGHT, assignment
+from fsviz.text import csv
+
+
+def save(dataset: Dataset, split: ClassSplit, name: str, recipe: RawSettings, replace: bool = False) -> list[str]:
+    """Keeps a split; returns the names of the splits that the dataset has more from now on."""
+    saved_splits.save_split(dataset, name, split.parts, recipe, overwrite=replace)
+    return [f"{name}_{side}" for side in SIDES]
+
+
+def recipe(found: SplitResult) -> dict[str, Any]:
+    """What made a split, and what came out: kept in its file."""
+    spec = found.settings
+    sought = spec.get("mode") in SOUGHT
+    kept = {name: value for name, value in spec.items() if sought or name in ("mode", "seed")}
+    return {**kept, **({"reached": found.split.reached, "objective": found.objective} if sought else {})}
+
+
+def describe_recipe(recipe: RawSettings) -> str:
+    """How a saved split was made, in a line."""
+    mode = str(recipe.get("mode", ""))
+    told = {"published": "as the paper prints it", "file": f"from the file {recipe.get('file', '')}"}
+    words = [told.get(mode, splits.MODES.get(mode, "made elsewhere"))]
+    if "divergence" in recipe:
+        words.append(f"asked for {recipe['divergence']}")
+    if isinstance(recipe.get("reached"), int | float):
+        words.append(f"reached {recipe['reached']:.2f}")
+    return ", ".join(words + [f"backbone {recipe['backbone']}" for _ in [0] if recipe.get("backbone")])
+
+
+def safe_stem(file: str) -> str:
+    """A name for a split from that of its file."""
+    stem = re.sub(r"[^A-Za-z0-9_.+=-]+", "-", file.rsplit(".", 1)[0]).strip("-.")[:60]
+    return stem if stem[:1].isalnum() else "mine"
+
+
+def as_json(dataset: Dataset, split: ClassSplit, recipe: RawSettings) -> str:
+    """The split as a file that `split --from` reads: class names by side, and what made it."""
+    return json.dumps(saved_splits.split_record(dataset, split.parts, recipe), indent=2)
+
+
+def as_csv(split: ClassSplit) -> str:
+    """One row per class: class_name, split."""
+    return csv(pd.DataFrame({"class_name": split.names, "split": assignment.side_names(split.sides)}))
+
+
+def fitting_name(found: SplitResult) -> str:
+    """A name for a split that follows from what decides it: "r0.96", "r0.96-paper-seed3", "random-seed0"."""
+    spec = found.settings
+    if spec["mode"] not in SOUGHT:
+        return f"{spec['mode']}-seed{spec['seed']}"
+    said = {n: v for n, v in spec.items() if n not in ("backbone", "divergence", "mode", "seed")}
+    usual = _usual(len(found.split.names), spec["mode"])
+    parts = [f"{name.replace('_', '')}{SETTINGS[name].text(v)}" for name, v in said.items() if v != usual[name]]
+    mode = [] if spec["mode"] == "stable" else [spec["mode"]]
+    seed = [f"seed{spec['seed']}"] if spec["seed"] or mode else []
+    return "-".join([f"r{SETTINGS['divergence'].text(spec['divergence'])}", *mode, *seed, *parts])[:80]
+
+
+def command(dataset: Dataset, spec: Mapping[str, Value], more: Sequence[str] = ()) -> str:
+    """The command that finds the same split."""
+    sought = spec["mode"] in SOUGHT
+    own = [name for name in spec if sought or name in ("mode", "seed", "backbone")]
+    own = [name for name in own if spec["mode"] == "stable" or name not in ("dims", "starts")]
+    always = ("divergence", "seed")
+    usual = _usual(dataset.n_classes, spec["mode"])
+    said = {n: spec[n] for n in own if (n in always and sought) or spec[n] != usual[n]}
+    return shlex.join(["fsviz", "split", dataset.name, *to_args(said, SETTINGS), *more])
+
+
+def _usual(n_classes: int, mode: str) -> dict[str, Value]:
+    """What every other setting is for so many classes and this mode where nothing is given."""
+    fitting = {"dims": splits.fitting_dims(n_classes), "penalty": splits.fitting_penalty(mode)}
+    return {name: setting.default for name, setting in SETTINGS.items()} | fitting

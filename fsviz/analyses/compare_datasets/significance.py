@@ -1,0 +1,118 @@
+"""Differences between datasets, measure by measure, and their significance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fsviz.analyses.compare_datasets.measuring import ACCURACY, ComparisonSpec, DatasetComparison, MeasureEstimate
+from fsviz.difficulty.measures import MEASURES
+from fsviz.evaluation import Estimate
+from fsviz.methods import METHODS
+
+_OF_ONE_DATASET = {
+    "attributes": "the attributes of two datasets are different ones",
+    "base": "the classes to train on of two datasets are different ones",
+}
+
+
+Verdict = Literal["harder", "easier", "noise", "unknown"]
+
+
+@dataclass(frozen=True)
+class MeasureDifference:
+    """How the first side and another one differ in a measure: which is harder by it, and by how much.
+
+    verdict   of the first side; "noise" where the 95% interval of the difference over classes holds 0
+    here      the same over tasks: for these very classes and images
+    estimate  of the first side's mean less the other's
+    effect    the same in standard deviations of tasks, and `effect_ci95`; above 0 the first side is the harder one
+    why       it is not known
+    """
+
+    measure: str
+    first: str
+    other: str
+    verdict: Verdict
+    estimate: Estimate | None = None
+    over: str = ""
+    why: str = ""
+    here: Verdict = "unknown"
+    effect: float = float("nan")
+    effect_ci95: float = float("nan")
+
+
+# What differs ------------------------------------------------------------------------------------------------------
+
+
+def differences(found: DatasetComparison, first: str = "") -> list[MeasureDifference]:
+    """The first side (or another) held against every other one, measure by measure."""
+    first = first or found.sides[0].name
+    return [
+        difference(found, name, first, side.name) for side in found.sides if side.name != first for name in found.asked
+    ]
+
+
+def difference(found: DatasetComparison, measure: str, first: str, other: str) -> MeasureDifference:
+    known = found.numbers.get(measure, {})
+    for name in (first, other):
+        if name not in known:
+            return MeasureDifference(measure, first, other, "unknown", why=found.unknown[measure][name])
+    needs = MEASURES[measure].needs if measure in MEASURES else ()
+    alone = [why for need, why in _OF_ONE_DATASET.items() if need in needs]
+    if alone and found.side(first).dataset.name != found.side(other).dataset.name:
+        return MeasureDifference(measure, first, other, "unknown", why=f"{alone[0][0].upper()}{alone[0][1:]}.")
+    return _difference_of(measure, first, other, known[first], known[other])
+
+
+def _difference_of(
+    measure: str, first: str, other: str, one: MeasureEstimate, two: MeasureEstimate
+) -> MeasureDifference:
+    found = _ordered(one.estimate, two.estimate)
+    over = one.over if one.over == two.over else "tasks or classes"
+    sign = 1 if direction(measure) == "harder" else -1
+    spread = float(np.sqrt((one.values.var() + two.values.var()) / 2))
+    scale = 1 / spread if spread else float("nan")
+    return MeasureDifference(
+        measure,
+        first,
+        other,
+        _verdict(found, sign),
+        found,
+        over,
+        here=_verdict(_ordered(one.here, two.here), sign),
+        effect=sign * found.mean * scale,
+        effect_ci95=found.ci95 * scale,
+    )
+
+
+def _ordered(a: Estimate, b: Estimate) -> Estimate:
+    """The difference of two independent means (Welch)."""
+    squares = np.array([a.error**2, b.error**2])
+    total = float(squares.sum())
+    freedom = np.inf
+    if total and np.isfinite([a.freedom, b.freedom]).any():
+        freedom = total**2 / float((squares**2 / np.array([a.freedom, b.freedom])).sum())
+    return Estimate(a.mean - b.mean, total**0.5, freedom)
+
+
+def _verdict(found: Estimate, sign: int) -> Verdict:
+    if not abs(found.mean) > found.ci95:
+        return "noise"
+    return "harder" if sign * found.mean > 0 else "easier"
+
+
+def direction(measure: str) -> str:
+    """Whether a task with a higher value is harder or easier."""
+    return "easier" if measure == ACCURACY else MEASURES[measure].direction
+
+
+def title(measure: str, spec: ComparisonSpec) -> str:
+    return f"Accuracy of {METHODS[spec['method']].title} (%)" if measure == ACCURACY else MEASURES[measure].title
+
+
+def format_value(value: float, measure: str) -> str:
+    """A value of a measure, as a sentence says it."""
+    return f"{value:.1f}%" if measure == ACCURACY else f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"

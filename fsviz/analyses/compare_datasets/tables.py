@@ -1,0 +1,247 @@
+"""A comparison as tables and as JSON, its command, and the suite of published benchmarks."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fsviz import features
+from fsviz.analyses.compare_datasets.measuring import (
+    SETTINGS,
+    ComparisonSpec,
+    DatasetComparison,
+    DatasetSplit,
+    common_backbone,
+    dataset_splits,
+)
+from fsviz.analyses.compare_datasets.sentences import headline, notes
+from fsviz.analyses.compare_datasets.significance import differences, direction, title
+from fsviz.datasets.published import PAPERS, benchmark_title, published_results
+from fsviz.errors import FsvizError
+from fsviz.features.backbones import title_of
+from fsviz.settings import Settings, Value, to_args
+from fsviz.studies import support_sets
+from fsviz.tables import Column, Table
+
+# As tables ---------------------------------------------------------------------------------------------------------
+
+
+FACTS = Table(
+    "What they are",
+    Column("side", "Name"),
+    Column("title", "Dataset"),
+    Column("n_classes", "Classes", kind="count"),
+    Column("n_images", "Images", kind="count"),
+    Column("images_median", "Images per class (quartiles)", kind="count", interval=("images_low", "images_high")),
+    Column(
+        "own_coarsity",
+        "Own coarsity",
+        digits=1,
+        kind="number",
+        help="Median coarsity on its own taxonomy, as other pages show it. Not comparable between datasets: its "
+        "scale follows the number of classes.",
+    ),
+    Column("has", "It has"),
+)
+NUMBERS = Table(
+    "Every measure of every dataset",
+    Column("title", "Measure", width=170),
+    Column("side", "Name"),
+    Column("side_title", "Dataset", width=160),
+    Column("mean", "Mean", kind="number", interval="ci95"),
+    Column("median", "Median (quartiles)", kind="number", interval=("q1", "q3")),
+    Column("n_tasks", "Tasks", kind="count"),
+    Column("over", "95% CI over"),
+    Column("higher_is", "Higher is"),
+    Column("first_is", "The first one is"),
+    Column("here", "For these classes only"),
+    Column("difference", "Difference", kind="number", interval="difference_ci95"),
+    Column("why", "Not available because", width=220),
+)
+VERDICT_WORDS = {"noise": "not significant"}
+SUITE = Table(
+    "Hard, random and easy supports",
+    Column("title", "Dataset"),
+    Column("cost", "Hard supports cost", kind="points"),
+    *(
+        Column(name, name.capitalize(), kind="percent", interval=f"{name}_ci95", help=f"With {name} supports.")
+        for name in support_sets.SETS
+    ),
+    Column("n_tasks", "Tasks", kind="count"),
+)
+PUBLISHED_SUITE = Table(
+    "Published by Basu et al. (2023)",
+    Column("title", "Benchmark"),
+    Column("method", "Method"),
+    Column("setting", "Setting"),
+    *(
+        Column(name, name.capitalize(), kind="percent", interval=(f"{name}_low", f"{name}_high"))
+        for name in ("hard", "random")
+    ),
+    Column("n_backbones", "Backbones", kind="count"),
+    Column("source", "Source"),
+)
+
+
+def number_rows(measures: pd.DataFrame | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """The rows of `measure_table` with its verdicts in words."""
+    rows = pd.DataFrame(measures)
+    return rows.assign(**{name: rows[name].replace(VERDICT_WORDS) for name in ("first_is", "here")})
+
+
+def facts(found: DatasetComparison) -> pd.DataFrame:
+    """What every side is: classes, images per class, what it offers, coarsity on its own taxonomy."""
+    rows = []
+    for side in found.sides:
+        counts = side.dataset.classes.loc[side.class_ids, "n_images"].dropna().to_numpy(dtype=float)
+        low, middle, high = np.quantile(counts, [0.25, 0.5, 0.75]) if len(counts) else (np.nan,) * 3
+        own = found.own.get(side.name)
+        rows.append(
+            {
+                "side": side.name,
+                "title": side.title,
+                "n_classes": len(side.class_ids),
+                "n_images": int(counts.sum()) if len(counts) else pd.NA,
+                "own_coarsity": float(np.median(own)) if own is not None else float("nan"),
+                "images_low": float(low),
+                "images_median": float(middle),
+                "images_high": float(high),
+                "has": ", ".join(side.dataset.capabilities),
+            }
+        )
+    return pd.DataFrame(rows).astype({"n_images": "Int64"})
+
+
+def measure_table(found: DatasetComparison, first: str = "") -> pd.DataFrame:
+    """A row per measure and side: its mean with the 95% interval, quartiles, and the verdict of the first side against
+    it: first_is "harder", "easier", "noise" or "unknown", here the same for these very classes; effect is that in
+    standard deviations of tasks, above 0 where the first side is harder."""
+    first = first or found.sides[0].name
+    verdicts = {(d.measure, d.other): d for d in differences(found, first)}
+    rows = []
+    for measure in found.asked:
+        for side in found.sides:
+            d = verdicts.get((measure, side.name))
+            one = found.numbers.get(measure, {}).get(side.name)
+            row: dict[str, Any] = {
+                "measure": measure,
+                "title": title(measure, found.spec),
+                "higher_is": direction(measure),
+                "side": side.name,
+                "side_title": side.title,
+                "n_tasks": len(one.values) if one else 0,
+                "mean": one.estimate.mean if one else np.nan,
+                "ci95": one.estimate.ci95 if one else np.nan,
+                "over": one.over if one else "",
+                **dict(zip(("q1", "median", "q3"), one.quartiles if one else (np.nan,) * 3, strict=True)),
+                "first_is": d.verdict if d else "",
+                "here": d.here if d else "",
+                "difference": d.estimate.mean if d and d.estimate else np.nan,
+                "difference_ci95": d.estimate.ci95 if d and d.estimate else np.nan,
+                "effect": d.effect if d else np.nan,
+                "effect_ci95": d.effect_ci95 if d else np.nan,
+                "why": d.why if d else found.unknown.get(measure, {}).get(side.name, ""),
+            }
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def comparison_dict(found: DatasetComparison) -> dict[str, Any]:
+    """The result as plain numbers and words."""
+    return {
+        "spec": dict(found.spec),
+        "backbone": found.backbone,
+        "sides": _records(facts(found)),
+        "measures": _records(measure_table(found)),
+        "in_words": [headline(found, side.name) for side in found.sides[1:]],
+        "notes": notes(found),
+    }
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as dictionaries, None where nothing is known."""
+    return [{name: None if pd.isna(v) else v for name, v in row.items()} for row in table.to_dict("records")]
+
+
+def command(spec: Settings, suite: bool = False) -> str:
+    said = {name: spec[name] for name, s in SETTINGS.items() if name in spec and spec[name] != s.default}
+    more = ["--suite"] if suite else []
+    return shlex.join(["fsviz", "compare-datasets", *spec["sides"], *to_args(said, SETTINGS), *more])
+
+
+# The suite: hard, random and easy support sets over several datasets -----------------------------------------------
+
+
+def suite_specs(spec: ComparisonSpec) -> tuple[dict[str, support_sets.Spec], dict[str, str]]:
+    """What to search for hard and easy supports in, side by side: side -> spec of the study `support_sets`; and for
+    sides that cannot be, why."""
+    sides = dataset_splits(spec["sides"])
+    backbone = common_backbone(sides, str(spec["backbone"]))
+    found, without = {}, {}
+    for side in sides:
+        known = features.available(side.dataset)
+        if not backbone or backbone not in known:
+            without[side.name] = (
+                f"{side.dataset.title} has no features under {title_of(backbone)}."
+                if backbone
+                else "It has no features."
+            )
+            continue
+        asked: dict[str, Value] = {name: spec[name] for name in ("n_way", "n_shot", "n_query", "n_tasks", "seed")}
+        try:
+            found[side.name] = support_sets.check(
+                {
+                    **asked,
+                    "dataset": side.dataset.name,
+                    "backbone": backbone,
+                    "split": side.split,
+                    "classifier": spec["method"],
+                }
+            )
+        except FsvizError as error:
+            without[side.name] = str(error)
+    return found, without
+
+
+def suite_row(side: DatasetSplit, summary: support_sets.Summary) -> dict[str, Any]:
+    """A row of the suite from the summary of a search for support sets."""
+    return {
+        "title": side.title,
+        "published": False,
+        **{name: summary["accuracy"][name] for name in support_sets.SETS},
+        **{f"{name}_ci95": summary["ci95"][name] for name in support_sets.SETS},
+        "n_tasks": summary["n_tasks"],
+    }
+
+
+def published_suite() -> pd.DataFrame:
+    """Accuracies that Basu et al. 2023 print with hard support sets, and with random ones where they do.
+
+    A row per benchmark and method: title, method, setting, source, n_backbones, and for hard and random the median
+    over backbones with the lowest and the highest (hard, hard_low, hard_high, random, ...; NaN where not printed).
+    """
+    table = published_results()
+    table = table[(table["paper"] == "basu2023") & (table["metric"] == "top1") & (table["quartile"] == "")]
+    table = table[table["method"].isin(["ProtoNet", "ProtoNet meta-trained", "FastDiffSel proto loss"])]
+    rows = []
+    pairs = {"MD": ("random", "Meta-Dataset"), "Hard-MD": ("hard", "Meta-Dataset")}
+    named = table["benchmark"].map(lambda name: pairs.get(name, ("hard", _benchmark(name))))
+    table = table.assign(kind=named.str[0], title=named.str[1])
+    for (name, method, source), part in table.groupby(["title", "method", "table"], sort=False):
+        row: dict[str, Any] = {"title": name, "published": True, "method": method, "setting": part["setting"].iloc[0]}
+        row |= {"source": f"{PAPERS['basu2023']}, {source}", "n_backbones": part["backbone"].nunique()}
+        for kind in ("hard", "random"):
+            values = part.loc[part["kind"] == kind, "value"]
+            row[kind] = float(values.median()) if len(values) else float("nan")
+            row[f"{kind}_low"] = float(values.min()) if len(values) else float("nan")
+            row[f"{kind}_high"] = float(values.max()) if len(values) else float("nan")
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _benchmark(name: str) -> str:
+    return benchmark_title(name.removeprefix("Hard-MD++ ").removeprefix("Hard-MD "))

@@ -1,0 +1,342 @@
+"""Which classes does the backbone mix up? A graph of classes by confusion, and by anything else that makes two alike.
+
+    dataset -> features -> pairs of classes -> communities of their images -> confusion in bits -> class graph
+    the same classes -> meaning, mean features, errors of a method -> class graph, compared with it edge by edge
+
+One item is one pair of classes; with "base", a second split, pairs are base x split. After Bontonou et al. 2020,
+section IV-B, figures 1 to 3.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypedDict, cast
+
+import numpy as np
+
+from fsviz import datasets
+from fsviz.difficulty import class_confusion
+from fsviz.difficulty.class_confusion import PairCommunities
+from fsviz.records import Dataset, Features, Progress
+from fsviz.records.graphs import ClassGraph
+from fsviz.settings import RawSettings, Schema, Setting, Settings, to_args
+from fsviz.studies import chunk_data
+from fsviz.studies.confusion.class_layout import communities, community_order, layout
+from fsviz.studies.confusion.comparison import TrainTestMatches, compare, describe_edge, outliers, train_test_matches
+from fsviz.studies.confusion.similarities import (
+    SIMILARITIES,
+    SIMILARITY,
+    class_names,
+    closeness,
+    describe_versus,
+    features_of,
+    graph_of,
+    graph_of_predictions,
+    headline,
+    mean,
+    mean_cosines,
+    pair_errors,
+    pair_table,
+    pairs_of,
+    possible_similarities,
+    tasks_per_pair,
+)
+from fsviz.studies.study import Arrays, Part, Study, Work
+from fsviz.tasks import draw
+
+__all__ = [
+    "BACKBONE",
+    "BASE",
+    "N_EDGES",
+    "SCHEMA",
+    "SETTINGS",
+    "SIMILARITIES",
+    "SIMILARITY",
+    "STUDY",
+    "ConfusionRequest",
+    "ConfusionSummary",
+    "PairCommunities",
+    "TrainTestMatches",
+    "class_graph",
+    "collect",
+    "command",
+    "communities",
+    "community_order",
+    "compare",
+    "describe_edge",
+    "describe_versus",
+    "fitting_k",
+    "graph_of_predictions",
+    "layout",
+    "max_k",
+    "max_k_of",
+    "mean",
+    "n_bytes",
+    "outliers",
+    "pair",
+    "pair_table",
+    "pairs_of",
+    "possible_similarities",
+    "seconds",
+    "summary",
+    "train_test_matches",
+    "warm_up",
+]
+
+_CHUNK_SECONDS = 1.0
+BACKBONE = draw.BACKBONE.with_(help="Whose features are looked at: the first that the dataset has.")
+SPLIT = draw.SPLIT.with_(help="The classes to compare: test where the dataset has it, else all.")
+BASE = Setting(
+    "base",
+    "Base classes",
+    "A second split, such as the one a backbone was trained on: every pair is then of one class of each.",
+    "text",
+    "",
+)
+SETTINGS: dict[str, Setting] = {**{s.name: s for s in (BACKBONE, SPLIT, BASE)}, **class_confusion.SETTINGS}
+SCHEMA = Schema(SETTINGS, required=("dataset",), of="the confusion of classes")
+N_EDGES = Setting(
+    "edges",
+    "Edges shown",
+    "The most alike pairs of classes; all pairs count for communities, places and numbers.",
+    "int",
+    45,
+    1,
+    1_000_000,
+)
+
+
+class ConfusionSpec(TypedDict, total=False):
+    """A checked spec; a settled one has the class_ids of its pairs too, a run adds its version and folder."""
+
+    study: str
+    version: int
+    folder: str
+    dataset: str
+    backbone: str
+    split: str
+    base: str
+    preprocess: str
+    k: int
+    n_runs: int
+    seed: int
+    backend: str
+    rows: list[int]
+    columns: list[int]
+    chunk_pairs: int
+
+
+class ConfusionRequest(ConfusionSpec, total=False):
+    """What a page asks for: a spec, not checked yet, and by what two classes are alike."""
+
+    likeness: str
+
+
+class ConfusionSummary(TypedDict, total=False):
+    """What `summary` says of a graph; that of a run names its features too."""
+
+    pairs: int
+    mean: float
+    ci95: float | None
+    most_confused: list[list[Any]]
+    dataset: str
+    backbone: str
+
+
+def class_graph(spec: RawSettings, progress: Progress | None = None) -> ClassGraph:
+    """The graph of a spec's classes by its "likeness" (confusion where it names none), computed here and now."""
+    spec = dict(spec)
+    kind = str(SIMILARITY.check(spec.pop("likeness", "confusion")))
+    spec = cast(ConfusionSpec, SCHEMA.check(spec))
+    dataset = datasets.load(spec["dataset"])
+    if SIMILARITIES[kind].needs == "features":
+        table = features_of(dataset, spec["backbone"])
+        spec["backbone"] = table.backbone
+    rows, columns = _classes(dataset, spec)
+    pairs = pairs_of(rows, columns)
+    if kind == "confusion":
+        how = {name: cast(RawSettings, spec)[name] for name in class_confusion.SETTINGS}
+        values = class_confusion.class_confusion(table, pairs, **how, names=class_names(dataset), progress=progress)
+    elif kind == "error":
+        values = 100 * pair_errors(table, pairs, spec["seed"], progress)
+    else:
+        both = np.unique(np.concatenate([rows, columns]))
+        cosine = kind == "cosine"
+        matrix = mean_cosines(table, both) if cosine else closeness(dataset, both, kind, spec["backbone"])
+        position = np.searchsorted(both, pairs)
+        values = matrix[position[:, 0], position[:, 1]]
+    return graph_of(
+        dataset, kind, spec["backbone"] if SIMILARITIES[kind].needs == "features" else "", rows, columns, values
+    )
+
+
+def _classes(dataset: Dataset, spec: ConfusionSpec) -> tuple[np.ndarray, np.ndarray]:
+    """class_ids of the rows (base classes, where there are any) and columns of a spec's graph."""
+    columns = dataset.split_class_ids(spec["split"] or draw.default_split(dataset))
+    rows = dataset.split_class_ids(spec["base"]) if spec["base"] else columns
+    if not spec["base"]:
+        draw.check_n_classes(dataset, spec["split"] or draw.default_split(dataset), "A graph of classes")
+    return rows, columns
+
+
+def check(spec: RawSettings) -> ConfusionSpec:
+    """The spec with every setting; backbone and split are those of the dataset if none is named."""
+    values = SCHEMA.check(spec)
+    dataset = datasets.load(values["dataset"])
+    values["backbone"] = features_of(dataset, values["backbone"]).backbone
+    return cast(ConfusionSpec, values | {"split": values["split"] or draw.default_split(dataset)})
+
+
+def prepare(spec: ConfusionSpec, folder: Path) -> ConfusionSpec:
+    """Settles the classes of a spec."""
+    dataset = datasets.load(spec["dataset"])
+    table = features_of(dataset, spec["backbone"])
+    rows, columns = _classes(dataset, spec)
+    class_confusion.check_classes(
+        table, np.unique(np.concatenate([rows, columns])), spec["k"], spec["preprocess"], class_names(dataset)
+    )
+    each = seconds(spec, table) / max(len(pairs_of(rows, columns)), 1)
+    return spec | {
+        "rows": rows.tolist(),
+        "columns": columns.tolist(),
+        "chunk_pairs": max(1, round(_CHUNK_SECONDS / each)),
+    }
+
+
+def seconds(spec: RawSettings, table: Features | None = None) -> float:
+    """About how long the graph of a spec takes on one core: what decides between at once and a run."""
+    spec = dict(spec)
+    kind = spec.pop("likeness", "confusion")
+    if kind not in ("confusion", "error"):
+        return 0.5
+    spec = cast(ConfusionSpec, SCHEMA.check(spec))
+    dataset = datasets.load(spec["dataset"])
+    rows, columns = _classes(dataset, spec)
+    n_pairs = len(pairs_of(rows, columns))
+    if kind == "error":
+        return 6e-4 * n_pairs * tasks_per_pair(n_pairs)
+    table = table or features_of(dataset, spec["backbone"])
+    sizes = np.bincount(table.class_ids, minlength=dataset.n_classes).astype(float)
+    images = sizes[rows].mean() + sizes[columns].mean()
+    cosines = images**2 * (table.values.shape[1] * 1.2e-11 + 6e-9)
+    slow = 100.0 if spec["backend"] == "python_louvain" else 1.0
+    return float(n_pairs * (5e-4 + cosines + spec["n_runs"] * images * spec["k"] * 8e-8 * slow))
+
+
+def max_k(dataset: Dataset, backbone: str, *splits: str) -> int:
+    """The largest k that the classes of these splits allow, 0 where none does."""
+    table = features_of(dataset, backbone)
+    used = np.unique(np.concatenate([dataset.split_class_ids(split) for split in splits]))
+    return class_confusion.most_k(np.bincount(table.class_ids, minlength=dataset.n_classes)[used])
+
+
+def fitting_k(spec: RawSettings) -> int:
+    """The default of k, or the largest that the classes of a spec allow where that is less."""
+    asked = SCHEMA.check({name: value for name, value in spec.items() if name != "likeness"})
+    dataset = datasets.load(asked["dataset"])
+    splits = [asked["split"] or draw.default_split(dataset), *([asked["base"]] if asked["base"] else [])]
+    return max(1, min(int(SETTINGS["k"].default), max_k(dataset, asked["backbone"], *splits)))
+
+
+def max_k_of(dataset: Dataset, backbone: str, *class_ids: int) -> int:
+    """The same for single classes, 1 at least."""
+    sizes = np.bincount(features_of(dataset, backbone).class_ids, minlength=dataset.n_classes)
+    return max(1, class_confusion.most_k(sizes[list(class_ids)]))
+
+
+def work(spec: ConfusionSpec) -> Work:
+    dataset = datasets.load(spec["dataset"])
+    return Work(len(pairs_of(*_classes(dataset, spec))), "pairs of classes", seconds(spec))
+
+
+def parts(spec: ConfusionSpec) -> list[Part]:
+    return [Part("", len(_pairs(spec)), spec["chunk_pairs"], "pairs of classes")]
+
+
+def n_bytes(spec: ConfusionSpec) -> float:
+    n_pairs = len(_pairs(spec))
+    return 16.0 * n_pairs + 400.0 * math.ceil(n_pairs / spec["chunk_pairs"])
+
+
+def run_chunk(spec: ConfusionSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+    """The confusion of one range of pairs."""
+    table = chunk_data.features_of(spec["dataset"], spec["backbone"])
+    how = {name: cast(RawSettings, spec)[name] for name in class_confusion.SETTINGS}
+    return {"bits": class_confusion.class_confusion(table, _pairs(spec)[start:stop], **how)}
+
+
+def collect(spec: ConfusionSpec, chunks: Sequence[Arrays]) -> ClassGraph:
+    """The graph of the finished chunks of a run; pairs that are not done yet have no weight."""
+    rows, columns = np.array(spec["rows"]), np.array(spec["columns"])
+    values = np.full(len(_pairs(spec)), np.nan)
+    for chunk in chunks:
+        start, bits = int(chunk["start"]), chunk["bits"]
+        values[start : start + len(bits)] = bits
+    return graph_of(datasets.load(spec["dataset"]), "confusion", spec["backbone"], rows, columns, values)
+
+
+def finish(spec: ConfusionSpec, graph: ClassGraph) -> ConfusionSummary:
+    """Saves nothing; says whose classes and features the graph is of."""
+    return {"dataset": spec["dataset"], "backbone": spec["backbone"]}
+
+
+def _pairs(spec: ConfusionSpec) -> np.ndarray:
+    return pairs_of(np.array(spec["rows"]), np.array(spec["columns"]))
+
+
+def command(spec: Settings, more: Sequence[str] = ()) -> str:
+    """The command that gives the same graph, with more words such as `versus_words`."""
+    known = {**SETTINGS, "likeness": SIMILARITY}
+    said = {n: spec[n] for n, s in known.items() if spec.get(n, s.default) != s.default}
+    return shlex.join(["fsviz", "confusion", spec["dataset"], *to_args(said, known), *more])
+
+
+def summary(graph: ClassGraph, n: int = 10) -> ConfusionSummary:
+    """{"pairs", "mean", "ci95" (over classes, None where unknown), "most_confused": [[a, b, weight], ...]}"""
+    i, j, weights = graph.edges()
+    found = mean(graph)
+    half = found.ci95
+    return {
+        "pairs": len(weights),
+        "mean": found.mean,
+        "ci95": half if np.isfinite(half) else None,
+        "most_confused": [
+            [graph.row_names[a], graph.column_names[b], float(w)]
+            for a, b, w in zip(i[:n], j[:n], weights[:n], strict=True)
+        ],
+    }
+
+
+STUDY = Study(
+    name="confusion",
+    title="confusion of classes",
+    question="Which classes does the backbone confuse?",
+    settings=SCHEMA,
+    check=check,
+    prepare=prepare,
+    parts=parts,
+    run_chunk=run_chunk,
+    collect=collect,
+    headline=headline,
+    summarise=summary,
+    finish=finish,
+    work=work,
+    n_bytes=n_bytes,
+)
+
+
+def pair(spec: RawSettings, a: int, b: int) -> PairCommunities:
+    """The images of two classes (class_ids) and the communities they fell into, as the spec's confusion sees them."""
+    spec = SCHEMA.check({name: value for name, value in spec.items() if name != "likeness"})
+    dataset = datasets.load(spec["dataset"])
+    table = features_of(dataset, spec["backbone"])
+    how = {name: cast(RawSettings, spec)[name] for name in class_confusion.SETTINGS}
+    return class_confusion.pair_communities(table, int(a), int(b), **how, names=class_names(dataset))
+
+
+def warm_up() -> None:
+    """Compiles what finds communities, once per machine; later it is read from numba's cache."""
+    class_confusion.find_communities(np.ones((3, 3)))
