@@ -89,11 +89,11 @@ def all_tasks(features: Any, tasks: Any, setting: str = "semi") -> dict[str, np.
     import torch
 
     from fsviz.difficulty.measures import MEASURES
-    from fsviz.difficulty.task_statistics import views
+    from fsviz.difficulty.task_statistics import task_views
 
     found = {name: np.full(len(tasks), np.nan) for name in (*NAMES, "outcome")}
     with torch.inference_mode():
-        for where, view in views(features, tasks, setting):
+        for where, view in task_views(features, tasks, setting):
             found["outcome"][where] = view.outcome.numpy()
             for name in NAMES:
                 if all(view.has(need) for need in MEASURES[name].needs):

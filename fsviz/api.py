@@ -265,7 +265,7 @@ def _plot_evaluation(what: Evaluation, measure: str = run_comparison.QUARTERS, *
     lines = sorted(what.lines, key=lambda line: -np.nanmean(line.accuracy))
     curves = run_comparison.curves(lines, measure)
     if curves:
-        axis, title = measures.axis(measure), measures.title(measure)
+        axis, title = measures.lower_title(measure), measures.title(measure)
         return plot_accuracy_by_measure(curves, axis=axis, measure=title, **options)
     table = run_comparison.result_table(lines)
     return plot_accuracies(table["name"], table["accuracy"], table["ci95"], **options)

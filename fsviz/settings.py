@@ -155,23 +155,30 @@ class Schema:
 
     required  names that also need a text, such as "dataset"
     of        owner of the settings, for error messages: "the study of causes"
+    nested    names of values that are no single setting, such as methods with parameters; their owner checks them
     """
 
     settings: Mapping[str, Setting]
     required: tuple[str, ...] = ()
     of: str = ""
+    nested: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.required, *self.nested, *self.settings)
 
     def requested(self, spec: RawSettings) -> dict[str, Value]:
         """The values requested in a spec, checked. None and "" are no values; an empty list is one."""
         for name in spec:
-            if name not in self.settings and name not in self.required and name != "study":
-                raise UnknownName(f"setting of {self.of}", name, sorted((*self.required, *self.settings)))
+            if name not in self.names and name != "study":
+                raise UnknownName(f"setting of {self.of}", name, sorted(self.names))
         for name in self.required:
             if not spec.get(name) or not isinstance(spec[name], str):
                 raise BadInput(f'{self.of[:1].upper()}{self.of[1:]} needs "{name}", a name. {_got(spec.get(name))}')
         present = {name: spec[name] for name in self.settings if name in spec and spec[name] not in (None, "")}
         checked = {name: self.settings[name].check(value) for name, value in present.items()}
-        return {**{name: spec[name] for name in self.required}, **checked}
+        unchecked = {name: spec[name] for name in self.nested if spec.get(name) is not None}
+        return {**{name: spec[name] for name in self.required}, **unchecked, **checked}
 
     def check(self, spec: RawSettings, **defaults: Value) -> dict[str, Value]:
         """Every setting of a spec, checked; a missing one gets its default.
@@ -183,11 +190,11 @@ class Schema:
             name: requested[name] if name in requested else setting.check(defaults.get(name, setting.default))
             for name, setting in self.settings.items()
         }
-        return {**{name: requested[name] for name in self.required}, **values}
+        return {**{name: requested[name] for name in (*self.required, *self.nested) if name in requested}, **values}
 
     def pick(self, spec: RawSettings) -> dict[str, Any]:
         """The settings of a recorded spec, without what was added when it was prepared."""
-        return {name: spec[name] for name in (*self.required, *self.settings) if name in spec}
+        return {name: spec[name] for name in self.names if name in spec}
 
 
 def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> None:

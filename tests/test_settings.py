@@ -71,7 +71,7 @@ def test_values_of_other_kinds_are_refused(value) -> None:
 
 
 def test_choices_flags_and_text_name_what_is_possible() -> None:
-    with pytest.raises(UnknownName, match=r"no loss named 'plaint'\. Did you mean 'plain'"):
+    with pytest.raises(UnknownName, match=r"Unknown loss 'plaint'\. Did you mean 'plain'"):
         LOSS.parse("plaint")
     with pytest.raises(BadInput, match="true or false"):
         FLAG.parse("perhaps")
@@ -161,3 +161,13 @@ def test_none_and_empty_text_are_not_given_and_an_empty_list_is() -> None:
     assert SCHEMA.requested({"dataset": "demo", "n_way": 7.0}) == {"dataset": "demo", "n_way": 7}
     with pytest.raises(BadInput, match="n_way must be"):
         SCHEMA.requested({"dataset": "demo", "n_way": 1})
+
+
+def test_nested_values_pass_through_a_schema_unchecked() -> None:
+    schema = Schema({"n_way": N_WAY}, required=("dataset",), of="tests", nested=("methods",))
+    spec = {"dataset": "demo", "methods": [{"name": "tim"}]}
+    assert schema.requested(spec) == spec and schema.check(spec) == {**spec, "n_way": 5}
+    assert schema.pick({**spec, "n_way": 3, "version": 2}) == {**spec, "n_way": 3}
+    assert schema.check({"dataset": "demo", "methods": None}) == {"dataset": "demo", "n_way": 5}
+    with pytest.raises(UnknownName, match="sampler"):
+        schema.requested({**spec, "sampler": "iid"})

@@ -412,7 +412,7 @@ def measure_transfer(dataset: Dataset) -> TransferLesson:
 
 
 def ask_transfer(lesson: TransferLesson) -> Question:
-    """What happens to accuracy as divergence grows."""
+    """The effect of divergence on accuracy."""
     slope = lesson.slope
     is_significant = slope.ci95 is not None and abs(slope.slope) > slope.ci95
     nearest = [split.nearest for split in lesson.splits]
@@ -505,7 +505,7 @@ def _fast_measures(tasks: Tasks, dataset: Dataset, backbone: str) -> pd.DataFram
     """Every measure that is fast and needs no predictions, without those that are not available here."""
     measures = {}
     for name, measure in MEASURES.items():
-        if {"predictions", "confusions"} & set(measure.needs):
+        if {"predictions", "overlaps"} & set(measure.needs):
             continue
         with suppress(FsvizError):
             values = task_measures.measure_tasks(tasks, dataset, backbone, [name], METHOD)[name]

@@ -15,7 +15,7 @@ import pandas as pd
 from fsviz import datasets, evaluation, features
 from fsviz.analyses import class_splits, image_text
 from fsviz.difficulty import attribute_gaps
-from fsviz.difficulty.measures import MEASURES, Given, Measure, get
+from fsviz.difficulty.measures import MEASURES, Measure, MeasureInputs, get
 from fsviz.errors import FsvizError, Missing
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 from fsviz.splits.clustering import DIVERGENCES
@@ -77,22 +77,22 @@ def measured(
             if isinstance(method, Predictions)
             else evaluate.predict_tasks(dataset, table.backbone, method, {}, tasks)
         )
-        return measure(Given(predictions=said))
+        return measure(MeasureInputs(predictions=said))
     (need,) = measure.needs
-    return measure(Given(**_FOUND[need](tasks, dataset, table)))
+    return measure(MeasureInputs(**_FOUND[need](tasks, dataset, table)))
 
 
 def of_images(tasks: Tasks, table: Features, chosen: Iterable[Measure] = MEASURES.values()) -> dict[str, np.ndarray]:
     """Those of the chosen measures that need features of the tasks' own images, by name (T,); what they share is found
     once for all of them."""
-    from fsviz.difficulty.task_statistics import views
+    from fsviz.difficulty.task_statistics import task_views
 
     found: dict[str, np.ndarray] = {}
     of_image = [measure for measure in chosen if OF_IMAGES & set(measure.needs)]
     with limit_threads():
         for setting in ("supervised", "semi"):
             seen = [m for m in of_image if (m.needs == ("support",)) == (setting == "supervised")]
-            for where, view in views(table, tasks, setting) if seen else ():
+            for where, view in task_views(table, tasks, setting) if seen else ():
                 for measure in seen:
                     found.setdefault(measure.name, np.full(len(tasks), np.nan))[where] = measure(view)
     return found
@@ -109,10 +109,10 @@ def _distances(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any
     return {"positions": tasks.positions(dataset.split_class_ids(split)), "distances": distances}
 
 
-def _looks(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
+def _feature_distances(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
     split = dataset.split_of(tasks.class_ids)
     distances = _distances_at(dataset.name, split, table.backbone, chunk_data.stamp(dataset.name))
-    return {"positions": tasks.positions(dataset.split_class_ids(split)), "looks": distances}
+    return {"positions": tasks.positions(dataset.split_class_ids(split)), "feature_distances": distances}
 
 
 @lru_cache(maxsize=8)
@@ -125,20 +125,20 @@ def _distances_at(dataset: str, split: str, backbone: str, stamp: str) -> np.nda
     )
 
 
-def _confusions(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
+def _overlaps(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
     asked: Spec = {"dataset": dataset.name, "backbone": table.backbone, "split": dataset.split_of(tasks.class_ids)}
     class_ids, confusions = confusions_of(asked)
-    return {"positions": tasks.positions(class_ids), "confusions": confusions}
+    return {"positions": tasks.positions(class_ids), "overlaps": confusions}
 
 
-def _base(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
+def _train_divergence(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
     train = dataset.splits.get(TRAIN)
     if train is None:
         raise Missing(f"{dataset.title} has no split {TRAIN!r}, so it is not known which classes are to be trained on.")
     if np.isin(tasks.class_ids, train).any():
         raise Missing("Classes of these tasks are among those to train on. Draw tasks from another split.")
     classes = _classes_at(dataset.name, table.backbone, chunk_data.stamp(dataset.name))
-    return {"base": divergence_from(classes, train, tasks)}
+    return {"train_divergence": divergence_from(classes, train, tasks)}
 
 
 @lru_cache(maxsize=4)
@@ -187,7 +187,7 @@ def _contexts(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]
     return {"contexts": np.where(of_query == PAD, np.nan, same)}
 
 
-def _words(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
+def _text_margins(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
     if dataset.images is None or "context" not in dataset.images.columns:
         raise Missing(f"It is not known in which contexts the images of {dataset.title} were taken.")
     models = image_text.possible_models(dataset)
@@ -197,7 +197,7 @@ def _words(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
             f"'fsviz extract {dataset.name} --backbone open_clip:ViT-B-32/openai'."
         )
     pull = _pull_at(dataset.name, models[0], chunk_data.stamp(dataset.name))
-    return {"words": np.where(tasks.query == PAD, np.nan, pull[tasks.query])}
+    return {"text_margins": np.where(tasks.query == PAD, np.nan, pull[tasks.query])}
 
 
 @lru_cache(maxsize=4)
@@ -211,10 +211,10 @@ def _pull_at(dataset: str, model: str, stamp: str) -> np.ndarray:
 
 _FOUND: dict[str, Callable[[Tasks, Dataset, Features], dict[str, Any]]] = {
     "distances": _distances,
-    "looks": _looks,
-    "confusions": _confusions,
-    "base": _base,
+    "feature_distances": _feature_distances,
+    "overlaps": _overlaps,
+    "train_divergence": _train_divergence,
     "attributes": _attributes,
     "contexts": _contexts,
-    "words": _words,
+    "text_margins": _text_margins,
 }

@@ -94,17 +94,17 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """A word that is none of the choices is refused with those that it may be meant for."""
         if action.choices is not None and value not in action.choices:
-            known = [str(choice) for choice in action.choices]
-            near = near_names(str(value), known)
-            told = f"did you mean {' or '.join(near)}" if near else f"choose from {', '.join(known)}"
-            raise argparse.ArgumentError(action, f"there is no {value!r} ({told})")
+            choices = [str(choice) for choice in action.choices]
+            near = near_names(str(value), choices)
+            hint = f"did you mean {' or '.join(near)}" if near else f"choose from {', '.join(choices)}"
+            raise argparse.ArgumentError(action, f"there is no {value!r} ({hint})")
 
 
 @cache  # whoever gives many commands in one process builds it once
 def build_parser() -> argparse.ArgumentParser:
     parser = Parser(prog=_called(), description="Why is a few-shot image-classification task hard?")
-    told = f"fsviz {fsviz.__version__}"
-    parser.add_argument("--version", action="version", version=told, help="print the version and stop")
+    version = f"fsviz {fsviz.__version__}"
+    parser.add_argument("--version", action="version", version=version, help="print the version and stop")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for group in GROUPS:
         importlib.import_module(f"fsviz.cli.{group}").register(commands)

@@ -87,12 +87,12 @@ def command(args: argparse.Namespace) -> list[str]:
 
 def in_words(rule: sharing.Sharing) -> str:
     """The rule for whoever starts the server."""
-    said = "visitors may look" if rule.look else "visitors see nothing"
+    rule_text = "visitors may look" if rule.look else "visitors see nothing"
     keys = [*(["the password"] if rule.password else []), *(["a login"] if rule.login else [])]
     if keys:
         where = f", with paths below {', '.join(map(str, rule.folders))}" if rule.folders else ", without paths"
-        said += f"; {' or '.join(keys)} gives full use{where}"
-    return said + ". Put it behind a proxy with TLS before it leaves your own network: see docs/sharing.md."
+        rule_text += f"; {' or '.join(keys)} gives full use{where}"
+    return rule_text + ". Put it behind a proxy with TLS before it leaves your own network: see docs/sharing.md."
 
 
 def _password() -> str:

@@ -14,8 +14,8 @@ from fsviz.tasks import draw
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    what = "weigh every cause of difficulty against the accuracy of tasks"
-    parser = add_command(commands, "causes", run_causes, show_causes, what, study="causes")
+    help_line = "weigh every cause of difficulty against the accuracy of tasks"
+    parser = add_command(commands, "causes", run_causes, show_causes, help_line, study="causes")
     sampler_flags.add_dataset(parser)
     sampler_flags.add_backbone(parser, "measured and classified")
     sampler_flags.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
@@ -30,14 +30,14 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, jobs
     from fsviz.analyses import run_comparison
 
-    asked = sampler_flags.asked(args, study.TASK_SETTINGS)
-    spec: dict[str, Any] = {"study": "causes", "dataset": args.dataset, **asked}
+    settings = sampler_flags.asked(args, study.TASK_SETTINGS)
+    spec: dict[str, Any] = {"study": "causes", "dataset": args.dataset, **settings}
     if args.testbed or args.run_id:
         spec |= {"testbed": args.testbed or "", "run": args.run_id or ""}
     else:
         dataset, backbone = datasets.load(args.dataset), sampler_flags.backbone(args)
-        fits = sampler_flags.say_fit(study.fit(dataset, backbone, asked))
-        sampler_flags.name_unused(asked, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **asked}))
+        fits = sampler_flags.say_fit(study.fit(dataset, backbone, settings))
+        sampler_flags.name_unused(settings, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **settings}))
     spec["methods"] = args.methods or ([] if args.run_id else study.METHODS_EXPLAINED.default)
     spec["backbone"] = args.backbone or sampler_flags.backbone(args)
     lines = []
@@ -48,43 +48,51 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
         )
         spec["backbone"] = args.backbone or lines[0].backbone
     run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
-    found = jobs.result(run.id)
+    tasks = jobs.result(run.id)
     own = [line for line in lines if line.backbone == spec["backbone"]]
-    found = study.with_predictions(found, {name: line.accuracy for name, line in run_comparison.by_name(own).items()})
+    tasks = study.with_predictions(tasks, {name: line.accuracy for name, line in run_comparison.by_name(own).items()})
     if args.out:
-        Path(args.out).write_text(text.csv(study.as_table(found), "task"), encoding="utf-8")
-    told: study.CausesSummary = study.summary(found) if own else jobs.results(run.id)
-    return dict(told) | {"run": run.id} | ({"written": args.out} if args.out else {})
+        Path(args.out).write_text(text.csv(study.as_table(tasks), "task"), encoding="utf-8")
+    summary: study.CausesSummary = study.summary(tasks) if own else jobs.results(run.id)
+    return dict(summary) | {"run": run.id} | ({"written": args.out} if args.out else {})
 
 
 def show_causes(result: dict[str, Any]) -> str:
     """Every method's correlations, shares and sentence, for a person."""
-    from fsviz.difficulty.measures import CAUSES, title
+    from fsviz.difficulty.measures import CAUSE_TITLES, title
 
-    found = cast(study.CausesSummary, result)
-    methods = found["methods"]
-    measures = list(dict.fromkeys(name for one in methods.values() for name in one["correlations"]))
+    summary = cast(study.CausesSummary, result)
+    methods = summary["methods"]
+    measures = list(dict.fromkeys(name for of_method in methods.values() for name in of_method["correlations"]))
     rows = [
-        {"title": title(name), **{method: one["correlations"][name]["value"] for method, one in methods.items()}}
+        {
+            "title": title(name),
+            **{method: of_method["correlations"][name]["value"] for method, of_method in methods.items()},
+        }
         for name in measures
     ]
     lines = [
-        f"Correlation of every measure with the accuracy of {found['n_tasks']:,} tasks",
+        f"Correlation of every measure with the accuracy of {summary['n_tasks']:,} tasks",
         to_text(study.correlation_table(methods), rows),
     ]
-    for method, one in methods.items():
-        lines += ["", f"{method}: {100 * one['accuracy']:.1f} ± {100 * one['ci95']:.1f}%", one["sentence"]]
-        if "explained" in one:
+    for method, of_method in methods.items():
+        lines += [
+            "",
+            f"{method}: {100 * of_method['accuracy']:.1f} ± {100 * of_method['ci95']:.1f}%",
+            of_method["sentence"],
+        ]
+        if "explained" in of_method:
             shares = [
-                {"title": CAUSES[cause], **row, "alone": one["alone"][cause]["share"]}
-                for cause, row in one["shares"].items()
+                {"title": CAUSE_TITLES[cause], **row, "alone": of_method["alone"][cause]["share"]}
+                for cause, row in of_method["shares"].items()
             ]
             lines += [to_text(study.EXPLAINED, shares)]
             foreseen = ", ".join(
-                f"{study.STAGES[stage]} {100 * row['share']:.0f}% ({100 * row['low']:.0f} to {100 * row['high']:.0f})"
-                for stage, row in one["explained"].items()
+                f"{study.STAGE_TITLES[stage]} {100 * row['share']:.0f}% "
+                f"({100 * row['low']:.0f} to {100 * row['high']:.0f})"
+                for stage, row in of_method["explained"].items()
             )
-            lines += [f"Known {foreseen}; luck of the queries, at most {100 * one['luck']:.0f}%."]
-    for name, why in found["unknown"].items():
+            lines += [f"Known {foreseen}; luck of the queries, at most {100 * of_method['luck']:.0f}%."]
+    for name, why in summary["unknown"].items():
         lines += ["", f"{title(name)} is not known here: {why}"]
     return "\n".join(lines)

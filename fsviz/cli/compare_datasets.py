@@ -37,9 +37,9 @@ def run_compare_datasets(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.analyses import compare_datasets as study
     from fsviz.studies import support_sets
 
-    asked = from_args(args, SETTINGS.values())
-    spec = study.check({"sides": args.sides, **asked})
-    sampler_flags.say_fit(study.fit(study.dataset_splits(spec["sides"]), asked))
+    settings = from_args(args, SETTINGS.values())
+    spec = study.check({"sides": args.sides, **settings})
+    sampler_flags.say_fit(study.fit(study.dataset_splits(spec["sides"]), settings))
     if args.suite:
         specs, without = study.suite_specs(spec)
         rows = []
@@ -48,12 +48,12 @@ def run_compare_datasets(args: argparse.Namespace) -> dict[str, Any]:
             sets = jobs.compute({"study": "support_sets", **specs[side.name]})
             rows.append(study.suite_row(side, support_sets.summary(sets)))
         return {"suite": rows, "left_out": without, "published": study.published_suite().to_dict("records")}
-    seen: list[str] = []
+    announced: list[str] = []
 
     def tell(done: int, total: int, message: str) -> None:
         side = message.partition(":")[0]
-        if side not in seen:
-            seen.append(side)
+        if side not in announced:
+            announced.append(side)
             progress(f"Measuring tasks of {side}")
 
     return study.comparison_dict(study.compare(spec, tell))

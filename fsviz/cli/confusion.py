@@ -14,8 +14,8 @@ from fsviz.tables import to_text
 def register(commands: argparse._SubParsersAction) -> None:
     from fsviz.studies import confusion as study
 
-    what = "which pairs of classes a backbone confuses, in bits from 0 to 1"
-    parser = add_command(commands, "confusion", measure, show, what, study="confusion", result_of=result_of)
+    help_line = "which pairs of classes a backbone confuses, in bits from 0 to 1"
+    parser = add_command(commands, "confusion", measure, show, help_line, study="confusion", result_of=result_of)
     sampler_flags.add_dataset(parser)
     add_flags(parser, [*study.SETTINGS.values(), study.SIMILARITY])
     parser.add_argument("--versus", metavar="LIKENESS", help="compare edge by edge with this likeness, too")
@@ -45,17 +45,17 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     result = {"dataset": args.dataset, "likeness": graph.kind, "unit": graph.unit, "backbone": graph.source or None}
     result |= study.summary(graph, args.most)
     if args.versus or args.versus_backbone:
-        other = {"likeness": args.versus or graph.kind}
-        other |= {"backbone": args.versus_backbone} if args.versus_backbone else {}
-        compared = study.compare(graph, study.class_graph({**spec, **other}, _tell))
+        versus_spec = {"likeness": args.versus or graph.kind}
+        versus_spec |= {"backbone": args.versus_backbone} if args.versus_backbone else {}
+        compared = study.compare(graph, study.class_graph({**spec, **versus_spec}, _tell))
         result["versus"] = {"likeness": compared.second.kind, "backbone": compared.second.source or None}
         for name in ("pearson", "spearman"):
-            found = getattr(compared, name)
-            result["versus"][name] = {"value": found.value, "low": found.low, "high": found.high}
+            correlation = getattr(compared, name)
+            result["versus"][name] = {"value": correlation.value, "low": correlation.low, "high": correlation.high}
     if args.out:
-        found = None if graph.is_bipartite else study.communities(graph)
+        communities = None if graph.is_bipartite else study.communities(graph)
         with workspace.atomic_file(args.out) as temporary:
-            temporary.write_bytes(graphs.export(graph, kind, found))
+            temporary.write_bytes(graphs.export(graph, kind, communities))
         result["out"] = str(args.out)
     return result
 
@@ -68,10 +68,10 @@ def _graph(spec: dict[str, Any], on: Any) -> Any:
 
     if on is None:
         return study.class_graph(spec, _tell)
-    asked = {name: value for name, value in spec.items() if name != "likeness"}
+    settings = {name: value for name, value in spec.items() if name != "likeness"}
     if spec.get("likeness", "confusion") != "confusion":
         raise BadInput("Only the likeness 'confusion' is measured as a run. Leave out --engine.")
-    run = jobs.run_in_foreground({"study": "confusion", **asked}, report_progress, engine=on)
+    run = jobs.run_in_foreground({"study": "confusion", **settings}, report_progress, engine=on)
     return study.collect(jobs.spec(run.id), jobs.chunks(run.id))
 
 
@@ -100,10 +100,10 @@ def show(result: dict[str, Any]) -> str:
     ]
     if "versus" in result:
         versus = result["versus"]
-        said = [
-            f"{name} {found['value']:.2f} ({found['low']:.2f} to {found['high']:.2f})"
-            for name, found in ((n, versus[n]) for n in ("pearson", "spearman"))
-            if found["low"] is not None and found["low"] == found["low"]
+        correlations = [
+            f"{name} {correlation['value']:.2f} ({correlation['low']:.2f} to {correlation['high']:.2f})"
+            for name, correlation in ((n, versus[n]) for n in ("pearson", "spearman"))
+            if correlation["low"] is not None and correlation["low"] == correlation["low"]
         ]
-        lines.append(f"\nagainst {versus['likeness']}: {', '.join(said) or 'no correlation can be told'}")
+        lines.append(f"\nagainst {versus['likeness']}: {', '.join(correlations) or 'no correlation can be told'}")
     return "\n".join([*lines, *([f"\nwritten to {result['out']}"] if "out" in result else [])])

@@ -12,8 +12,8 @@ from fsviz.tables import Column, Table, to_text
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    what = "count concepts against contexts, and how they are tied"
-    parser = add_command(commands, "contexts", run_contexts, show_contexts, what, study="context_shift")
+    help_line = "count concepts against contexts, and how they are tied"
+    parser = add_command(commands, "contexts", run_contexts, show_contexts, help_line, study="context_shift")
     sampler_flags.add_dataset(parser)
     question = shift.QUESTION.with_(choices={"table": "The table", **shift.QUESTION.choices}, default="table")
     add_flags(parser, {**shift.TASKS, **shift.OWN, "question": question}.values())
@@ -25,9 +25,9 @@ def run_contexts(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.analyses import contexts as study
 
     if args.question not in (None, "table"):
-        asked = from_args(args, {**shift.TASKS, **shift.OWN}.values())
-        spec = {"study": "context_shift", "dataset": args.dataset, **asked}
-        sampler_flags.say_fit(shift.fit(study.load_with_images(spec), asked))
+        settings = from_args(args, {**shift.TASKS, **shift.OWN}.values())
+        spec = {"study": "context_shift", "dataset": args.dataset, **settings}
+        sampler_flags.say_fit(shift.fit(study.load_with_images(spec), settings))
         run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
         return jobs.results(run.id) | {"run": run.id}
     return study.summary(datasets.load(args.dataset), args.split or "")
@@ -45,9 +45,9 @@ def _show_shift(result: dict[str, Any]) -> str:
 
 
 def _shift_table(result: dict[str, Any]) -> Table:
-    """A row per method and value: accuracy by support, and the loss to the first support."""
+    """A row per method: accuracy by support, and the loss to the first support."""
     first = result["rows"][0]
-    columns = [Column("title", "Method"), Column("family", "Family"), Column("value", result["question"].capitalize())]
+    columns = [Column("title", "Method"), Column("family", "Family")]
     for name in first["accuracy"]:
         columns.append(Column(f"accuracy_{name}", name, kind="percent", interval=f"accuracy_{name}_ci95"))
     for name in first["loss"]:
@@ -57,7 +57,7 @@ def _shift_table(result: dict[str, Any]) -> Table:
 
 
 def _shift_row(row: dict[str, Any]) -> dict[str, Any]:
-    values: dict[str, Any] = {name: row[name] for name in ("title", "family", "value")}
+    values: dict[str, Any] = {name: row[name] for name in ("title", "family")}
     for kind in ("accuracy", "loss"):
         for name, mean in row[kind].items():
             values[f"{kind}_{name}"] = mean["mean"]
@@ -70,14 +70,14 @@ def show_contexts(result: dict[str, Any]) -> str:
 
     if "rows" in result:
         return _show_shift(result)
-    found = result["association"]
+    association = result["association"]
     lines = [
         f"{result['n_images']:,} images of {result['n_concepts']:,} concepts in {result['n_contexts']:,} contexts "
         f"(split {result['split']}); {result['n_without_context']:,} more have no context.",
         "Cramer's V cannot be told: it needs two concepts and two contexts."
-        if found["v"] is None
-        else f"Cramer's V {found['v']:.3f} ({found['low']:.3f} to {found['high']:.3f} over images), by chance below "
-        f"{found['chance']:.3f}.",
+        if association["v"] is None
+        else f"Cramer's V {association['v']:.3f} ({association['low']:.3f} to {association['high']:.3f} over "
+        f"images), by chance below {association['chance']:.3f}.",
         f"{result['usual_context_share']:.0%} of the images are in the usual context of their concept.",
         *(f"{name}: seen in one context only." for name in result["single_context"]),
         "",

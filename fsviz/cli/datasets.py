@@ -143,8 +143,8 @@ def show_one(result: dict[str, Any]) -> str:
     if result["contexts"]:
         lines.append("contexts: " + ", ".join(f"{k} {v:,}" for k, v in list(result["contexts"].items())[:20]))
     for name, values in result["attributes"].items():
-        shown = ", ".join(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v:,}" for k, v in values.items())
-        lines.append(f"attribute {name}: {shown}")
+        listed = ", ".join(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v:,}" for k, v in values.items())
+        lines.append(f"attribute {name}: {listed}")
     lines += [*result["notes"], *(f"{part}: {result[part]}" for part in ("source", "licence") if result[part])]
     return "\n".join(lines)
 
@@ -165,10 +165,10 @@ def show_look(result: dict[str, Any]) -> str:
     if "mean" not in result:
         return "\n".join(lines)
     lines.append(f"mean accuracy: {100 * result['mean']:.1f} ± {100 * result['ci95']:.1f}%")
-    known = [cause for cause in result["causes"] if cause["explains"]]
-    if not known:
+    causes = [cause for cause in result["causes"] if cause["explains"]]
+    if not causes:
         lines.append("No known cause explains what parts the two.")
-    for cause in known:
+    for cause in causes:
         gap = 100 * (result["easy"]["accuracy"] - result["hard"]["accuracy"])
         lines.append(f"about {cause['points']:.0f} of {gap:.0f} points go with this: {cause['words']}")
     return "\n".join(lines)
@@ -206,21 +206,21 @@ def _senses_of(args: argparse.Namespace) -> dict[str, Any]:
     if args.correct:
         dataset = datasets.load(args.dataset)
         before = user_images.class_senses(dataset)
-        given = tables.read_senses(args.correct)
+        corrected = tables.read_senses(args.correct)
         was = dict(zip(before["class"], before["synset"], strict=True))
-        changed = {name: synset for name, synset in given.items() if was.get(name) != synset}
+        changed = {name: synset for name, synset in corrected.items() if was.get(name) != synset}
         user_images.correct_senses(args.dataset, changed)
     dataset = datasets.load(args.dataset)
     table = user_images.class_senses(dataset)
-    known = {synset: wordnet.sense(synset) for synset in set(table["synset"]) if synset}
+    senses = {synset: wordnet.sense(synset) for synset in set(table["synset"]) if synset}
     rows = [
         {
             "class": row["class"],
             "synset": row["synset"] or None,
             "by": row["by"],
             "doubt": doubt,
-            "path": list(known[row["synset"]].path) if row["synset"] else [],
-            "gloss": known[row["synset"]].gloss if row["synset"] else "",
+            "path": list(senses[row["synset"]].path) if row["synset"] else [],
+            "gloss": senses[row["synset"]].gloss if row["synset"] else "",
         }
         for row, doubt in zip(table.to_dict("records"), user_images.sense_doubts(table), strict=True)
     ]

@@ -106,23 +106,23 @@ def _spec(args: argparse.Namespace) -> EvaluationSpec:
         "seed": args.seed or 0,
         "device": args.device,
     }
-    asked = {name: value for name, value in sampler_flags.asked(args, TASK_SETTINGS).items() if name != "seed"}
+    settings = {name: value for name, value in sampler_flags.asked(args, TASK_SETTINGS).items() if name != "seed"}
     if args.testbed is not None:
-        if asked or args.side_by_side is not None:
-            first = draw.SETTINGS["sampler" if "sampler" in asked else next(iter(asked))].flag if asked else ""
+        if settings or args.side_by_side is not None:
+            first = draw.SETTINGS["sampler" if "sampler" in settings else next(iter(settings))].flag if settings else ""
             flag = first or "--side-by-side"
             raise BadInput(f"--testbed brings its own tasks, so {flag} has no effect. Leave one of them out.")
         return {**spec, "testbed": args.testbed}
-    sampler = cast(draw.TaskSpec, {"sampler": draw.default_sampler(dataset), **asked})
+    sampler = cast(draw.TaskSpec, {"sampler": draw.default_sampler(dataset), **settings})
     shots = _shots(args.side_by_side) if args.side_by_side is not None else []
-    given = {**sampler, **({"n_shot": max(shots)} if shots else {})}
-    found = sampler_flags.say_fit(evaluate.fit(dataset, backbones, given))
-    sampler |= cast(draw.TaskSpec, {name: n for name, n in found.items() if name not in given})
+    fitted = {**sampler, **({"n_shot": max(shots)} if shots else {})}
+    changes = sampler_flags.say_fit(evaluate.fit(dataset, backbones, fitted))
+    sampler |= cast(draw.TaskSpec, {name: n for name, n in changes.items() if name not in fitted})
     if args.side_by_side is not None:
-        if "sampler" in asked:
+        if "sampler" in settings:
             raise BadInput("--side-by-side draws semantic and uniform tasks itself. Leave out --sampler.")
         return {**spec, "samplers": evaluate.both_samplers(sampler, shots)}
-    sampler_flags.name_unused(asked, draw.recipe_for(dataset, **{**DEFAULTS, **sampler}))
+    sampler_flags.name_unused(settings, draw.recipe_for(dataset, **{**DEFAULTS, **sampler}))
     return {**spec, "sampler": sampler}
 
 
@@ -138,22 +138,22 @@ def _methods(text: str, settings: list[str]) -> list[MethodChoice]:
     from fsviz.user import methods as user_methods
 
     every = [*METHODS, *user_methods.packaged()]
-    asked = [name for one in names(text) for name in (every if one == "all" else [one])]
-    chosen: list[tuple[Method, str]] = []
+    requested = [name for item in names(text) for name in (every if item == "all" else [item])]
+    choices: list[tuple[Method, str]] = []
     own: dict[str, str] = {}  # by name, how it was given
     broken: list[MethodChoice] = []
-    for one in asked:
-        if not user_methods.is_user_method(one):
-            name, _, preset = one.partition(":")
-            chosen.append((get(name), preset))
+    for item in requested:
+        if not user_methods.is_user_method(item):
+            name, _, preset = item.partition(":")
+            choices.append((get(name), preset))
             continue
         try:
-            method = user_methods.load_method(user_methods.code_of(one))
-            chosen.append((method, ""))
-            own[method.name] = one
+            method = user_methods.load_method(user_methods.code_of(item))
+            choices.append((method, ""))
+            own[method.name] = item
         except BrokenCode:  # the run says so, and goes on with the others
-            broken.append({"name": one})
-    methods = {method.name: method for method, _ in chosen}
+            broken.append({"name": item})
+    methods = {method.name: method for method, _ in choices}
     changed: dict[str, dict[str, Any]] = {name: {} for name in methods}
     for setting in settings:
         where, equals, value = setting.partition("=")
@@ -162,12 +162,12 @@ def _methods(text: str, settings: list[str]) -> list[MethodChoice]:
             raise BadInput(f"--set takes METHOD.PARAMETER=VALUE, such as tim.steps=50. Got {setting!r}.")
         if name not in changed:
             raise BadInput(f"--set {setting} is of a method that is not evaluated. Add {name} to --methods.")
-        known = {one.name: one for one in methods[name].settings}
-        if parameter not in known:
-            raise UnknownName(f"parameter of {methods[name].title}", parameter, known)
-        changed[name][parameter] = known[parameter].parse(value, methods[name].title)
+        parameters = {item.name: item for item in methods[name].settings}
+        if parameter not in parameters:
+            raise UnknownName(f"parameter of {methods[name].title}", parameter, parameters)
+        changed[name][parameter] = parameters[parameter].parse(value, methods[name].title)
     fine: list[MethodChoice] = [
-        {"name": own.get(m.name, m.name), "parameters": m.checked(changed[m.name], preset)} for m, preset in chosen
+        {"name": own.get(m.name, m.name), "parameters": m.checked(changed[m.name], preset)} for m, preset in choices
     ]
     return [*fine, *broken]
 
@@ -187,10 +187,10 @@ def bar():
 
 
 def add_over(parser: argparse.ArgumentParser) -> None:
-    from fsviz.evaluation.intervals import OVER
+    from fsviz.evaluation.intervals import CI_UNITS
 
     parser.add_argument(
-        "--over", choices=list(OVER), default=None, help="what intervals and p are over (the widest that is known)"
+        "--over", choices=list(CI_UNITS), default=None, help="what intervals and p are over (the widest that is known)"
     )
 
 
@@ -250,13 +250,13 @@ def differences_of(lines: list[Any], reference: str | None, over: str | None) ->
     from fsviz.reports.tables import to_records
 
     table = run_comparison.differences(lines, reference, over)
-    kept = run_comparison.on_common_tasks(lines)
+    compared = run_comparison.on_common_tasks(lines)
     over = str(table["over"].iloc[0])
     return {
-        "tasks_of": run_comparison.testbed_title(kept[0]),
+        "tasks_of": run_comparison.testbed_title(compared[0]),
         "differences": to_records(table),
         "accuracy": {
-            n: float(100 * line.accuracy[line.done].mean()) for n, line in run_comparison.by_name(kept).items()
+            n: float(100 * line.accuracy[line.done].mean()) for n, line in run_comparison.by_name(compared).items()
         },
         "over": over,
         "words": run_comparison.describe_p(over),
@@ -266,7 +266,7 @@ def differences_of(lines: list[Any], reference: str | None, over: str | None) ->
 
 def show_differences(result: dict[str, Any], tasks_of: str = "") -> str:
     """The differences as a table; `tasks_of` names the tasks where there are several kinds."""
-    from fsviz.evaluation.intervals import OVER
+    from fsviz.evaluation.intervals import CI_UNITS
     from fsviz.reports.tables import DIFFERENCES
 
     rows = result["differences"]
@@ -274,7 +274,7 @@ def show_differences(result: dict[str, Any], tasks_of: str = "") -> str:
     table = [{**row, "reference": "", "accuracy": result["accuracy"][row["name"]]} for row in rows]
     first = f"Against {reference} ({result['accuracy'][reference]:.2f}%), over the same {rows[0]['n_tasks']:,} tasks"
     first += f", {tasks_of}:" if tasks_of else ":"
-    note = f"Points of accuracy with 95% intervals {OVER[result['over']]}. {result['words']}"
+    note = f"Points of accuracy with 95% intervals {CI_UNITS[result['over']]}. {result['words']}"
     return "\n".join([*result["notes"], first, to_text(DIFFERENCES, table), note])
 
 
@@ -283,7 +283,7 @@ def show_results(result: dict[str, Any]) -> str:
     from fsviz.studies.evaluate import scale_notes
 
     lines = [f"Run {result['run']}: {result['state']}"]
-    lines += [f"No results of {one['label']}: {one['error']}" for one in result.get("failed", [])]
+    lines += [f"No results of {entry['label']}: {entry['error']}" for entry in result.get("failed", [])]
     if result["results"]:
         rows = _rows(result["results"])
         lines.append(to_text(RESULTS, rows))
@@ -292,8 +292,8 @@ def show_results(result: dict[str, Any]) -> str:
             "± over\nimages is for other images of these classes, ± over classes for other classes."
         )
         several = len(result["compared"]) > 1
-        for one in result["compared"]:
-            lines += ["", show_differences(one, one["tasks_of"] if several else "")]
+        for entry in result["compared"]:
+            lines += ["", show_differences(entry, entry["tasks_of"] if several else "")]
         lines += _correlations(result["results"])
         lines += _side_by_side(result.get("side_by_side", {}))
         lines += scale_notes({"name": r["method"], "parameters": r["parameters"]} for r in result["results"])
@@ -306,10 +306,12 @@ def _correlations(results: list[EntryResult]) -> list[str]:
 
     rows = []
     for result, row in zip(results, _rows(results), strict=True):
-        for measure, found in (result.get("correlations") or {}).items():
-            ends = {f"{kind}_{end}": found[kind]["ci95"][i] for kind in KINDS for i, end in enumerate(("low", "high"))}
-            values = {kind: found[kind]["value"] for kind in KINDS}
-            name = {"name": row["method"], "measure": measure.replace("_", " "), "over": found["over"]}
+        for measure, correlation in (result.get("correlations") or {}).items():
+            ends = {
+                f"{kind}_{end}": correlation[kind]["ci95"][i] for kind in KINDS for i, end in enumerate(("low", "high"))
+            }
+            values = {kind: correlation[kind]["value"] for kind in KINDS}
+            name = {"name": row["method"], "measure": measure.replace("_", " "), "over": correlation["over"]}
             rows.append({**row, **name, **values, **ends})
     if not rows:
         return []

@@ -15,16 +15,16 @@ FORMATS = ("fiftyone", "atlas")
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    asked = add_command(
+    queries = add_command(
         commands,
         "queries",
         run_queries,
         show_queries,
         "the queries of a testbed as a table for another model",
     )
-    sampler_flags.add_dataset(asked)
-    asked.add_argument("--testbed", required=True, metavar="FILE", help="a saved testbed's name or file")
-    asked.add_argument("--out", required=True, metavar="FILE", help="the CSV file to write")
+    sampler_flags.add_dataset(queries)
+    queries.add_argument("--testbed", required=True, metavar="FILE", help="a saved testbed's name or file")
+    queries.add_argument("--out", required=True, metavar="FILE", help="the CSV file to write")
 
     imported = add_command(
         commands,
@@ -96,28 +96,30 @@ def run_import(args: argparse.Namespace) -> dict[str, Any]:
     spec |= {"predictions": args.file, "name": name, "backbones": [args.backbone] if args.backbone else []}
     run = jobs.run_in_foreground(spec)
     digest = run.spec["tasks"]["digest"]
-    others = [
-        one.id
-        for one in jobs.list_runs("evaluate")
-        if one.id != run.id and one.state == "finished" and (one.spec.get("tasks") or {}).get("digest") == digest
+    same_tasks = [
+        other_run.id
+        for other_run in jobs.list_runs("evaluate")
+        if other_run.id != run.id
+        and other_run.state == "finished"
+        and (other_run.spec.get("tasks") or {}).get("digest") == digest
     ]
-    result = {"run": run.id, "results": (run.summary or {}).get("results", []), "compared_with": others}
-    if others:
+    result = {"run": run.id, "results": (run.summary or {}).get("results", []), "compared_with": same_tasks}
+    if same_tasks:
         label = result["results"][0]["label"]
-        result |= _compared([run.id, *others], None, None)
+        result |= _compared([run.id, *same_tasks], None, None)
         result["name"] = label
     return result
 
 
 def show_import(result: dict[str, Any]) -> str:
     own = result["results"][0]
-    said = (
+    sentence = (
         f"Run {result['run']}: {own['label']} is right on {own['accuracy']:.2f}% of the queries, ± {own['ci95']:.2f} "
         f"over {own['n_tasks']:,} tasks."
     )
     if not result["compared_with"]:
-        return f"{said}\nNo other run has these tasks yet. 'fsviz evaluate DATASET --testbed FILE' makes one."
-    return f"{said}\n\n{show_compare(result)}"
+        return f"{sentence}\nNo other run has these tasks yet. 'fsviz evaluate DATASET --testbed FILE' makes one."
+    return f"{sentence}\n\n{show_compare(result)}"
 
 
 def run_compare(args: argparse.Namespace) -> dict[str, Any]:
@@ -130,9 +132,9 @@ def _compared(run_ids: Sequence[str], over: str | None, reference: str | None) -
     lines = [line for run_id in dict.fromkeys(run_ids) for line in _lines(run_id)]
     if len(lines) < 2:
         raise BadInput("A comparison needs at least two methods. Name another run of the same tasks.")
-    known = run_comparison.by_name(lines)
-    if reference is not None and reference not in known:
-        raise BadInput(f"--reference must be one of: {', '.join(known)}. Got {reference!r}.")
+    by_name = run_comparison.by_name(lines)
+    if reference is not None and reference not in by_name:
+        raise BadInput(f"--reference must be one of: {', '.join(by_name)}. Got {reference!r}.")
     return evaluation.differences_of(lines, reference, over)
 
 

@@ -32,9 +32,9 @@ RANGES = Table(
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    what = "images to features, with a frozen backbone"
+    help_line = "images to features, with a frozen backbone"
     extract = add_command(
-        commands, "extract", run_extract, show_extract, what, study="extraction", result_of=extraction_of
+        commands, "extract", run_extract, show_extract, help_line, study="extraction", result_of=extraction_of
     )
     sampler_flags.add_dataset(extract, "a dataset with images (see: datasets)")
     extract.add_argument(
@@ -75,8 +75,8 @@ def register(commands: argparse._SubParsersAction) -> None:
     features.add_argument("new", nargs="?", help="with rename: the new name of imported features")
     _import_options(features)
 
-    what = "a map of features in two dimensions, kept beside them"
-    laid_out = add_command(commands, "map", run_map, show_map, what, study="feature_map", result_of=map_of)
+    help_line = "a map of features in two dimensions, kept beside them"
+    laid_out = add_command(commands, "map", run_map, show_map, help_line, study="feature_map", result_of=map_of)
     sampler_flags.add_dataset(laid_out, "a dataset with features (see: features)")
     sampler_flags.add_backbone(laid_out, "laid out")
     laid_out.add_argument("--better", action="store_true", help="all images and more steps: minutes instead of seconds")
@@ -146,6 +146,8 @@ def map_of(run: Any) -> dict[str, Any]:
 
 
 def show_extract(result: dict[str, Any]) -> str:
+    from fsviz.studies.extraction import SKIPPED
+
     rate = result["images_per_second"]
     how = f"{rate:.1f} images/s on {result['device']}" if rate else "stored before"
     lines = [
@@ -154,8 +156,7 @@ def show_extract(result: dict[str, Any]) -> str:
         *([f"The features are {result['precision']}."] if result["precision"] else []),
         result["path"],
     ]
-    for skipped in result["skipped"][:20]:
-        lines.append(f"skipped image {skipped['image_id']}: {skipped['reason']}")
+    lines += [f"{SKIPPED.title}:", to_text(SKIPPED, result["skipped"][:20])] if result["skipped"] else []
     if len(result["skipped"]) > 20:
         lines.append(f"... and {len(result['skipped']) - 20} more; all are listed in about.json there")
     return "\n".join(lines)
@@ -219,18 +220,18 @@ def run_import(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_import(result: dict[str, Any]) -> str:
-    what = "joined the dataset" if result["attached"] else f"in {result['n_classes']} classes are the new dataset"
+    change = "joined the dataset" if result["attached"] else f"in {result['n_classes']} classes are the new dataset"
     lines = [
-        f"{result['n_images']:,} features of {result['dims']} dimensions {what} {result['dataset']} as "
+        f"{result['n_images']:,} features of {result['dims']} dimensions {change} {result['dataset']} as "
         f"{result['backbone']!r}.",
         result["joined"],
         *result["notes"],
         result["path"],
     ]
     if result["guesses"]:
-        known = sum(bool(guess["synset"]) for guess in result["guesses"])
+        n_known = sum(bool(guess["synset"]) for guess in result["guesses"])
         lines.append(
-            f"{known:,} of {result['n_classes']:,} class names were found in WordNet: 'fsviz senses "
+            f"{n_known:,} of {result['n_classes']:,} class names were found in WordNet: 'fsviz senses "
             f"--dataset {result['dataset']}' lists what they are taken to mean, and --correct FILE changes it."
         )
     return "\n".join(line for line in lines if line)
@@ -242,16 +243,21 @@ def run_map(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.studies import feature_map as study
 
     dataset, backbone = datasets.load(args.dataset), sampler_flags.backbone(args)
-    found = maps.find(dataset, backbone, maps.BETTER if args.better else maps.FAST)
-    if found is None and args.better:
+    feature_map = maps.find(dataset, backbone, maps.BETTER if args.better else maps.FAST)
+    if feature_map is None and args.better:
         spec = {"study": "feature_map", "dataset": dataset.name, "backbone": backbone}
         jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
-        found = maps.find(dataset, backbone, maps.BETTER)
-    if found is None:
-        found = study.fast_map({"dataset": dataset.name, "backbone": backbone}, report_progress)
+        feature_map = maps.find(dataset, backbone, maps.BETTER)
+    if feature_map is None:
+        feature_map = study.fast_map({"dataset": dataset.name, "backbone": backbone}, report_progress)
     if args.out:
-        study.write_csv(dataset, found, args.out)
-    return {**study.facts(found), "neighbours": maps.NEIGHBOURS, "measured_on": found.measured, "out": args.out}
+        study.write_csv(dataset, feature_map, args.out)
+    return {
+        **study.facts(feature_map),
+        "neighbours": maps.NEIGHBOURS,
+        "measured_on": feature_map.measured,
+        "out": args.out,
+    }
 
 
 def show_map(result: dict[str, Any]) -> str:

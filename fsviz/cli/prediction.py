@@ -49,8 +49,8 @@ LABELLING = Table(
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    what = "correlate measures of tasks with the accuracy they predict"
-    parser = add_command(commands, "predict", run_predict, show_predict, what, study="prediction")
+    help_line = "correlate measures of tasks with the accuracy they predict"
+    parser = add_command(commands, "predict", run_predict, show_predict, help_line, study="prediction")
     sampler_flags.add_dataset(parser)
     sampler_flags.add_backbone(parser, "measured and classified")
     sampler_flags.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
@@ -79,53 +79,37 @@ def run_predict(args: argparse.Namespace) -> dict[str, Any]:
 def show_predict(result: dict[str, Any]) -> str:
     """The answer to the question that was asked, for a person."""
     return {
-        "correlations": _show_correlations,
         "spread": _show_spread,
         "hard": _show_halves,
         "labelling": _show_labelling,
-    }.get(result["question"], _show_cells)(cast(study.Summary, result))
+    }.get(result["question"], _show_correlations)(cast(study.Summary, result))
 
 
 def _show_correlations(result: study.Summary) -> str:
     from fsviz.difficulty.measures import title
 
-    rows = [{"title": title(name), **found} for name, found in result["correlations"].items()]
-    what = outcome_name(result)
+    rows = [{"title": title(name), **correlation} for name, correlation in result["correlations"].items()]
+    outcome = outcome_name(result)
     lines = [
         to_text(CORRELATIONS, rows),
         "",
-        f"Correlation with the {what} of {result['n_tasks']:,} tasks (mean {result['outcome']:.3f}); "
+        f"Correlation with the {outcome} of {result['n_tasks']:,} tasks (mean {result['outcome']:.3f}); "
         f"{intervals_in_words(result['correlations'].values())}.",
     ]
     if "predicted_accuracy" in result:
-        found = result["predicted_accuracy"]
+        correlation = result["predicted_accuracy"]
         lines.append(
-            f"The mean confidence misses the accuracy by {100 * found['error']:.1f} points, a constant by "
-            f"{100 * found['constant']:.1f}."
+            f"The mean confidence misses the accuracy by {100 * correlation['error']:.1f} points, a constant by "
+            f"{100 * correlation['constant']:.1f}."
         )
+    if result.get("best") is not None:
+        lines.append(
+            f"The best eigenvalue is number {result['best']} ({result['best_pearson']:.2f}), picked among many on "
+            "these very tasks."
+        )
+    if "n_unlabelled" in result:
+        lines.append(study.unlabelled_in_words(result))
     return "\n".join(lines)
-
-
-def _show_cells(result: study.Summary) -> str:
-    from fsviz.difficulty.measures import MEASURES, title
-
-    names = [name for name in MEASURES if name in result["cells"][0]["correlations"]]
-    what = outcome_name(result)
-    table = Table(
-        "Correlations by value",
-        Column("value", "Value"),
-        Column("n_tasks", "Tasks", kind="count"),
-        Column("outcome", what.capitalize(), kind="share", interval="outcome_ci95"),
-        *(Column(name, title(name), digits=2, kind="number") for name in names),
-        Column("best", "Best eigenvalue", kind="count"),
-    )
-    rows = [
-        {**row, **{name: row["correlations"].get(name, {}).get("pearson") for name in names}} for row in result["cells"]
-    ]
-    asked = study.QUESTION.choices[result["question"]]
-    room = f"\n\n{study.unlabelled_in_words(result)}" if "n_unlabelled" in result else ""
-    first = f"{asked}: Pearson's correlation of each measure with the {what} (intervals: --json)."
-    return f"{first}\n\n{to_text(table, rows)}{room}"
 
 
 def _show_spread(result: study.Summary) -> str:
@@ -136,17 +120,16 @@ def _show_spread(result: study.Summary) -> str:
 def _show_halves(result: study.Summary) -> str:
     from fsviz.difficulty.measures import MEASURES, title
 
-    found = {name: result["thresholds"][name] for name in MEASURES if name in result["thresholds"]}
+    thresholds = {name: result["thresholds"][name] for name in MEASURES if name in result["thresholds"]}
     rows = [
         {"title": title(name), **row}
         | {f"{half}_{kind}": row[half][kind] for half in ("first", "second") for kind in ("hard", "easy")}
-        for name, row in found.items()
+        for name, row in thresholds.items()
         if row["area"] is not None
     ]
-    why = next((row["why"] for row in found.values() if row["why"]), "")
-    thresholds = to_text(HARD, rows) if rows else why
+    why = next((row["why"] for row in thresholds.values() if row["why"]), "")
     return (
-        thresholds
+        (to_text(HARD, rows) if rows else why)
         + "\n\n"
         + "\n\n".join(
             f"{str(half['value']).capitalize()} of the classes\n" + _show_correlations({**result, **half})

@@ -51,18 +51,18 @@ def _of_runs(run_ids: list[str], over: str | None) -> str:
     from fsviz.analyses import run_comparison
     from fsviz.reports import html, runs
 
-    found = [jobs.status(run_id) for run_id in run_ids]
-    studies = {run.study for run in found}
+    run_list = [jobs.status(run_id) for run_id in run_ids]
+    studies = {run.study for run in run_list}
     if over and studies != {"evaluate"}:
         raise BadInput("--over is about runs of evaluate: other reports have intervals over tasks. Leave it out.")
-    if studies == {"support_sets"} and len(found) == 1:
+    if studies == {"support_sets"} and len(run_list) == 1:
         return runs.of_support_sets(jobs.result(run_ids[0]), run_ids[0])
     if studies != {"evaluate"}:
         raise BadInput(
             f"There are reports of runs of evaluate, or of one run of hard. Got {', '.join(sorted(studies))}."
         )
     lines, recipes = [], []
-    for run in found:
+    for run in run_list:
         summary = run.summary if run.state == "finished" else None
         lines += run_comparison.method_runs(run.id, jobs.spec(run.id), jobs.chunks(run.id), summary)
         words = [*run_comparison.describe(run.spec), ("Took", f"{run.seconds:.0f} s")]

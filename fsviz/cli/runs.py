@@ -61,10 +61,10 @@ def _act(args: argparse.Namespace, run_id: str) -> dict[str, Any]:
         run = jobs.resume(run_id, on) if args.background else jobs.resume_here(run_id, evaluation.bar(), on)
     else:
         run = jobs.status(run_id)
-    told = formatter_for(run.study) if run.study == "evaluate" or run.state == "finished" else None
-    found = told.result(run) if told else summary_of(run)
+    formatter = formatter_for(run.study) if run.study == "evaluate" or run.state == "finished" else None
+    result = formatter.result(run) if formatter else summary_of(run)
     spec = {"spec": dict(run.spec), "message": run.message, "error": run.error}
-    return {**listed(run), **found, **spec, "seconds": round(run.seconds, 3)}
+    return {**listed(run), **result, **spec, "seconds": round(run.seconds, 3)}
 
 
 def listed(run: Any) -> dict[str, Any]:
@@ -103,9 +103,9 @@ def _texts(values: Iterable[Any]) -> list[str]:
 
 
 def _accuracies(summary: Mapping[str, Any]) -> dict[str, float]:
-    found = summary.get("accuracy")
-    if isinstance(found, Mapping):  # hard, random and easy support sets
-        return {name: value for name, value in found.items() if isinstance(value, int | float)}
+    accuracies = summary.get("accuracy")
+    if isinstance(accuracies, Mapping):  # hard, random and easy support sets
+        return {name: value for name, value in accuracies.items() if isinstance(value, int | float)}
     rows = summary.get("results") or []
     named = [(str(row.get("label") or row.get("method")), row.get("accuracy")) for row in rows]
     cells = [
@@ -141,7 +141,7 @@ def show_runs(result: dict[str, Any]) -> str:
         ]
         return to_text(RUNS, rows)
     if "several" in result:
-        return "\n\n".join(show_runs(one) for one in result["several"])
+        return "\n\n".join(show_runs(run_result) for run_result in result["several"])
     if "n_chunks" not in result:
         return f"Run {result['run']}: {result['state']}"
     lines = [f"{result['study']} on {result.get('dataset')}, {result['n_done']} of {result['n_chunks']} chunks done"]

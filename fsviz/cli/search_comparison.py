@@ -19,9 +19,9 @@ ALL_SEARCHES = [s for s in ONE_SEARCH if s is not support_sets.SEARCH]
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    what = "accuracy and time of every search for hard support sets"
+    help_line = "accuracy and time of every search for hard support sets"
     compare = add_command(
-        commands, "searches", run_searches, show_searches, what, study="search_comparison", result_of=result_of
+        commands, "searches", run_searches, show_searches, help_line, study="search_comparison", result_of=result_of
     )
     search_comparison.SEARCHES.add_flag(compare)
     engine.add_engine(compare)
@@ -76,16 +76,20 @@ def result_of(run: Any) -> dict[str, Any]:
 
 
 def show_searches(result: dict[str, Any]) -> str:
-    found = cast(search_comparison.Summary, result)
-    table = to_text(search_comparison.COMPARED, search_comparison.compared_rows(found["rows"]))
-    return f"{table}\n\n{found['n_tasks']:,} tasks, the same for all. {result['words']}"
+    summary = cast(search_comparison.Summary, result)
+    table = to_text(search_comparison.COMPARED, search_comparison.compared_rows(summary["rows"]))
+    return f"{table}\n\n{summary['n_tasks']:,} tasks, the same for all. {result['words']}"
 
 
 def run_filtered(args: argparse.Namespace) -> dict[str, Any]:
     spec = {**_spec(args), **from_args(args, [search_comparison.N_RANDOM])}
-    found = search_comparison.filtered_tasks(spec, _tell_now_and_then)
-    means = found.means.to_dict("records")
-    return {"as_hard": vars(found.as_hard), "means": means, "words": search_comparison.filtered_in_words(found)}
+    comparison = search_comparison.filtered_tasks(spec, _tell_now_and_then)
+    means = comparison.means.to_dict("records")
+    return {
+        "as_hard": vars(comparison.as_hard),
+        "means": means,
+        "words": search_comparison.filtered_in_words(comparison),
+    }
 
 
 def _tell_now_and_then(done: int, total: int, message: str) -> None:
@@ -100,17 +104,17 @@ def show_filtered(result: dict[str, Any]) -> str:
 def run_restricted(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
 
-    found = attribute_shifts.restricted_sets(
+    sets = attribute_shifts.restricted_sets(
         {**_spec(args), "attribute": args.attribute, "values": args.value}, report_progress
     )
-    numbers = dict(support_sets.summary(found))
+    numbers = dict(support_sets.summary(sets))
     dataset = datasets.load(args.dataset)
-    shared = attribute_shifts.shared_values(found, dataset, args.attribute, args.value)
-    kept: dict[str, Any] = {
+    shared = attribute_shifts.shared_values(sets, dataset, args.attribute, args.value)
+    result: dict[str, Any] = {
         name: numbers[name] for name in ("accuracy", "ci95", "drop", "drop_ci95", "n_tasks", "failed")
     }
-    kept |= {"n_query": found.spec["n_query"], "shared": shared, "words": attribute_shifts.describe_shared(shared)}
-    return kept | {"shares": attribute_shifts.share_table(found, dataset, args.attribute).to_dict("records")}
+    result |= {"n_query": sets.spec["n_query"], "shared": shared, "words": attribute_shifts.describe_shared(shared)}
+    return result | {"shares": attribute_shifts.share_table(sets, dataset, args.attribute).to_dict("records")}
 
 
 def show_restricted(result: dict[str, Any]) -> str:
@@ -124,8 +128,8 @@ def show_restricted(result: dict[str, Any]) -> str:
 
 
 def run_steps(args: argparse.Namespace) -> dict[str, Any]:
-    found = search_comparison.by_number_of_steps(_spec(args), progress=report_progress)
-    return {"steps": found.to_dict("records"), "words": search_comparison.steps_in_words(found)}
+    steps = search_comparison.by_number_of_steps(_spec(args), progress=report_progress)
+    return {"steps": steps.to_dict("records"), "words": search_comparison.steps_in_words(steps)}
 
 
 def show_steps(result: dict[str, Any]) -> str:

@@ -24,22 +24,22 @@ def run_similarity(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.analyses import image_text as study
     from fsviz.tasks import draw
 
-    found = study.measure({"dataset": args.dataset, **from_args(args, study.SETTINGS.values())})
+    similarity = study.measure({"dataset": args.dataset, **from_args(args, study.SETTINGS.values())})
     dataset = datasets.load(args.dataset)
     names = dataset.classes["class_name"]
-    classes = study.by_class(found)
+    classes = study.by_class(similarity)
     rows = classes.assign(class_name=classes["class_id"].map(names)).to_dict("records")
-    against = study.against_accuracy(found, draw.default_backbone(dataset)).summary
-    return study.summary(found) | {"classes": rows, "against_accuracy": dict(against)}
+    against = study.against_accuracy(similarity, draw.default_backbone(dataset)).summary
+    return study.summary(similarity) | {"classes": rows, "against_accuracy": dict(against)}
 
 
 def show_similarity(result: dict[str, Any]) -> str:
-    def told(one: dict[str, Any] | None, times: float = 1.0, unit: str = "") -> str:
-        if one is None:
+    def mean_text(mean: dict[str, Any] | None, times: float = 1.0, unit: str = "") -> str:
+        if mean is None:
             return "not asked by this prompt"
-        half = f" ± {times * one['ci95']:.2g}" if one["ci95"] is not None else ""
-        wider = f" ({times * one['ci95_classes']:.2g})" if one["ci95_classes"] is not None else ""
-        return f"{times * one['mean']:.3g}{half}{wider}{unit}"
+        half = f" ± {times * mean['ci95']:.2g}" if mean["ci95"] is not None else ""
+        wider = f" ({times * mean['ci95_classes']:.2g})" if mean["ci95_classes"] is not None else ""
+        return f"{times * mean['mean']:.3g}{half}{wider}{unit}"
 
     against = result["against_accuracy"]
     worse = (
@@ -55,10 +55,10 @@ def show_similarity(result: dict[str, Any]) -> str:
         [
             f"{result['n_images']:,} images of split {result['split']}, model {result['model']}; 95% intervals over "
             "images, in brackets over classes",
-            f"M_concept {told(result['m_concept'])}, M_context {told(result['m_context'])}",
-            f"nearer to their context than to their concept: {told(result['nearer_to_context'], 100, '%')}",
-            f"zero-shot: concept {told(result['zero_shot_concept'], 100, '%')} (chance "
-            f"{100 * result['chance']['concept']:.1f}%), context {told(result['zero_shot_context'], 100, '%')} "
+            f"M_concept {mean_text(result['m_concept'])}, M_context {mean_text(result['m_context'])}",
+            f"nearer to their context than to their concept: {mean_text(result['nearer_to_context'], 100, '%')}",
+            f"zero-shot: concept {mean_text(result['zero_shot_concept'], 100, '%')} (chance "
+            f"{100 * result['chance']['concept']:.1f}%), context {mean_text(result['zero_shot_context'], 100, '%')} "
             f"(chance {100 * result['chance']['context']:.1f}%)",
             *worse,
         ]

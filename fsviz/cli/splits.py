@@ -55,30 +55,30 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
     else:
         classes = study.class_features(dataset, str(spec.get("backbone", "")))
         spec["backbone"] = classes.backbone
-        found = study.find_split(dataset, classes, **spec)
-        split, recipe = found.split, study.recipe(found)
+        result_split = study.find_split(dataset, classes, **spec)
+        split, recipe = result_split.split, study.recipe(result_split)
         n_seeds = study.SEEDS.default if args.seeds is None else args.seeds
         progress(f"agreement over {n_seeds} seeds")
         alike = study.agreement(dataset, classes, n_seeds, **spec)
-        result = {"dataset": dataset.name, "backbone": classes.backbone, "mode": found.settings["mode"]}
+        result = {"dataset": dataset.name, "backbone": classes.backbone, "mode": result_split.settings["mode"]}
         result |= {
             "asked": split.requested,
             "reached": split.reached,
-            "objective": found.objective,
-            "floor": found.floor,
+            "objective": result_split.objective,
+            "floor": result_split.floor,
         }
         result |= {
             "agreement": alike.value,
             "chance": alike.chance,
             "seeds": alike.n_seeds,
-            "told": study.describe_split(found),
+            "told": study.describe_split(result_split),
         }
         result |= {"agreement_on_test": alike.on_test, "chance_on_test": alike.chance_on_test}
-        result |= {"different_splits": alike.n_splits, "nearest": found.nearest}
+        result |= {"different_splits": alike.n_splits, "nearest": result_split.nearest}
         result |= {"nearest_at_random": list(study.nearest_at_random(classes, split))}
         result |= {"without_features": list(classes.without)}
         if args.compare:
-            result["compared"] = study.comparison_table(dataset, classes, found).to_dict("records")
+            result["compared"] = study.comparison_table(dataset, classes, result_split).to_dict("records")
         if args.over == "dims":
             n_swept = study.SWEEP_SEEDS if args.seeds is None else args.seeds
             swept = study.agreement_over_dims(dataset, classes, n_swept, _tell, **spec)
@@ -165,16 +165,16 @@ def compare_trees(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.errors import UnknownName
 
     dataset = datasets.load(args.dataset)
-    known = study.known_trees(dataset)
-    which = known if args.backbones is None else names(args.backbones)
+    available = study.known_trees(dataset)
+    which = available if args.backbones is None else names(args.backbones)
     for name in which:
-        if name not in known:
-            raise UnknownName("tree", name, known)
-    if args.backbones is not None and study.TAXONOMY in known and study.TAXONOMY not in which:
+        if name not in available:
+            raise UnknownName("tree", name, available)
+    if args.backbones is not None and study.TAXONOMY in available and study.TAXONOMY not in which:
         which = [*which, study.TAXONOMY]
     class_ids = study.all_with_features(dataset, which)
-    found = study.hop_table(dataset, which, class_ids)
-    return {"dataset": dataset.name, "classes": len(class_ids), "trees": found.to_dict("records")}
+    table = study.hop_table(dataset, which, class_ids)
+    return {"dataset": dataset.name, "classes": len(class_ids), "trees": table.to_dict("records")}
 
 
 def show_trees(result: dict[str, Any]) -> str:

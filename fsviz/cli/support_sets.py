@@ -19,8 +19,8 @@ from fsviz.tasks import draw
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    what = "find support sets on which a classifier fails"
-    hard = add_command(commands, "hard", run_hard, show_hard, what, study="support_sets", result_of=result_of)
+    help_line = "find support sets on which a classifier fails"
+    hard = add_command(commands, "hard", run_hard, show_hard, help_line, study="support_sets", result_of=result_of)
     sampler_flags.add_dataset(hard)
     sampler_flags.add_backbone(hard, "searched and classified")
     _add_tasks(hard)
@@ -28,8 +28,8 @@ def register(commands: argparse._SubParsersAction) -> None:
     hard.add_argument("--reasons", action="store_true", help="also measure which attributes explain it")
     engine.add_engine(hard)
 
-    what = "classify hard and random tasks with other backbones and methods"
-    stress = add_command(commands, "stress", run_stress, show_stress, what, study="stress_test")
+    help_line = "classify hard and random tasks with other backbones and methods"
+    stress = add_command(commands, "stress", run_stress, show_stress, help_line, study="stress_test")
     sampler_flags.add_dataset(stress)
     add_flags(stress, (stress_study.SOURCES, stress_study.BACKBONES, stress_study.ADAPTED))
     stress.add_argument("--full-finetuning", action="store_true", help="also train the whole backbone on every task")
@@ -80,7 +80,7 @@ def result_of(run: Any) -> dict[str, Any]:
     """What the command gives for a finished run."""
     from fsviz import datasets, jobs
 
-    found: study.Summary = jobs.results(run.id)
+    summary: study.Summary = jobs.results(run.id)
     names = ["accuracy", "n_tasks", "testbed", "ci95", "drop", "drop_ci95", "failed"]
     names += ["spearman_loss_accuracy", "spearman_ci95", "spearman_over"]
     try:
@@ -88,7 +88,7 @@ def result_of(run: Any) -> dict[str, Any]:
         understated = study.understated(sets.spec, sets.tasks["random"], datasets.load(sets.spec["dataset"]))
     except FsvizError:  # the dataset or its features may be gone since
         understated = ""
-    return {name: found.get(name) for name in names} | {"run": run.id, "understated": understated}
+    return {name: summary.get(name) for name in names} | {"run": run.id, "understated": understated}
 
 
 def _reasons(sets: study.SupportSets, explained: support_attributes.AttributeEffects | None) -> dict[str, Any]:
@@ -96,11 +96,11 @@ def _reasons(sets: study.SupportSets, explained: support_attributes.AttributeEff
     if explained is None:
         return {"costs": [], "hardest": "The images have no attributes, so nothing can be said of what differs."}
     hardest = int(np.argmin(sets.accuracy("hard")))
-    told = [reason.words for reason in explained.reasons(hardest)]
+    reasons = [reason.words for reason in explained.reasons(hardest)]
     costs = explained.costs.assign(explains=explained.real.mean(axis=0))
     columns = ["attribute", "kind", "cost", "ci95", "p_holm", "explains"]
     rows = costs[columns].astype(object).where(costs[columns].notna(), None).to_dict("records")
-    words = " ".join([*told, support_attributes.describe_effects(sets, explained, hardest)])
+    words = " ".join([*reasons, support_attributes.describe_effects(sets, explained, hardest)])
     return {"costs": rows, "hardest": f"Task {hardest}: {words}"}
 
 
@@ -113,9 +113,9 @@ def show_hard(result: dict[str, Any]) -> str:
     )
 
 
-def _show_reasons(found: dict[str, Any]) -> str:
-    costs = f"\n\n{to_text(support_attributes.COSTS, found['costs'])}" if found["costs"] else ""
-    return f"{costs}\n\n{found['hardest']}"
+def _show_reasons(reasons: dict[str, Any]) -> str:
+    costs = f"\n\n{to_text(support_attributes.COSTS, reasons['costs'])}" if reasons["costs"] else ""
+    return f"{costs}\n\n{reasons['hardest']}"
 
 
 def run_stress(args: argparse.Namespace) -> dict[str, Any]:
@@ -131,13 +131,13 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_stress(result: dict[str, Any]) -> str:
-    found = cast(stress_study.Summary, result)
+    summary = cast(stress_study.Summary, result)
     lines = [
-        to_text(stress_study.MATRIX, [dict(row) for row in found["matrix"]]),
+        to_text(stress_study.MATRIX, [dict(row) for row in summary["matrix"]]),
         "",
         "Hard for: the backbone that the hard tasks were searched with.",
     ]
-    for entry in found["agreement"]:
+    for entry in summary["agreement"]:
         if entry["accuracy"] is not None:
             lines.append(
                 f"Over random tasks and tasks hard for {entry['source']}, accuracies of {entry['backbone']} follow it "
@@ -145,4 +145,4 @@ def show_stress(result: dict[str, Any]) -> str:
                 + study.correlation_in_words(entry["accuracy"], entry["accuracy_ci95"], entry["accuracy_over"])
                 + "."
             )
-    return "\n".join([*lines, *([found["understated"]] if found.get("understated") else [])])
+    return "\n".join([*lines, *([summary["understated"]] if summary.get("understated") else [])])

@@ -12,8 +12,8 @@ from fsviz.tables import Column, Table, to_text
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    what = "vary one setting of a study and list its headline numbers"
-    parser = commands.add_parser("sweep", help=what, description=what)
+    help_line = "vary one setting of a study and list its headline numbers"
+    parser = commands.add_parser("sweep", help=help_line, description=help_line)
     swept = parser.add_subparsers(dest="swept", required=True, metavar="STUDY")
     for name, study in sweep.swept_studies().items():
         own = add_command(swept, name, run_sweep, show_sweep, study.question)
@@ -35,20 +35,25 @@ def run_sweep(args: argparse.Namespace) -> dict[str, Any]:
     spec = {"dataset": args.dataset, **from_args(args, study.settings.settings.values())}
     if "backbone" in study.settings.required:
         spec["backbone"] = sampler_flags.backbone(args)
-    asked = sweep.sweep(study, spec, args.vary, args.values or ())
-    run = jobs.run_in_foreground({"study": sweep.STUDY.name, **asked}, report_progress, engine=engine.chosen(args))
+    spec_of_sweep = sweep.sweep(study, spec, args.vary, args.values or ())
+    run = jobs.run_in_foreground(
+        {"study": sweep.STUDY.name, **spec_of_sweep}, report_progress, engine=engine.chosen(args)
+    )
     return jobs.results(run.id) | {"run": run.id}
 
 
 def show_sweep(result: dict[str, Any]) -> str:
     rows: dict[Any, dict[str, Any]] = {}
-    columns = {"value": Column("value", result["title"])}
     for point in result["points"]:
-        name = point["name"]
-        ends = (f"{name}_low", f"{name}_high")
-        columns[name] = Column(name, point["title"], point["unit"], interval=ends, kind="number")
         row = rows.setdefault(point["value"], {"value": point["value"]})
-        row |= {name: point["number"], ends[0]: point["low"], ends[1]: point["high"]}
+        row |= {point["name"]: point["number"], f"{point['name']} low": point["low"]}
+        row |= {f"{point['name']} high": point["high"]}
+    numbers = {point["name"]: point for point in result["points"]}
+    columns = [
+        Column(name, point["title"], point["unit"], interval=(f"{name} low", f"{name} high"), kind="number")
+        for name, point in numbers.items()
+    ]
     units = sorted({point["ci_unit"] for point in result["points"] if point["low"] is not None})
     note = f"\n\n95% intervals over {' or '.join(units)}." if units else ""
-    return to_text(Table("Headline numbers", *columns.values()), list(rows.values())) + note
+    table = Table(result["title"], Column("value", result["title"]), *columns)
+    return to_text(table, list(rows.values())) + note

@@ -57,12 +57,12 @@ def opened(name: str, backbone: str = "") -> tuple[TaskProfile, ValuesAmongTasks
 def show_passport(result: dict[str, Any]) -> str:
     from fsviz.analyses import task_profile as study
 
-    whole = result["n_measured"] == result["n_tasks"]
-    of = f"{result['n_tasks']:,} tasks" if whole else f"{result['n_measured']:,} of {result['n_tasks']:,} tasks"
+    is_complete = result["n_measured"] == result["n_tasks"]
+    of = f"{result['n_tasks']:,} tasks" if is_complete else f"{result['n_measured']:,} of {result['n_tasks']:,} tasks"
     lines = [f"Task {result['position']:,} of {result['testbed']}, dataset {result['dataset']}"]
     lines += [", ".join(result["classes"])]
-    known = [measure for measure in result["measures"] if measure["value"] is not None]
-    lines += ["", f"Among {of} of its testbed:", to_text(study.MEASURE_VALUES, known)]
+    measured = [measure for measure in result["measures"] if measure["value"] is not None]
+    lines += ["", f"Among {of} of its testbed:", to_text(study.MEASURE_VALUES, measured)]
     lines += ["", to_text(study.ANSWERS, result["methods"])] if result["methods"] else []
     if sets := result["support_sets"]:
         lines += ["", "The same queries with other support images (ProtoNet): "]

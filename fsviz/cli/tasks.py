@@ -146,16 +146,16 @@ def measure_coarsity(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.sampling import testbeds
 
     dataset = datasets.load(args.dataset)
-    asked = sampler_flags.asked(args, CLASS_FLAGS)
+    settings = sampler_flags.asked(args, CLASS_FLAGS)
     if args.testbed:
         testbed = testbeds.load_testbed(args.testbed, dataset, args.split)
         for note in testbed.recipe.get("notes", ()):
             progress(note)
-        how = {name: asked[name] for name in ("distance", "dag", "backbone") if name in asked}
+        how = {name: settings[name] for name in ("distance", "dag", "backbone") if name in settings}
         return study.summarise(study.testbed_coarsity(testbed, dataset, **how), dataset)
-    fits = sampler_flags.say_fit(fitting.fit(dataset, asked, COARSITY, varied=True))
-    recipe = draw.recipe_for(dataset, **{**COARSITY, **fits, **asked})
-    sampler_flags.name_unused(asked, recipe)
+    fits = sampler_flags.say_fit(fitting.fit(dataset, settings, COARSITY, varied=True))
+    recipe = draw.recipe_for(dataset, **{**COARSITY, **fits, **settings})
+    sampler_flags.name_unused(settings, recipe)
     distances = draw.class_distances(dataset, recipe.split, recipe.distance, recipe.dag, recipe.backbone)
     testbed = draw.draw(dataset, recipe, distances=distances)
     return study.summarise(testbed, dataset) | _repeats(dataset, testbed, distances)
@@ -165,16 +165,16 @@ def _repeats(dataset: Any, testbed: Any, distances: Any = None) -> dict[str, Any
     """What dropping repeated class sets did, in numbers and words; nothing where none were dropped."""
     from dataclasses import asdict
 
-    found = count_repeats(dataset, testbed, distances)
-    return {} if found is None else {"repeats": {**asdict(found), "in_words": found.describe()}}
+    repeats = count_repeats(dataset, testbed, distances)
+    return {} if repeats is None else {"repeats": {**asdict(repeats), "in_words": repeats.describe()}}
 
 
 def list_measures(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.difficulty.measures import MEASURES, NEEDS
 
-    told = ("name", "title", "direction", "formula", "symbols", "what", "paper")
+    fields = ("name", "title", "direction", "formula", "symbols", "description", "paper", "paper_name")
     rows = [
-        {name: getattr(m, name) for name in told} | {"needs": list(m.needs), "settings": [s.name for s in m.settings]}
+        {name: getattr(m, name) for name in fields} | {"needs": list(m.needs), "settings": [s.name for s in m.settings]}
         for m in MEASURES.values()
     ]
     return {"measures": rows, "needs": dict(NEEDS)}
@@ -183,7 +183,7 @@ def list_measures(args: argparse.Namespace) -> dict[str, Any]:
 def show_measures(result: dict[str, Any]) -> str:
     blocks = [
         f"{m['name']}: {m['title']} ({m['paper']}). Higher is {m['direction']}.\n"
-        f"  {m['what']}\n  {m['formula']}\n  {m['symbols']}\n"
+        f"  {m['description']}\n  {m['formula']}\n  {m['symbols']}\n"
         f"  needs {'; '.join(result['needs'][need] for need in m['needs'])}"
         for m in result["measures"]
     ]
@@ -221,10 +221,10 @@ def sample(args: argparse.Namespace) -> dict[str, Any]:
     dataset = datasets.load(args.dataset)
     if args.name:
         workspace.check_name(args.name, "testbed name")
-    asked = sampler_flags.asked(args)
-    fits = sampler_flags.say_fit(fitting.fit(dataset, asked, SAMPLE, varied=True))
-    recipe = draw.recipe_for(dataset, **{**SAMPLE, **fits, **asked})
-    sampler_flags.name_unused(asked, recipe)
+    settings = sampler_flags.asked(args)
+    fits = sampler_flags.say_fit(fitting.fit(dataset, settings, SAMPLE, varied=True))
+    recipe = draw.recipe_for(dataset, **{**SAMPLE, **fits, **settings})
+    sampler_flags.name_unused(settings, recipe)
     progress(f"drawing {recipe.n_tasks:,} tasks from {dataset.title}, split {recipe.split}")
     testbed = draw.draw(dataset, recipe, name=args.name or "")
     if args.out:
@@ -317,25 +317,25 @@ def one_task(args: argparse.Namespace) -> dict[str, Any]:
     kind = args.out.suffix.lower().lstrip(".") if args.out else "parquet"
     if kind not in testbeds.FORMATS:
         raise BadInput(f"--out must end in .parquet, .csv or .json. Got {args.out.name!r}.")
-    asked = {name: s.default if (v := getattr(args, name)) is None else v for name, s in study.SETTINGS.items()}
+    settings = {name: s.default if (v := getattr(args, name)) is None else v for name, s in study.SETTINGS.items()}
     dataset, backbone = datasets.load(args.dataset), sampler_flags.backbone(args)
     table = features.load(dataset, backbone)
-    asked |= sampler_flags.say_fit(study.fit(dataset, backbone, vars(args)))
-    class_ids = study.classes_in(dataset, asked["classes"]) if asked["classes"] else study.suggested(dataset)
-    images = [study.images_in(asked[name]) for name in ("support", "query")]
-    tasks = study.build(dataset, table, class_ids, asked["n_shot"], asked["n_query"], asked["seed"], *images)
-    found = study.answer(dataset, backbone, tasks, asked["method"])
-    result: dict[str, Any] = {"dataset": dataset.name, "backbone": backbone, "method": asked["method"]}
-    if swap := study.swap_in(asked["swap"]):
-        before, tasks = found, study.swapped(tasks, *swap)
+    settings |= sampler_flags.say_fit(study.fit(dataset, backbone, vars(args)))
+    class_ids = study.classes_in(dataset, settings["classes"]) if settings["classes"] else study.suggested(dataset)
+    images = [study.images_in(settings[name]) for name in ("support", "query")]
+    tasks = study.build(dataset, table, class_ids, settings["n_shot"], settings["n_query"], settings["seed"], *images)
+    answer = study.answer(dataset, backbone, tasks, settings["method"])
+    result: dict[str, Any] = {"dataset": dataset.name, "backbone": backbone, "method": settings["method"]}
+    if swap := study.swap_in(settings["swap"]):
+        before, tasks = answer, study.swapped(tasks, *swap)
         study.check(dataset, table, tasks)
-        found = study.answer(dataset, backbone, tasks, asked["method"])
-        changed = study.change(before, found)
+        answer = study.answer(dataset, backbone, tasks, settings["method"])
+        changed = study.change(before, answer)
         result |= {"swap": list(swap), "before": study.result_dict(dataset, before)}
         result |= {
             name: [int(tasks.query[0, w, q]) for w, q in getattr(changed, name)] for name in ("gained", "lost", "moved")
         }
-    result |= study.result_dict(dataset, found)
+    result |= study.result_dict(dataset, answer)
     if args.out:
         content = testbeds.export(study.testbed(dataset, tasks, args.out.stem), dataset, kind)
         with workspace.atomic_file(args.out) as temporary:
@@ -347,8 +347,8 @@ def one_task(args: argparse.Namespace) -> dict[str, Any]:
 def show_task(result: dict[str, Any]) -> str:
     from fsviz.analyses import custom_task as study
 
-    def of(found: dict[str, Any]) -> str:
-        return f"{found['right']} of {found['n_queries']} queries right ({100 * found['accuracy']:.0f}%)"
+    def of(result: dict[str, Any]) -> str:
+        return f"{result['right']} of {result['n_queries']} queries right ({100 * result['accuracy']:.0f}%)"
 
     lines = [f"{', '.join(result['classes'])}: {of(result)}, exact for these queries"]
     before = result.get("before")

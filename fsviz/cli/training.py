@@ -13,8 +13,8 @@ from fsviz.tables import to_text
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    what = "train a network on a split; its backbone is kept"
-    parser = add_command(commands, "train", run_train, show_train, what, study="training")
+    help_line = "train a network on a split; its backbone is kept"
+    parser = add_command(commands, "train", run_train, show_train, help_line, study="training")
     sampler_flags.add_dataset(parser, "a dataset with images (see: datasets)")
     parser.add_argument(
         "--method", default=study.METHOD.default, metavar="M", help=f"{', '.join(study.METHOD.choices)} (multiclass)"
@@ -69,19 +69,20 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
 def show_train(result: dict[str, Any]) -> str:
     if "results" not in result:
         return f"run {result['run']} is {result['state']}"
-    found = cast(study.TrainingSummary, result)
-    n = found["n_classes"]
+    summary = cast(study.TrainingSummary, result)
+    n = summary["n_classes"]
     lines = [
-        f"{found['n_epochs']} epochs on {n['train']} train classes, best on validation tasks: epoch "
-        f"{found['best_epoch']} ({found['val_accuracy']:.1f}%); {result['seconds']:.0f} s",
+        f"{summary['n_epochs']} epochs on {n['train']} train classes, best on validation tasks: epoch "
+        f"{summary['best_epoch']} ({summary['val_accuracy']:.1f}%); {result['seconds']:.0f} s",
         "",
-        to_text(study.ACCURACIES, [dict(row) for row in found["results"]]),
+        to_text(study.ACCURACIES, [dict(row) for row in summary["results"]]),
         "",
-        f"{found['results'][0]['n_tasks']:,} test tasks of {n['test']} classes; guessing gives {found['chance']:.0f}%.",
-        f"The backbone is {found['backbone']}: fsviz extract {found['dataset']} --backbone {found['backbone']}",
+        f"{summary['results'][0]['n_tasks']:,} test tasks of {n['test']} classes; chance level "
+        f"{summary['chance']:.0f}%.",
+        f"The backbone is {summary['backbone']}: fsviz extract {summary['dataset']} --backbone {summary['backbone']}",
     ]
-    if found["skipped"]:
-        lines.append(f"{len(found['skipped'])} images could not be read: {found['skipped'][0]['reason']}")
+    if summary["skipped"]:
+        lines.append(f"{len(summary['skipped'])} images could not be read: {summary['skipped'][0]['reason']}")
     return "\n".join(lines)
 
 
@@ -117,8 +118,8 @@ def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
     }
     if args.tasks_of:
         classes = class_splits.class_features(dataset, args.backbone)
-        found = transfer.divergence_correlations(classes, jobs.spec(args.tasks_of), jobs.chunks(args.tasks_of))
-        result["correlations"] = found.to_dict("records")
+        correlations = transfer.divergence_correlations(classes, jobs.spec(args.tasks_of), jobs.chunks(args.tasks_of))
+        result["correlations"] = correlations.to_dict("records")
     return result
 
 
@@ -131,9 +132,9 @@ def show_transfer(result: dict[str, Any]) -> str:
     if result["matched"]:
         title = "The same test classes after training on the nearest and on the farthest of the others"
         parts += [title, to_text(transfer.MATCHED_PAIRS, result["matched"])]
-    others = [row for row in result["splits"] if row["asked"] is None or row["asked"] != row["asked"]]
-    if others:
-        parts += ["Other splits", to_text(transfer.BY_SPLIT, others)]
+    compared = [row for row in result["splits"] if row["asked"] is None or row["asked"] != row["asked"]]
+    if compared:
+        parts += ["Other splits", to_text(transfer.BY_SPLIT, compared)]
     means = transfer.mean_correlations(result.get("correlations") or [])
     if len(means):
         title = "Correlation of a task's divergence with its accuracy, mean over runs"

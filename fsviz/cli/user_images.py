@@ -142,11 +142,13 @@ def show_added(result: dict[str, Any]) -> str:
             {**guess, "class": guess["class_name"], "path": " > ".join(guess["path"][-3:])}
             for guess in sorted(result["guesses"], key=lambda guess: not guess["doubt"])
         ]
-        kept = result.get("kept")
-        told = (
-            f"; {pluralize(kept, 'meaning')} that you chose before {'stays' if kept == 1 else 'stay'}" if kept else ""
+        n_kept = result.get("kept")
+        note = (
+            f"; {pluralize(n_kept, 'meaning')} that you chose before {'stays' if n_kept == 1 else 'stay'}"
+            if n_kept
+            else ""
         )
-        lines += ["", f"What the classes mean{told}:"]
+        lines += ["", f"What the classes mean{note}:"]
         lines += [to_text(SENSES.without("by"), rows[:40])]
         if len(rows) > 40:
             lines.append(f"... and {len(rows) - 40:,} more (--json lists all)")

@@ -20,11 +20,13 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 
 def run_clean(args: argparse.Namespace) -> dict[str, Any]:
-    found = workspace.clean() if args.yes else workspace.leftovers()
+    leftovers = workspace.clean() if args.yes else workspace.leftovers()
     return {
         "workspace": str(workspace.home()),
-        "leftovers": [{"path": str(one.path), "what": one.description, "n_bytes": one.n_bytes} for one in found],
-        "n_bytes": sum(one.n_bytes for one in found),
+        "leftovers": [
+            {"path": str(item.path), "what": item.description, "n_bytes": item.n_bytes} for item in leftovers
+        ],
+        "n_bytes": sum(item.n_bytes for item in leftovers),
         "freed": bool(args.yes),
     }
 
@@ -32,7 +34,7 @@ def run_clean(args: argparse.Namespace) -> dict[str, Any]:
 def show_clean(result: dict[str, Any]) -> str:
     if not result["leftovers"]:
         return f"Nothing is left over in {result['workspace']}. 'fsviz runs delete ID' deletes a run."
-    rows = [{**one, "size": workspace.format_bytes(one["n_bytes"])} for one in result["leftovers"]]
+    rows = [{**item, "size": workspace.format_bytes(item["n_bytes"])} for item in result["leftovers"]]
     size = workspace.format_bytes(result["n_bytes"])
     last = f"Freed {size}." if result["freed"] else f"'fsviz clean --yes' frees {size}. Runs and data stay."
     return "\n".join([to_text(LEFTOVERS, rows), last])

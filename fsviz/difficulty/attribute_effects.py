@@ -35,7 +35,7 @@ _TASKS_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
-class Reason:
+class AttributeEffect:
     """What an attribute means for one support of one task.
 
     points, ci95    what the gap costs beyond that of random supports, in points of accuracy
@@ -97,13 +97,13 @@ class AttributeEffects:
         """(T, A) half-width of the 95% interval of `points`, which is that of the cost."""
         return np.abs(self.gap - self.by_chance) * self.costs["ci95"].to_numpy(dtype=float)
 
-    def of_task(self, task: int) -> list[Reason]:
+    def of_task(self, task: int) -> list[AttributeEffect]:
         """Every attribute with a known cost, reasons first, those that cost most on top."""
         points, half = self.points[task], self.ci95[task]
         known = np.flatnonzero(np.isfinite(points))
         order = sorted(known, key=lambda a: (not self.real[task, a], -points[a]))
         return [
-            Reason(
+            AttributeEffect(
                 self.attributes[a].name,
                 self.attributes[a].is_numeric,
                 float(points[a]),
@@ -116,7 +116,7 @@ class AttributeEffects:
             for a in order
         ]
 
-    def reasons(self, task: int) -> list[Reason]:
+    def reasons(self, task: int) -> list[AttributeEffect]:
         """The reasons of one task, the costliest first; none where no attribute explains it."""
         return [reason for reason in self.of_task(task) if reason.real]
 
@@ -277,7 +277,7 @@ def _dealt_costs(
 ) -> np.ndarray:
     """Costs (A, N_SHUFFLES) when the values of each attribute are dealt out anew among the images of every class."""
     n_tasks, n, n_way, _ = supports.shape
-    deals = attribute_gaps.Deals(tasks.class_ids, image_class_ids, seed)
+    deals = attribute_gaps.LabelShuffles(tasks.class_ids, image_class_ids, seed)
     support = deals.membership(supports.reshape(n_tasks * n * n_way, -1))
     query = deals.membership(tasks.query.reshape(n_tasks * n_way, -1))
     which = (np.arange(n_tasks)[:, None, None] * n_way + np.arange(n_way)).repeat(n, axis=1).ravel()

@@ -43,7 +43,7 @@ class Attribute:
 
 
 @dataclass(frozen=True)
-class Gap:
+class AttributeGap:
     """What one attribute does between the support and the query of every task.
 
     gap (T,)             0 is no difference; NaN where one side has no entry
@@ -57,7 +57,7 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class Difference:
+class AttributeDifference:
     """The plainest single statement about an attribute in one task, ready to be read or drawn."""
 
     attribute: str
@@ -94,7 +94,7 @@ def require_attributes(dataset: Dataset) -> list[str]:
     if not names:
         raise Missing(
             f"{dataset.title} has no attributes, so support and query can only be compared by eye. Add columns such as "
-            "blur or style to the CSV (path,class,blur,...) and import it with 'fsviz add NAME PATH'."
+            "blur or style to the CSV (path,class,blur,...) and import it with 'python -m fsviz add NAME PATH'."
         )
     return names
 
@@ -113,7 +113,7 @@ def read_attribute(dataset: Dataset, name: str) -> Attribute:
     return Attribute(name, tuple(_value_words(name, v) for v in values), codes=np.asarray(codes, dtype=np.int64))
 
 
-def measure_gap(attribute: Attribute, tasks: Tasks, by: str = "task") -> Gap:
+def measure_gap(attribute: Attribute, tasks: Tasks, by: str = "task") -> AttributeGap:
     """The gap of every task between all its support and all its query images.
 
     by  "task" compares the two halves as a whole, as the paper does; "class" compares them class by class and takes
@@ -133,10 +133,10 @@ def measure_gap(attribute: Attribute, tasks: Tasks, by: str = "task") -> Gap:
             gap = np.abs(support - query) / attribute.deviation
         else:
             gap = 0.5 * np.abs(support - query).sum(axis=2)
-    return Gap(attribute, *(nanmean_rows(values, axis=1) for values in (gap, support, query)))
+    return AttributeGap(attribute, *(nanmean_rows(values, axis=1) for values in (gap, support, query)))
 
 
-def measure_gaps(dataset: Dataset, tasks: Tasks, by: str = "task") -> dict[str, Gap]:
+def measure_gaps(dataset: Dataset, tasks: Tasks, by: str = "task") -> dict[str, AttributeGap]:
     """The gaps of all attributes of a dataset."""
     return {name: measure_gap(read_attribute(dataset, name), tasks, by) for name in require_attributes(dataset)}
 
@@ -198,7 +198,7 @@ def shuffled_gaps(
     support and query were chosen. NaN for an attribute of more than MOST_VALUES values: that is a name, not a trait.
     """
     n_groups = len(tasks) * (1 if by == "task" else tasks.n_way)
-    deals = Deals(tasks.class_ids, image_class_ids, seed)
+    deals = LabelShuffles(tasks.class_ids, image_class_ids, seed)
     support, query = (deals.membership(ids.reshape(n_groups, -1)) for ids in (tasks.support, tasks.query))
     block = int(np.clip(_BLOCK // max(n_groups, deals.n_places), 1, n_shuffles))
     means = []
@@ -211,7 +211,7 @@ def shuffled_gaps(
     return np.concatenate(means, axis=1)
 
 
-class Deals:
+class LabelShuffles:
     """Deals the images of every class out anew among their places: what chance would make of an attribute."""
 
     def __init__(self, class_ids: np.ndarray, image_class_ids: np.ndarray, seed: int = 0) -> None:
@@ -266,7 +266,7 @@ def gaps_of(
         return gap
 
 
-def differences(gaps: dict[str, Gap], task: int, most: int | None = None) -> list[Difference]:
+def differences(gaps: dict[str, AttributeGap], task: int, most: int | None = None) -> list[AttributeDifference]:
     """The attributes of one task, those that differ most first.
 
     Shares and deviations are put on one scale by 1 - exp(-gap) for numeric ones: one deviation counts as 63 points.
@@ -283,7 +283,9 @@ def differences(gaps: dict[str, Gap], task: int, most: int | None = None) -> lis
     return [difference for _, difference in found[:most]]
 
 
-def class_differences(dataset: Dataset, tasks: Tasks, task: int, most: int | None = None) -> list[list[Difference]]:
+def class_differences(
+    dataset: Dataset, tasks: Tasks, task: int, most: int | None = None
+) -> list[list[AttributeDifference]]:
     """For every class of one task, how its own support and query images differ; the largest difference first.
 
     A class has few images, so such differences also come about by chance: compare with a random support.
@@ -296,20 +298,20 @@ def class_differences(dataset: Dataset, tasks: Tasks, task: int, most: int | Non
     return [differences(gaps, way, most) for way in range(len(used))]
 
 
-def _categorical_difference(name: str, gap: Gap, task: int) -> tuple[float, Difference]:
+def _categorical_difference(name: str, gap: AttributeGap, task: int) -> tuple[float, AttributeDifference]:
     change = gap.support[task] - gap.query[task]
     # of values that differ equally, the one that support has more of: "support: 80% night"
     widest = int(np.argmax(np.abs(change) + 1e-9 * (change > 0)))
     value, s, q = gap.attribute.values[widest], float(gap.support[task, widest]), float(gap.query[task, widest])
     words = f"{name}: support {s:.0%} {value}, query {q:.0%} {value}"
-    return float(gap.gap[task]), Difference(name, value, s, q, float(gap.gap[task]), words)
+    return float(gap.gap[task]), AttributeDifference(name, value, s, q, float(gap.gap[task]), words)
 
 
-def _numeric_difference(name: str, gap: Gap, task: int) -> tuple[float, Difference]:
+def _numeric_difference(name: str, gap: AttributeGap, task: int) -> tuple[float, AttributeDifference]:
     s, q, size = float(gap.support[task]), float(gap.query[task]), float(gap.gap[task])
     way = "higher" if s > q else "lower"
     words = f"{name}: support {s:.2f} on average, query {q:.2f} ({size:.1f} standard deviations {way} in the support)"
-    return 1 - float(np.exp(-size)), Difference(name, "", s, q, size, words)
+    return 1 - float(np.exp(-size)), AttributeDifference(name, "", s, q, size, words)
 
 
 def _shares(attribute: Attribute, image_ids: np.ndarray) -> np.ndarray:

@@ -205,7 +205,7 @@ def check_classes(
     _checked_rows(features, class_ids, k, preprocess, names or {})
 
 
-def most_k(sizes: Sequence[int] | np.ndarray) -> int:
+def max_k(sizes: Sequence[int] | np.ndarray) -> int:
     """The largest k that classes of these sizes allow, 0 where none does."""
     return max(int(sum(sorted(int(n) for n in sizes)[:2])) - 1, 0) // 2
 
@@ -318,7 +318,7 @@ def _checked_rows(
     (a, fewest), (b, second) = sorted(((c, len(r)) for c, r in rows.items()), key=lambda item: item[1])[:2]
     if not fewest:
         raise Missing(f"Class {name(a)} has no features under {features.backbone!r}. {again}, or choose another split.")
-    most = most_k([fewest, second])
+    most = max_k([fewest, second])
     if k > most:
         raise BadInput(
             f"k must be at most {most}, less than half of the {fewest + second} images that classes {name(a)} and "

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from fsviz.difficulty import n_means, similarity_graph
-from fsviz.difficulty.measures.declaration import Given, Need
+from fsviz.difficulty.measures.declaration import MeasureInputs, Need
 from fsviz.difficulty.similarity_graph import NEIGHBOURS
 from fsviz.errors import BadInput
 from fsviz.methods import logistic
@@ -36,7 +36,7 @@ SETTINGS = {"supervised": "Supervised", "semi": "Semi-supervised", "unsupervised
 
 
 @dataclass(frozen=True)
-class View(Given):
+class TaskView(MeasureInputs):
     """What measures are given of T tasks in one setting, features of length one, zeros where padded.
 
     query (T, M, D) holds the queries class by class, so that their labels are known, to whoever may see them.
@@ -163,14 +163,14 @@ class View(Given):
         return right.sum(1).double() / self.query_mask.sum(1)
 
 
-def seen(given: Given) -> View:
+def task_view(given: MeasureInputs) -> TaskView:
     """What a measure looks at: the view it is given, or one of its own in the setting that fits what is there."""
-    if isinstance(given, View):
+    if isinstance(given, TaskView):
         return given
     query, mask = given.query, given.query_mask
     if query is None:
         query, mask = given.support[:, :0, 0], given.support_mask[:, :0, 0]
-    return View(
+    return TaskView(
         support=_unit(given.support),
         support_mask=given.support_mask,
         query=_unit(query),
@@ -180,9 +180,9 @@ def seen(given: Given) -> View:
     )
 
 
-def views(
+def task_views(
     features: Features, tasks: Tasks, setting: str, neighbours: int = NEIGHBOURS
-) -> Iterator[tuple[np.ndarray, View]]:
+) -> Iterator[tuple[np.ndarray, TaskView]]:
     """The tasks chunk by chunk: their positions, and what is seen of them.
 
     Tasks whose classes float32 cannot tell apart (see numerics.needs_double) come in float64.
@@ -197,7 +197,7 @@ def views(
             size = _chunk_size(n_images, features.values.shape[1])
             for chunk in (which[i : i + size] for i in range(0, len(which), size)):
                 support, query = part.support[chunk], part.query[chunk].reshape(len(chunk), -1)
-                view = View(
+                view = TaskView(
                     support=table.take(support, dtype),
                     support_mask=torch.from_numpy(support >= 0),
                     query=table.take(query, dtype),

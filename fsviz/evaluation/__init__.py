@@ -9,10 +9,10 @@ from fsviz.evaluation.accuracy import (
     PairConfusion,
     accuracy_by_quantile,
     class_accuracy,
+    correct_queries,
     mean_loss,
     pair_confusion,
     quantile_groups,
-    query_right,
     rolling_accuracy,
     summary,
     task_accuracy,
@@ -21,7 +21,7 @@ from fsviz.evaluation.accuracy import (
     varies,
     window_starts,
 )
-from fsviz.evaluation.intervals import OVER, Correlation, Estimate, correlation, estimate, of_influence
+from fsviz.evaluation.intervals import CI_UNITS, Correlation, Estimate, correlation, estimate, of_influence
 from fsviz.evaluation.paired import PairedDifference, method_ranks, paired_difference
 from fsviz.evaluation.prediction import (
     check_class_sizes,
@@ -32,27 +32,27 @@ from fsviz.evaluation.prediction import (
     predictions_from,
     resolved_device,
 )
-from fsviz.evaluation.regression import Explained, Share, explain, luck
+from fsviz.evaluation.regression import VarianceExplained, VarianceShare, explain, sampling_noise
 
 __all__ = [
-    "OVER",
+    "CI_UNITS",
     "Correlation",
     "Estimate",
-    "Explained",
     "PairConfusion",
     "PairedDifference",
-    "Share",
+    "VarianceExplained",
+    "VarianceShare",
     "accuracy_by_quantile",
     "check_class_sizes",
     "check_tasks",
     "chunk_size",
     "class_accuracy",
+    "correct_queries",
     "correlation",
     "estimate",
     "evaluate",
     "explain",
     "features_mean",
-    "luck",
     "mean_loss",
     "method_ranks",
     "of_influence",
@@ -60,9 +60,9 @@ __all__ = [
     "paired_difference",
     "predictions_from",
     "quantile_groups",
-    "query_right",
     "resolved_device",
     "rolling_accuracy",
+    "sampling_noise",
     "summary",
     "task_accuracy",
     "task_confidence",

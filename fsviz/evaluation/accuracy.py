@@ -17,7 +17,7 @@ from fsviz.numerics import mean_and_ci95, rolling_mean, sort_order
 from fsviz.records import PAD, Predictions, Tasks
 
 
-def query_right(predictions: Predictions) -> np.ndarray:
+def correct_queries(predictions: Predictions) -> np.ndarray:
     """1 for every query that is right, 0 for one that is wrong, NaN where there is none (T, W, Q)."""
     return np.where(predictions.predicted == PAD, np.nan, predictions.rank == 0)
 

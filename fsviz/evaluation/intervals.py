@@ -24,7 +24,7 @@ from fsviz.errors import UnknownName
 from fsviz.numerics import pearson, spearman, t_quantile, t_two_sided
 from fsviz.records import PAD, Tasks
 
-OVER: dict[str, str] = {
+CI_UNITS: dict[str, str] = {
     "tasks": "over tasks of these images: what other tasks, drawn from these very images, would give",
     "images": "over images: what tasks of other images of the same classes would give",
     "classes": "over classes: what tasks of other classes, with images of their own, would give",
@@ -65,7 +65,7 @@ class Correlation:
 def estimate(
     accuracy: np.ndarray, over: str = "tasks", values: np.ndarray | None = None, tasks: Tasks | None = None
 ) -> Estimate:
-    """The mean of the tasks' accuracies with its error over tasks, images or classes (see OVER).
+    """The mean of the tasks' accuracies with its error over tasks, images or classes (see CI_UNITS).
 
     accuracy       (T,) of every task, or differences of two methods' accuracies; NaNs are left out
     values, tasks  (t, W, Q) the same for every query (NaN where there is none) and the tasks they are of: the first t
@@ -74,8 +74,8 @@ def estimate(
     wide as the one over classes, because other classes have other images; few tasks know the effects of their many
     images worse than those of their classes.
     """
-    if over not in OVER:
-        raise UnknownName("interval", over, OVER)
+    if over not in CI_UNITS:
+        raise UnknownName("interval", over, CI_UNITS)
     accuracy = np.asarray(accuracy, dtype=float)
     values = None if values is None else np.asarray(values, dtype=float)
     done = accuracy[~np.isnan(accuracy)]

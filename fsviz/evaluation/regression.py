@@ -27,7 +27,7 @@ _SHRINKING = 10.0 ** np.arange(-1, 6)
 
 
 @dataclass(frozen=True)
-class Share:
+class VarianceShare:
     """A share of the variance of the accuracy, with its 95% interval, and `sure`, the lower end of an interval that is
     wide enough for the largest of several shares to be beyond chance."""
 
@@ -39,7 +39,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Explained:
+class VarianceExplained:
     """What a regression on numbers of T tasks knows of their accuracy.
 
     expected   (T,) accuracy that the regression expects, of tasks it has not learned from; NaN where none is known
@@ -54,9 +54,9 @@ class Explained:
     expected: np.ndarray
     middle: np.ndarray
     added: Mapping[str, np.ndarray]
-    whole: Share
-    lost: Mapping[str, Share]
-    alone: Mapping[str, Share]
+    whole: VarianceShare
+    lost: Mapping[str, VarianceShare]
+    alone: Mapping[str, VarianceShare]
 
 
 def explain(
@@ -65,7 +65,7 @@ def explain(
     groups: Mapping[str, Sequence[str]],
     class_ids: np.ndarray,
     seed: int = 0,
-) -> Explained:
+) -> VarianceExplained:
     """How much of the accuracy (T,) these numbers (T,) explain, and which group of them.
 
     class_ids  (T, W) of the tasks: intervals are over classes where tasks have different ones
@@ -92,14 +92,14 @@ def explain(
 
     by_heart = _by_heart(x, y, class_ids)
 
-    def share(saved: np.ndarray, group: Sequence[int] | slice = slice(None), several: int = 1) -> Share:
+    def share(saved: np.ndarray, group: Sequence[int] | slice = slice(None), several: int = 1) -> VarianceShare:
         return _share(saved, missed_blindly, class_ids, several, float(by_heart[group].sum()))
 
     alone = {}
     for name, group in columns.items():
         by_group = _held_out(x[:, group], y, middle, folds, {}, seed)[0]
         alone[name] = share(missed_blindly - (y - by_group) ** 2, group, len(columns))
-    return Explained(
+    return VarianceExplained(
         _spread(expected, known),
         _spread(middle, known),
         {name: _spread(values, known) for name, values in added.items()},
@@ -109,7 +109,7 @@ def explain(
     )
 
 
-def luck(accuracy: np.ndarray, n_queries: np.ndarray) -> float:
+def sampling_noise(accuracy: np.ndarray, n_queries: np.ndarray) -> float:
     """The share of the variance of the accuracy (T,) that the draw of so many queries (T,) alone would bring, at most:
     as if every query of a task were as hard as the others. No measure that does not see the answers explains it."""
     spread = np.nanvar(accuracy, ddof=1)
@@ -174,7 +174,9 @@ def _curves(model: Any, x: np.ndarray) -> np.ndarray:
     return terms.reshape(len(x), x.shape[1], -1).sum(axis=2)
 
 
-def _share(saved: np.ndarray, missed: np.ndarray, class_ids: np.ndarray, several: int, by_heart: float) -> Share:
+def _share(
+    saved: np.ndarray, missed: np.ndarray, class_ids: np.ndarray, several: int, by_heart: float
+) -> VarianceShare:
     """The mean of what is saved (T,) as a share of the mean of what is missed blindly (T,).
 
     by_heart  the share that numbers without any meaning would explain: the interval reaches as much further down
@@ -183,11 +185,11 @@ def _share(saved: np.ndarray, missed: np.ndarray, class_ids: np.ndarray, several
 
     whole = missed.mean()
     if whole <= 0:
-        return Share(float("nan"), float("nan"), float("nan"), float("nan"), "tasks")
+        return VarianceShare(float("nan"), float("nan"), float("nan"), float("nan"), "tasks")
     value = float(saved.mean() / whole)
     error, over = of_influence(value, (saved - value * missed) / whole, class_ids)
     half, sure = (float(stats.t.ppf(1 - 0.025 / n, error.freedom)) * error.error for n in (1, several))
-    return Share(value, value - by_heart - half, value + half, value - by_heart - sure, over)
+    return VarianceShare(value, value - by_heart - half, value + half, value - by_heart - sure, over)
 
 
 def _by_heart(x: np.ndarray, y: np.ndarray, class_ids: np.ndarray) -> np.ndarray:

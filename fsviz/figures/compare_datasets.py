@@ -103,12 +103,12 @@ def _filling(row: pd.Series) -> str:
     return "" if row["first_is"] != "noise" else "-open" if row["here"] == "noise" else "-open-dot"
 
 
-def _difference_hover(row: pd.Series, mean: float, first: str, other: str) -> str:
+def _difference_hover(row: pd.Series, mean: float, first: str, second: str) -> str:
     verdict = {"harder": "harder", "easier": "easier", "noise": "not significantly different"}[row["here"]]
     if row["here"] != row["first_is"]:
         verdict += " on these classes only"
     return (
-        f"{escape_plotly(row['title'])}: {escape_plotly(first)} is {verdict}<br>vs {escape_plotly(other)}, mean "
+        f"{escape_plotly(row['title'])}: {escape_plotly(first)} is {verdict}<br>vs {escape_plotly(second)}, mean "
         f"{mean:.3g} vs {row['mean']:.3g}, difference {row['difference']:+.3g} ± {row['difference_ci95']:.2g}"
     )
 
@@ -142,7 +142,7 @@ def plot_measure(table: pd.DataFrame, axis: str, higher_is: str) -> go.Figure:
         hovertext=[f"{escape_plotly(r.side_title)}: mean {r.mean:.3g} ± {r.ci95:.2g}" for r in table.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip
-    figure.update_xaxes(title=f"{escape_plotly(axis)} (higher is {higher_is})")
+    figure.update_xaxes(title=f"{escape_plotly(axis)}, higher is {higher_is}")
     figure.update_yaxes(autorange="reversed", showgrid=False)
     figure.update_layout(height=110 + 46 * len(table), margin={"l": 0, "r": 10, "t": 10, "b": 0}, bargap=0.3)
     return figure

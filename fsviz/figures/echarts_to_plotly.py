@@ -42,7 +42,7 @@ def _graph(series: Mapping[str, Any]) -> go.Figure:
         if members:
             _add_nodes(figure, series, members, category)
     figure.update_xaxes(visible=False)
-    figure.update_yaxes(visible=False, autorange="reversed")  # on a canvas y grows downwards
+    figure.update_yaxes(visible=False, autorange="reversed", scaleanchor="x")  # on a canvas y grows downwards
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     margin = {"l": 90, "r": 130, "t": 40, "b": 30}
     figure.update_layout(height=_HEIGHT, margin=margin, legend=legend, hovermode="closest")
@@ -77,7 +77,7 @@ def _add_nodes(
     labels = [{**series.get("label", {}), **node.get("label", {})} for node in nodes]
     names = [escape_plotly(node["name"]) for node in nodes]
     styles = [node.get("itemStyle", {}) for node in nodes]
-    usual = category.get("itemStyle", {}).get("color") or QUIET
+    default = category.get("itemStyle", {}).get("color") or QUIET
     figure.add_scatter(
         x=[node["x"] for node in nodes],
         y=[node["y"] for node in nodes],
@@ -92,7 +92,7 @@ def _add_nodes(
             "size": [node.get("symbolSize", series.get("symbolSize", 10)) for node in nodes],
             "opacity": 1.0,  # points of different sizes are see-through otherwise
             "symbol": _SYMBOLS.get(str(category.get("symbol")), "circle"),
-            "color": [str(style.get("color") or usual) for style in styles],
+            "color": [str(style.get("color") or default) for style in styles],
             "line": {
                 "color": [style.get("borderColor", _INVISIBLE) for style in styles],
                 "width": [style.get("borderWidth", 0) for style in styles],

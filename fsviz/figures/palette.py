@@ -47,7 +47,7 @@ SERIES: tuple[str, ...] = (
 )
 
 # Titles of the methods in the order of their colours: a method looks the same in every figure, whatever its rank.
-METHODS: tuple[str, ...] = tuple(m.title for m in sorted(methods.METHODS.values(), key=lambda m: m.place))
+METHODS: tuple[str, ...] = tuple(m.title for m in sorted(methods.METHODS.values(), key=lambda m: m.order))
 
 
 # The symbols of support sets, from the hardest to the easiest.

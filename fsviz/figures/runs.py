@@ -23,15 +23,15 @@ def plot_accuracies(
     names: Sequence[str],
     accuracy: Sequence[float],
     ci95: Sequence[float],
-    chance: float | None = None,
+    chance_level: float | None = None,
     top5: Sequence[float] | None = None,
     marked: bool = True,
 ) -> go.Figure:
     """One dot per method with its 95% CI, the best on top; a dotted line marks the chance level. Percent.
 
-    chance  accuracy of guessing
-    top5    how often the true class is among the five most probable, written next to the accuracy
-    marked  whether the best is highlighted
+    chance_level  accuracy of guessing
+    top5          how often the true class is among the five most probable, written next to the accuracy
+    marked        whether the best is highlighted
     """
     order = np.argsort(np.asarray(accuracy, dtype=float), kind="stable")
     names = [escape_plotly(names[i]) for i in order]
@@ -57,10 +57,10 @@ def plot_accuracies(
             cliponaxis=False,
         )
     )
-    if chance is not None and len(values):
+    if chance_level is not None and len(values):
         low = float((values - half_width).min())
-        if chance > low - 25:
-            figure.add_vline(x=chance, line={"dash": "dot", "color": QUIET}, annotation_text="chance level")
+        if chance_level > low - 25:
+            figure.add_vline(x=chance_level, line={"dash": "dot", "color": QUIET}, annotation_text="chance level")
     figure.update_xaxes(title="accuracy (%)")
     figure.update_yaxes(automargin=True, ticklabelstandoff=6)
     figure.update_layout(height=110 + 44 * len(names), showlegend=False, margin={"l": 0, "r": 20, "t": 24, "b": 0})

@@ -62,9 +62,9 @@ def plot_concept_sunburst(
         if v != at:
             nodes[int(tree.parents[v])].setdefault("children", []).append(nodes[v])
     depth = int(tree.depth[part].max() - tree.depth[at])
-    levels_drawn = _rings(depth)
+    rings = _rings(depth)
     for v in part[1:]:
-        _rotate_label(nodes[v], levels_drawn[1 + int(tree.depth[v] - tree.depth[at])], int(tree.n_classes[at]))
+        _rotate_label(nodes[v], rings[1 + int(tree.depth[v] - tree.depth[at])], int(tree.n_classes[at]))
     return {
         "animation": False,
         "tooltip": {},
@@ -79,7 +79,7 @@ def plot_concept_sunburst(
                 "emphasis": {"focus": "none"},
                 "itemStyle": {"borderWidth": 0.6},
                 "label": {"overflow": "truncate", "ellipsis": "…", "fontSize": 11.5, "textBorderWidth": 0},
-                "levels": levels_drawn,
+                "levels": rings,
             }
         ],
     }

@@ -16,7 +16,7 @@ from fsviz import studies
 from fsviz.errors import BadInput, Missing, WorkspaceError
 from fsviz.jobs import engines, local, store
 from fsviz.jobs.engines import Engine
-from fsviz.jobs.execute import Progress, compute, execute, is_whole, prepare, run_side_by_side
+from fsviz.jobs.execute import Progress, compute, execute, is_complete, prepare, run_side_by_side
 from fsviz.jobs.local import MAX_WORKERS, n_workers, set_workers
 from fsviz.jobs.store import Chunks, Run, delete
 from fsviz.settings import RawSettings
@@ -38,7 +38,7 @@ __all__ = [
     "results",
     "resume",
     "resume_here",
-    "run_here",
+    "run_in_foreground",
     "set_workers",
     "status",
     "submit",
@@ -201,7 +201,7 @@ def _goes_on(run: Run) -> bool:
     """Whether a run has something left to do. Raises a sentence where that cannot be known."""
     if run.state == store.DAMAGED:
         raise WorkspaceError(run.error)
-    return run.state != store.FINISHED or not is_whole(run)
+    return run.state != store.FINISHED or not is_complete(run)
 
 
 def _go_on(path: Path, state: str, message: str, engine: Engine) -> None:

@@ -26,7 +26,7 @@ import fsviz
 from fsviz import studies
 from fsviz.errors import BadInput, FsvizError
 from fsviz.jobs.engines import Engine, chosen
-from fsviz.jobs.execute import ChunkRunner, Found
+from fsviz.jobs.execute import ChunkRunner, Outcome
 from fsviz.studies import chunk_data, thread_limits
 from fsviz.studies.study import first_needed
 from fsviz.workspace import home
@@ -40,7 +40,7 @@ _JOIN = 120.0  # seconds that machines may take to answer the first question
 def runner(engine: Engine) -> ChunkRunner:
     """A chunk runner on the cluster of this engine."""
 
-    def run(spec: dict[str, Any], waiting: deque[int]) -> Iterator[tuple[int, Found]]:
+    def run(spec: dict[str, Any], waiting: deque[int]) -> Iterator[tuple[int, Outcome]]:
         if not waiting:
             return
         address = chosen(engine.name, engine.address).address  # Ray may be gone since the run was recorded
@@ -169,18 +169,18 @@ def _check_machines(spec: dict[str, Any]) -> None:
     }
     try:
         ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=_JOIN)
-        found = {asked[ref]["NodeID"]: f"it did not answer within {_JOIN:.0f} seconds" for ref in late}
+        reasons = {asked[ref]["NodeID"]: f"it did not answer within {_JOIN:.0f} seconds" for ref in late}
         for ref in ready:
             try:
-                found[asked[ref]["NodeID"]] = ray.get(ref)
+                reasons[asked[ref]["NodeID"]] = ray.get(ref)
             except (ray.exceptions.TaskUnschedulableError, ray.exceptions.NodeDiedError):  # it has left meanwhile
-                found[asked[ref]["NodeID"]] = ""
+                reasons[asked[ref]["NodeID"]] = ""
             except ray.exceptions.RayError as error:
-                found[asked[ref]["NodeID"]] = f"it cannot load fsviz {fsviz.__version__} ({_first_line(error)})"
+                reasons[asked[ref]["NodeID"]] = f"it cannot load fsviz {fsviz.__version__} ({_first_line(error)})"
     finally:
         seen.unlink(missing_ok=True)
     for node in nodes:
-        if trouble := found[node["NodeID"]]:
+        if trouble := reasons[node["NodeID"]]:
             raise BadInput(
                 f"Machine {node['NodeManagerHostname']} ({node['NodeManagerAddress']}) of the cluster cannot take "
                 f"part: {trouble}. All machines must see the workspace {home()} under this path, with the same fsviz: "
@@ -317,7 +317,7 @@ class _Actors:
                 ray.kill(actor)
 
 
-def _given_out(places: _Tasks | _Actors, waiting: deque[int], spec: dict[str, Any]) -> Iterator[tuple[int, Found]]:
+def _given_out(places: _Tasks | _Actors, waiting: deque[int], spec: dict[str, Any]) -> Iterator[tuple[int, Outcome]]:
     """Every chunk as it ends. `waiting` may grow meanwhile: a chunk that failed is put back by whoever tries again."""
     import ray
 
@@ -339,26 +339,26 @@ def _given_out(places: _Tasks | _Actors, waiting: deque[int], spec: dict[str, An
         for ref in ray.wait(list(begun), num_returns=1, timeout=_LOOK_AGAIN)[0]:
             index = begun.pop(ref)
             try:
-                found = ray.get(ref)
+                outcome = ray.get(ref)
                 places.ended(ref, whole=True)
             except ray.exceptions.RayTaskError as error:  # raised by the study
                 places.ended(ref, whole=True)
-                found = _told(error)
+                outcome = _as_error(error)
             except ray.exceptions.RayError as error:  # a process or a machine is gone
                 places.ended(ref, whole=False)
-                found = RuntimeError(f"the process or the machine that computed it is gone: {_first_line(error)}")
-            if isinstance(found, _Refused):
-                raise FsvizError(found.sentence)
-            if not isinstance(found, Exception):
+                outcome = RuntimeError(f"the process or the machine that computed it is gone: {_first_line(error)}")
+            if isinstance(outcome, _Refused):
+                raise FsvizError(outcome.sentence)
+            if not isinstance(outcome, Exception):
                 missing.discard(index)
-            yield index, found
+            yield index, outcome
 
 
-def _told(error: Any) -> Exception:
-    """What a study raised, with the report of the machine where it did."""
-    told = RuntimeError(f"{type(error.cause).__name__}: {error.cause}")
-    told.add_note(str(error))
-    return told
+def _as_error(error: Any) -> Exception:
+    """The error that a study raised, with the report of the machine where it did."""
+    failure = RuntimeError(f"{type(error.cause).__name__}: {error.cause}")
+    failure.add_note(str(error))
+    return failure
 
 
 def _first_line(error: BaseException) -> str:

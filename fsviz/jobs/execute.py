@@ -1,6 +1,6 @@
 """Carries one run to its end, chunk by chunk. Whoever calls holds the run's lock.
 
-A chunk is on disk before progress moves. Stopping (cancel, Ctrl-C, kill -9, a full disk, giving way to a shorter run)
+A chunk is on disk before progress moves. Stopping (cancel, Ctrl-C, kill -9, a full disk, yielding to a shorter run)
 loses at most the chunk at hand; the same function later computes only what is missing. Chunks follow from (spec,
 index) alone, so the result does not depend on how often a run was stopped, nor on who computed which chunk.
 """
@@ -30,15 +30,15 @@ from fsviz.settings import RawSettings
 from fsviz.studies.study import Study
 from fsviz.workspace import plain_json, require_space, write_json
 
-# What came of a chunk: its arrays, or the error that it ended in. A sentence for the user is raised instead.
-Found: TypeAlias = Mapping[str, np.ndarray] | Exception
-# A chunk runner takes the indices that wait, yields (index, what came of it) in any order, and goes on until none
+# The outcome of a chunk: its arrays, or the error that it ended in. A sentence for the user is raised instead.
+Outcome: TypeAlias = Mapping[str, np.ndarray] | Exception
+# A chunk runner takes the indices that wait, yields (index, outcome) in any order, and goes on until none
 # waits: this process, a pool, a cluster. Whoever asks may put a chunk back between two answers, to have it tried again.
-ChunkRunner = Callable[[dict[str, Any], deque[int]], Iterable[tuple[int, Found]]]
+ChunkRunner = Callable[[dict[str, Any], deque[int]], Iterable[tuple[int, Outcome]]]
 
 _ATTEMPTS = 3  # times that a chunk is tried
 _HOPELESS = 3  # chunks that fail before the first one succeeds: the others would, too
-_TELL_EVERY = 0.4  # seconds between two writes of progress
+_WRITE_EVERY = 0.4  # seconds between two writes of progress
 _SUMMARISE_EVERY = 1.0  # seconds between two live summaries, more when they are costly
 
 
@@ -73,20 +73,20 @@ def compute(spec: RawSettings, progress: Progress | None = None) -> Any:
         return study.collect(at_work, chunks)
 
 
-def run_in_this_process(spec: dict[str, Any], waiting: deque[int]) -> Iterator[tuple[int, Found]]:
+def run_in_this_process(spec: dict[str, Any], waiting: deque[int]) -> Iterator[tuple[int, Outcome]]:
     study = studies.of(spec)
     while waiting:
         index = waiting.popleft()
         try:
-            found: Found = study.chunk(spec, index)
+            outcome: Outcome = study.chunk(spec, index)
         except FsvizError:
             raise
         except Exception as error:
-            found = error
-        yield index, found
+            outcome = error
+        yield index, outcome
 
 
-def run_side_by_side(spec: dict[str, Any], waiting: deque[int]) -> Iterator[tuple[int, Found]]:
+def run_side_by_side(spec: dict[str, Any], waiting: deque[int]) -> Iterator[tuple[int, Outcome]]:
     """In threads of this process, as many as the study declares; one for most studies."""
     study = studies.of(spec)
     n_threads = study.threads
@@ -110,18 +110,18 @@ def execute(
     run_id: str,
     progress: Progress | None = None,
     runner: ChunkRunner = run_in_this_process,
-    gives_way: Callable[[], bool] = lambda: False,
+    should_yield: Callable[[], bool] = lambda: False,
 ) -> None:
     """Computes the missing chunks of a run, then its results. Raises what stopped it, after recording it.
 
-    gives_way  asked between chunks; True puts the run back into the queue and returns.
+    should_yield  asked between chunks; True puts the run back into the queue and returns
     """
     run, path = store.get(run_id), store.run_folder(run_id)
     if run.state == store.DAMAGED:
         raise WorkspaceError(run.error)
     spec = {**run.spec, "folder": str(path)}
     clock = _Clock(run.seconds)
-    try:
+    with _recorded_end(run_id, path, clock):
         with _ending_on_sigterm():
             if store.wants_cancel(path):
                 raise Cancelled
@@ -130,43 +130,61 @@ def execute(
             )
             study = studies.of(spec)
             store.tidy(path)
-            done = set(store.chunk_indices(path))
-            missing = [index for index in range(run.n_chunks) if index not in done]
-            check_space(study, spec, len(missing) / run.n_chunks)
-            teller = _Teller(study, spec, path, run.n_chunks, clock, progress)
-            teller.tell(done, force=True)
-            waiting, before, failures = deque(missing), len(done), Counter[int]()
-            failed: dict[int, Exception] = {}
-            for index, found in runner(spec, waiting):
-                if isinstance(found, Exception):
-                    failures[index] += 1
-                    if failures[index] < _ATTEMPTS:
-                        waiting.appendleft(index)
-                    else:
-                        failed[index] = found
-                        if len(failed) >= _HOPELESS and len(done) == before:
-                            raise found
-                else:
-                    store.write_chunk(path, index, found)
-                    done.add(index)
-                if store.wants_cancel(path):
-                    raise Cancelled
-                teller.tell(done, index)
-                if len(done) < run.n_chunks and gives_way():
-                    waits = {"state": store.QUEUED, "message": "lets a shorter run go first", "queued_at": time.time()}
-                    store.change(path, **waits, seconds=clock.seconds())
-                    return
-            if failed and not done:
-                raise next(iter(failed.values()))
-            teller.tell(done, force=True)
-            if failed:
-                raise _SomeFailed(failed)
+            writer = _ProgressWriter(study, spec, path, run.n_chunks, clock, progress)
+            if not _compute_missing(writer, runner, should_yield):
+                yielded = {"state": store.QUEUED, "message": "lets a shorter run go first", "queued_at": time.time()}
+                store.change(path, **yielded, seconds=clock.seconds())
+                return
             result = study.collect(spec, store.Chunks(path, range(run.n_chunks)))
             write_json(path / "results.json", plain_json({**study.summarise(result), **study.finish(spec, result)}))
         ended = {"message": "finished", "ended": time.time(), "seconds": clock.seconds(), "summary": None}
         store.change(path, state=store.FINISHED, **ended)
         if study.is_transient:  # all that is worth keeping is what `finish` saved
             shutil.rmtree(path / "chunks", ignore_errors=True)
+
+
+def _compute_missing(writer: _ProgressWriter, runner: ChunkRunner, should_yield: Callable[[], bool]) -> bool:
+    """Computes the chunks that are not on disk; False if another run goes first.
+
+    A chunk that fails is tried again, then left out. If the first ones all fail, the error ends the run.
+    """
+    path, n_chunks, spec = writer.path, writer.n_chunks, writer.spec
+    done = set(store.chunk_indices(path))
+    missing = [index for index in range(n_chunks) if index not in done]
+    check_space(writer.study, spec, len(missing) / n_chunks)
+    writer.write(done, force=True)
+    waiting, n_before, attempts = deque(missing), len(done), Counter[int]()
+    failed: dict[int, Exception] = {}
+    for index, outcome in runner(spec, waiting):
+        if not isinstance(outcome, Exception):
+            store.write_chunk(path, index, outcome)
+            done.add(index)
+        else:
+            attempts[index] += 1
+            if attempts[index] < _ATTEMPTS:
+                waiting.appendleft(index)
+            else:
+                failed[index] = outcome
+            if len(failed) >= _HOPELESS and len(done) == n_before:
+                raise outcome
+        if store.wants_cancel(path):
+            raise Cancelled
+        writer.write(done, index)
+        if len(done) < n_chunks and should_yield():
+            return False
+    if failed and not done:
+        raise next(iter(failed.values()))
+    writer.write(done, force=True)
+    if failed:
+        raise _SomeFailed(failed)
+    return True
+
+
+@contextmanager
+def _recorded_end(run_id: str, path: Path, clock: _Clock) -> Iterator[None]:
+    """Records what stops a run inside the block, and raises it as a sentence."""
+    try:
+        yield
     except (Cancelled, Stopped, KeyboardInterrupt) as stop:
         wanted = store.wants_cancel(path) or isinstance(stop, Cancelled)
         state = store.CANCELLED if wanted else store.INTERRUPTED
@@ -203,22 +221,22 @@ class _SomeFailed(Exception):
 
     def sentence(self, run_id: str, path: Path) -> str:
         index, error = next(iter(self.errors.items()))
-        told = " ".join(f"{type(error).__name__}: {error}".split())
-        told = told if len(told) < 300 else f"{told[:300]}..."
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        reason = reason if len(reason) < 300 else f"{reason[:300]}..."
         return (
-            f"Run {run_id} is done, {self}: number {index} failed {_ATTEMPTS} times ({told}). All others are kept, and "
-            f"their results are shown; 'fsviz runs resume {run_id}' tries again what failed. The full report "
+            f"Run {run_id} is done, {self}: number {index} failed {_ATTEMPTS} times ({reason}). All others are kept, "
+            f"and their results are shown; 'fsviz runs resume {run_id}' tries again what failed. The full report "
             f"is in {path / 'error.txt'}."
         )
 
 
 def _report(path: Path, *errors: Exception) -> None:
-    told = "\n".join("".join(traceback.format_exception(error)) for error in errors)
+    report = "\n".join("".join(traceback.format_exception(error)) for error in errors)
     with suppress(OSError):
-        (path / "error.txt").write_text(told, encoding="utf-8")
+        (path / "error.txt").write_text(report, encoding="utf-8")
 
 
-def is_whole(run: store.Run) -> bool:
+def is_complete(run: store.Run) -> bool:
     """Whether a finished run still has every chunk, readable to its end, where its study keeps them."""
     if studies.of(run.spec).is_transient:
         return True
@@ -248,7 +266,7 @@ class _Clock:
         return self.before + time.monotonic() - self.start
 
 
-class _Teller:
+class _ProgressWriter:
     """Writes progress now and then, with a live summary that never takes more than about a tenth of the time."""
 
     def __init__(
@@ -256,11 +274,11 @@ class _Teller:
     ) -> None:
         self.study, self.spec, self.path = study, spec, path
         self.n_chunks, self.clock, self.progress = n_chunks, clock, progress
-        self.next_tell = self.next_summary = 0.0
+        self.next_write = self.next_summary = 0.0
 
-    def tell(self, done: set[int], index: int | None = None, force: bool = False) -> None:
+    def write(self, done: set[int], index: int | None = None, force: bool = False) -> None:
         now = time.monotonic()
-        if not force and now < self.next_tell:
+        if not force and now < self.next_write:
             return
         message = self.study.describe(self.spec, index) if index is not None else ""
         message = message or f"{len(done)} of {self.n_chunks} parts"
@@ -272,7 +290,7 @@ class _Teller:
         store.change(self.path, **values)
         if self.progress:
             self.progress(len(done), self.n_chunks, message)
-        self.next_tell = time.monotonic() + _TELL_EVERY
+        self.next_write = time.monotonic() + _WRITE_EVERY
 
     def _summary(self, chunks: store.Chunks) -> Mapping[str, Any]:
         if self.study.partial is not None:

@@ -91,7 +91,7 @@ def claim() -> tuple[str, locks.FileLock] | None:
     return None
 
 
-def gives_way(run_id: str) -> Callable[[], bool]:
+def should_yield(run_id: str) -> Callable[[], bool]:
     """For `execute`: whether a run that now takes its turn should let a shorter one go first."""
     looked = time.monotonic() + _TURN
 

@@ -85,7 +85,7 @@ class Run:
 
     @property
     def seconds_left(self) -> float:
-        """What the missing chunks take at the pace so far, a second each before the first."""
+        """Seconds that the missing chunks take at the pace so far; one second each before the first."""
         pace = self.seconds / self.n_done if self.n_done and self.seconds else 1.0
         return pace * (self.n_chunks - self.n_done)
 
@@ -228,14 +228,14 @@ def write_chunk(path: Path, index: int, arrays: Mapping[str, np.ndarray]) -> Non
 
 def damaged_chunks(path: Path) -> list[int]:
     """Indices of the chunks on disk that cannot be read to their end."""
-    found = []
+    indices = []
     for index in chunk_indices(path):
         try:
             for _ in Chunk(path, index).values():
                 pass
         except WorkspaceError:
-            found.append(index)
-    return found
+            indices.append(index)
+    return indices
 
 
 def tidy(path: Path) -> None:
@@ -260,17 +260,17 @@ def all_runs() -> list[Run]:
 
 
 def _read(path: Path) -> Run:
-    state, known = _state(path)
+    state, recorded = _state(path)
     try:
         stored = _json(path / "spec.json")
         spec, n_chunks, created = dict(stored["spec"]), int(stored["n_chunks"]), float(stored["created"])
     except (OSError, KeyError, TypeError, ValueError) as error:
-        told = (
+        message = (
             f"spec.json of run {path.name} cannot be read ({error}), so it is not known what was run; the chunks are "
             f"untouched in {path}. Restore the file from a copy, or 'fsviz runs delete {path.name}'."
         )
-        return Run(path.name, "?", DAMAGED, {}, 0, _modified(path), error=told)
-    summary, trouble = known.get("summary"), str(known.get("error", ""))
+        return Run(path.name, "?", DAMAGED, {}, 0, _modified(path), error=message)
+    summary, trouble = recorded.get("summary"), str(recorded.get("error", ""))
     if state == FINISHED:
         try:
             summary = _json(path / "results.json")
@@ -291,13 +291,13 @@ def _read(path: Path) -> Run:
         n_chunks=n_chunks,
         created=created,
         n_done=n_chunks if state == FINISHED else len(chunk_indices(path)),
-        queued=_number(known.get("queued_at")) or created,
-        started=_number(known.get("started")),
-        ended=_number(known.get("ended")),
-        seconds=_number(known.get("seconds")) or 0.0,
-        message=str(known.get("message", "")),
+        queued=_number(recorded.get("queued_at")) or created,
+        started=_number(recorded.get("started")),
+        ended=_number(recorded.get("ended")),
+        seconds=_number(recorded.get("seconds")) or 0.0,
+        message=str(recorded.get("message", "")),
         error=trouble,
-        engine=_engine(known.get("engine")),
+        engine=_engine(recorded.get("engine")),
         summary=summary if isinstance(summary, dict) else None,
     )
 
@@ -305,19 +305,19 @@ def _read(path: Path) -> Run:
 def _state(path: Path) -> tuple[str, dict[str, Any]]:
     """The state of a run and what else its state.json says."""
     if locks.is_held(path / "lock"):
-        return RUNNING, _known(path)
-    known = _known(path)
-    if known.get("state") == RUNNING:  # its worker died, or it began or ended between the two looks
+        return RUNNING, _recorded_state(path)
+    recorded = _recorded_state(path)
+    if recorded.get("state") == RUNNING:  # its worker died, or it began or ended between the two looks
         if locks.is_held(path / "lock"):
-            return RUNNING, known
-        known = _known(path)
-    state = known.get("state") or (FINISHED if (path / "results.json").exists() else INTERRUPTED)
+            return RUNNING, recorded
+        recorded = _recorded_state(path)
+    state = recorded.get("state") or (FINISHED if (path / "results.json").exists() else INTERRUPTED)
     if state in (QUEUED, RUNNING) and wants_cancel(path):
-        return CANCELLED, known
-    return INTERRUPTED if state == RUNNING else str(state), known
+        return CANCELLED, recorded
+    return INTERRUPTED if state == RUNNING else str(state), recorded
 
 
-def _known(path: Path) -> dict[str, Any]:
+def _recorded_state(path: Path) -> dict[str, Any]:
     try:
         return _json(path / "state.json")
     except (OSError, ValueError):
@@ -326,12 +326,12 @@ def _known(path: Path) -> dict[str, Any]:
 
 def is_queued(path: Path) -> bool:
     """Whether a run waits for a worker; for the holder of its lock, to whom `get` says that it runs."""
-    return _known(path).get("state") == QUEUED and not wants_cancel(path)
+    return _recorded_state(path).get("state") == QUEUED and not wants_cancel(path)
 
 
 def change(path: Path, **values: Any) -> None:
     """Writes new values into the state of a run; the caller holds its lock."""
-    write_json(path / "state.json", {**_known(path), **values})
+    write_json(path / "state.json", {**_recorded_state(path), **values})
 
 
 def ask_to_stop(path: Path) -> None:

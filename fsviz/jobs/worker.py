@@ -22,8 +22,10 @@ def main() -> int:
         try:
             engine = jobs.engine_of(jobs.status(run_id))
             on_this_machine = engine == jobs.Engine()
-            gives_way = local.gives_way(run_id) if on_this_machine else lambda: False  # a cluster's cores are not ours
-            execute(run_id, runner=engines.runner(engine, run_in_this_process), gives_way=gives_way)
+            should_yield = (
+                local.should_yield(run_id) if on_this_machine else lambda: False
+            )  # a cluster's cores are not ours
+            execute(run_id, runner=engines.runner(engine, run_in_this_process), should_yield=should_yield)
         except FsvizError as error:
             with suppress(OSError):
                 print(f"{run_id}: {error}", flush=True)

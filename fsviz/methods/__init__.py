@@ -23,13 +23,13 @@ from fsviz.settings import Setting
 _PIECES = {"declaration", "geometry", "descent", "transport"}  # what methods are built from
 
 
-def _found() -> dict[str, Method]:
+def _declared() -> dict[str, Method]:
     modules = [m.name for m in pkgutil.iter_modules(__path__) if m.name not in _PIECES]
     declared = [importlib.import_module(f"{__name__}.{name}").METHOD for name in modules]
-    return {method.name: method for method in sorted(declared, key=lambda method: (method.kind, method.place))}
+    return {method.name: method for method in sorted(declared, key=lambda method: (method.kind, method.order))}
 
 
-METHODS: dict[str, Method] = _found()
+METHODS: dict[str, Method] = _declared()
 
 
 METHOD_NAMES = Setting(

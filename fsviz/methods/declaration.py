@@ -15,7 +15,7 @@ from fsviz.settings import RawSettings, Setting, Settings
 class Method:
     """A few-shot classifier, declared beside its `predict`.
 
-    place         where it stands in lists, and which colour it has in every figure; no two methods share one.
+    order         position in lists, and its colour in every figure; no two methods share one.
     kind          "inductive" (each query alone) or "transductive" (all queries of a task together).
     presets       values by whose they are: "paper" (Bennequin et al. 2022 where they used the method) and "easyfsl";
                   none where easyfsl does not have the method.
@@ -33,9 +33,9 @@ class Method:
     name: str
     title: str
     paper: str
-    place: int
+    order: int
     kind: Literal["inductive", "transductive"]
-    what: str
+    description: str
     own_settings: tuple[Setting, ...] = ()
     presets: Mapping[str, Settings] = field(default_factory=dict)
     wants_centre: bool = False

@@ -118,8 +118,8 @@ class Dataset:
             return self.images["class_id"].to_numpy(dtype=np.int64)
         if self.n_images is None:
             raise Missing(
-                f"The image counts of {self.title} are not known, so images cannot be drawn from it. "
-                "Sample tasks of classes only (n_shot 0), or add your own copy with 'fsviz add NAME PATH'."
+                f"{self.title} lists classes only. Set n_shot to 0, or add your copy of the images with "
+                "'fsviz add NAME PATH'."
             )
         return np.repeat(np.arange(self.n_classes), self.classes["n_images"].to_numpy(dtype=np.int64))
 
@@ -504,6 +504,13 @@ class HeadlineNumber:
     low, high  the ends of its 95% interval, None if it has none
     unit       "%", "points", "nats", ... or ""
     ci_unit    what the interval is over: "tasks", "images" or "classes"
+    digits     after the point
+    words      shown instead of the number
+    note       a baseline, or whose number it is
+    change     the difference to a baseline, in points if the unit is %; the note says to which
+    signed     whether a value above zero has a sign
+    coloured   whether a page colours the change or the note as good or bad
+    help       what is measured, for a tooltip
     """
 
     name: str
@@ -513,12 +520,77 @@ class HeadlineNumber:
     high: float | None = None
     unit: str = "%"
     ci_unit: str = "tasks"
+    digits: int = 1
+    words: str = ""
+    note: str = ""
+    change: float | None = None
+    signed: bool = False
+    coloured: bool = False
+    help: str = ""
 
     @classmethod
     def around(
-        cls, name: str, title: str, mean: float, half: float | None, unit: str = "%", ci_unit: str = "tasks"
+        cls,
+        name: str,
+        title: str,
+        mean: float,
+        half: float | None,
+        unit: str = "%",
+        ci_unit: str = "tasks",
+        **more: Any,
     ) -> HeadlineNumber:
         """A mean with the half-width of its interval; None or NaN if it has none."""
         if half is None or not np.isfinite(half):
-            return cls(name, title, mean, unit=unit, ci_unit=ci_unit)
-        return cls(name, title, mean, mean - half, mean + half, unit, ci_unit)
+            return cls(name, title, mean, None, None, unit, ci_unit, **more)
+        return cls(name, title, mean, mean - half, mean + half, unit, ci_unit, **more)
+
+    @classmethod
+    def count(cls, name: str, title: str, n: float, **more: Any) -> HeadlineNumber:
+        """How many there are of something."""
+        return cls(name, title, n, unit="", digits=0, **more)
+
+    @classmethod
+    def worded(cls, name: str, title: str, words: str, **more: Any) -> HeadlineNumber:
+        """Words in the place of a number."""
+        return cls(name, title, None, words=words, **more)
+
+    @property
+    def number_text(self) -> str:
+        """The value with its unit; with its half-width if the interval lies evenly around it."""
+        if self.value is None:
+            return "unknown"
+        half = "" if self.half is None else f" ± {self.half:.{self.digits}f}"
+        return f"{self.value:{'+' if self.signed else ''},.{self.digits}f}{half}{self._after}"
+
+    @property
+    def change_text(self) -> str:
+        """The interval that is not part of the number, and the change; "" if there are none."""
+        parts = []
+        if self.low is not None and self.high is not None and self.half is None:
+            parts.append(f"{self.low:,.{self.digits}f} to {self.high:,.{self.digits}f}{self._after}")
+        if self.change is not None:
+            after = " points" if self.unit.startswith("%") else self._after
+            parts.append(f"{self.change:+,.{self.digits}f}{after}")
+        return "; ".join(parts)
+
+    @property
+    def half(self) -> float | None:
+        """The half-width of the interval; None if it does not lie evenly around the value."""
+        if self.value is None or self.low is None or self.high is None:
+            return None
+        below, above = self.value - self.low, self.high - self.value
+        return (below + above) / 2 if abs(below - above) < 1e-9 * (1 + abs(self.value)) else None
+
+    def in_words(self) -> str:
+        """The number with its title and what is compared with it."""
+        return f"{self.title}: {self.words or self.number_text}" + (f" ({below})" if (below := self.below()) else "")
+
+    def below(self, escape: Callable[[str], str] = str) -> str:
+        """What the number is compared with; `escape` is for the note, which may hold names of users."""
+        note = escape(self.note) if self.note else ""
+        joint = "; " if self.change is None else " "
+        return joint.join(part for part in (self.change_text, note) if part)
+
+    @property
+    def _after(self) -> str:
+        return self.unit if self.unit.startswith("%") or not self.unit else f" {self.unit}"

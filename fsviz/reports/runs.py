@@ -80,7 +80,7 @@ def of_method_runs(
 def measure_section(comparison: run_comparison.RunComparison, measure: str) -> MeasureSection:
     """Accuracy against a measure, and the correlation of both."""
     correlations = run_comparison.correlations(comparison.main, measure, comparison.over)
-    caption = describe_correlations(correlations, measures.title(measure).lower())
+    caption = describe_correlations(correlations, measures.lower_title(measure))
     return MeasureSection(by_measure(comparison.main, measure, comparison.over), correlations, caption)
 
 
@@ -91,12 +91,12 @@ def by_measure(main: Sequence[run_comparison.MethodRun], measure: str, over: str
     values = main[0].measures[measure]
     edges = np.quantile(values[np.isfinite(values)], [0, 0.25, 0.5, 0.75, 1])
     points = run_comparison.single_tasks(main[0], measure) if len(main) == 1 else None
-    title = measures.title(measure).lower()
+    title = measures.lower_title(measure)
     figure = figures.plot_accuracy_by_measure(
-        curves, points, list(pairwise(edges)), measures.axis(measure), title, banded=next(iter(curves))
+        curves, points, list(pairwise(edges)), measures.lower_title(measure), title, banded=next(iter(curves))
     )
     return (
-        f"Accuracy against {measures.axis(measure)}",
+        f"Accuracy against {measures.lower_title(measure)}",
         figure,
         f"Rolling mean over {window:,} of {int(main[0].done.sum()):,} tasks sorted by {title}, with the 95% band of "
         f"{next(iter(curves))} over {over}. Dotted lines cut the tasks into quarters. "
@@ -123,15 +123,15 @@ def figures_of(comparison: run_comparison.RunComparison, first: Figure | None = 
         (
             "Mean accuracies",
             figures.plot_accuracies(rows["name"], rows["accuracy"], rows["ci95"]),
-            f"Over the same {int(main[0].done.sum()):,} tasks, with 95% intervals {run_comparison.OVER[over]}.",
+            f"Over the same {int(main[0].done.sum()):,} tasks, with 95% intervals {run_comparison.CI_UNITS[over]}.",
         )
     )
     ranks = run_comparison.ranks(main)
     if len(ranks) and len(main) > 1:
-        title = f"Ranks by quarter of {measures.title(run_comparison.QUARTERS).lower()}"
+        title = f"Ranks by quarter of {measures.lower_title(run_comparison.QUARTERS)}"
         exported.append((title, figures.plot_ranks(ranks), "1 is best."))
     if len(comparison.differences):
-        caption = f"95% intervals {run_comparison.OVER[over]}. Filled: real; hollow: may be chance, or not known."
+        caption = f"95% intervals {run_comparison.CI_UNITS[over]}. Filled: real; hollow: may be chance, or not known."
         exported.append(("Paired differences", figures.plot_differences(comparison.differences), caption))
     return exported
 
@@ -153,7 +153,7 @@ def report(
             differences=comparison.differences,
             published=published.rows,
             made=made(),
-            over=run_comparison.OVER[comparison.over],
+            over=run_comparison.CI_UNITS[comparison.over],
             pairs={", ".join((_title(key[0]), key[1])): pair for key, pair in comparison.pairs.items()},
             tested=run_comparison.describe_p(comparison.over),
             correlations=section.correlations,
@@ -165,23 +165,25 @@ def report(
     )
 
 
-def _hardest_and_easiest(line: run_comparison.MethodRun) -> list[html.Shown]:
+def _hardest_and_easiest(line: run_comparison.MethodRun) -> list[html.ReportTask]:
     """Some tasks of the most accurate method, with the first support and query image of each class."""
     try:
         dataset = datasets.load(line.dataset)
     except FsvizError:
         return []
     names, tasks = dataset.classes["class_name"].astype(str), line.tasks
-    found = []
+    tasks_of_report = []
     for kind, which in zip(("Hard", "Easy"), run_comparison.extremes(line, N_TASKS), strict=True):
         for task in which:
             assert tasks is not None  # it has extremes
             ids = tasks.class_ids[task]
-            shown = (("support, one image per class", tasks.support), ("queries", tasks.query))
-            pictures = [(title, strip(dataset, faces(of_class[task], MOST_CLASSES))) for title, of_class in shown]
+            sides = (("support, one image per class", tasks.support), ("queries", tasks.query))
+            pictures = [(title, strip(dataset, faces(of_class[task], MOST_CLASSES))) for title, of_class in sides]
             heading = f"{kind}: task {task:,}, {100 * line.accuracy[task]:.0f}% of queries right with {line.label}"
-            found.append(html.Shown(heading, ", ".join(names.reindex(ids[ids != PAD]).fillna("?")), pictures))
-    return found
+            tasks_of_report.append(
+                html.ReportTask(heading, ", ".join(names.reindex(ids[ids != PAD]).fillna("?")), pictures)
+            )
+    return tasks_of_report
 
 
 def faces(image_ids: np.ndarray, most: int) -> list[int]:
@@ -206,18 +208,20 @@ def _title(name: str) -> str:
 # Support sets --------------------------------------------------------------------------------------------------------
 
 
-def of_support_sets(found: support_sets.SupportSets, run: str) -> str:
+def of_support_sets(sets: support_sets.SupportSets, run: str) -> str:
     """The report of hard, random and easy support sets."""
-    numbers = support_sets.summary(found)
-    spec = found.spec
+    numbers = support_sets.summary(sets)
+    spec = sets.spec
     figure = support_figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"])
     caption = (
-        f"{len(found):,} tasks of {split_title(spec['split'])}: the same queries with hard, random and easy support "
+        f"{len(sets):,} tasks of {split_title(spec['split'])}: the same queries with hard, random and easy support "
         f"images. Means with 95% intervals over tasks of these images. {numbers['failed']}".strip()
     )
     parts = [
-        html.Part("Accuracy with hard, random and easy supports", figure, caption),
-        html.Part("In numbers", TableData(support_sets.ACCURACIES, support_sets.accuracy_rows(numbers)), f"Run {run}."),
+        html.ReportSection("Accuracy with hard, random and easy supports", figure, caption),
+        html.ReportSection(
+            "In numbers", TableData(support_sets.ACCURACIES, support_sets.accuracy_rows(numbers)), f"Run {run}."
+        ),
     ]
     title = f"Hard, random and easy support sets of {_title(spec['dataset'])}"
     return str(html.page(title, parts, [support_sets.command(spec)], made()))

@@ -16,7 +16,7 @@ import numpy as np
 
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Tasks
-from fsviz.sampling.draw import MOST_IMAGES, check_draw
+from fsviz.sampling.draw import MAX_IMAGES, check_draw
 from fsviz.sampling.sampler import Pool
 from fsviz.sampling.samplers.uniform import sample_uniform
 from fsviz.settings import N_QUERY, N_SHOT
@@ -28,7 +28,7 @@ _ROUNDS = 100  # draws of a task whose groups leave too few images
 
 
 @dataclass(frozen=True)
-class Matched:
+class ContextTasks:
     """T tasks with three supports each.
 
     class_ids (T, W), query (T, W, Q)
@@ -62,14 +62,20 @@ class _Decks:
 
 
 def sample_with(
-    pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int, n_query: int, support: Callable[[Matched], np.ndarray]
+    pool: Pool,
+    n_tasks: int,
+    seed: int,
+    n_way: int,
+    n_shot: int,
+    n_query: int,
+    support: Callable[[ContextTasks], np.ndarray],
 ) -> Tasks:
     """Matched tasks with the support that `support` chooses."""
     drawn = sample_matched(pool, n_tasks, seed, n_way, n_shot, n_query)
     return Tasks(drawn.class_ids, support(drawn).copy(), drawn.query)
 
 
-def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int, n_query: int) -> Matched:
+def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int, n_query: int) -> ContextTasks:
     """Tasks of n_way classes, every set of classes that can be asked equally likely.
 
     Classes that cannot (see `unable`) are left out, as are images without a context. The same arguments give the same
@@ -77,9 +83,9 @@ def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int,
     """
     n_shot, n_query = N_SHOT.check(n_shot), N_QUERY.check(n_query)
     check_draw(len(pool.class_ids), n_way, n_tasks, seed)
-    if n_tasks * n_way * (n_shot + n_query) > MOST_IMAGES:
+    if n_tasks * n_way * (n_shot + n_query) > MAX_IMAGES:
         raise BadInput(
-            f"A testbed may have room for at most {MOST_IMAGES:,} images. Lower the number of tasks, ways, shots or "
+            f"A testbed may have room for at most {MAX_IMAGES:,} images. Lower the number of tasks, ways, shots or "
             "queries."
         )
     decks = _decks(pool)
@@ -114,10 +120,10 @@ def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int,
                 "without keeping groups together (--no-keep-groups)."
             )
     query, same, other, swapped = parts
-    return Matched(class_ids, query, same, other, swapped, rng.random((n_tasks, n_way, n_shot)))
+    return ContextTasks(class_ids, query, same, other, swapped, rng.random((n_tasks, n_way, n_shot)))
 
 
-def unable(pool: Pool, n_shot: int, n_query: int, **others: object) -> dict[int, str]:
+def excluded_classes(pool: Pool, n_shot: int, n_query: int, **others: object) -> dict[int, str]:
     """The classes that no matched task can hold, each with a sentence that says why; other settings change nothing."""
     decks = _decks(pool)
     return {

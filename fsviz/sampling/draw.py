@@ -19,7 +19,7 @@ REPEATS = Setting(
     False,
     advanced=True,
 )
-MOST_IMAGES = 200_000_000  # of one testbed, counted with repetitions: 1.6 GB
+MAX_IMAGES = 200_000_000  # of one testbed, counted with repetitions: 1.6 GB
 
 
 def assign_images(
@@ -55,9 +55,9 @@ def assign_images(
             f"A class needs n_shot + n_query = {hand} images. Class {int(short[0])} has {int(sizes[short[0]])}"
             f"{f', and {len(short) - 1} more have too few' if len(short) > 1 else ''}. Lower n_shot or n_query."
         )
-    if class_ids.size * hand > MOST_IMAGES:
+    if class_ids.size * hand > MAX_IMAGES:
         raise BadInput(
-            f"A testbed may have room for at most {MOST_IMAGES:,} images. Got {class_ids.size * hand:,}. "
+            f"A testbed may have room for at most {MAX_IMAGES:,} images. Got {class_ids.size * hand:,}. "
             "Lower the number of tasks, ways, shots or queries."
         )
     from fsviz.sampling import kernels
@@ -69,12 +69,12 @@ def assign_images(
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     state = stream(seed, 2)
     if groups is None or len(np.unique(groups[decks])) == len(decks):
-        dealt = kernels.deal(class_ids, decks, starts, sizes, hand, state)
+        dealt = kernels.sample_images(class_ids, decks, starts, sizes, hand, state)
     else:
         of_deck, pairs = np.unique(np.stack([groups, image_class_ids])[:, decks], axis=1, return_inverse=True)
         of_image = np.zeros(len(groups), dtype=np.int64)
         of_image[decks] = pairs
-        dealt, unable = kernels.deal_apart(
+        dealt, unable = kernels.sample_images_by_group(
             class_ids, decks, starts, sizes, n_shot, n_query, of_image, of_deck[0], np.bincount(pairs), state
         )
         if unable >= 0:
@@ -83,7 +83,7 @@ def assign_images(
     return Tasks(tasks.class_ids, dealt[:, :, :n_shot].copy(), dealt[:, :, n_shot:].copy(), tasks.measures)
 
 
-def most_beside(group_sizes: np.ndarray, n_other: int) -> int:
+def max_per_side(group_sizes: np.ndarray, n_other: int) -> int:
     """The most images that whole groups of these sizes give to one side of a task while n_other stay for the other."""
     sums = 1  # bit x is set where some of the groups have x images together
     for size in group_sizes.tolist():

@@ -260,7 +260,7 @@ def _penalty(more, scale):
 
 
 @njit(cache=True)
-def deal(class_ids, decks, starts, sizes, hand, state):
+def sample_images(class_ids, decks, starts, sizes, hand, state):
     """(T, W, hand) image_ids: each class deals from its own shuffled deck and reshuffles when it runs out.
 
     decks   image_ids grouped by class; class c owns decks[starts[c] : starts[c] + sizes[c]]
@@ -297,7 +297,7 @@ def deal(class_ids, decks, starts, sizes, hand, state):
 
 
 @njit(cache=True)
-def deal_apart(class_ids, decks, starts, sizes, n_shot, n_query, pairs, group_of, pair_sizes, state):
+def sample_images_by_group(class_ids, decks, starts, sizes, n_shot, n_query, pairs, group_of, pair_sizes, state):
     """As `deal`, with no group on both sides of a task: (T, W, n_shot + n_query), and a class that cannot, or -1.
 
     pairs  (N,) number of the pair of class and group that an image belongs to

@@ -50,20 +50,20 @@ class Sampler:
     needs     what the pool must hold beside classes
     needs_if  what it must hold too while a setting of this name is on
     deals     it draws images too; otherwise its tasks are of classes, and n_shot and n_query images are dealt to them
-    place     its place among the others on pages
+    order     position on pages
     formula   LaTeX, where there is one; symbols names every symbol in it
     unable    unable(pool, **its settings) -> class_id: why, of the classes that none of its tasks can hold
     """
 
     name: str
     title: str
-    what: str
+    description: str
     sample: Callable[..., Tasks]
     settings: tuple[Setting, ...]
     needs: tuple[Need, ...] = ()
     needs_if: Mapping[str, Need] = field(default_factory=dict)
     deals: bool = False
-    place: int = 100
+    order: int = 100
     formula: str = ""
     symbols: str = ""
     paper: str = ""

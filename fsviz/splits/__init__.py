@@ -14,7 +14,7 @@ from __future__ import annotations
 from fsviz.settings import SEED, Setting
 from fsviz.splits.clustering import DIVERGENCES, SOLVERS
 
-SOUGHT = ("stable", "paper")  # the modes that ask for a divergence
+TARGETED_MODES = ("stable", "paper")  # the modes that ask for a divergence
 MODES = {
     "stable": "Stable: few dimensions",
     "paper": "As published: one start",
@@ -81,12 +81,12 @@ DIMS = Setting(
 CLASSES_PER_DIM = 4  # of the default; 14 classes on 8 axes are split by the random start, on 3 they choose
 
 
-def fitting_penalty(mode: str) -> float:
+def default_penalty(mode: str) -> float:
     """The weight λ of a mode where none is given."""
     return PUBLISHED_PENALTY if mode == "paper" else float(PENALTY.default)
 
 
-def fitting_dims(n_classes: int) -> int:
+def default_dims(n_classes: int) -> int:
     """Dimensions in which so many classes still choose their split."""
     return max(2, min(int(DIMS.default), n_classes // CLASSES_PER_DIM))
 

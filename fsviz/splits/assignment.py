@@ -52,12 +52,12 @@ def _over_pairs(shared: np.ndarray) -> float:
     return float(shared[~np.eye(len(shared), dtype=bool)].mean())
 
 
-def chance(n_classes: int) -> float:
+def expected_agreement(n_classes: int) -> float:
     """The share of classes that two random splits put on the same side on average."""
     return float(sum((n / n_classes) ** 2 for n in sizes(n_classes)))
 
 
-def chance_on_test(n_classes: int) -> float:
+def expected_test_agreement(n_classes: int) -> float:
     """The share of test classes that two random splits have in common on average."""
     return sizes(n_classes)[2] / n_classes
 

@@ -24,7 +24,7 @@ from fsviz.splits.optimizers import descent, lbfgs
 if TYPE_CHECKING:
     from torch import Tensor
 
-LEAST_CLASSES = 10  # fewer leave no two test classes
+MIN_CLASSES = 10  # fewer leave no two test classes
 DAMPING = 1e-3  # added to variances (Arnold & Sha 2021, section A.2)
 SOLVERS = {"lbfgs": "L-BFGS", "sgd": "The authors' SGD"}
 MOST_NUMBERS = 2_000_000  # logits that are worked on at a time
@@ -34,14 +34,13 @@ MOST_NUMBERS = 2_000_000  # logits that are worked on at a time
 class Divergence:
     """How far two distributions over classes are apart.
 
-    what       in words, for a page
     formula    LaTeX; symbols names every symbol in it
     symmetric  whether it stays the same when the two change places
     of         (points (M, d), mu (B, 2, d), log p (B, 2, M)) -> (B,)
     """
 
     title: str
-    what: str
+    description: str
     formula: str
     symbols: str
     symmetric: bool
@@ -149,9 +148,9 @@ def class_points(means: np.ndarray) -> np.ndarray:
     All axes along which classes differ are kept, fewer than M of them: distances stay as they were.
     """
     means = np.asarray(means, dtype=float)
-    if len(means) < LEAST_CLASSES:
+    if len(means) < MIN_CLASSES:
         raise BadInput(
-            f"A split with a wanted divergence needs at least {LEAST_CLASSES} classes: one fifth of them are test "
+            f"A split with a wanted divergence needs at least {MIN_CLASSES} classes: one fifth of them are test "
             f"classes. Got {len(means)}. Take a larger dataset, or split its classes by hand."
         )
     if not np.isfinite(means).all():

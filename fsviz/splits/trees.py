@@ -81,7 +81,7 @@ def hop_distance(first: np.ndarray, second: np.ndarray, seed: int = 0) -> HopDis
     return HopDistance(float(np.abs(a - b).mean()), float(np.abs(scaled - unit[i, j]).mean()), float(np.mean(shuffled)))
 
 
-def facing(left: ClassTree, right: ClassTree) -> Tanglegram:
+def tanglegram(left: ClassTree, right: ClassTree) -> Tanglegram:
     """Two trees of the same classes with their branches turned so that few lines between the same classes cross.
 
     Branches are turned in turns: each tree sorts them by where their classes stand in the other. The order with the

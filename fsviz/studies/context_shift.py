@@ -23,8 +23,8 @@ from fsviz.analyses import contexts
 from fsviz.errors import BadInput
 from fsviz.methods import METHOD_NAMES, METHODS
 from fsviz.numerics import clustered_mean
-from fsviz.records import PAD, Dataset, Predictions, Tasks, Testbed
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, RawSettings, Schema, Setting, Settings, to_args
+from fsviz.records import PAD, Dataset, HeadlineNumber, Predictions, Tasks, Testbed
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, RawSettings, Schema, Setting, Settings, Value, to_args
 from fsviz.studies import evaluate
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.tasks import draw, fitting, snapshot
@@ -32,15 +32,12 @@ from fsviz.tasks import draw, fitting, snapshot
 QUESTION = Setting(
     "question",
     "What is compared",
-    "What is compared: the table of counts, methods, a dial of contexts, shots, ways or backbones.",
+    "What is compared: methods with support of the same, of other and of swapped contexts, or along a dial.",
     "choice",
     "methods",
     choices={
         "methods": "Methods",
         "dial": "The dial",
-        "shots": "Shots",
-        "ways": "Ways",
-        "backbones": "Backbones",
     },
 )
 METHODS_COMPARED = METHOD_NAMES.with_(default=["protonet", "ridge", "finetune"])
@@ -51,20 +48,19 @@ OWN: dict[str, Setting] = {s.name: s for s in (QUESTION, draw.BACKBONE, METHODS_
 SETTINGS = Schema({**OWN, **TASKS}, required=("dataset",), of="the study of contexts")
 SUPPORTS = {"iid": "same contexts (IID)", "ood": "other contexts (OOD)", "spurious": "swapped contexts"}
 DIAL = (0.0, 0.25, 0.5, 0.75, 1.0)
-GRIDS = {"shots": (1, 2, 3, 5, 10), "ways": (2, 3, 5, 10, 15, 20)}
+GRIDS = {"n_shot": (1, 2, 3, 5, 10), "n_way": (2, 3, 5, 10, 15, 20)}  # values of a sweep, as far as they fit
 _CHUNK = 100  # tasks
 _FEWEST = 10  # tasks of a preview
 
 
 class Spec(draw.TaskSpec, total=False):
-    """A checked spec; one that is settled has the values of what is varied, a run adds its version and folder."""
+    """A checked spec; a run adds its version and folder."""
 
     study: str
     version: int
     folder: str
     question: str
     methods: list[str]
-    values: list[float | str]
 
 
 class Mean(TypedDict):
@@ -77,9 +73,8 @@ class Mean(TypedDict):
 
 
 class Row(TypedDict, total=False):
-    """What the summary says of one method in one cell: by support, its accuracy and what it loses."""
+    """What the summary says of one method: by support, its accuracy and what it loses."""
 
-    value: float | str
     method: str
     title: str
     family: str
@@ -89,7 +84,7 @@ class Row(TypedDict, total=False):
 
 
 class Summary(TypedDict, total=False):
-    """What came out: settings of the tasks, and a row per cell and method."""
+    """What came out: settings of the tasks, and a row per method."""
 
     dataset: str
     split: str
@@ -101,14 +96,6 @@ class Summary(TypedDict, total=False):
     chance: float
     rows: list[Row]
     left_out: list[str]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One point of a question: its value, and the settings of the tasks and features there."""
-
-    value: float | str
-    spec: Spec
 
 
 def check(spec: RawSettings) -> Spec:
@@ -131,29 +118,15 @@ def supports(spec: Spec) -> dict[str, dict[str, Any]]:
     return {name: {"sampler": name} for name in SUPPORTS}
 
 
-def values_of(spec: Spec) -> list[float | str]:
-    """The values of what is varied that this dataset can give; [""] where nothing is."""
+def sweeps(spec: Spec) -> dict[str, Sequence[Value]]:
+    """The numbers of shots and ways of which this dataset can give tasks, and its backbones."""
     dataset = datasets.load(spec["dataset"])
-    question = spec["question"]
-    if question == "backbones":
-        return list(features.available(dataset))
-    if question not in GRIDS:
-        return [""]
-    name = {"shots": "n_shot", "ways": "n_way"}[question]
-    fits: list[float | str] = []
-    for value in GRIDS[question]:
-        asked = cast(Spec, {**spec, name: value})
-        n_able = len(dataset.split_class_ids(spec["split"])) - len(left_out(dataset, asked))
-        fits += [value] if n_able >= asked["n_way"] else []
-    if not fits:
-        raise BadInput(f"No number of {question} fits this dataset. {_first_reason(dataset, spec)}")
-    return fits
-
-
-def cells(spec: Spec) -> list[Cell]:
-    name = {"shots": "n_shot", "ways": "n_way", "backbones": "backbone"}.get(spec["question"])
-    values = spec.get("values") or values_of(spec)
-    return [Cell(value, cast(Spec, {**spec, name: value}) if name else spec) for value in values]
+    n_classes = len(dataset.split_class_ids(spec["split"]))
+    values: dict[str, Sequence[Value]] = {draw.BACKBONE.name: list(features.available(dataset))}
+    for name, grid in GRIDS.items():
+        asked = [cast(Spec, {**spec, name: value}) for value in grid]
+        values[name] = [of[name] for of in asked if n_classes - len(left_out(dataset, of)) >= of["n_way"]]  # type: ignore[literal-required]
+    return values
 
 
 def left_out(dataset: Dataset, spec: Settings) -> dict[int, str]:
@@ -168,21 +141,17 @@ def fit(dataset: Dataset, given: RawSettings) -> fitting.Fit:
     return fitting.fit(dataset, {**shape, "sampler": "iid"}, usual)
 
 
-def _first_reason(dataset: Dataset, spec: Spec) -> str:
-    return next(iter(left_out(dataset, spec).values()), "Lower the number of shots or queries.")
-
-
 def _recipe(dataset: Dataset, spec: Settings, sampler: str, **more: Any) -> draw.Recipe:
     return draw.recipe_for(dataset, **{name: spec[name] for name in TASKS}, sampler=sampler, **more)
 
 
-def draw_cell(cell: Cell) -> dict[str, Testbed]:
-    """The tasks of a cell with every support."""
-    dataset = datasets.load(cell.spec["dataset"])
-    table = features.load(dataset, cell.spec["backbone"])
+def draw_tasks(spec: Spec) -> dict[str, Testbed]:
+    """The tasks of a spec with every support."""
+    dataset = datasets.load(spec["dataset"])
+    table = features.load(dataset, spec["backbone"])
     return {
-        name: draw.draw(dataset, _recipe(dataset, cell.spec, **sampler), name=name, usable=table.image_ids)
-        for name, sampler in supports(cell.spec).items()
+        name: draw.draw(dataset, _recipe(dataset, spec, **sampler), name=name, usable=table.image_ids)
+        for name, sampler in supports(spec).items()
     }
 
 
@@ -203,7 +172,7 @@ def guess_seconds(spec: Spec) -> float:
     blank = np.zeros((spec["n_tasks"], spec["n_way"], 1), dtype=np.int64)
     tasks = Tasks(blank[:, :, 0], blank.repeat(spec["n_shot"], 2), blank.repeat(spec["n_query"], 2))
     once = sum(evaluate.guess_seconds(dataset, spec["backbone"], name, {}, tasks) for name in spec["methods"])
-    return once * len(supports(spec)) * len(cells(spec))
+    return once * len(supports(spec))
 
 
 def _right(spec: Spec, method: str, tasks: Mapping[str, Tasks]) -> dict[str, np.ndarray]:
@@ -219,39 +188,32 @@ def accuracy(said: Predictions) -> np.ndarray:
 
 
 def prepare(spec: Spec, folder: Path) -> Spec:
-    """Freezes the tasks of every cell with every support into `folder`."""
-    settled: Spec = {**spec, "values": values_of(spec)}
-    for which, cell in enumerate(cells(settled)):
-        for name, bed in draw_cell(cell).items():
-            snapshot.freeze(folder, bed, f"cell{which}_{name}")
-    return settled
+    """Freezes the tasks with every support into `folder`."""
+    for name, bed in draw_tasks(spec).items():
+        snapshot.freeze(folder, bed, name)
+    return spec
 
 
 def parts(spec: Spec) -> list[Part]:
-    """One part per cell and method."""
-    of = {value: f", {spec['question']} {value}" if value != "" else "" for value in spec["values"]}
-    titles = [METHODS[name].title for name in spec["methods"]]
-    return [Part(f"{title}{of[value]}", spec["n_tasks"], _CHUNK) for value in spec["values"] for title in titles]
+    """One part per method."""
+    return [Part(METHODS[name].title, spec["n_tasks"], _CHUNK) for name in spec["methods"]]
 
 
 def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """Which queries (t, W, Q) of a range of tasks a method classifies correctly, by support."""
-    which, m = divmod(part, len(spec["methods"]))
-    tasks = {name: snapshot.tasks(spec["folder"], f"cell{which}_{name}", start, stop) for name in supports(spec)}
-    return _right(cells(spec)[which].spec, spec["methods"][m], tasks)
+    tasks = {name: snapshot.tasks(spec["folder"], name, start, stop) for name in supports(spec)}
+    return _right(spec, spec["methods"][part], tasks)
 
 
 def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
-    """One row per cell and method: accuracy with every support, and what it loses against the first one, in percent."""
+    """One row per method: accuracy with every support, and what it loses against the first one, in percent."""
     names, rows = list(supports(spec)), []
     for part, arrays in joined(chunks).items():
-        which, m = divmod(part, len(spec["methods"]))
-        method = METHODS[spec["methods"][m]]
+        method = METHODS[spec["methods"][part]]
         at = arrays["positions"]
-        tasks = {name: snapshot.tasks(spec["folder"], f"cell{which}_{name}").take(at) for name in names}
+        tasks = {name: snapshot.tasks(spec["folder"], name).take(at) for name in names}
         right = {name: 100.0 * arrays[name] for name in names}
         row: Row = {
-            "value": spec["values"][which],
             "method": method.name,
             "title": method.title,
             "family": method.family,
@@ -268,6 +230,21 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
         Summary,
         base | {"chance": 100 / spec["n_way"], "rows": rows, "left_out": list(left_out(dataset, spec).values())},
     )
+
+
+def headline(summary: Summary) -> list[HeadlineNumber]:
+    """The accuracy of every method with every support, and what it loses."""
+    numbers = []
+    for row in summary["rows"]:
+        for name, mean in row["accuracy"].items():
+            title = f"{row['title']}, {SUPPORTS.get(name, name)}"
+            number = HeadlineNumber.around(f"{row['method']}_{name}", title, mean["mean"], mean["ci95"])
+            numbers.append(number)
+        for name, mean in row["loss"].items():
+            title = f"{row['title']}, loss by {SUPPORTS.get(name, name)}"
+            loss = HeadlineNumber.around(f"loss_{row['method']}_{name}", title, mean["mean"], mean["ci95"], "points")
+            numbers.append(loss)
+    return numbers
 
 
 def _both(first: Tasks, second: Tasks) -> Tasks:
@@ -422,6 +399,9 @@ STUDY = Study(
     parts=parts,
     run_chunk=run_chunk,
     collect=collect,
+    headline=headline,
+    sweeps=sweeps,
     work=work,
     shorten=shorten,
+    version=2,
 )

@@ -27,7 +27,7 @@ from fsviz.records import PAD, HeadlineNumber, Progress, Tasks, Testbed
 from fsviz.settings import N_TASKS, RawSettings, Schema, Setting, Settings
 from fsviz.studies import chunk_data, support_sets
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
-from fsviz.studies.support_sets import SEARCH, STEP_SIZES
+from fsviz.studies.support_sets import SEARCH
 from fsviz.tables import Column, Table
 from fsviz.tasks import snapshot
 
@@ -307,28 +307,7 @@ def compared_in_words(rows: Sequence[Row]) -> str:
     return " ".join(sentences)
 
 
-# --- the size and the number of gradient steps -------------------------------------------------------------------
-
-
-def by_step_size(
-    spec: RawSettings,
-    steps: Sequence[float] = STEP_SIZES,
-    progress: Progress | None = None,
-) -> pd.DataFrame:
-    """Accuracy against the size of the gradient step, from random weights as in the paper.
-
-    Columns objective, step, accuracy, ci95. A tiny step keeps the random order of the weights.
-    """
-    spec = support_sets.check({**spec, "start": "random", "search": "fastdiffsel", "n_steps": 1})
-    dataset = datasets.load(spec["dataset"])
-    tasks, table = support_sets.sample_tasks(spec)
-    rows: list[tuple[str, float, float, float]] = []
-    for objective, step in ((objective, step) for objective in OBJECTIVES for step in steps):
-        selected = support_sets.search({**spec, "step": step}, tasks, table, objective, spec["seed"])
-        rows.append((objective, float(step), *support_sets.accuracy_of(spec, table, selected, dataset)))
-        if progress is not None:
-            progress(len(rows), len(OBJECTIVES) * len(steps), f"{objective} support sets, step {step:g}")
-    return pd.DataFrame(rows, columns=["objective", "step", "accuracy", "ci95"])
+# --- the number of gradient steps -------------------------------------------------------------------
 
 
 def by_number_of_steps(spec: RawSettings, most: int = 6, progress: Progress | None = None) -> pd.DataFrame:

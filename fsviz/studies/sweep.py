@@ -7,6 +7,8 @@ Everything but the value stays as it is, the seed too. A study can be swept if i
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +20,7 @@ import pandas as pd
 from fsviz import studies
 from fsviz.errors import BadInput, UnknownName
 from fsviz.records import HeadlineNumber
-from fsviz.settings import RawSettings, Schema, Setting, Value
+from fsviz.settings import RawSettings, Schema, Setting, Value, to_args
 from fsviz.studies.study import Arrays, Part, Study, Work
 
 VARY = Setting("vary", "Vary", "The setting that changes from point to point.", "text", "")
@@ -78,6 +80,11 @@ class SweepResult:
     spec: SweepSpec
     setting: Setting
     results: Sequence[tuple[Value, Any]]
+
+    @property
+    def cache_key(self) -> tuple[object, ...]:
+        """Changes when the spec or a result does."""
+        return json.dumps(self.spec, sort_keys=True), [getattr(each, "cache_key", None) for _, each in self.results]
 
     @property
     def study(self) -> Study[Any]:
@@ -174,8 +181,11 @@ def _declared_values(study: Study[Any], base: RawSettings, setting: Setting) -> 
     if values is None:
         raise BadInput(f"No values are declared for {setting.name}. Name them with {VALUES.flag} {_example(setting)}.")
     if not values:
-        raise BadInput(f"No value of {setting.name} fits this dataset. Name some with {VALUES.flag}.")
-    return values
+        raise BadInput(
+            f"None of the values of {setting.name} that a sweep takes fits this dataset. Lower the other numbers of "
+            f"images and classes, or name values with {VALUES.flag}."
+        )
+    return [setting.check(value) for value in values]
 
 
 def _example(setting: Setting) -> str:
@@ -192,6 +202,19 @@ def _specs(spec: SweepSpec) -> list[Any]:
     """The checked spec of the study at every value."""
     study = studies.of(spec["spec"])
     return [study.check({**_without_name(spec["spec"]), spec["vary"]: value}) for value in spec["values"]]
+
+
+def command(spec: SweepSpec) -> str:
+    """The command that computes the same sweep."""
+    study = studies.of(spec["spec"])
+    known, base = study.settings.settings, spec["spec"]
+    declared = study.sweeps(_without_name(base)).get(spec["vary"], ())
+    values = [] if spec["values"] == [known[spec["vary"]].check(value) for value in declared] else spec["values"]
+    changed = {n: base[n] for n in known if n != spec["vary"] and base[n] != known[n].default}
+    words = ["python", "-m", "fsviz", "sweep", study.name, spec["dataset"], VARY.flag, spec["vary"]]
+    words += [VALUES.flag, ",".join(known[spec["vary"]].text(value) for value in values)] if values else []
+    words += ["--backbone", base["backbone"]] if "backbone" in study.settings.required else []
+    return shlex.join([*words, *to_args(changed, known)])
 
 
 # --- the run -----------------------------------------------------------------------------------------------------
@@ -307,7 +330,7 @@ def work(spec: SweepSpec) -> Work:
     if study.work is None:
         return Work(len(spec["values"]), "values", float("inf"))
     every = [study.work(at_value) for at_value in _specs(spec)]
-    return Work(every[0].n, f"{every[0].items} per value", sum(each.seconds for each in every))
+    return Work(every[0].n, f"{every[0].items} per point", sum(each.seconds for each in every))
 
 
 def shorten(spec: SweepSpec, n: int) -> SweepSpec | None:

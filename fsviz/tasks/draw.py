@@ -180,8 +180,8 @@ def recipe_for(dataset: Dataset, **requested: object) -> Recipe:
         settings["keep_groups"] = values["keep_groups"]
     if settings.get("n_way", 0) > n_classes:
         raise BadInput(
-            f"n_way must be at most {n_classes}, the number of classes in split {split!r} of {dataset.title}. "
-            f"Got {settings['n_way']}. Lower n_way or pick another split."
+            f"n_way must be at most {n_classes} (classes in split {split!r} of {dataset.title}). "
+            f"Got {settings['n_way']}. Lower n_way or choose another split."
         )
     distance, backbone = str(values["distance"]), str(values["backbone"])
     if DISTANCES[distance].needs == "features":
@@ -388,8 +388,8 @@ def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable
     missing = [need for need in sampler.needs if need not in capabilities]
     if missing:
         raise Missing(
-            f"The sampler {sampler.title!r} needs {' and '.join(missing)}, and {dataset.title} has none that are "
-            f"known here. Use {' or '.join(repr(name) for name in possible_samplers(dataset))}."
+            f"Sampler {sampler.title!r} needs {' and '.join(missing)}, which {dataset.title} lacks. "
+            f"Use {' or '.join(repr(name) for name in possible_samplers(dataset))}."
         )
     concepts, two_levels = _concepts(dataset, recipe)
     images = pd.DataFrame() if dataset.images is None else dataset.images
@@ -441,8 +441,8 @@ def _deal(dataset: Dataset, tasks: Tasks, recipe: Recipe, usable: np.ndarray | N
     smallest = used[sizes[used].argmin()]
     if sizes[smallest] < n_shot + n_query:
         raise BadInput(
-            f"A class needs n_shot + n_query = {n_shot + n_query} images. Class "
-            f"{dataset.classes['class_name'][smallest]!r} of {dataset.title} has {sizes[smallest]}. "
+            f"Class {dataset.classes['class_name'][smallest]!r} of {dataset.title} has {sizes[smallest]} images; "
+            f"n_shot + n_query needs {n_shot + n_query}. "
             f"{images_advice(n_shot, n_query, int(sizes[smallest]))}"
         )
     names = dataset.classes["class_name"].tolist()
@@ -539,7 +539,7 @@ def class_distances(
 
 def measure_coarsity(tasks: Tasks, class_ids: np.ndarray, distances: np.ndarray) -> Tasks:
     """The tasks with their coarsity, given the distances between the classes class_ids (C,)."""
-    inputs = measures.Given(positions=tasks.positions(class_ids), distances=distances)
+    inputs = measures.MeasureInputs(positions=tasks.positions(class_ids), distances=distances)
     return tasks.with_measure("coarsity", measures.MEASURES["coarsity"](inputs))
 
 
@@ -561,9 +561,11 @@ def explain(measure: str, recipe: RawSettings) -> str:
     spec = measures.MEASURES[measure]
     kind = DISTANCES.get(str(recipe.get("distance", DISTANCE.default)))
     if "distances" not in spec.needs or kind is None:
-        return f"{spec.title}: {spec.what}"
+        return f"{spec.title}: {spec.description}"
     looks = "between mean features: how alike classes look, not what they mean"
-    return f"{spec.title}: {spec.what} Distances are {looks if kind.needs == 'features' else f'by {kind.title}'}."
+    return (
+        f"{spec.title}: {spec.description} Distances are {looks if kind.needs == 'features' else f'by {kind.title}'}."
+    )
 
 
 # Names and keeping -----------------------------------------------------------------------------------------------

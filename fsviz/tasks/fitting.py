@@ -15,7 +15,7 @@ import numpy as np
 from fsviz import datasets, features
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
-from fsviz.sampling.draw import most_beside
+from fsviz.sampling.draw import max_per_side
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SHAPE, RawSettings, Schema, Setting, Settings, Value, largest_images
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCE, DISTANCES
@@ -185,7 +185,7 @@ class _Sizes:
         """Number of classes with enough images for support and query."""
         if self.groups is None:
             return int((self.images >= n_support + n_query).sum())
-        return sum(most_beside(sizes, n_support) >= n_query for sizes in self.groups)
+        return sum(max_per_side(sizes, n_support) >= n_query for sizes in self.groups)
 
     def describe(self, dataset: Dataset, whose: str) -> str:
         """A clause about the smallest class; `whose` follows the name of the class."""

@@ -94,7 +94,7 @@ class Distance:
     """
 
     title: str
-    what: str
+    description: str
     measure: Callable[..., np.ndarray]
     alpha: float
     alpha_most: float

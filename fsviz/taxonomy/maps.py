@@ -18,10 +18,10 @@ from fsviz.taxonomy.layout import class_order, layered, radial
 
 __all__ = [
     "ClassCard",
-    "below",
     "class_card",
     "class_map",
     "class_order",
+    "classes_below",
     "concept_tree",
     "levels_that_fit",
     "spanning_graph",
@@ -91,7 +91,7 @@ def levels_that_fit(graph: Dag, most: int) -> int:
     return max([n for n, ending in enumerate(so_many, 1) if ending <= most], default=1)
 
 
-def below(graph: Dag, node_id: str) -> tuple[Dag, np.ndarray]:
+def classes_below(graph: Dag, node_id: str) -> tuple[Dag, np.ndarray]:
     """The part of a graph that hangs below one of its nodes, and the places in the split of the classes it holds."""
     root = graph.nodes.index(node_id)
     return branch(graph, root), np.flatnonzero(graph.held[root])

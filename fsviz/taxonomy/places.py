@@ -9,7 +9,7 @@ from fsviz.records import Dataset
 
 
 @dataclass(frozen=True)
-class Place:
+class TaxonomyPlace:
     """Where a class sits in its taxonomy.
 
     path      readable names from the root down to the class, along a shortest path
@@ -22,7 +22,7 @@ class Place:
     siblings: tuple[int, ...]
 
 
-def place_in_taxonomy(dataset: Dataset, class_id: int) -> Place | None:
+def place_in_taxonomy(dataset: Dataset, class_id: int) -> TaxonomyPlace | None:
     """The place of a class, or None when the dataset or the class has no taxonomy."""
     if dataset.taxonomy is None or not dataset.classes["node"].iat[class_id]:
         return None
@@ -40,7 +40,7 @@ def place_in_taxonomy(dataset: Dataset, class_id: int) -> Place | None:
                 meeting.setdefault(min(met), []).append(other)
     lowest = min(meeting) if meeting else None
     names = dataset.node_names
-    return Place(
+    return TaxonomyPlace(
         path=tuple(names.get(n, n) for n in reversed(path)),
         shared="" if lowest is None else names.get(path[lowest], path[lowest]),
         siblings=() if lowest is None else tuple(meeting[lowest]),

@@ -51,7 +51,7 @@ _AT_HOME = 0.5  # of a person or a proper name
 
 
 @dataclass(frozen=True)
-class Guess:
+class SenseGuess:
     """What a class name may mean.
 
     synset_id   the sense taken, "" when WordNet knows none
@@ -69,7 +69,7 @@ class Guess:
         return next((s for s in self.candidates if s.synset_id == self.synset_id), None)
 
 
-def guess_senses(class_names: Iterable[str], progress: Progress | None = None) -> list[Guess]:
+def guess_senses(class_names: Iterable[str], progress: Progress | None = None) -> list[SenseGuess]:
     """One guess per class, in order. Names are cleaned first: numbers, signs and camel case do not matter."""
     class_names = [str(name) for name in class_names]
     found: list[tuple[str, tuple[Sense, ...]]] = []
@@ -82,7 +82,7 @@ def guess_senses(class_names: Iterable[str], progress: Progress | None = None) -
     taken = [senses[int(weight.argmax())] if senses else None for (_, senses), weight in zip(found, weights)]
     compared = iter(_compared(*zip(*((name, sense) for name, sense in zip(class_names, taken) if sense is not None))))
     return [
-        Guess(
+        SenseGuess(
             name,
             "" if sense is None else sense.synset_id,
             senses,
@@ -193,7 +193,7 @@ def taxonomy_from_folders(class_names: Iterable[str]) -> Taxonomy:
     return Taxonomy(nodes, pd.DataFrame(list(edges), columns=["child", "parent"]), names)
 
 
-def describe(guess: Guess, chosen: str) -> dict[str, Any]:
+def describe(guess: SenseGuess, chosen: str) -> dict[str, Any]:
     """A guess as plain values: the sense taken, its path, and the other candidates."""
     by_id = {s.synset_id: s for s in guess.candidates}
     taken = by_id.get(chosen) or (wordnet.sense(chosen) if chosen else None)

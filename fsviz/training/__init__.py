@@ -25,13 +25,13 @@ _PIECES = {"declaration", "networks", "inner_loop", "prototypes", "finetuning"}
 FINETUNE = "finetune"  # the name of what finetuning gives, beside those of trainers
 
 
-def _found() -> dict[str, Trainer]:
+def _declared() -> dict[str, Trainer]:
     modules = [m.name for m in pkgutil.iter_modules(__path__) if m.name not in _PIECES]
     declared = [importlib.import_module(f"{__name__}.{name}").TRAINER for name in modules]
-    return {trainer.name: trainer for trainer in sorted(declared, key=lambda trainer: trainer.place)}
+    return {trainer.name: trainer for trainer in sorted(declared, key=lambda trainer: trainer.order)}
 
 
-TRAINERS: dict[str, Trainer] = _found()
+TRAINERS: dict[str, Trainer] = _declared()
 TITLES = {**{name: trainer.title for name, trainer in TRAINERS.items()}, FINETUNE: "Finetune"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from fsviz.training import maml
-from fsviz.training.declaration import ADAPTING, Trainer
+from fsviz.training.declaration import INNER_LOOP, Trainer
 
 TRAINER = Trainer(
     "anil",
@@ -15,7 +15,7 @@ TRAINER = Trainer(
     "tasks",
     "head",
     "As MAML, but a task adapts the last layer alone: the features stay as they are.",
-    ADAPTING,
+    INNER_LOOP,
 )
 ONLY = "head."  # the weights that a task changes, by how their names start
 build = maml.build

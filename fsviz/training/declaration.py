@@ -15,7 +15,7 @@ from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, RawSettings, S
 class Trainer:
     """A way to train a network on the train classes of a split, declared beside its `step` and `scores`.
 
-    place         where it stands in lists
+    order         position in lists
     learns_from   "images": an epoch shows every train image once; "tasks": it shows tasks drawn from the train classes
     adapts        what a test task changes: nothing, the head, or all weights
     own_settings  its own beside those that all share
@@ -24,10 +24,10 @@ class Trainer:
     name: str
     title: str
     paper: str
-    place: int
+    order: int
     learns_from: Literal["images", "tasks"]
     adapts: Literal["nothing", "head", "all"]
-    what: str
+    description: str
     own_settings: tuple[Setting, ...] = ()
 
     @property
@@ -144,4 +144,4 @@ STATISTICS = Setting(
     "support",
     choices={"support": "The support images", "together": "The images at hand"},
 )
-ADAPTING = (INNER_LR, INNER_STEPS, ORDER, STATISTICS)
+INNER_LOOP = (INNER_LR, INNER_STEPS, ORDER, STATISTICS)

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.func import functional_call, vmap
 from torch.nn import functional as F
 
-from fsviz.training.inner_loop import Weights, adapted
+from fsviz.training.inner_loop import Weights, adapt
 from fsviz.training.networks import Images, Learner, labels_of
 from fsviz.training.prototypes import nearest
 
@@ -39,7 +39,7 @@ def scores(
             seen = features(of, one_support)
             return F.cross_entropy(nearest(seen.view(1, n_way, n_shot, -1), seen.unsqueeze(0))[0], labels)
 
-        after = adapted(loss, weights, steps, lr, first_order=True)
+        after = adapt(loss, weights, steps, lr, first_order=True)
         seen = features(after, one_support).view(1, n_way, n_shot, -1)
         return nearest(seen, features(after, one_query).unsqueeze(0))[0]
 

@@ -21,7 +21,7 @@ Weights = dict[str, Tensor]
 _TEST_TASKS = 8  # tasks adapted at once where nothing is learned from them
 
 
-def adapted(
+def adapt(
     loss: Callable[[Weights], Tensor], weights: Mapping[str, Tensor], steps: int, lr: float, first_order: bool = False
 ) -> Weights:
     """These weights after `steps` steps of gradient descent on a loss of them.
@@ -62,9 +62,9 @@ def task_scores(
         def head(fast: Weights, which: str) -> Tensor:
             return functional_call(model.head, _below(fast, "head."), (apply[which],))
 
-        fast = adapted(lambda w: F.cross_entropy(head(w, "support"), labels), moving, **_steps(settings))
+        fast = adapt(lambda w: F.cross_entropy(head(w, "support"), labels), moving, **_steps(settings))
         return head(fast, "query")
-    fast = adapted(lambda w: F.cross_entropy(seen(w, support), labels), moving, **_steps(settings))
+    fast = adapt(lambda w: F.cross_entropy(seen(w, support), labels), moving, **_steps(settings))
     if not by_support:
         return seen(fast, query)
     with normalised_by_first(model, n):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fsviz.settings import Settings
-from fsviz.training.declaration import ADAPTING, Trainer
+from fsviz.training.declaration import INNER_LOOP, Trainer
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -22,7 +22,7 @@ TRAINER = Trainer(
     "tasks",
     "all",
     "Learns first weights from which a few gradient steps on a task's support, through the whole network, solve it.",
-    ADAPTING,
+    INNER_LOOP,
 )
 ONLY = ""  # the weights that a task changes, by how their names start: all
 

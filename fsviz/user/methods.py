@@ -68,7 +68,7 @@ def load_method(code: user_code.Code) -> Method:
     else:
         raise BrokenCode(f"{code.name} is neither a function nor a class, but {type(loaded).__name__}.")
     if isinstance(declaration, Method):  # it says of itself what a signature cannot
-        method = replace(declaration, name=code.name, title=code.name, place=_ORDER)
+        method = replace(declaration, name=code.name, title=code.name, order=_ORDER)
     return replace(method, function=_guarded(function, code.name))
 
 
@@ -197,9 +197,7 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         scores = torch.as_tensor(answer).detach()
         shape = (*support_mask.shape[:2], query_mask.shape[1])
         if tuple(scores.shape) != shape:
-            raise BrokenCode(
-                f"{name} must return scores of shape (tasks, ways, queries) = {shape}. Got {tuple(scores.shape)}."
-            )
+            raise BrokenCode(f"{name} must return shape (tasks, ways, queries) = {shape}. Got {tuple(scores.shape)}.")
         return with_ways(scores.to(support), support_mask.any(2))
 
     return predict

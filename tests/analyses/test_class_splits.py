@@ -17,7 +17,7 @@ from fsviz.datasets import saved_splits
 from fsviz.datasets.saved import remove_dataset, save_dataset
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.records import SIDES
-from fsviz.splits import fitting_dims
+from fsviz.splits import default_dims
 from fsviz.tasks import draw
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
@@ -98,7 +98,7 @@ def test_few_classes_get_few_dimensions_so_that_seeds_still_agree(toy) -> None:
     assert [study.find_split(toy, classes, dims=dims).is_at_floor for dims in (4, 12)] == [False, True]
     assert "--dims" not in study.command(toy, study.find_split(toy, classes, starts=2).settings)
     assert "--dims 8" in study.command(toy, study.find_split(toy, classes, starts=2, dims=8).settings)
-    assert [fitting_dims(n) for n in (10, 14, 31, 32, 1604)] == [2, 3, 7, 8, 8]
+    assert [default_dims(n) for n in (10, 14, 31, 32, 1604)] == [2, 3, 7, 8, 8]
 
 
 def test_the_published_way_reaches_the_floor_and_agrees_by_chance(demo) -> None:
@@ -163,7 +163,7 @@ def test_a_saved_split_is_a_split_of_the_dataset_everywhere(toy, home: Path) -> 
         study.save(again, found.split, "../up", {})
     saved_splits.remove_split("toy", "hard")
     assert "hard_test" not in datasets.load("toy").splits
-    with pytest.raises(UnknownName, match="no saved split named 'hard'"):
+    with pytest.raises(UnknownName, match="Unknown saved split 'hard'"):
         saved_splits.remove_split("toy", "hard")
     study.save(toy, found.split, "hard", {})
     remove_dataset("toy")
@@ -231,7 +231,7 @@ def test_what_cannot_be_split_is_one_sentence(toy, home: Path) -> None:
         study.class_features(toy, "flat_net")
     with pytest.raises(Missing, match=r"no features.*--published 0\.96"):
         study.class_features(datasets.load("cifar100"))
-    with pytest.raises(UnknownName, match="setting of a split named 'divergenc'"):
+    with pytest.raises(UnknownName, match="setting of a split 'divergenc'"):
         study.checked({"divergenc": 3})
     with pytest.raises(BadInput, match="divergence must be a number from 0 to 100"):
         study.checked({"divergence": -1.0})

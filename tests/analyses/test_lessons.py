@@ -124,7 +124,7 @@ def test_the_planted_cause_is_the_answer_and_noise_is_not() -> None:
         support_separation=lambda accuracy: noise[2],
     )
     asked = lessons.ask_combined(found)
-    assert asked.options[asked.correct] == "Training loss"
+    assert asked.options[asked.correct] == "Support training loss"
     assert found.percentile("support_loss", found.hard) > 90 > 10 > found.percentile("support_loss", found.easy)
     gap = found.position.accuracy[found.easy] - found.position.accuracy[found.hard]
     assert found.points("support_loss") == pytest.approx(gap, rel=0.1)

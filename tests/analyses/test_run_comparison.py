@@ -356,7 +356,7 @@ def test_a_partial_line_has_the_intervals_of_its_common_tasks() -> None:
         )
         for one in both
     ]
-    for over in run_comparison.OVER:
+    for over in run_comparison.CI_UNITS:
         mine, theirs = (run_comparison.differences(lines, "A", over).iloc[0] for lines in (group, first))
         assert mine["difference"] == pytest.approx(theirs["difference"]) and mine["ci95"] == pytest.approx(
             theirs["ci95"]
@@ -379,12 +379,12 @@ def test_intervals_are_over_the_widest_that_is_known_unless_one_is_chosen() -> N
 
 def test_every_interval_follows_the_choice() -> None:
     one = with_queries("A")
-    tables_ = {over: run_comparison.result_table([one], over=over).iloc[0] for over in run_comparison.OVER}
+    tables_ = {over: run_comparison.result_table([one], over=over).iloc[0] for over in run_comparison.CI_UNITS}
     for column in ("Q1_ci95", "Q4_ci95", "fine_to_coarse_ci95"):
         assert 0 < tables_["tasks"][column] < tables_["images"][column] and tables_["classes"][column] > 0
         assert tables_["tasks"][column] < tables_["classes"][column]
     assert len({table["fine_to_coarse"] for table in tables_.values()}) == 1
-    bands = {over: run_comparison.curves([one], window=80, over=over)["A"] for over in run_comparison.OVER}
+    bands = {over: run_comparison.curves([one], window=80, over=over)["A"] for over in run_comparison.CI_UNITS}
     assert bands["tasks"]["ci95"].mean() < bands["images"]["ci95"].mean()
     assert bands["tasks"]["ci95"].mean() < bands["classes"]["ci95"].mean()
     whole = run_comparison.curves([one], window=400, over="classes")[

@@ -168,7 +168,7 @@ def test_the_tree_of_concepts_holds_every_class_once_and_its_levels_fit() -> Non
 
 def test_the_part_below_a_concept() -> None:
     graph = maps.spanning_graph(datasets.load("tiered_imagenet"), "test")
-    dogs, positions = maps.below(graph, "n02084071")
+    dogs, positions = maps.classes_below(graph, "n02084071")
     assert dogs.nodes[0] == "n02084071" and dogs.n_classes == len(positions)
     assert {graph.names[graph.class_nodes[p]] for p in positions} == {dogs.names[v] for v in dogs.class_nodes}
     assert maps.levels_that_fit(graph, 10_000) == maps.class_map(graph).deepest

@@ -18,7 +18,7 @@ def open_page(page, app: str, query: str = "") -> None:
 
 def test_the_demo_opens_with_its_scatter_and_a_point_leads_to_its_task(page, app: str) -> None:
     open_page(page, app, "?n_tasks=100")
-    page.wait_for_selector("text=Lack of confidence")
+    page.wait_for_selector("text=Prediction uncertainty")
     first = page.locator("h3", has_text=re.compile(r"Task \d+: \d+% accuracy"))
     first.wait_for()
     before = first.inner_text()

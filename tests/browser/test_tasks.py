@@ -59,7 +59,7 @@ def test_the_demo_shows_histograms_and_a_task_with_images_at_once(page, app: str
 
 def _what_is_shown_can_be_taken_along(page) -> None:
     """Pictures are taken by the browser, pages written when asked for; the list stays open meanwhile."""
-    page.get_by_role("button", name="📤 Share").click()
+    page.get_by_role("button", name="Export").click()
     listed = page.locator('[data-testid="stPopoverBody"]')
     expect(listed).to_contain_text("Class distances of the task")
     expect(listed.locator('[data-testid="stCode"]')).to_contain_text("fsviz sample demo", use_inner_text=True)

@@ -36,8 +36,7 @@ def test_predict_prints_the_promised_json(toy, capsys, setting: str) -> None:
     ("question", "words"),
     [
         ("correlations", "misses the accuracy by"),
-        ("shots", "Pearson's correlation of each measure"),
-        ("eigenvalues", "Best eigenvalue"),
+        ("eigenvalues", "The best eigenvalue is number"),
         (
             "spread",
             "At least 20 sets of classes (100 tasks) are needed to tell the parts of the variance apart. Got 4.",
@@ -57,30 +56,31 @@ def test_intervals_over_classes_task_counts_and_missing_images_are_said(toy, cap
         return capsys.readouterr().out
 
     assert "); 95% intervals over classes: what tasks of other classes would give." in told()
-    for question in ("ways", "shots", "queries"):
-        header, _, *rows = told("--question", question).split("\n\n")[1].splitlines()
-        assert header.split()[:3] == ["Value", "Tasks", "Accuracy"]
-        assert rows and all(row.split()[1] == "20" for row in rows)
-    fewer = told("--question", "imbalance", "--n-query", "15")
+    for vary, title in (("n_way", "Classes per task"), ("n_shot", "Support images"), ("n_query", "Query images")):
+        assert main(["sweep", "prediction", "toy", *TASKS, "--vary", vary]) == 0
+        header, _, *rows = capsys.readouterr().out.split("\n\n")[0].splitlines()
+        assert header.startswith(title) and "Mean accuracy (%)" in header
+        assert len(rows) > 3
+    fewer = told("--share", "0.9", "--n-query", "15")
     assert "23 unlabelled images per task instead of 45 (3 ways x 15 queries)" in fewer
 
 
 def test_bad_input_is_one_sentence(toy, capsys) -> None:
-    assert "no images to extract them from. Add your own copy" in fails(capsys, "predict", "tiered_imagenet")
+    assert "no images to extract them from. Add your copy" in fails(capsys, "predict", "tiered_imagenet")
     assert "fewer than n_shot + n_query = 63" in fails(capsys, "predict", "toy", *TASKS, "--n-query", "60")
-    assert "Known: supervised, semi, unsupervised" in fails(capsys, "predict", "toy", "--setting", "x" * 20)
+    assert "Available: supervised, semi, unsupervised" in fails(capsys, "predict", "toy", "--setting", "x" * 20)
 
 
 def test_images_without_splits_are_drawn_from_all_classes(toy, capsys) -> None:
     save_dataset(replace(toy, name="plain", splits={}), overwrite=True)
     save_toy_features(load("plain"), "alpha_net")
     assert run_json(capsys, "predict", "plain", *TASKS)["n_tasks"] == 20
-    assert "Known: all. " in fails(capsys, "predict", "plain", *TASKS, "--split", "test")
+    assert "Available: all. " in fails(capsys, "predict", "plain", *TASKS, "--split", "test")
     few = run_json(capsys, "predict", "plain", "--backbone", "alpha_net", "--n-tasks", "5")
     assert few["n_tasks"] == 5, "shots and queries that are not asked for are what the smallest class can give"
 
 
-@pytest.mark.parametrize("question", ["correlations", "shots", "spread", "hard", "labelling"])
+@pytest.mark.parametrize("question", ["correlations", "eigenvalues", "spread", "hard", "labelling"])
 def test_one_task_is_too_few_and_no_error(toy, capsys, question: str) -> None:
     assert main(["predict", "toy", *TASKS, "--n-tasks", "1", "--question", question]) == 0
     assert "nan" not in capsys.readouterr().out

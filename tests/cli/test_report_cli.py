@@ -35,7 +35,7 @@ def test_the_report_of_a_run_has_its_numbers_and_figures(capsys, tmp_path: Path)
     run = run_json(capsys, "evaluate", "toy", "--methods", "protonet,ridge", *TASKS)
     page = written(capsys, tmp_path, run["run"])
     body = page.split("</head>", 1)[1]
-    assert body.count("Plotly.newPlot") == 4 and "Accuracy against how far apart in meaning" in body
+    assert body.count("Plotly.newPlot") == 4 and "Accuracy against coarsity" in body
     for row in run["results"]:
         assert f"{row['accuracy']:.2f} <small>± " in body
     assert "fsviz evaluate toy" in body and run["run"] in body and "Paired differences" in body
@@ -61,7 +61,7 @@ def test_the_report_of_a_task_says_what_its_passport_says(toy, capsys, tmp_path:
 
 
 def test_what_has_no_report_is_refused(capsys, tmp_path: Path) -> None:
-    assert "no run named 'nothing'" in fails(capsys, "report", "nothing")
+    assert "Unknown run 'nothing'" in fails(capsys, "report", "nothing")
     run = run_json(capsys, "hard", "toy", *TASKS)["run"]
     assert "ends in .html" in fails(capsys, "report", run, "--out", str(tmp_path / "report.pdf"))
     both = run_json(capsys, "evaluate", "toy", "--methods", "protonet", *TASKS)["run"]

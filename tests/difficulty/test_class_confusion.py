@@ -240,7 +240,7 @@ def test_what_cannot_be_is_refused_with_what_to_do() -> None:
     told = refused(features)
     assert "k must be at most 9" in told and "Lower k to 9" in told and "'cat'" in told
     assert np.isfinite(confusion.class_confusion(features, PAIR, k=9)).all()
-    assert confusion.most_k([10, 10]) == 9 and confusion.most_k([1]) == 0
+    assert confusion.max_k([10, 10]) == 9 and confusion.max_k([1]) == 0
     assert "sqrt_center" in refused(features, k=5, preprocess="sqrt_center")
     assert "'plain'" in refused(features, k=5, preprocess="sqrt_center")
     assert "same features" in refused(replace(features, values=np.full((20, 4), 3.0)), k=5)

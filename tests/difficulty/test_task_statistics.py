@@ -10,24 +10,24 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score, davies_bouldin_score
 
 from fsviz.difficulty import n_means, similarity_graph
-from fsviz.difficulty.measures import MEASURES, Given
-from fsviz.difficulty.task_statistics import View, views
+from fsviz.difficulty.measures import MEASURES, MeasureInputs
+from fsviz.difficulty.task_statistics import TaskView, task_views
 from fsviz.errors import BadInput, Missing
 from fsviz.records import PAD, Features, Tasks
 from tests.difficulty.clusters import clustered_features, random_tasks
 
 
-def seen(features: Features, tasks: Tasks, setting: str = "supervised") -> View:
+def seen(features: Features, tasks: Tasks, setting: str = "supervised") -> TaskView:
     """All tasks in one view."""
-    (_, view), *more = views(features, tasks, setting)
+    (_, view), *more = task_views(features, tasks, setting)
     assert not more
     return view
 
 
-def one_view(support: list, query: list, setting: str = "supervised", neighbours: int = 15) -> View:
+def one_view(support: list, query: list, setting: str = "supervised", neighbours: int = 15) -> TaskView:
     """A view of one task whose images are given class by class, as directions."""
     s, q = (torch.nn.functional.normalize(torch.tensor(x, dtype=torch.float32), dim=-1) for x in (support, query))
-    return View(
+    return TaskView(
         support=s[None],
         support_mask=torch.ones(1, *s.shape[:2], dtype=torch.bool),
         query=q.flatten(0, 1)[None],
@@ -46,7 +46,7 @@ def tasks_of_clusters() -> tuple[Features, Tasks]:
 # --- by hand -----------------------------------------------------------------------------------------------------
 
 
-def test_similarity_by_hand() -> None:
+def test_support_separation_by_hand() -> None:
     # cosines: within the first class 0, within the second 1; across 0, 1, 0, 1
     view = one_view([[[1, 0], [0, 1]], [[0, 1], [0, 1]]], [[[1, 0]], [[0, 1]]])
     np.testing.assert_allclose(MEASURES["support_separation"](view), [(0 - 0.5 + 1 - 0.5) / 2], atol=1e-6)
@@ -127,7 +127,7 @@ def test_outcome_and_measures_move_together_on_clusters_of_many_widths() -> None
     made: dict[str, list[float]] = {}
     for spread in (0.3, 0.8, 1.6, 3.0):
         features = clustered_features(n_dims=12, spread=spread)
-        ((_, view),) = views(features, random_tasks(features, 12, 4, 5, 8), "semi", neighbours=6)
+        ((_, view),) = task_views(features, random_tasks(features, 12, 4, 5, 8), "semi", neighbours=6)
         made.setdefault("outcome", []).append(float(view.outcome.mean()))
         for name in (
             "support_loss",
@@ -199,7 +199,7 @@ def test_davies_bouldin_is_not_defined_for_one_shot_nor_for_equal_images() -> No
     same = Features("same", "none", np.ones_like(features.values), features.image_ids, features.class_ids)
     for setting in ("supervised", "semi", "unsupervised"):
         tasks = random_tasks(same, 4, 3, 2, 4)
-        for _, view in views(same, tasks, setting):
+        for _, view in task_views(same, tasks, setting):
             assert np.isnan(MEASURES["davies_bouldin"](view)).all()
             assert np.isfinite(view.outcome.numpy()).all()
             others = {n for n, m in MEASURES.items() if n != "davies_bouldin" and all(view.has(x) for x in m.needs)}
@@ -219,19 +219,19 @@ def test_features_that_are_no_numbers_are_named(tasks_of_clusters) -> None:
     values[features.rows_of(tasks.support[0, :1, 0])] = np.nan
     spoiled = Features("spoiled", "none", values, features.image_ids, features.class_ids)
     with pytest.raises(BadInput, match=f"image {tasks.support[0, 0, 0]} of 'spoiled'"):
-        list(views(spoiled, tasks, "semi"))
+        list(task_views(spoiled, tasks, "semi"))
 
 
 def test_measures_take_plain_features_too(tasks_of_clusters) -> None:
     view = seen(*tasks_of_clusters, "semi")
-    given = Given(
+    given = MeasureInputs(
         support=3 * view.support, support_mask=view.support_mask, query=view.query, query_mask=view.query_mask
     )
     for name in ("support_separation", "prediction_uncertainty", "graph_connectivity"):
         np.testing.assert_allclose(MEASURES[name](given), MEASURES[name](view), rtol=1e-4)
 
 
-def test_class_confusion_sums_the_pairs_of_a_task() -> None:
+def test_class_overlap_sums_the_pairs_of_a_task() -> None:
     pairs = np.array([[0, 0.5, 0.1], [0.5, 0, 0.2], [0.1, 0.2, 0]])
-    given = Given(positions=np.array([[2, 0, 1], [0, 2, PAD]]), confusions=pairs)
+    given = MeasureInputs(positions=np.array([[2, 0, 1], [0, 2, PAD]]), overlaps=pairs)
     np.testing.assert_allclose(MEASURES["class_overlap"](given), [0.8, 0.1])

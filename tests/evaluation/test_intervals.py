@@ -33,7 +33,7 @@ def draw_images(rng: np.random.Generator, centres: np.ndarray, n_images: int) ->
 
 
 def right(features: Features, tasks: Tasks, method: str = "protonet", **parameters) -> np.ndarray:
-    return evaluation.query_right(evaluation.evaluate(features, tasks, method, parameters))
+    return evaluation.correct_queries(evaluation.evaluate(features, tasks, method, parameters))
 
 
 def covered(estimates: list, truth: float) -> float:

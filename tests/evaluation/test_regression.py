@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fsviz.errors import BadInput
-from fsviz.evaluation.regression import FOLDS, Explained, _folds, explain, luck
+from fsviz.evaluation.regression import FOLDS, VarianceExplained, _folds, explain, sampling_noise
 
 GROUPS = {"first": ["a", "b"], "second": ["c"], "third": ["d"]}
 N_TASKS, N_CLASSES = 300, 30
@@ -18,7 +18,7 @@ def tasks(seed: int) -> tuple[np.random.Generator, np.ndarray, dict[str, np.ndar
     return rng, class_ids, {name: rng.normal(size=N_TASKS) for name in "abcd"}
 
 
-def planted(seed: int = 0, **weights: float) -> Explained:
+def planted(seed: int = 0, **weights: float) -> VarianceExplained:
     """Accuracies that numbers move by these weights, and noise by 0.05."""
     rng, class_ids, numbers = tasks(seed)
     accuracy = 0.7 + 0.05 * rng.normal(size=N_TASKS) + sum(w * numbers[name] for name, w in weights.items())
@@ -105,9 +105,9 @@ def test_luck_is_the_variance_of_drawn_queries() -> None:
     """1,000 tasks of one true accuracy differ by luck alone; true differences leave less to it."""
     rng = np.random.default_rng(0)
     n_queries = np.full(1000, 50)
-    assert luck(rng.binomial(50, 0.8, 1000) / 50, n_queries) == pytest.approx(1, abs=0.1)
+    assert sampling_noise(rng.binomial(50, 0.8, 1000) / 50, n_queries) == pytest.approx(1, abs=0.1)
     easy = np.repeat([0.6, 0.95], 500)
     by_hand = (0.8 * 0.2 - 0.175**2) / 50  # mean of p (1 - p) is less for two kinds of tasks
-    shares = luck(rng.binomial(50, easy) / 50, n_queries)
+    shares = sampling_noise(rng.binomial(50, easy) / 50, n_queries)
     assert shares == pytest.approx((0.6 * 0.4 + 0.95 * 0.05) / 2 / 50 / (0.175**2 + by_hand), rel=0.25)
-    assert np.isnan(luck(np.full(10, 0.5), n_queries[:10]))
+    assert np.isnan(sampling_noise(np.full(10, 0.5), n_queries[:10]))

@@ -22,6 +22,7 @@ def test_a_graph_keeps_its_nodes_links_and_places() -> None:
     (line,) = [trace for trace in figure.data if trace.mode == "lines"]
     assert len(line.x) == 3 * len(option["series"][0]["links"])
     assert figure.layout.yaxis.autorange == "reversed"  # as on a canvas, y grows downwards
+    assert figure.layout.yaxis.scaleanchor == "x"  # circles stay circles
     check_names(figure)
 
 

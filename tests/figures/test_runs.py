@@ -14,7 +14,7 @@ def curve(level: float, n: int = 50) -> pd.DataFrame:
 
 
 def test_the_best_method_is_on_top_and_marked() -> None:
-    figure = figures.plot_accuracies(["A", "B", "C"], [50.0, 70.0, 60.0], [1, np.nan, 2], chance=20)
+    figure = figures.plot_accuracies(["A", "B", "C"], [50.0, 70.0, 60.0], [1, np.nan, 2], chance_level=20)
     dots = figure.data[0]
     assert list(dots.y) == ["A", "C", "B"] and list(dots.x) == [50, 60, 70]
     assert list(dots.marker.color) == [QUIET, QUIET, ACCENT]

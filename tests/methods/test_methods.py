@@ -202,7 +202,7 @@ def test_every_file_is_a_method_with_a_place_of_its_own() -> None:
     root = Path(geometry.__file__).parent
     files = {path.stem for path in root.glob("*.py")} - {"__init__", "declaration", "geometry", "descent", "transport"}
     assert files == set(NAMES) and all(METHODS[name].name == name for name in NAMES)
-    assert sorted(method.place for method in METHODS.values()) == list(range(len(METHODS)))
+    assert sorted(method.order for method in METHODS.values()) == list(range(len(METHODS)))
     kinds = [METHODS[name].kind for name in NAMES]
     assert kinds == sorted(kinds) and set(kinds) == {"inductive", "transductive"}
 
@@ -219,6 +219,6 @@ def test_wrong_names_and_values_are_explained() -> None:
     for value in ("fast", True, float("nan"), None):
         with pytest.raises(BadInput, match="lr of TIM must be a number"):
             get("tim").checked({"lr": value})
-    with pytest.raises(UnknownName, match=r"distance of ProtoNet named 'manhattan'. Known: euclidean, cosine"):
+    with pytest.raises(UnknownName, match=r"distance of ProtoNet 'manhattan'. Available: euclidean, cosine"):
         get("protonet").checked({"distance": "manhattan"})
     assert get("tim").checked({"steps": 7.0})["steps"] == 7

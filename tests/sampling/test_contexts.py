@@ -95,7 +95,7 @@ def test_a_class_of_one_context_is_named_and_the_others_go_on() -> None:
     contexts[pool.image_class_ids == 2] = "a"
     contexts[(pool.image_class_ids == 4) & (contexts != "a")] = ""  # images without a context are not drawn
     pool = small(contexts=contexts)
-    why = context_tasks.unable(pool, 2, 4)
+    why = context_tasks.excluded_classes(pool, 2, 4)
     assert list(why) == [2, 4] and "'class 2' needs two contexts" in why[2] and "9 images with a context" in why[4]
     tasks = SAMPLERS["ood"].sample(pool, 50, 0, n_way=3, n_shot=2, n_query=4)
     assert set(np.unique(tasks.class_ids)) == {0, 1, 3, 5}

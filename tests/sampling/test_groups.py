@@ -10,7 +10,7 @@ import pytest
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Tasks
 from fsviz.sampling import assign_images, sample_uniform
-from fsviz.sampling.draw import most_beside
+from fsviz.sampling.draw import max_per_side
 
 
 def shares_a_group(tasks: Tasks, groups: np.ndarray) -> bool:
@@ -97,8 +97,8 @@ def test_the_room_beside_is_the_largest_sum_of_groups_that_leaves_enough(seed: i
     rng = np.random.default_rng(seed)
     sizes, n_other = rng.integers(1, 9, rng.integers(1, 7)), int(rng.integers(1, 20))
     sums = {sum(some) for k in range(len(sizes) + 1) for some in itertools.combinations(sizes.tolist(), k)}
-    assert most_beside(sizes, n_other) == max((s for s in sums if s <= sizes.sum() - n_other), default=-1)
-    assert most_beside(np.ones(30, int), n_other) == 30 - n_other, "without groups, all the others"
+    assert max_per_side(sizes, n_other) == max((s for s in sums if s <= sizes.sum() - n_other), default=-1)
+    assert max_per_side(np.ones(30, int), n_other) == 30 - n_other, "without groups, all the others"
 
 
 def test_a_group_of_several_classes_stays_on_one_side_of_the_task() -> None:

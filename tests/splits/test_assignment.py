@@ -31,7 +31,7 @@ def test_ties_are_broken_by_the_seed_alone() -> None:
     assert np.array_equal(assignment.assign(np.full(50, 0.3), 7), assignment.random_sides(50, 7))
     noisy = assignment.assign(np.full(50, 0.3) + 1e-9 * np.arange(50), 7)
     assert np.array_equal(noisy, flat[7])  # noise is no order
-    assert assignment.agreement(np.stack(flat)) == pytest.approx(assignment.chance(50), abs=0.04)
+    assert assignment.agreement(np.stack(flat)) == pytest.approx(assignment.expected_agreement(50), abs=0.04)
 
 
 def test_agreement_by_hand_counts_every_side() -> None:
@@ -45,7 +45,10 @@ def test_agreement_by_hand_counts_every_side() -> None:
     three = np.stack([first, swapped, other])
     assert assignment.agreement(three) == pytest.approx((6 + 6 + 5) / 8 / 3)
     assert assignment.agreement_on_test(three) == pytest.approx((1 / 2 + 1 / 2 + 1 / 2) / 3)
-    assert assignment.chance(10) == pytest.approx(0.6**2 + 2 * 0.2**2) and assignment.chance_on_test(10) == 0.2
+    assert (
+        assignment.expected_agreement(10) == pytest.approx(0.6**2 + 2 * 0.2**2)
+        and assignment.expected_test_agreement(10) == 0.2
+    )
     with pytest.raises(BadInput, match="two seeds"):
         assignment.agreement(first[None])
 

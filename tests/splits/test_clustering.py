@@ -105,7 +105,7 @@ def test_the_trial_on_the_demo_is_found_again(demo: np.ndarray) -> None:
     assert paper.objective == pytest.approx(107 * np.log(107), abs=1e-3)
     assert paper.divergence == pytest.approx(0.96, abs=1e-3)
     sides = np.stack([assignment.assign(scores, seed) for seed, scores in enumerate(paper.scores[:, 0])])
-    assert abs(assignment.agreement(sides) - assignment.chance(107)) < 0.1
+    assert abs(assignment.agreement(sides) - assignment.expected_agreement(107)) < 0.1
 
 
 def test_the_train_side_is_the_wider_one_and_seeds_give_the_same_numbers() -> None:
@@ -164,9 +164,9 @@ def test_class_features_that_cannot_be_split_are_one_sentence(means: np.ndarray,
 
 def test_unknown_names_are_answered() -> None:
     points = class_points(blobs())[:, :2]
-    with pytest.raises(UnknownName, match="divergence named 'symmetric'"):
+    with pytest.raises(UnknownName, match="divergence 'symmetric'"):
         cluster(points, [1.0], divergence="symmetric")
-    with pytest.raises(UnknownName, match="solver named 'adam'"):
+    with pytest.raises(UnknownName, match="solver 'adam'"):
         cluster(points, [1.0], solver="adam")
     with pytest.raises(NotFinite, match="SGD left the range"):
         cluster(points, [50.0], starts=1, penalty=1000.0, solver="sgd")

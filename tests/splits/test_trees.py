@@ -62,7 +62,7 @@ def test_hop_distance_by_hand() -> None:
 
 
 def test_trees_of_the_same_shape_face_each_other_without_a_crossing() -> None:
-    found = trees.facing(tree(((0, 1), (2, (3, 4)))), tree((((4, 3), 2), (1, 0))))
+    found = trees.tanglegram(tree(((0, 1), (2, (3, 4)))), tree((((4, 3), 2), (1, 0))))
     assert found.crossings == 0 and not found.crossing.any()
     assert np.array_equal(found.ranks[0], found.ranks[1])
     assert sorted(found.ranks[0]) == [0, 1, 2, 3, 4]
@@ -71,7 +71,7 @@ def test_trees_of_the_same_shape_face_each_other_without_a_crossing() -> None:
 def test_one_class_that_moved_is_the_one_that_crosses() -> None:
     left = tree((((0, 1), (2, 3)), ((4, 5), (6, 7))))
     right = tree((((1,), (2, 3)), ((4, 5), (6, (7, 0)))))
-    found = trees.facing(left, right)
+    found = trees.tanglegram(left, right)
     assert np.flatnonzero(found.crossing).tolist() == [0] and found.crossings > 0
     inner = found.middles[0]
     assert inner[0] == pytest.approx((inner[1] + inner[np.flatnonzero(left.parents == 0)[1]]) / 2)

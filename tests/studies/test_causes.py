@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fsviz import cli, jobs
-from fsviz.difficulty.measures import CAUSES, EASED, MEASURES
+from fsviz.difficulty.measures import EASY_PHRASES, HARD_PHRASES, MEASURES
 from fsviz.errors import BadInput, UnknownName
 from fsviz.records import Tasks
 from fsviz.studies import causes
@@ -97,7 +97,7 @@ def test_the_command_tells_every_number_and_writes_the_table(
 def test_the_planted_cause_is_the_one_that_is_named(name: str) -> None:
     found = made(**{name: 0.05})
     known = causes.explained(found, "ProtoNet")
-    assert f"hard mostly because {CAUSES[MEASURES[name].cause]}" in causes.headline(found, "ProtoNet", known)
+    assert f"hard mostly because {HARD_PHRASES[MEASURES[name].cause]}" in causes.headline(found, "ProtoNet", known)
 
 
 def test_noise_is_called_noise() -> None:
@@ -164,12 +164,16 @@ def test_what_parts_chosen_tasks_from_all_adds_up() -> None:
     assert parts["below"] == pytest.approx(sum(v for k, v in parts.items() if k != "below"))
     assert parts["meaning"] > 0.6 * parts["below"]
     words = causes.describe_selection(found, "ProtoNet", known, which)
-    assert f"{100 * parts['below']:.1f} points below the mean" in words and CAUSES["meaning"] in words
+    assert f"{100 * parts['below']:.1f} points below the mean" in words and HARD_PHRASES["meaning"] in words
     numbers = [float(n) for n in re.findall(r"-?\d+\.\d", words)]
     assert numbers[0] == pytest.approx(sum(numbers[1:]), abs=0.2), words
     easy = causes.chosen(found, "ProtoNet", "rank coarsity~0~0.1")
     words = causes.describe_selection(found, "ProtoNet", known, easy)
-    assert "above the mean" in words and f"because {EASED['meaning']}" in words and CAUSES["meaning"] not in words
+    assert (
+        "above the mean" in words
+        and f"because {EASY_PHRASES['meaning']}" in words
+        and HARD_PHRASES["meaning"] not in words
+    )
     with pytest.raises(BadInput, match="wider range"):
         causes.selection_breakdown(found, "ProtoNet", known, np.zeros(len(found), dtype=bool))
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fsviz import datasets, jobs
+from fsviz import datasets, features, jobs
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.records import Tasks
 from fsviz.studies import context_shift as study
+from fsviz.studies import sweep
 
 SMALL = {"study": "context_shift", "dataset": "demo", "backbone": "efficientnet_lite0", "methods": ["protonet"]}
 SMALL |= {"n_tasks": 120}
@@ -33,22 +34,30 @@ def test_accuracy_falls_along_the_dial() -> None:
 
 
 def test_more_ways_are_harder_and_more_shots_easier() -> None:
-    for question, sign in (("ways", -1), ("shots", 1)):
-        rows = jobs.compute({**SMALL, "n_tasks": 40, "question": question})["rows"]
+    for vary, sign in (("n_way", -1), ("n_shot", 1)):
+        spec = sweep.sweep(study.STUDY, {**SMALL, "n_tasks": 40}, vary)
+        rows = [summary["rows"][0] for _, summary in jobs.compute({"study": "sweep", **spec}).results]
         for kind in ("iid", "ood"):
             assert sign * (rows[-1]["accuracy"][kind]["mean"] - rows[0]["accuracy"][kind]["mean"]) > 5
 
 
 def test_a_run_gives_what_is_computed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
-    spec = {**SMALL, "methods": ["protonet", "matching"], "n_tasks": 70, "question": "backbones"}
+    spec = {**SMALL, "methods": ["protonet", "matching"], "n_tasks": 70}
     run = jobs.run_in_foreground(spec)
-    assert run.state == "finished" and run.n_chunks == 2 * 2
+    assert run.state == "finished" and run.n_chunks == 2
     ran, here = jobs.results(run.id), jobs.compute(spec)
     for one, two in zip(ran["rows"], here["rows"], strict=True):
-        assert (one["method"], one["value"], one["n_tasks"]) == (two["method"], two["value"], two["n_tasks"])
+        assert (one["method"], one["n_tasks"]) == (two["method"], two["n_tasks"])
         assert one["accuracy"]["ood"]["mean"] == pytest.approx(two["accuracy"]["ood"]["mean"])
         assert one["loss"]["spurious"]["ci95"] == pytest.approx(two["loss"]["spurious"]["ci95"])
+
+
+def test_backbones_can_be_swept() -> None:
+    spec = sweep.sweep(study.STUDY, {**SMALL, "n_tasks": 5}, "backbone")
+    assert spec["values"] == list(features.available(datasets.load("demo")))
+    numbers = jobs.compute({"study": "sweep", **spec}).table
+    assert set(numbers["name"]) >= {"protonet_iid", "protonet_ood", "loss_protonet_ood"}
 
 
 def test_the_loss_is_told_by_class_context_and_image() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from fsviz import datasets, evaluation, features, jobs
 from fsviz.errors import BadInput, UnknownName
 from fsviz.records import PAD, Tasks
-from fsviz.studies import prediction
+from fsviz.studies import prediction, sweep
 from fsviz.studies.prediction import Measured, eigenvalues, labelling, measured, spread, tasks, thresholds
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
@@ -35,6 +36,13 @@ def measure(spec: dict) -> Measured:
 
 def answer_to(spec: dict) -> prediction.Summary:
     return prediction.summary(result_of(spec))
+
+
+def curve_of(spec: dict, vary: str, values: Sequence[float] = ()) -> dict[float, prediction.Summary]:
+    """The summaries of a sweep by value."""
+    asked = sweep.sweep(prediction.STUDY, spec, vary, values)
+    result = jobs.compute({"study": "sweep", **asked})
+    return {value: prediction.summary(each) for value, each in result.results}
 
 
 def finite(value: object) -> bool:
@@ -101,19 +109,27 @@ def test_constant_features_give_no_correlation_and_no_nan(toy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "changes", "values"),
+    ("vary", "changes", "values"),
     [
-        ("shots", {"setting": "supervised"}, [1, 2, 3, 5, 7, 10, 15]),
-        ("ways", {}, [2, 3, 5, 7, 10, 15]),
-        ("queries", {"setting": "unsupervised"}, [1, 2, 5, 10, 15, 20]),
+        ("n_shot", {"setting": "supervised"}, [1, 2, 3, 5, 7, 10, 15]),
+        ("n_way", {}, [2, 3, 5, 7, 10, 15]),
+        ("n_query", {"setting": "unsupervised"}, [1, 2, 5, 10, 15, 20]),
         ("neighbours", {}, [2, 5, 10, 15, 20]),
     ],
 )
-def test_what_is_varied_fits_the_dataset(toy, question: str, changes: dict, values: list) -> None:
-    answer = answer_to({**SMALL, **changes, "question": question, "n_tasks": 5})
-    assert [cell["value"] for cell in answer["cells"]] == values
-    assert all(0 < cell["outcome"] < 1 and cell["n_tasks"] == 5 for cell in answer["cells"])
-    assert finite(answer)
+def test_what_is_varied_fits_the_dataset(toy, vary: str, changes: dict, values: list) -> None:
+    answers = curve_of({**SMALL, **changes, "n_tasks": 5}, vary)
+    assert list(answers) == values
+    assert all(0 < answer["outcome"] < 1 and answer["n_tasks"] == 5 for answer in answers.values())
+    assert finite(answers)
+
+
+@pytest.mark.parametrize("question", ["correlations", "eigenvalues", "spread", "hard", "labelling"])
+def test_every_question_has_headline_numbers(toy, question: str) -> None:
+    numbers = prediction.headline(result_of({**SMALL, "question": question, "n_tasks": 25}))
+    assert numbers and len({number.name for number in numbers}) == len(numbers)
+    known = [number for number in numbers if number.value is not None and number.low is not None]
+    assert known and all(number.low <= number.value <= number.high for number in known)
 
 
 @pytest.mark.parametrize("setting", ["supervised", "unsupervised"])
@@ -131,9 +147,8 @@ def test_intervals_of_correlations_are_over_classes(toy, setting: str) -> None:
 
 
 def test_where_every_task_holds_every_class_intervals_are_over_tasks(toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(tasks.GRIDS, "ways", (3, 16))
-    ways = answer_to({**SMALL, "question": "ways", "n_query": 3, "n_tasks": 12})["cells"]
-    some, every = (list(cell["correlations"].values()) for cell in ways)
+    ways = curve_of({**SMALL, "n_query": 3, "n_tasks": 12}, "n_way", (3, 16)).values()
+    some, every = (list(answer["correlations"].values()) for answer in ways)
     told = measured.intervals_in_words
     assert told(some) == "95% intervals over classes: what tasks of other classes would give"
     assert told(every) == "95% intervals over tasks of these images: every task holds every class"
@@ -144,11 +159,11 @@ def test_where_every_task_holds_every_class_intervals_are_over_tasks(toy, monkey
 
 
 def test_unlabelled_images_are_as_many_as_asked_or_the_reason_is_said(toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = {**SMALL, "question": "imbalance", "n_tasks": 2}
-    monkeypatch.setitem(tasks.GRIDS, "imbalance", (0.2, 0.5))
+    asked = {**SMALL, "share": 0.2, "n_tasks": 2}
+    monkeypatch.setitem(tasks.GRIDS, "share", (0.2, 0.5))
     enough = answer_to(asked)
     assert prediction.unlabelled_in_words(enough) == "18 unlabelled images per task."
-    monkeypatch.setitem(tasks.GRIDS, "imbalance", (0.2, 0.9))
+    monkeypatch.setitem(tasks.GRIDS, "share", (0.2, 0.9))
     fewer = answer_to({**asked, "n_query": 15})
     assert prediction.unlabelled_in_words(fewer) == (
         "23 unlabelled images per task instead of 45 (3 ways x 15 queries), because the smallest class has no more for "
@@ -157,22 +172,21 @@ def test_unlabelled_images_are_as_many_as_asked_or_the_reason_is_said(toy, monke
 
 
 def test_an_unbalanced_class_has_its_share_of_the_unlabelled(toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(tasks.GRIDS, "imbalance", (0.2, 1 / 3, 0.8))
-    spec = prediction.check({**SMALL, "question": "imbalance"})
+    monkeypatch.setitem(tasks.GRIDS, "share", (0.2, 1 / 3, 0.8))
     table = features.load(toy, "alpha_net")
-    spec = tasks.fitted(spec, toy, table)
-    for cell in tasks.cells(spec):
+    for share in tasks.GRIDS["share"]:
+        spec = tasks.fitted(prediction.check({**SMALL, "share": share}), toy, table)
+        (cell,) = tasks.cells(spec)
         query = tasks.draw_cell(spec, cell, toy, table).query
         counts = (query != PAD).sum(axis=2)
         assert (counts == counts[0]).all() and (counts[:, 1] == counts[:, 2]).all()
-        assert counts[0, 0] / counts[0].sum() == pytest.approx(cell.value, abs=0.06)
-    answer = answer_to({**SMALL, "question": "imbalance", "n_tasks": 6})
-    assert [cell["value"] for cell in answer["cells"]] == [0.2, 1 / 3, 0.8]
+        assert counts[0, 0] / counts[0].sum() == pytest.approx(share, abs=0.06)
+    assert list(curve_of({**SMALL, "n_tasks": 6}, "share")) == [0.2, 1 / 3, 0.8]
 
 
 def test_of_two_classes_the_other_may_be_the_larger(toy) -> None:
-    answer = answer_to({**SMALL, "question": "imbalance", "n_way": 2, "n_query": 20, "n_tasks": 2})
-    assert [cell["value"] for cell in answer["cells"]] == list(prediction.GRIDS["imbalance"])
+    answers = curve_of({**SMALL, "n_way": 2, "n_query": 20, "n_tasks": 2}, "share")
+    assert list(answers) == list(prediction.GRIDS["share"])
 
 
 def test_classes_of_few_images_have_their_confusion_by_fewer_edges(toy) -> None:
@@ -181,10 +195,9 @@ def test_classes_of_few_images_have_their_confusion_by_fewer_edges(toy) -> None:
     assert np.isfinite(found.measures["class_overlap"]).all()
 
 
-def test_the_best_eigenvalue_is_at_least_as_good_as_the_nth(toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(tasks.GRIDS, "eigenvalues", (2, 4))
-    answer = answer_to({**SMALL, "question": "eigenvalues", "setting": "unsupervised"})
-    for cell in answer["cells"]:
+def test_the_best_eigenvalue_is_at_least_as_good_as_the_nth(toy) -> None:
+    answers = curve_of({**SMALL, "question": "eigenvalues", "setting": "unsupervised"}, "n_way", (2, 4))
+    for cell in answers.values():
         assert cell["best"] >= 2
         assert cell["best_pearson"] <= cell["nth_pearson"] + 1e-9
         assert cell["nth_pearson"] == pytest.approx(cell["correlations"]["graph_connectivity"]["pearson"], abs=1e-6)
@@ -364,10 +377,9 @@ def test_labels_help_and_the_given_ones_count(toy) -> None:
 # --- as a run, and what is refused -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("question", ["correlations", "shots", "spread", "hard", "labelling"])
+@pytest.mark.parametrize("question", ["correlations", "eigenvalues", "spread", "hard", "labelling"])
 def test_a_run_finds_what_is_found_at_once(toy, question: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prediction, "_CHUNK_IMAGES", 300)
-    monkeypatch.setitem(tasks.GRIDS, "shots", (1, 4))
     spec = {"study": "prediction", **SMALL, "setting": "supervised", "question": question, "n_tasks": 25}
     run = jobs.run_in_foreground(spec)
     assert run.state == "finished" and run.n_chunks > 2
@@ -388,26 +400,23 @@ def test_every_setting_is_checked_and_nothing_else_is_in_a_checked_spec(toy) -> 
     assert prediction.check({**SMALL, "setting": "supervised", "question": "labelling"})["setting"] == "semi"
 
 
-def test_every_cell_is_a_part_named_by_its_value(toy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(tasks.GRIDS, "shots", (1, 4))
-
+def test_every_cell_is_a_part_named_by_its_value(toy, tmp_path: Path) -> None:
     def labels(**changes: object) -> list[tuple[str, int]]:
         settled = prediction.prepare(prediction.check({**SMALL, **changes}), tmp_path)
         return [(part.label, part.n) for part in prediction.parts(settled)]
 
     assert labels() == [("correlations", 40)]
-    assert labels(question="shots") == [("shots (1)", 40), ("shots (4)", 40)]
     assert labels(question="hard") == [("hard or easy (first half)", 40), ("hard or easy (second half)", 40)]
     causes = [f"spread by cause ({cause})" for cause in prediction.CAUSES]
     assert labels(question="spread") == list(zip(causes, (40, 40, 36), strict=True))
 
 
 def test_a_preview_has_fewer_tasks_and_takes_less_time(toy) -> None:
-    spec = prediction.check({**SMALL, "question": "shots", "n_tasks": 400})
+    spec = prediction.check({**SMALL, "question": "hard", "n_tasks": 400})
     few = prediction.shorten(spec, 50)
     assert few == {**spec, "n_tasks": 50}
     whole, part = prediction.work(spec), prediction.work(few)
-    assert (whole.n, part.n, whole.items) == (400, 50, "tasks per point")
+    assert (whole.n, part.n, whole.items) == (400, 50, "tasks per half")
     assert part.seconds == pytest.approx(whole.seconds / 8)
     assert prediction.shorten(spec, 1)["n_tasks"] == 10 and prediction.shorten({**spec, "n_tasks": 10}, 5) is None
 
@@ -421,13 +430,13 @@ def test_a_run_is_found_whatever_counts_as_hard(toy) -> None:
         assert jobs.find({**spec, **other}) is None
 
 
-def test_tasks_of_a_point_are_those_that_were_measured(toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(tasks.GRIDS, "shots", (1, 4))
-    result = result_of({**SMALL, "question": "shots", "n_tasks": 70})
-    found, outcome = prediction.tasks_of_cell(result, "4")
+def test_tasks_of_a_point_are_those_that_were_measured(toy) -> None:
+    asked = sweep.sweep(prediction.STUDY, {**SMALL, "n_tasks": 70}, "n_shot", (1, 4))
+    result = jobs.compute({"study": "sweep", **asked}).at("4")
+    found, outcome = prediction.tasks_of_cell(result, "")
     assert found.support.shape == (prediction.MOST_TOLD, 3, 4)
-    np.testing.assert_array_equal(outcome, result.measured[1].outcome[: prediction.MOST_TOLD])
-    with pytest.raises(UnknownName, match="point named '5'"):
+    np.testing.assert_array_equal(outcome, result.measured[0].outcome[: prediction.MOST_TOLD])
+    with pytest.raises(UnknownName, match="point '5'"):
         prediction.tasks_of_cell(result, "5")
     result = result_of({**SMALL, "question": "spread", "n_tasks": 10})
     found, outcome = prediction.tasks_of_cell(result, "fixed shots")
@@ -449,14 +458,15 @@ def test_predictions_of_one_task_agree_with_its_outcome(toy) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"setting": "blind"}, "setting named 'blind'"),
-        ({"n_neighbours": 3}, "setting of the prediction study named 'n_neighbours'"),
-        ({"setting": "supervised", "question": "imbalance"}, "Choose setting semi or unsupervised"),
+        ({"setting": "blind"}, "setting 'blind'"),
+        ({"n_neighbours": 3}, "setting of the prediction study 'n_neighbours'"),
+        ({"setting": "supervised", "share": 0.5}, "Choose setting semi or unsupervised"),
+        ({"question": "hard", "share": 0.5}, "is for the question correlations or eigenvalues"),
+        ({"share": 0.5, "n_way": 12, "n_shot": 10}, "Imbalance needs more unlabelled images"),
         ({"setting": "unsupervised", "question": "spread"}, "Choose setting supervised or semi"),
         ({"n_query": 60}, "images with features"),
         ({"n_way": 40}, "n_way must be at most 16"),
         ({"split": "lonely"}, "A task needs at least 2 classes. Split 'lonely' of Toy has 1"),
-        ({"question": "shots", "n_query": 24}, "too small to vary this"),
         ({"sampler": "variable", "question": "spread"}, "needs tasks of one shape"),
         ({"sampler": "ood", "question": "spread"}, "deals images of its own"),
     ],
@@ -471,15 +481,20 @@ def test_what_cannot_be_is_one_sentence(toy, monkeypatch: pytest.MonkeyPatch, ch
         answer_to({**SMALL, **changes})
 
 
+def test_a_sweep_of_which_no_value_fits_says_what_to_do(toy) -> None:
+    with pytest.raises(BadInput, match="None of the values of n_query that a sweep takes fits this dataset"):
+        sweep.sweep(prediction.STUDY, {**SMALL, "n_shot": 24}, "n_query")
+
+
 def test_the_command_asks_the_same(toy) -> None:
     from fsviz.cli import build_parser
 
-    spec = prediction.check({**SMALL, "setting": "unsupervised", "question": "ways", "seed": 3})
+    spec = prediction.check({**SMALL, "setting": "unsupervised", "question": "hard", "seed": 3})
     parsed = build_parser().parse_args(prediction.command(spec).split()[1:])
     assert (parsed.dataset, parsed.setting, parsed.question, parsed.n_way, parsed.seed) == (
         "toy",
         "unsupervised",
-        "ways",
+        "hard",
         3,
         3,
     )

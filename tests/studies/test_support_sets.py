@@ -19,7 +19,7 @@ from fsviz.features import store
 from fsviz.numerics import holm
 from fsviz.records import PAD
 from fsviz.sampling.testbeds import list_testbeds, load_testbed
-from fsviz.studies import search_comparison, stress_test, support_sets
+from fsviz.studies import search_comparison, stress_test, support_sets, sweep
 from fsviz.studies.study import first_needed
 from tests.studies.noise_dataset import make_noise
 from tests.studies.shifted_dataset import make_shifted
@@ -46,7 +46,7 @@ def test_a_checked_spec_has_every_setting_and_checks_to_itself(shifted) -> None:
     spec = support_sets.check({**SPEC, "device": "auto", "split": ""})
     assert set(spec) == {"dataset", "backbone", *support_sets.SETTINGS.settings}
     assert spec["split"] == "test" and spec["device"] != "auto" and support_sets.check(spec) == spec
-    with pytest.raises(UnknownName, match="setting of the search for hard tasks named 'steps'"):
+    with pytest.raises(UnknownName, match="setting of the search for hard tasks 'steps'"):
         support_sets.check({**SPEC, "steps": 3})
     with pytest.raises(BadInput, match='needs "backbone"'):
         support_sets.check({"dataset": "shifted"})
@@ -174,11 +174,13 @@ def test_curated_pairs_are_saved_as_testbeds(shifted) -> None:
 
 
 def test_steps_from_random_weights(shifted) -> None:
-    table = search_comparison.by_step_size(SPEC, steps=(0.01, 200.0, 5000.0)).query("objective == 'hard'")
+    spec = sweep.sweep(support_sets.STUDY, {**SPEC, "start": "random"}, "step", (0.01, 200.0, 5000.0))
+    numbers = jobs.compute({"study": "sweep", **spec}).table
+    table = numbers[numbers["name"] == "accuracy_hard"]
     random = support_sets.summary(find(SPEC))["accuracy"]
-    assert abs(table["accuracy"].iloc[0] - random["random"]) < 8
-    assert table["accuracy"].is_monotonic_decreasing
-    assert abs(table["accuracy"].iloc[2] - random["hard"]) < 8
+    assert abs(table["number"].iloc[0] - random["random"]) < 8
+    assert table["number"].is_monotonic_decreasing
+    assert abs(table["number"].iloc[2] - random["hard"]) < 8
     several = search_comparison.by_number_of_steps(SPEC, most=2)
     assert several["n_steps"].tolist() == [0, 1, 2]
     assert several["accuracy"].iloc[1] == pytest.approx(random["hard"])
@@ -332,7 +334,7 @@ def test_a_stress_test_is_of_all_backbones_unless_some_are_named(shifted) -> Non
     assert spec["backbones"] == ["first", "second"] and spec["sources"] == ["first"]
     assert stress_test.FULL not in spec["adaptations"]
     assert stress_test.check({"dataset": "shifted", "backbones": ["second"]})["sources"] == ["second"]
-    with pytest.raises(UnknownName, match="setting of the stress test named 'classifier'"):
+    with pytest.raises(UnknownName, match="setting of the stress test 'classifier'"):
         stress_test.check({**spec, "classifier": "tim"})
     greedy = {**spec, "search": "greedy"}
     assert stress_test.shorten(greedy, 5) == {**spec, "n_tasks": stress_test.shorten(greedy, 5)["n_tasks"]}
@@ -386,13 +388,13 @@ def test_full_finetuning_is_a_cell_of_the_stress_test(tmp_path: Path, monkeypatc
 def test_bad_input_is_named(shifted) -> None:
     for change, words in (
         ({"n_shot": 0}, "n_shot must be a whole number"),
-        ({"sampler": "nice"}, "no sampler named"),
+        ({"sampler": "nice"}, "Unknown sampler"),
         ({"n_shot": 40}, "images with features"),
         ({"n_way": 50}, "n_way"),
         ({"step": -1.0}, "step must be a number from"),
         ({"shots": 3}, "no setting"),
-        ({"backbone": "third"}, "There are no features|has no features"),
-        ({"classifier": "svm"}, "no classifier named"),
+        ({"backbone": "third"}, "has no third features"),
+        ({"classifier": "svm"}, "Unknown classifier"),
     ):
         with pytest.raises(FsvizError, match=words):
             find({**SPEC, **change})
@@ -491,7 +493,6 @@ def test_everything_that_takes_seconds_says_how_far_it_is(shifted) -> None:
     calls = {
         "find": lambda spec, progress: find({**spec, "search": "greedy"}, progress),
         "shift": lambda spec, progress: attribute_shifts.shift_table(spec, ["noise", "context"], progress),
-        "step": lambda spec, progress: search_comparison.by_step_size(spec, (1.0, 200.0), progress=progress),
         "steps": lambda spec, progress: search_comparison.by_number_of_steps(spec, 2, progress),
     }
     for name, call in calls.items():

@@ -77,7 +77,7 @@ def test_the_parts_are_those_of_the_values_one_after_another(toy) -> None:
     at_work = jobs.spec(run.id)
     labels = [part.label for part in sweep.parts(at_work)]
     assert labels == ["Support images 1", "Support images 2"]
-    assert sweep.work(spec).n == 12 and sweep.work(spec).items == "tasks per value"
+    assert sweep.work(spec).n == 12 and sweep.work(spec).items == "tasks per point"
 
 
 def test_a_preview_shortens_the_study_and_keeps_the_values(toy) -> None:
@@ -96,7 +96,7 @@ def test_values_are_text_numbers_or_those_that_the_study_declares(toy) -> None:
 
 
 def test_any_study_with_headline_numbers_can_be_swept(toy) -> None:
-    names = {"causes", "confusion", "search_comparison", "stress_test", "support_sets"}
+    names = {"causes", "confusion", "context_shift", "prediction", "search_comparison", "stress_test", "support_sets"}
     assert set(sweep.swept_studies()) == names
     spec = sweep.sweep(confusion.STUDY, {"dataset": "toy", "backbone": "alpha_net"}, "k", [2, 4])
     numbers = jobs.compute({"study": "sweep", **spec}).numbers
@@ -123,7 +123,7 @@ def test_command_and_function(toy, capsys) -> None:
     words = "sweep causes toy --vary n_shot --values 1,2 --n-way 3 --n-query 4 --n-tasks 12 --methods protonet"
     assert main(words.split()) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split()[0] == "n_shot" and "Accuracy, ProtoNet (%)" in lines[0]
+    assert lines[0].startswith("Support images") and "Accuracy, ProtoNet (%)" in lines[0]
     assert [line.split()[0] for line in lines[2:4]] == ["1", "2"]
     settings = {name: value for name, value in SMALL.items() if name != "dataset"}
     result = fsviz.sweep("causes", "toy", "n_shot", [1, 2], **settings)

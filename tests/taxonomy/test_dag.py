@@ -155,7 +155,7 @@ def test_trees_pictures_and_tables_count_the_same_classes(name: str) -> None:
     tree, picture = maps.concept_tree(graph), maps.class_map(graph)
     inner = [v for v in range(len(tree.ids)) if tree.n_nodes[v] > 1]
     for v in inner:
-        part, positions = maps.below(graph, tree.ids[v])
+        part, positions = maps.classes_below(graph, tree.ids[v])
         assert len(positions) == tree.n_classes[v] == part.n_classes
         children = np.flatnonzero(tree.parents == v)
         assert tree.n_classes[v] == tree.n_classes[children].sum() + (tree.class_position[v] >= 0)

@@ -9,7 +9,7 @@ from torch.func import functional_call, vmap
 from torch.nn import functional as F
 
 from fsviz.training import anil, declaration, finetuning, maml, networks, prototypes
-from fsviz.training.inner_loop import adapted, task_scores
+from fsviz.training.inner_loop import adapt, task_scores
 
 SETTINGS = maml.TRAINER.checked({"width": 4, "side": 16, "n_way": 3, "n_shot": 2, "n_query": 2, "inner_steps": 2})
 SUPPORT, QUERY = np.arange(12).reshape(2, 3, 2), np.arange(12, 24).reshape(2, 3, 2)
@@ -46,7 +46,7 @@ def residual_loss(x: float, y: float):
 )
 def test_inner_steps_and_meta_gradients_of_two_parameters_by_hand(steps, first_order, there, meta) -> None:
     first = {"a": torch.tensor(1.0, requires_grad=True), "b": torch.tensor(0.0, requires_grad=True)}
-    after = adapted(residual_loss(2.0, 1.0), first, steps, 0.1, first_order)
+    after = adapt(residual_loss(2.0, 1.0), first, steps, 0.1, first_order)
     assert (after["a"].item(), after["b"].item()) == pytest.approx(there)
     residual_loss(1.0, 0.0)(after).backward()
     assert (first["a"].grad.item(), first["b"].grad.item()) == pytest.approx(meta)
@@ -57,7 +57,7 @@ def test_many_tasks_at_once_are_tasks_one_by_one() -> None:
     first = {"a": torch.tensor(1.0), "b": torch.tensor(0.0)}
 
     def line(point):
-        return adapted(lambda w: 0.5 * (w["a"] * point[0] + w["b"] - point[1]) ** 2, first, 3, 0.1)["a"]
+        return adapt(lambda w: 0.5 * (w["a"] * point[0] + w["b"] - point[1]) ** 2, first, 3, 0.1)["a"]
 
     assert torch.allclose(vmap(line)(points), torch.stack([line(point) for point in points]))
 

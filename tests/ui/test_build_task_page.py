@@ -34,7 +34,9 @@ def test_the_page_begins_with_a_task_and_says_how_many_queries() -> None:
     assert "exact for these 50, and no mean over tasks" in captions(app)
     assert not link_of(app) and not app.toast
     measures = app.dataframe[0].value
-    assert {"Coarsity", "Class confusion", "Similarity", "Query loss"} <= set(measures["measure"])
+    assert {"Coarsity", "Class overlap (Louvain)", "Support separation (cosine)", "Query loss"} <= set(
+        measures["measure"]
+    )
     assert "Context overlap" in captions(app) and "no attributes" in captions(app)
 
 
@@ -100,7 +102,7 @@ def test_without_features_the_page_says_what_is_missing() -> None:
 
 
 def to_build(app) -> list[str]:
-    return [link.proto.query_string for link in app.main.get("page_link") if link.proto.page == "edit_task"]
+    return [link.proto.query_string for link in app.main.get("page_link") if "task_of=" in link.proto.query_string]
 
 
 def test_classes_are_picked_by_clicks_in_the_gallery_and_lead_here() -> None:

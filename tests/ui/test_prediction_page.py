@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from fsviz import jobs
-from fsviz.studies import prediction
+from fsviz.studies import prediction, sweep
 from fsviz.ui.parts import answers
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
@@ -90,9 +90,10 @@ def test_every_section_opens(open_page) -> None:
 def test_curves_are_a_preview_until_their_run_is_started_and_finished(open_page, monkeypatch) -> None:
     make_toy(noise=2.0)
     asked = {"n_tasks": "50", "n_way": "3", "n_shot": "2", "n_query": "6"}
-    spec = {"dataset": "toy", "backbone": "alpha_net", "split": "test", "setting": "supervised", "question": "shots"}
+    spec = {"dataset": "toy", "backbone": "alpha_net", "split": "test", "setting": "supervised"}
     spec |= {name: int(value) for name, value in asked.items()}
-    monkeypatch.setattr(answers, "WAIT", prediction.work(prediction.check(spec)).seconds / 2)
+    curve = sweep.sweep(prediction.STUDY, spec, "n_shot")
+    monkeypatch.setattr(answers, "WAIT", sweep.work(curve).seconds / 2)
     page = open_page(**asked, show="Shots, ways, queries", setting="supervised")
     assert [button.label for button in page.button] == ["Start the run"]
     assert "Full run: 50 tasks per point" in texts(page) and "Below is a preview of 25" in texts(page)
@@ -100,7 +101,7 @@ def test_curves_are_a_preview_until_their_run_is_started_and_finished(open_page,
     page.button[0].click().run()
     assert not page.exception and "Start the run" not in [button.label for button in page.button]
     (run,) = jobs.list_runs()
-    assert run.spec.items() >= prediction.check(spec).items()
+    assert run.spec.items() >= curve.items()
     assert jobs.wait(run.id, 600).state == "finished"
     page.run()
     assert not page.exception and not page.error
@@ -109,11 +110,11 @@ def test_curves_are_a_preview_until_their_run_is_started_and_finished(open_page,
     curves = [trace["name"] for trace in figure(page, 2)["data"] if trace["mode"] == "lines+markers"]
     assert curves == [
         "Coarsity",
-        "Class confusion",
-        "Training loss",
-        "Similarity",
-        "Davies-Bouldin score",
-        "N-th eigenvalue",
+        "Class overlap (Louvain)",
+        "Support training loss",
+        "Support separation (cosine)",
+        "Cluster overlap (Davies–Bouldin)",
+        "Graph connectivity (N-th eigenvalue)",
     ]
     assert_no_nan(page)
 
@@ -125,10 +126,10 @@ def test_what_is_not_defined_is_said(open_page) -> None:
     assert "not defined for 1 shot" in texts(page)
     assert list(page.dataframe[0].value["title"]) == [
         "Coarsity",
-        "Class confusion",
-        "Training loss",
-        "Similarity",
-        "N-th eigenvalue",
+        "Class overlap (Louvain)",
+        "Support training loss",
+        "Support separation (cosine)",
+        "Graph connectivity (N-th eigenvalue)",
     ]
     assert_no_nan(page)
 
@@ -138,7 +139,7 @@ def test_what_is_not_defined_is_said(open_page) -> None:
     save_toy_features(toy, "alpha_net", spoil=flatten)
     page = open_page(setting="semi", n_tasks="50", n_way="3")
     assert not page.error, [e.value for e in page.error]
-    assert "Not measured: Class confusion: All images of these 16 classes have the same features" in texts(page)
+    assert "Not measured: Class overlap (Louvain): All images of these 16 classes have the same features" in texts(page)
     assert_no_nan(page)
 
 

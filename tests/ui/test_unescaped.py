@@ -18,7 +18,7 @@ def trees() -> dict[Path, ast.Module]:
     return {path: parsed(path) for path in FILES}
 
 
-def test_every_value_in_a_text_is_plain_or_a_number(trees) -> None:
+def test_every_value_in_a_text_is_escaped_or_a_number(trees) -> None:
     assert unescaped.read(trees).problems() == []
 
 
@@ -56,15 +56,15 @@ def test_what_is_forgotten_is_found(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "st.markdown(f'**{plain(dataset.title)}** has {n:,} images, {x:.1f} %')",
+        "st.markdown(f'**{escape(dataset.title)}** has {n:,} images, {x:.1f} %')",
         "st.caption('one' if name else 'two')",
         "st.metric(TITLES[name], f'{x:+.{digits}f}', help=study.DISTANCES[name].title)",
         "for label, value in (('one', name), ('two', names)):\n        st.metric(label, f'{value:d}')",
         "for page in PAGES:\n        st.page_link(page.file, label=page.label)",
-        "st.caption(', '.join(plain(n) for n in names) or 'none')",
-        "st.segmented_control('Which', names, format_func=plain)",
+        "st.caption(', '.join(escape(n) for n in names) or 'none')",
+        "st.segmented_control('Which', names, format_func=escape)",
         "st.segmented_control('Which', ('one', 'two'), format_func={'one': '1'}.get)",
-        "def say(word):\n        st.caption(word)\n    say(plain(name))",
+        "def say(word):\n        st.caption(word)\n    say(escape(name))",
         "st.info(f'Run {code(name)}')",
         "st.selectbox('Which', names)",
         "datasets.title(name)",
@@ -76,9 +76,9 @@ def test_what_is_safe_is_left_alone(line: str) -> None:
     assert unescaped.read_text(code).problems() == []
 
 
-def test_pages_take_plain_from_the_shell(trees) -> None:
+def test_pages_take_escape_from_the_shell(trees) -> None:
     """Which also leaves out paths of the server where visitors look."""
-    direct = [path.name for path, tree in trees.items() if "plain" in imported(tree, "fsviz.text")]
+    direct = [path.name for path, tree in trees.items() if "escape_markdown" in imported(tree, "fsviz.text")]
     assert direct == []
 
 

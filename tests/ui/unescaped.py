@@ -34,6 +34,8 @@ NUMBERS = {"len", "int", "round", "sum", "float", "abs", "range"}
 OF_SAFE = {"str", "list", "tuple", "sorted", "zip", "enumerate", "dict", "reversed", "min", "max", "next", "iter"}
 OF_TEXT = {"join", "capitalize", "lower", "upper", "strip", "rstrip", "removeprefix", "removesuffix", "replace"}
 OF_TEXT |= {"split", "partition", "get", "items", "keys", "values"}
+NUMBER_TEXTS = {"number_text"}  # of a headline number: written with a number's format
+ESCAPING = {"below"}  # of a headline number: escapes its note with the function it is given
 DECLARED = {"Page"}  # records that only code writes: a parameter of this type is as safe as a constant
 NUMBER_FORMAT = re.compile(r"[+ ]?,?(\.(\d|\{\})+)?[dfge%]?")
 
@@ -169,6 +171,8 @@ class Pages:
                     self._check(where, returned.elts[place] if isinstance(returned, ast.Tuple) else returned)
             case ast.Subscript():
                 yield node.value
+            case ast.Attribute(attr=attr) if attr in NUMBER_TEXTS:
+                pass
             case ast.Attribute(attr="get" | "__getitem__"):  # {...}.get as a format_func
                 yield node.value
             case ast.Attribute():
@@ -192,10 +196,12 @@ class Pages:
 
     def _call(self, module: Module, node: ast.Call) -> Iterator[ast.AST]:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name in ("plain", "code") or name in NUMBERS or _capital_root(node.func):
+        if name in ("escape", "escape_markdown", "code") or name in NUMBERS or _capital_root(node.func):
+            return
+        if name in ESCAPING and [ast.unparse(argument) for argument in node.args] == ["escape"]:
             return
         if name == "map":
-            if ast.unparse(node.args[0]).rpartition(".")[2] not in ("plain", "code"):
+            if ast.unparse(node.args[0]).rpartition(".")[2] not in ("escape", "escape_markdown", "code"):
                 yield from node.args
             return
         if name in OF_SAFE and isinstance(node.func, ast.Name):
@@ -212,7 +218,7 @@ class Pages:
         self._report(module, node)
 
     def _name(self, module: Module, node: ast.Name) -> Iterator[ast.AST]:
-        if node.id.isupper() or node.id == "plain":
+        if node.id.isupper() or node.id == "escape":
             return
         scope = _owner(module, node)
         while True:

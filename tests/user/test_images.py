@@ -436,7 +436,7 @@ def test_nearest_images_agree_with_a_plain_loop(dtype: type, shift: float, monke
         assert image.tolist() == ids[order].tolist()
         assert np.allclose(cosine, plain[order], atol=1e-12)
     assert neighbours.nearest_images(features, ids[:1], k=500)[0].shape == (1, 39)
-    with pytest.raises(Missing, match="has no features"):
+    with pytest.raises(Missing, match="No b features for image 1000"):
         neighbours.nearest_images(features, np.array([1000]))
 
 
@@ -454,8 +454,8 @@ def test_the_place_of_a_class_by_hand() -> None:
     edges = pd.DataFrame([("a", "x"), ("b", "x"), ("x", "r"), ("c", "r"), ("a", "r2")], columns=["child", "parent"])
     classes = mini.classes.iloc[:3].assign(node=["a", "b", "c"])
     toy = replace(mini, taxonomy=edges, classes=classes, node_names={"x": "ex"})
-    assert places.place_in_taxonomy(toy, 1) == places.Place(("r", "ex", "b"), "ex", (0,))
-    assert places.place_in_taxonomy(toy, 2) == places.Place(("r", "c"), "r", (0, 1))
+    assert places.place_in_taxonomy(toy, 1) == places.TaxonomyPlace(("r", "ex", "b"), "ex", (0,))
+    assert places.place_in_taxonomy(toy, 2) == places.TaxonomyPlace(("r", "c"), "r", (0, 1))
     loop = pd.DataFrame([("a", "b"), ("b", "a")], columns=["child", "parent"])
     assert places.place_in_taxonomy(replace(toy, taxonomy=loop), 0) is not None
 

@@ -76,7 +76,7 @@ from fsviz.analyses.class_splits.trees import (
     known_trees,
     tanglegram,
 )
-from fsviz.splits import SOUGHT
+from fsviz.splits import TARGETED_MODES
 
 __all__ = [
     "AGREEMENT",
@@ -94,8 +94,8 @@ __all__ = [
     "SEEDS",
     "SETTINGS",
     "SIDE_RULE",
-    "SOUGHT",
     "SWEEP_SEEDS",
+    "TARGETED_MODES",
     "TAXONOMY",
     "TREE",
     "ClassFeatures",

@@ -17,7 +17,7 @@ from fsviz.datasets import saved_splits
 from fsviz.errors import BadInput, FsvizError, Missing
 from fsviz.records import PAD, SIDES, ClassSplit, Dataset
 from fsviz.settings import RawSettings, Schema, Setting, Value
-from fsviz.splits import SOUGHT, assignment, clustering
+from fsviz.splits import TARGETED_MODES, assignment, clustering
 from fsviz.tasks import draw
 
 BACKBONE = draw.BACKBONE.with_(help="Whose features say which classes are alike: the first that the dataset has.")
@@ -101,9 +101,9 @@ def class_features(dataset: Dataset, backbone: str = "") -> ClassFeatures:
     of = table.class_ids
     counts = np.bincount(of, minlength=dataset.n_classes)
     class_ids = np.flatnonzero(counts)
-    if len(class_ids) < clustering.LEAST_CLASSES:
+    if len(class_ids) < clustering.MIN_CLASSES:
         raise BadInput(
-            f"A split with a wanted divergence needs at least {clustering.LEAST_CLASSES} classes with features: one "
+            f"A split with a wanted divergence needs at least {clustering.MIN_CLASSES} classes with features: one "
             f"fifth of them are test classes. {dataset.title} has {len(class_ids)}. Choose a larger dataset."
         )
     means = np.stack([np.asarray(table.values[of == c], dtype=float).mean(axis=0) for c in class_ids])
@@ -118,10 +118,10 @@ def class_features(dataset: Dataset, backbone: str = "") -> ClassFeatures:
     )
 
 
-def checked(given: RawSettings) -> dict[str, Value]:
+def checked(requested: RawSettings) -> dict[str, Value]:
     """Every setting of a split: the given ones checked, the others at a default that fits the mode."""
-    mode = str(given.get("mode") or SETTINGS["mode"].default)
-    return Schema(SETTINGS, of="a split").check(given, penalty=splits.fitting_penalty(mode))
+    mode = str(requested.get("mode") or SETTINGS["mode"].default)
+    return Schema(SETTINGS, of="a split").check(requested, penalty=splits.default_penalty(mode))
 
 
 def possible_modes(dataset: Dataset) -> list[str]:
@@ -140,12 +140,12 @@ def max_dims(dataset: Dataset) -> int:
 
 def default_dims(dataset: Dataset) -> int:
     """As many as let the classes choose their split."""
-    return min(splits.fitting_dims(dataset.n_classes), max_dims(dataset))
+    return min(splits.default_dims(dataset.n_classes), max_dims(dataset))
 
 
 def default_penalty(mode: str) -> float:
     """The weight λ of a mode: with that of stable the asked divergence is reached, that of paper is published."""
-    return splits.fitting_penalty(mode)
+    return splits.default_penalty(mode)
 
 
 def faces(dataset: Dataset, class_ids: np.ndarray) -> np.ndarray:
@@ -170,12 +170,12 @@ def splits_over(
 ) -> list[SplitResult]:
     """A split for each of these changes to the settings; those that differ in seed or divergence alone are found in
     one go."""
-    fitting = {} if settings.get("dims") is not None else {"dims": splits.fitting_dims(len(classes))}
+    fitting = {} if settings.get("dims") is not None else {"dims": splits.default_dims(len(classes))}
     asked = [checked({**settings, **fitting, **change}) for change in changes]
     found: dict[int, SplitResult] = {}
     batches: dict[str, list[int]] = {}
     for i, spec in enumerate(asked):
-        if spec["mode"] in SOUGHT:
+        if spec["mode"] in TARGETED_MODES:
             rest = {name: value for name, value in spec.items() if name not in ("seed", "divergence")}
             batches.setdefault(json.dumps(rest), []).append(i)
         else:
@@ -282,8 +282,8 @@ def over_targets(
     return [replace(one, split=replace(one.split, title=_title(one))) for one in found]
 
 
-def _title(found: SplitResult) -> str:
-    return f"asked {found.split.requested:g}, reached {found.split.reached:.2f}"
+def _title(result: SplitResult) -> str:
+    return f"asked {result.split.requested:g}, reached {result.split.reached:.2f}"
 
 
 def neighbours(classes: ClassFeatures, split: ClassSplit, position: int, n: int = 6) -> pd.DataFrame:
@@ -297,7 +297,7 @@ def neighbours(classes: ClassFeatures, split: ClassSplit, position: int, n: int 
 
 def seconds(classes: ClassFeatures, spec: Mapping[str, Value], n_splits: int = 1) -> float:
     """About how long so many splits of these settings take, found in one go; measured on one core of 2024."""
-    if spec["mode"] not in SOUGHT:
+    if spec["mode"] not in TARGETED_MODES:
         return 0.0
     stable = spec["mode"] == "stable"
     most = classes.points.shape[1]
@@ -310,10 +310,10 @@ def seconds(classes: ClassFeatures, spec: Mapping[str, Value], n_splits: int = 1
     return 7.0 + 2e-5 * numbers if spec["solver"] == "sgd" else 0.1 + 1.5e-6 * numbers
 
 
-def describe_split(found: SplitResult) -> str:
+def describe_split(result: SplitResult) -> str:
     """One sentence where the asked divergence was not reached: the nearest one, and what comes nearer. Else ""."""
-    split = found.split
-    if found.is_reached or split.requested is None or split.reached is None:
+    split = result.split
+    if result.is_reached or split.requested is None or split.reached is None:
         return ""
     n_dims = split.points.shape[1]
     nearer = "a larger weight λ" if n_dims >= len(split.names) - 1 else "more dimensions, or a larger weight λ,"
@@ -324,11 +324,11 @@ def describe_split(found: SplitResult) -> str:
     )
 
 
-def comparison_table(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> pd.DataFrame:
+def comparison_table(dataset: Dataset, classes: ClassFeatures, result: SplitResult) -> pd.DataFrame:
     """The split beside others of the same classes: columns split, train, val, test (numbers of classes), nearest (mean
     distance of a test class to its nearest train class), gap (between the means of train and of held-out classes)."""
     table = []
-    for name, one in compared_splits(dataset, classes, found).items():
+    for name, one in compared_splits(dataset, classes, result).items():
         parts = one.split.parts
         train, held = (
             classes.points[positions_of(classes, one.split.on(*on))].mean(axis=0)
@@ -339,10 +339,10 @@ def comparison_table(dataset: Dataset, classes: ClassFeatures, found: SplitResul
     return pd.DataFrame(table)
 
 
-def compared_splits(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> dict[str, SplitResult]:
+def compared_splits(dataset: Dataset, classes: ClassFeatures, result: SplitResult) -> dict[str, SplitResult]:
     """The split and others of the same classes, by what they are: random, by superclasses, the dataset's own, saved."""
-    spec = found.settings
-    rows = {"this split": found}
+    spec = result.settings
+    rows = {"this split": result}
     kinds = {"random": "at random", "superclasses": "whole superclasses"}
     for mode in kinds:
         if mode != spec.get("mode"):

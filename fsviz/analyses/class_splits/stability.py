@@ -63,9 +63,9 @@ def _agreement(sides: np.ndarray) -> dict[str, float]:
     """Agreement of splits (S, M), and what it is by chance: of all sides, then of test classes."""
     return {
         "agreement": assignment.agreement(sides),
-        "chance": assignment.chance(sides.shape[1]),
+        "chance": assignment.expected_agreement(sides.shape[1]),
         "on_test": assignment.agreement_on_test(sides),
-        "chance_on_test": assignment.chance_on_test(sides.shape[1]),
+        "chance_on_test": assignment.expected_test_agreement(sides.shape[1]),
     }
 
 
@@ -76,8 +76,8 @@ def agreement_over_dims(
     progress: Progress | None = None,
     **settings: Any,
 ) -> pd.DataFrame:
-    """What the number of dimensions does: columns dims, those of `Agreement`, reached, above_floor (the objective less
-    M log M, mean over seeds). The last row has all dimensions."""
+    """Agreement by number of dimensions: columns dims, those of `SplitAgreement`, reached, above_floor (the objective
+    less M log M, mean over seeds). The last row has all dimensions."""
     spec = {**checked(settings), "mode": "stable"}
     most = classes.points.shape[1]
     rows: list[dict[str, Any]] = []

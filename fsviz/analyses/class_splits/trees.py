@@ -52,7 +52,7 @@ def known_trees(dataset: Dataset) -> list[str]:
 
 def tanglegram(dataset: Dataset, left: str, right: str, class_ids: np.ndarray) -> Tanglegram:
     """Two trees of these classes facing each other."""
-    return trees.facing(class_tree(dataset, left, class_ids), class_tree(dataset, right, class_ids))
+    return trees.tanglegram(class_tree(dataset, left, class_ids), class_tree(dataset, right, class_ids))
 
 
 def hop_table(dataset: Dataset, which: Sequence[str], class_ids: np.ndarray) -> pd.DataFrame:

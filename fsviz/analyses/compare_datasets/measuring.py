@@ -11,7 +11,7 @@ import pandas as pd
 
 from fsviz import datasets, evaluation, features, taxonomy
 from fsviz.analyses import custom_task, task_measures
-from fsviz.difficulty.measures import MEASURES, Given
+from fsviz.difficulty.measures import MEASURES, MeasureInputs
 from fsviz.errors import BadInput, FsvizError, UnknownName
 from fsviz.evaluation import Estimate
 from fsviz.features.backbones import title_of
@@ -95,7 +95,7 @@ class MeasureEstimate:
 
 @dataclass(frozen=True)
 class DatasetComparison:
-    """What came out.
+    """Results of a comparison.
 
     numbers   measure -> side -> its number, where it is known
     unknown   measure -> side -> why it is not
@@ -113,7 +113,7 @@ class DatasetComparison:
 
     @property
     def measures(self) -> list[str]:
-        """What is known of at least one side, accuracy first."""
+        """Measures available for at least one dataset, accuracy first."""
         return list(self.numbers)
 
     @property
@@ -142,10 +142,10 @@ def check(spec: RawSettings) -> ComparisonSpec:
     return cast(ComparisonSpec, {"sides": names, **values})
 
 
-def fit(sides: Sequence[DatasetSplit], given: RawSettings) -> fitting.Fit:
+def fit(sides: Sequence[DatasetSplit], requested: RawSettings) -> fitting.Fit:
     """Ways, shots and queries that every side can give: those given, else the defaults, lowered to the smallest."""
-    backbone = common_backbone(sides, str(given.get("backbone") or ""))
-    shape = {name: given.get(name) for name in (*SHAPE, SAMPLER.name)}
+    backbone = common_backbone(sides, str(requested.get("backbone") or ""))
+    shape = {name: requested.get(name) for name in (*SHAPE, SAMPLER.name)}
     classes_only = {name: value for name, value in shape.items() if name not in draw.IMAGE_SETTINGS}
     each = []
     for side in sides:
@@ -203,12 +203,10 @@ def compare(spec: RawSettings, progress: Progress | None = None, meaning_only: b
                 title = "Accuracy" if name == ACCURACY else MEASURES[name].title
                 progress(place * len(steps) + done, len(sides) * len(steps), f"{side.title}: {title}")
             try:
-                if not is_semantic(name):
-                    values = _by_features(name, tasks, side, backbone, spec["method"])
-                elif side.name in blocks:
-                    values = _by_distance(name, tasks, side, blocks[side.name])
+                if is_semantic(name):
+                    values = _by_distance(name, tasks, side, _distances_of(side, blocks, apart))
                 else:
-                    raise BadInput(apart[side.name])
+                    values = _by_features(name, tasks, side, backbone, spec["method"])
                 numbers.setdefault(name, {})[side.name] = number(values, tasks)
             except FsvizError as error:
                 unknown.setdefault(name, {})[side.name] = str(error)
@@ -237,8 +235,15 @@ def is_semantic(measure: str) -> bool:
     return measure in MEASURES and MEASURES[measure].needs == ("distances",)
 
 
+def _distances_of(side: DatasetSplit, blocks: Mapping[str, np.ndarray], reasons: Mapping[str, str]) -> np.ndarray:
+    """Distances between the classes of a split on the joint scale; refused with the reason if there are none."""
+    if side.name not in blocks:
+        raise BadInput(reasons[side.name])
+    return blocks[side.name]
+
+
 def _by_distance(name: str, tasks: Tasks, side: DatasetSplit, distances: np.ndarray) -> np.ndarray:
-    return MEASURES[name](Given(positions=tasks.positions(side.class_ids), distances=distances))
+    return MEASURES[name](MeasureInputs(positions=tasks.positions(side.class_ids), distances=distances))
 
 
 def _by_features(name: str, tasks: Tasks, side: DatasetSplit, backbone: str, method: str) -> np.ndarray:

@@ -45,13 +45,13 @@ from fsviz.analyses.run_comparison.mistakes import (
 from fsviz.analyses.run_comparison.paired import describe_p, differences, ranks, tasks_of_quarter
 from fsviz.analyses.run_comparison.recipe import command, describe
 from fsviz.analyses.run_comparison.tables import QUARTILES, result_table, side_by_side, summary_table, with_interval
-from fsviz.evaluation.intervals import OVER
+from fsviz.evaluation.intervals import CI_UNITS
 
 __all__ = [
     "CI95",
+    "CI_UNITS",
     "CLASS_ACCURACIES",
     "MISCLASSIFIED",
-    "OVER",
     "PREVIEW",
     "QUARTERS",
     "QUARTILES",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from fsviz.evaluation.intervals import OVER
+from fsviz.evaluation.intervals import CI_UNITS
 
 if TYPE_CHECKING:
     from fsviz.evaluation import Estimate
@@ -16,11 +16,11 @@ from fsviz.analyses.run_comparison.method_runs import CI95, MethodRun
 
 
 def widest(lines: Sequence[MethodRun]) -> str:
-    """What intervals are over unless one is chosen: the widest of OVER that is known of all lines."""
-    for over in reversed(OVER):
+    """The default of what intervals are over: the widest of CI_UNITS that is known of all method runs."""
+    for over in reversed(CI_UNITS):
         if lines and all(np.isfinite(_half_width(line, over)) for line in lines):
             return over
-    return next(iter(OVER))
+    return next(iter(CI_UNITS))
 
 
 def _half_width(line: MethodRun, over: str) -> float:

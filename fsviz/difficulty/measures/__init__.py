@@ -1,6 +1,6 @@
 """Measures of difficulty: one file each, with its declaration MEASURE and one pure function, batched over tasks.
 
-    measure(given) -> (T,)
+    measure(inputs) -> (T,)
 
 A file in this folder that holds a MEASURE is a measure: nothing else lists it. Listing imports no torch.
 """
@@ -10,37 +10,49 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from fsviz.difficulty.measures.declaration import CAUSES, EASED, NEEDS, STAGES, Cause, Given, Measure, Need, Stage
+from fsviz.difficulty.measures.declaration import (
+    CAUSE_TITLES,
+    EASY_PHRASES,
+    HARD_PHRASES,
+    NEEDS,
+    STAGE_TITLES,
+    Cause,
+    Measure,
+    MeasureInputs,
+    Need,
+    Stage,
+)
 from fsviz.errors import UnknownName
 from fsviz.tables import Column
 
 __all__ = [
-    "CAUSES",
-    "EASED",
+    "CAUSE_TITLES",
+    "EASY_PHRASES",
+    "HARD_PHRASES",
     "MEASURES",
     "NEEDS",
-    "STAGES",
+    "STAGE_TITLES",
     "Cause",
-    "Given",
     "Measure",
+    "MeasureInputs",
     "Need",
     "Stage",
-    "axis",
     "column",
     "get",
+    "lower_title",
     "title",
 ]
 
-_PIECES = {"declaration"}  # what measures are built from
+_NOT_MEASURES = {"declaration"}
 
 
-def _found() -> dict[str, Measure]:
-    modules = [m.name for m in pkgutil.iter_modules(__path__) if m.name not in _PIECES]
-    declared = [importlib.import_module(f"{__name__}.{name}").MEASURE for name in modules]
-    return {measure.name: measure for measure in sorted(declared, key=lambda measure: measure.place)}
+def _declared() -> dict[str, Measure]:
+    modules = [m.name for m in pkgutil.iter_modules(__path__) if m.name not in _NOT_MEASURES]
+    measures = [importlib.import_module(f"{__name__}.{name}").MEASURE for name in modules]
+    return {measure.name: measure for measure in sorted(measures, key=lambda measure: measure.order)}
 
 
-MEASURES: dict[str, Measure] = _found()
+MEASURES: dict[str, Measure] = _declared()
 
 
 def get(name: str) -> Measure:
@@ -51,15 +63,15 @@ def get(name: str) -> Measure:
 
 
 def title(name: str) -> str:
-    """What a number that tasks carry is called: a measure's title, or its own name in words where it came in a file."""
+    """A measure's title; the name with spaces for a number that came in a file."""
     return MEASURES[name].title if name in MEASURES else name.replace("_", " ")
 
 
-def axis(name: str) -> str:
-    """The same for an axis, where there is room for what it tells."""
-    return MEASURES[name].axis if name in MEASURES else title(name)
+def lower_title(name: str) -> str:
+    """The same inside a sentence or along an axis."""
+    return MEASURES[name].lower_title if name in MEASURES else title(name)
 
 
 def column(name: str) -> Column:
     """The column of a table that holds a measure, a row per task."""
-    return Column(name, title(name), kind="number", help=MEASURES[name].what if name in MEASURES else "")
+    return Column(name, title(name), kind="number", help=MEASURES[name].description if name in MEASURES else "")

@@ -1,31 +1,31 @@
-"""Coarsity: how far apart in meaning the classes of a task are (Bennequin et al. 2022, equation 2)."""
+"""Coarsity: mean squared semantic distance between a task's classes (Bennequin et al. 2022, equation 2)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from fsviz.difficulty.measures.declaration import Given, Measure
+from fsviz.difficulty.measures.declaration import Measure, MeasureInputs
 from fsviz.errors import BadInput
 from fsviz.records import PAD
 
 MEASURE = Measure(
     "coarsity",
     "Coarsity",
-    words="how far apart in meaning the classes of a task are",
-    what="The mean squared distance between the classes of a task, over its pairs of classes. Classes that mean nearly "
-    "the same tend to look alike, so a task of a small coarsity (fine-grained) tends to be harder.",
+    description="Mean squared semantic distance between the task's classes. Fine-grained tasks (low coarsity) tend to "
+    "be harder, because semantically close classes tend to look alike.",
     formula=r"\frac{1}{W(W-1)} \sum_{i \neq j} D(c_i, c_j)^2",
-    symbols="W: classes of the task; c_i: its classes; D: the distance between two classes",
+    symbols="W: classes of the task; c_i: class i; D: semantic distance between two classes",
     direction="easier",
     needs=("distances",),
     paper="Bennequin et al. 2022",
-    place=0,
+    paper_name="coarsity",
+    order=0,
     cause="meaning",
 )
 
 
-def measure(given: Given) -> np.ndarray:
-    return coarsity(given.distances, given.positions)
+def measure(inputs: MeasureInputs) -> np.ndarray:
+    return coarsity(inputs.distances, inputs.positions)
 
 
 def coarsity(distances: np.ndarray, positions: np.ndarray) -> np.ndarray:

@@ -1,27 +1,26 @@
-"""Pull of the context: whether queries are nearer to the word for their background than to that for their class."""
+"""Context bias: are queries closer to their context's text than to their class's text (Zhang et al. 2024)?"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from fsviz.difficulty.measures.declaration import Given, Measure
+from fsviz.difficulty.measures.declaration import Measure, MeasureInputs
 from fsviz.numerics import nanmean_rows
 
 MEASURE = Measure(
     "context_bias",
-    "Pull of the context",
-    words="how much nearer the queries are to the words for their contexts than to those for their classes",
-    what="An image-text model compares every query with the word for its context and with the word for its class. "
-    "Where the first cosine is the larger one, the background says more than the thing.",
+    "Context bias (image–text)",
+    description="Similarity of queries to their context's text minus their class's text.",
     formula=r"\frac{1}{M} \sum_{m=1}^{M} (M_{context}(x_m) - M_{concept}(x_m))",
-    symbols="M: queries of the task; x_m: a query; M_context, M_concept: its cosines with the two texts",
+    symbols="M: queries of the task; x_m: a query; M_context, M_concept: its cosine similarities to the two texts",
     direction="harder",
-    needs=("words",),
+    needs=("text_margins",),
     paper="Zhang et al. 2024",
-    place=66,
+    paper_name="M_context − M_concept",
+    order=66,
     cause="shift",
 )
 
 
-def measure(given: Given) -> np.ndarray:
-    return nanmean_rows(given.words.reshape(len(given.words), -1))
+def measure(inputs: MeasureInputs) -> np.ndarray:
+    return nanmean_rows(inputs.text_margins.reshape(len(inputs.text_margins), -1))

@@ -1,38 +1,36 @@
-"""Davies-Bouldin score of the clusters that N-means finds without labels (Bontonou et al. 2020, definition 7)."""
+"""Cluster overlap: Davies–Bouldin index of clusters found without labels (Bontonou et al. 2020, definition 7)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from fsviz.difficulty.measures.declaration import Given, Measure
+from fsviz.difficulty.measures.declaration import Measure, MeasureInputs
 
 MEASURE = Measure(
     "davies_bouldin",
-    "Davies-Bouldin score",
-    words="how badly the images fall into as many clusters as there are classes",
-    what="The images are clustered without labels into as many groups as the task has classes; for every cluster its "
-    "spread and that of the worst neighbour are set against the distance of their centres. Compact clusters far from "
-    "each other give a low score; where every cluster is a single image, as with one shot, there is none.",
+    "Cluster overlap (Davies–Bouldin)",
+    description="Davies–Bouldin index of clusters found without labels. Undefined if every cluster is one image.",
     formula=r"\frac{1}{N} \sum_{c} \max_{d \neq c} \frac{\delta_c + \delta_d}{\lVert \mu_c - \mu_d \rVert}",
-    symbols="N: classes of the task, and clusters; mu_c: the centre of cluster c; delta_c: the mean distance of its "
-    "images to the centre",
+    symbols="N: classes of the task, and clusters; mu_c: centre of cluster c; delta_c: mean distance of its images to "
+    "the centre",
     direction="harder",
     needs=("images",),
     paper="Bontonou et al. 2020",
-    place=30,
+    paper_name="Davies-Bouldin score",
+    order=30,
     cause="images",
 )
 
 
-def measure(given: Given) -> np.ndarray:
+def measure(inputs: MeasureInputs) -> np.ndarray:
     """Davies-Bouldin score (T,) of the clusters that N-means finds; NaN where no cluster has two images, or none lies
     apart from another."""
     import torch
 
     from fsviz.difficulty.n_means import means
-    from fsviz.difficulty.task_statistics import seen
+    from fsviz.difficulty.task_statistics import task_view
 
-    view = seen(given)
+    view = task_view(inputs)
     n_ways = view.ways.shape[1]
     shares = means(view.clusters, view.mask, n_ways, view.products.dtype)  # (T, W, V)
     along = torch.bmm(shares, view.products)

@@ -1,4 +1,4 @@
-"""What a measure of difficulty says of itself, and what it may be given."""
+"""The declaration of a measure of difficulty, and the inputs that measures are computed from."""
 
 from __future__ import annotations
 
@@ -18,165 +18,187 @@ if TYPE_CHECKING:
 
 Need = Literal[
     "distances",
-    "looks",
-    "confusions",
-    "base",
+    "feature_distances",
+    "overlaps",
+    "train_divergence",
     "images",
     "support",
     "queries",
     "attributes",
     "contexts",
-    "words",
+    "text_margins",
     "predictions",
 ]
 NEEDS: dict[Need, str] = {
-    "distances": "how far apart the classes are, by a taxonomy or by features",
-    "looks": "how far apart the mean features of the classes are",
-    "confusions": "how much every pair of classes is mixed up by the backbone",
-    "base": "classes to train on, and how far they are from those of a task",
-    "images": "features of a task's images, with or without labels",
+    "distances": "class distances",
+    "feature_distances": "class means",
+    "overlaps": "class overlap",
+    "train_divergence": "training classes",
+    "images": "features of the task's images",
     "support": "features and labels of the support images",
-    "queries": "features of the query images, without their labels",
-    "attributes": "attributes of the images, such as their brightness",
-    "contexts": "the context that every image was taken in",
-    "words": "an image-text model that reads the names of classes and contexts",
-    "predictions": "answers to the queries, and with them the queries' labels",
+    "queries": "features of the query images",
+    "attributes": "image attributes, such as brightness",
+    "contexts": "the context of each image",
+    "text_margins": "an image-text model",
+    "predictions": "predictions",
 }
 
-LABELS: dict[Need, str] = {  # that it takes to know it; what is not here takes none
-    "distances": "which classes the task has",
-    "looks": "which classes the task has, and those of all their images",
-    "confusions": "which classes the task has, and those of all their images",
-    "base": "which classes the task has, and those of all their images",
-    "support": "those of the support images",
-    "contexts": "those of the support images and of the queries",
-    "words": "those of the queries",
-    "predictions": "those of the queries",
+LABEL_NEEDS: dict[Need, str] = {  # labels that each need takes; needs that are missing here take none
+    "distances": "the task's classes",
+    "feature_distances": "labels of all images of these classes",
+    "overlaps": "labels of all images of these classes",
+    "train_divergence": "labels of all images of these classes",
+    "support": "support labels",
+    "contexts": "support and query labels",
+    "text_margins": "query labels",
+    "predictions": "query labels",
 }
 
 Stage = Literal["before", "support", "labelled", "answered"]
-STAGES: dict[Stage, str] = {  # each knows what those before it know
-    "before": "before any image has a label",
-    "support": "once the support has labels",
-    "labelled": "when all images have labels",
-    "answered": "when the queries were answered",
+STAGE_TITLES: dict[Stage, str] = {  # in order: each stage includes those before it
+    "before": "without labels",
+    "support": "with support labels",
+    "labelled": "with all labels",
+    "answered": "with predictions",
 }
-_KNOWN: dict[Need, Stage] = {  # what is not here is known from the start
+_STAGE_OF_NEED: dict[Need, Stage] = {  # needs that are missing here are met from the start
     "support": "support",
-    "looks": "labelled",
-    "confusions": "labelled",
-    "base": "labelled",
+    "feature_distances": "labelled",
+    "overlaps": "labelled",
+    "train_divergence": "labelled",
     "contexts": "labelled",
-    "words": "labelled",
+    "text_margins": "labelled",
     "predictions": "answered",
 }
 
 Cause = Literal["meaning", "looks", "images", "shift", "transfer", "answers"]
-CAUSES: dict[Cause, str] = {  # as "these tasks are hard mostly because ..." goes on
-    "meaning": "their classes mean nearly the same",
-    "looks": "their classes look alike to the backbone",
-    "images": "the images at hand do not fall apart by class",
-    "shift": "support and queries differ in what is not the class",
-    "transfer": "their classes are unlike those to train on",
-    "answers": "the classifier is sure of wrong answers",
+CAUSE_TITLES: dict[Cause, str] = {
+    "meaning": "Semantically close classes",
+    "looks": "Class overlap in feature space",
+    "images": "Weak separation of the sampled images",
+    "shift": "Support–query shift",
+    "transfer": "Distance from training classes",
+    "answers": "Confident errors",
 }
-EASED: dict[Cause, str] = {  # as "these tasks are easy mostly because ..." goes on
-    "meaning": "their classes mean different things",
-    "looks": "their classes look different to the backbone",
-    "images": "the images at hand fall apart by class",
-    "shift": "support and queries are alike in what is not the class",
-    "transfer": "their classes are like those to train on",
-    "answers": "the classifier is sure of right answers",
+HARD_PHRASES: dict[Cause, str] = {  # end of a sentence: "these tasks are hard because ..."
+    "meaning": "the classes are semantically close",
+    "looks": "the classes overlap in feature space",
+    "images": "the sampled images do not separate by class",
+    "shift": "support and queries differ in context or attributes",
+    "transfer": "the classes differ from the training classes",
+    "answers": "the classifier is confident but incorrect",
+}
+EASY_PHRASES: dict[Cause, str] = {  # end of a sentence: "these tasks are easy because ..."
+    "meaning": "the classes are semantically distant",
+    "looks": "the classes are well separated in feature space",
+    "images": "the sampled images separate by class",
+    "shift": "support and queries match",
+    "transfer": "the classes resemble the training classes",
+    "answers": "the classifier is confident and correct",
 }
 
-_LACKING: Any = None  # a measure is called only with what it needs, so it need not ask again
+_MISSING: Any = None  # a measure is called only with the inputs it needs, so it need not check again
 
 
 @dataclass(frozen=True)
-class Given:
-    """What is known of T tasks; a measure takes what it needs, and the rest may be missing.
+class MeasureInputs:
+    """Inputs of measures for T tasks; a measure takes those it needs, and the rest may be missing.
 
-    positions     (T, W) places of the tasks' classes in the two matrices, PAD where a task has fewer ways
-    distances     (C, C) between classes, symmetric, zero diagonal
-    looks         (C, C) between the mean features of classes, symmetric, zero diagonal
-    confusions    (C, C) of pairs of classes, symmetric, in bits
-    base          (T,) divergence of the tasks' classes from those to train on
-    support       (T, W, S, D) features, support_mask (T, W, S) True where an image is; torch, as methods take them
-    query         (T, M, D) features, all queries of a task in one row, query_mask (T, M)
-    attributes    by name, (T,) how far support and queries are apart in it: 0 is no difference
-    contexts      (T, W, Q) whether a query's context is among those of its class's support; NaN where not known
-    words         (T, W, Q) cosine of a query with the word for its context minus that with the word for its concept
-    predictions   what a method said of the queries
-    settings      of the measures, by name
+    positions          (T, W) positions of the tasks' classes in the matrices below, PAD if a task has fewer ways
+    distances          (C, C) between classes, symmetric, zero diagonal
+    feature_distances  (C, C) between the mean features of classes, symmetric, zero diagonal
+    overlaps           (C, C) of pairs of classes, symmetric, in bits
+    train_divergence   (T,) between the tasks' classes and the training classes
+    support            (T, W, S, D) features, support_mask (T, W, S) True for an image; torch tensors, as for methods
+    query              (T, M, D) features, all queries of a task in one row, query_mask (T, M)
+    attributes         by name, (T,) difference between support and queries in it, 0 for none
+    contexts           (T, W, Q) whether a query's context is in its class's support; NaN if it is not available
+    text_margins       (T, W, Q) cosine of a query with its context's text minus that with its class's text
+    predictions        of a method for the queries
+    settings           of the measures, by name
     """
 
-    positions: np.ndarray = _LACKING
-    distances: np.ndarray = _LACKING
-    looks: np.ndarray = _LACKING
-    confusions: np.ndarray = _LACKING
-    base: np.ndarray = _LACKING
-    support: torch.Tensor = _LACKING
-    support_mask: torch.Tensor = _LACKING
-    query: torch.Tensor = _LACKING
-    query_mask: torch.Tensor = _LACKING
-    attributes: Mapping[str, np.ndarray] = _LACKING
-    contexts: np.ndarray = _LACKING
-    words: np.ndarray = _LACKING
-    predictions: Predictions = _LACKING
+    positions: np.ndarray = _MISSING
+    distances: np.ndarray = _MISSING
+    feature_distances: np.ndarray = _MISSING
+    overlaps: np.ndarray = _MISSING
+    train_divergence: np.ndarray = _MISSING
+    support: torch.Tensor = _MISSING
+    support_mask: torch.Tensor = _MISSING
+    query: torch.Tensor = _MISSING
+    query_mask: torch.Tensor = _MISSING
+    attributes: Mapping[str, np.ndarray] = _MISSING
+    contexts: np.ndarray = _MISSING
+    text_margins: np.ndarray = _MISSING
+    predictions: Predictions = _MISSING
     settings: Settings = field(default_factory=dict)
 
     def has(self, need: Need) -> bool:
+        """Whether these inputs meet the need."""
         holder = {"queries": "query", "images": "support"}.get(need, need)
         return getattr(self, holder) is not None
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One number per task that says how hard it is, declared beside the function that computes it.
+    """One number per task that indicates how hard it is, declared next to the function that computes it.
 
-    place      where it stands in lists
-    words      what it tells, as an axis or a sentence says it: "how far apart in meaning the classes of a task are"
-    what       what it is and why it should matter, in two sentences for a student
-    formula    LaTeX; symbols names every symbol in it
-    direction  whether a task with a higher value is "harder" or "easier"
-    cause      of difficulty that it is a sign of; measures of one cause tend to say the same
-    needs      what it is computed from: what must be there before it can be known
+    description  meaning and caveats, at most three sentences for a student
+    formula      LaTeX; symbols names every symbol in it
+    direction    whether a task with a higher value is "harder" or "easier"
+    needs        inputs it is computed from
+    paper_name   what the paper calls it
+    order        position in lists
+    cause        of difficulty that it indicates; measures of one cause tend to agree
     """
 
     name: str
     title: str
-    words: str
-    what: str
+    description: str
     formula: str
     symbols: str
     direction: Literal["harder", "easier"]
     needs: tuple[Need, ...]
     paper: str
-    place: int
+    order: int
     cause: Cause
+    paper_name: str = ""
     settings: tuple[Setting, ...] = ()
 
     @property
-    def axis(self) -> str:
-        """What stands along an axis."""
-        return f"{self.words} ({self.title[:1].lower()}{self.title[1:]})"
+    def lower_title(self) -> str:
+        """The title inside a sentence or along an axis."""
+        return self.title[:1].lower() + self.title[1:]
+
+    @property
+    def source(self) -> str:
+        """The paper, and what it calls the measure."""
+        return f"{self.paper}: {self.paper_name}" if self.paper_name else self.paper
 
     @property
     def stage(self) -> Stage:
-        """From when on it can be known."""
-        return max((_KNOWN.get(need, "before") for need in self.needs), key=list(STAGES).index)
+        """The first stage at which all its needs are met."""
+        return max((_STAGE_OF_NEED.get(need, "before") for need in self.needs), key=list(STAGE_TITLES).index)
 
     @property
     def labels(self) -> str:
-        """The labels it uses, in words."""
-        return " and ".join(LABELS[need] for need in self.needs if need in LABELS) or "none"
+        """The labels it uses, for people."""
+        return " and ".join(LABEL_NEEDS[need] for need in self.needs if need in LABEL_NEEDS) or "no labels"
 
-    def load(self) -> Callable[[Given], np.ndarray]:
-        """The function (Given) -> (T,) float64, NaN for a task it is not defined for."""
-        return importlib.import_module(f"fsviz.difficulty.measures.{self.name}").measure
+    @property
+    def tooltip(self) -> str:
+        """Meaning, direction and labels, in at most five short sentences."""
+        return f"{self.description} Higher is {self.direction}. Uses {self.labels}."
 
-    def __call__(self, given: Given) -> np.ndarray:
-        lacking = [NEEDS[need] for need in self.needs if not given.has(need)]
-        if lacking:
-            raise Missing(f"{self.title} needs {' and '.join(lacking)}. Give it that, or choose another measure.")
-        return self.load()(given)
+    def load(self) -> Callable[[MeasureInputs], np.ndarray]:
+        """The function (MeasureInputs) -> (T,) float64, NaN for a task that it is not defined for."""
+        function: Callable[[MeasureInputs], np.ndarray] = importlib.import_module(
+            f"fsviz.difficulty.measures.{self.name}"
+        ).measure
+        return function
+
+    def __call__(self, inputs: MeasureInputs) -> np.ndarray:
+        missing = [NEEDS[need] for need in self.needs if not inputs.has(need)]
+        if missing:
+            raise Missing(f"{self.title} needs {' and '.join(missing)}. Add them, or choose another measure.")
+        return self.load()(inputs)

@@ -1,35 +1,34 @@
-"""Training loss of a logistic regression: what is learned slowly is hard (Bontonou et al. 2020, definition 3)."""
+"""Support training loss of a logistic regression (Bontonou et al. 2020, definition 3)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from fsviz.difficulty.measures.declaration import Given, Measure
+from fsviz.difficulty.measures.declaration import Measure, MeasureInputs
 
 MEASURE = Measure(
     "support_loss",
-    "Training loss",
-    words="what the loss of a logistic regression is at the end of its training",
-    what="A logistic regression is trained on the support for 50 passes in mini-batches of five images. This is its "
-    "cross-entropy on the support when it stops, in nats. It falls fast where the classes are easy to part, so what is "
-    "left of it tells how hard the task is. More ways or shots mean more steps, so compare tasks of the same size.",
+    "Support training loss",
+    description="Cross-entropy of a logistic regression on the support after training, in nats. Compare tasks with the "
+    "same ways and shots: larger tasks train for more steps.",
     formula=r"-\frac{1}{NK} \sum_{i=1}^{NK} \log p_{i, y_i}",
-    symbols="N: classes of the task; K: support images per class; y_i: the class of image i; p_ic: the probability "
-    "that the regression gives class c for image i",
+    symbols="N: classes of the task; K: support images per class; y_i: class of image i; p_ic: predicted probability "
+    "of class c for image i",
     direction="harder",
     needs=("support",),
     paper="Bontonou et al. 2020",
-    place=10,
+    paper_name="training loss",
+    order=10,
     cause="images",
 )
 
 
-def measure(given: Given) -> np.ndarray:
+def measure(inputs: MeasureInputs) -> np.ndarray:
     """Mean cross-entropy (T,) of the support images under the logistic regression that was trained on them, in nats."""
-    from fsviz.difficulty.task_statistics import seen
+    from fsviz.difficulty.task_statistics import task_view
     from fsviz.methods.geometry import equal_shares, one_hot, with_ways
 
-    view = seen(given)
+    view = task_view(inputs)
     scores = with_ways(view.scores[:, :, : view.n_support], view.ways)
     true = one_hot(view.support_mask, scores.dtype)
     own = (scores.masked_fill(true == 0, 0.0)).sum(1)

@@ -1,40 +1,39 @@
-"""Similarity of support images within a class less that to the nearest other (Bontonou et al. 2020, definition 6)."""
+"""Support separation: similarity within minus between classes (Bontonou et al. 2020, definition 6)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from fsviz.difficulty.measures.declaration import Given, Measure
+from fsviz.difficulty.measures.declaration import Measure, MeasureInputs
 
 MEASURE = Measure(
     "support_separation",
-    "Similarity",
-    words="how much more alike support images of one class are than those of two",
-    what="For every class the mean cosine among its support images, less the mean cosine with those of the class that "
-    "is nearest to it; then the mean over classes. It is high where every class keeps to itself (with one shot the "
-    "similarity within a class counts as 1).",
+    "Support separation (cosine)",
+    description="Within-class minus nearest-class cosine similarity of support images. With one shot, the similarity "
+    "within a class is 1.",
     formula=r"\frac{1}{N} \sum_{c} \Big( s(c, c) - \max_{d \neq c} s(c, d) \Big)",
-    symbols="N: classes of the task; c, d: its classes; s: the mean cosine of support images of two classes, over "
-    "pairs of different images",
+    symbols="N: classes of the task; c, d: its classes; s: mean cosine similarity of the support images of two "
+    "classes, over pairs of different images",
     direction="easier",
     needs=("support",),
     paper="Bontonou et al. 2020",
-    place=20,
+    paper_name="similarity",
+    order=20,
     cause="images",
 )
 
 
-def measure(given: Given) -> np.ndarray:
+def measure(inputs: MeasureInputs) -> np.ndarray:
     """Similarity within a class less the largest to another class, mean over the classes of a task (T,).
 
     A class of one image has a similarity of 1 within.
     """
     import torch
 
-    from fsviz.difficulty.task_statistics import seen
+    from fsviz.difficulty.task_statistics import task_view
     from fsviz.methods.geometry import one_hot
 
-    view = seen(given)
+    view = task_view(inputs)
     n = view.n_support
     cosines = view.cosines[:, :n, :n]
     inside = one_hot(view.support_mask, cosines.dtype)  # (T, W, W S)

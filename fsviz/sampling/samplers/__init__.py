@@ -10,4 +10,4 @@ from fsviz.sampling.sampler import Sampler
 _FOUND: list[Sampler] = [
     importlib.import_module(f"{__name__}.{module.name}").SAMPLER for module in pkgutil.iter_modules(__path__)
 ]
-SAMPLERS: dict[str, Sampler] = {s.name: s for s in sorted(_FOUND, key=lambda s: (s.place, s.name))}
+SAMPLERS: dict[str, Sampler] = {s.name: s for s in sorted(_FOUND, key=lambda s: (s.order, s.name))}

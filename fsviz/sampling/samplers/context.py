@@ -35,6 +35,6 @@ SAMPLER = Sampler(
     (SHIFT, N_WAY, N_SHOT, N_QUERY),
     needs=("images", "contexts"),
     deals=True,
-    place=12,
-    unable=context_tasks.unable,
+    order=12,
+    unable=context_tasks.excluded_classes,
 )

@@ -21,6 +21,6 @@ SAMPLER = Sampler(
     (N_WAY, N_SHOT, N_QUERY),
     needs=("images", "contexts"),
     deals=True,
-    place=11,
-    unable=context_tasks.unable,
+    order=11,
+    unable=context_tasks.excluded_classes,
 )

@@ -97,7 +97,7 @@ SAMPLER = Sampler(
     _sample,
     (ALPHA, BETA, N_WAY, REPEATS),
     needs=("distances",),
-    place=1,
+    order=1,
     formula=r"P(c \mid t) \propto e^{-\beta \, o_c / \max o} \prod_{a \in t} e^{-\alpha D(a, c)}",
     symbols="P: how likely class c is drawn next; t: the classes that the task has already; a: one of them; D: the "
     "distance between two classes; alpha: the weight of closeness; o_c: one more than the tasks so far that hold c; o: "

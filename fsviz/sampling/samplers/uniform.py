@@ -37,5 +37,5 @@ SAMPLER = Sampler(
     "Any classes together: every set of classes is equally likely, as most benchmarks do.",
     _sample,
     (N_WAY, REPEATS),
-    place=0,
+    order=0,
 )

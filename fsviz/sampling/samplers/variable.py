@@ -13,7 +13,7 @@ import numpy as np
 
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Tasks
-from fsviz.sampling.draw import MOST_IMAGES
+from fsviz.sampling.draw import MAX_IMAGES
 from fsviz.sampling.sampler import Pool, Sampler
 from fsviz.settings import N_QUERY, N_TASKS, N_WAY, SEED, Setting
 
@@ -175,9 +175,9 @@ def shots_and_queries(rng: np.random.Generator, n_images: np.ndarray, limits: Va
 
 
 def _check_room(n_images: int) -> None:
-    if n_images > MOST_IMAGES:
+    if n_images > MAX_IMAGES:
         raise BadInput(
-            f"A testbed may have room for at most {MOST_IMAGES:,} images. These tasks may take {n_images:,}. "
+            f"A testbed may have room for at most {MAX_IMAGES:,} images. These tasks may take {n_images:,}. "
             "Lower n_tasks, max_way or max_support."
         )
 
@@ -253,6 +253,6 @@ SAMPLER = Sampler(
     needs=("images",),
     needs_if={FOLLOW.name: "concepts"},
     deals=True,
-    place=2,
+    order=2,
     unable=_unable,
 )

@@ -130,13 +130,13 @@ class ConfusionSpec(TypedDict, total=False):
 
 
 class ConfusionRequest(ConfusionSpec, total=False):
-    """What a page asks for: a spec, not checked yet, and by what two classes are alike."""
+    """The request of a page: an unchecked spec, and the similarity of classes."""
 
     likeness: str
 
 
 class ConfusionSummary(TypedDict, total=False):
-    """What `summary` says of a graph; that of a run names its features too."""
+    """The summary of a graph; that of a run names its features too."""
 
     pairs: int
     mean: float
@@ -230,7 +230,7 @@ def max_k(dataset: Dataset, backbone: str, *splits: str) -> int:
     """The largest k that the classes of these splits allow, 0 where none does."""
     table = features_of(dataset, backbone)
     used = np.unique(np.concatenate([dataset.split_class_ids(split) for split in splits]))
-    return class_confusion.most_k(np.bincount(table.class_ids, minlength=dataset.n_classes)[used])
+    return class_confusion.max_k(np.bincount(table.class_ids, minlength=dataset.n_classes)[used])
 
 
 def fitting_k(spec: RawSettings) -> int:
@@ -244,7 +244,7 @@ def fitting_k(spec: RawSettings) -> int:
 def max_k_of(dataset: Dataset, backbone: str, *class_ids: int) -> int:
     """The same for single classes, 1 at least."""
     sizes = np.bincount(features_of(dataset, backbone).class_ids, minlength=dataset.n_classes)
-    return max(1, class_confusion.most_k(sizes[list(class_ids)]))
+    return max(1, class_confusion.max_k(sizes[list(class_ids)]))
 
 
 def work(spec: ConfusionSpec) -> Work:

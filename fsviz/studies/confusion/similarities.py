@@ -83,7 +83,7 @@ SIMILARITIES: dict[str, ClassSimilarity] = {
     **{
         name: ClassSimilarity(
             f"Closeness ({distance.title})",
-            f"1 less the distance as a share of the largest in the split; the distance is {distance.what}",
+            f"1 less the distance as a share of the largest in the split; the distance is {distance.description}",
             "",
             distance.needs,
             "close in meaning" if distance.needs == "taxonomy" else "close in feature space",
@@ -214,7 +214,7 @@ def tasks_per_pair(n_pairs: int) -> int:
 
 
 def describe_versus(first: ClassGraph, second: ClassGraph) -> list[str]:
-    """What a command adds to compare the first graph with the second; a recorded run has no such words."""
+    """Flags that compare the first graph with the second; a recorded run has none."""
     if SIMILARITIES[second.kind].needs == "run":
         return []
     kind = ["--versus", second.kind] if second.kind != first.kind else []

@@ -18,15 +18,15 @@ from typing import Any, cast
 import numpy as np
 
 from fsviz import datasets, features
-from fsviz.errors import BrokenCode, NotFinite, UnknownName
+from fsviz.errors import BrokenCode, NotFinite
 from fsviz.evaluation import resolved_device
 from fsviz.numerics import threads
 from fsviz.records import Dataset, Predictions, Testbed
-from fsviz.settings import SEED, RawSettings, Schema
+from fsviz.settings import RawSettings
 from fsviz.studies.evaluate.preview import matching_entries, predict_tasks, preview_testbed, spread_evenly
 from fsviz.studies.evaluate.requests import (
+    SETTINGS,
     check_backbones,
-    check_chunk,
     check_features,
     check_methods,
     check_seed,
@@ -129,21 +129,15 @@ __all__ = [
     "testbeds",
 ]
 
-SETTINGS = Schema({SEED.name: SEED}, of="an evaluation")
-_KEYS = frozenset(EvaluationSpec.__annotations__) - {"testbeds"}
-
 
 def check(spec: RawSettings) -> EvaluationSpec:
-    """A spec without unknown names; what its names stand for is looked up when the run is prepared."""
-    for name in spec:
-        if name not in _KEYS:
-            raise UnknownName("setting of an evaluation", name, sorted(_KEYS - {"study"}))
-    return cast(EvaluationSpec, dict(spec))
+    """The settings that a spec gives, checked; methods and tasks are checked when the run is prepared."""
+    return cast(EvaluationSpec, SETTINGS.requested(spec))
 
 
 def prepare(spec: dict[str, Any], folder: Path) -> ResolvedSpec:
     """Checks a spec, resolves its names and freezes its tasks into `folder`/inputs."""
-    dataset = datasets.load(check_text(spec, "dataset"))
+    dataset = datasets.load(spec["dataset"])
     if "predictions" in spec:
         return _prepare_predictions(spec, dataset, folder)
     chosen, failed = check_methods(spec.get("methods"))
@@ -168,9 +162,8 @@ def prepare(spec: dict[str, Any], folder: Path) -> ResolvedSpec:
         "features": {name: fingerprint_of(table) for name, table in tables.items()},
         **({"failed": failed} if failed else {}),
     }
-    chunk = check_chunk(spec)
     settled["chunk_tasks"] = [
-        chunk or chunk_tasks(entry, testbeds[entry.testbed].tasks, tables[entry.backbone].values.shape[1])
+        spec.get("chunk") or chunk_tasks(entry, testbeds[entry.testbed].tasks, tables[entry.backbone].values.shape[1])
         for entry in entries(settled)
     ]
     return settled
@@ -199,7 +192,7 @@ def _prepare_predictions(spec: dict[str, Any], dataset: Dataset, folder: Path) -
 
 
 def _run_testbed(testbed: Testbed) -> RunTestbed:
-    """What a spec says of one frozen testbed."""
+    """The entry of one saved testbed in a resolved spec."""
     tasks = testbed.tasks
     shape: TasksShape = {
         "n_tasks": len(tasks),

@@ -8,9 +8,30 @@ from typing import Any
 from fsviz.errors import BadInput, BrokenCode, FsvizError
 from fsviz.methods import METHODS
 from fsviz.records import Features, Testbed
-from fsviz.settings import SEED, RawSettings
+from fsviz.settings import SEED, RawSettings, Schema, Setting
 from fsviz.studies.evaluate.spec import FailedMethod, MethodChoice
 from fsviz.user import methods as user_methods
+
+SETTINGS = Schema(
+    {
+        setting.name: setting
+        for setting in (
+            Setting("backbones", "Backbones", "Backbones whose features the methods get.", "names", []),
+            Setting("testbed", "Testbed", "A saved testbed or a file; otherwise tasks are sampled.", "text", ""),
+            SEED,
+            Setting("device", "Device", "auto, cpu, cuda, cuda:0, ...", "text", "auto"),
+            Setting("chunk", "Tasks per chunk", "0: as many as take about a second.", "int", 0, advanced=True),
+            Setting("threads", "Threads", "Threads of a chunk; 0: half of the cores.", "int", 0, advanced=True),
+            Setting(
+                "predictions", "Predictions", "A file of predictions made elsewhere, in place of methods.", "text", ""
+            ),
+            Setting("name", "Name", "The method of these predictions.", "text", ""),
+        )
+    },
+    required=("dataset",),
+    of="an evaluation",
+    nested=("methods", "sampler", "samplers"),
+)
 
 
 def requires_local(spec: RawSettings) -> str:
@@ -25,7 +46,7 @@ def requires_local(spec: RawSettings) -> str:
 
 
 def scale_notes(chosen: Iterable[MethodChoice]) -> list[str]:
-    """What to know of the methods (name, parameters) whose predictions change with the scale of the features."""
+    """Notes on methods whose predictions change with the scale of the features."""
     titles: dict[str, list[str]] = {}  # by reason
     for one in chosen:
         method = METHODS.get(one["name"])
@@ -46,13 +67,6 @@ def check_text(spec: RawSettings, name: str) -> str:
 
 def check_seed(spec: RawSettings) -> int:
     return SEED.check(spec.get("seed", SEED.default))
-
-
-def check_chunk(spec: RawSettings) -> int | None:
-    chunk = spec.get("chunk")
-    if chunk is not None and (isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1):
-        raise BadInput(f"chunk, the number of tasks per chunk, must be a whole number from 1. Got {chunk!r}.")
-    return chunk
 
 
 def check_methods(chosen: Any) -> tuple[list[MethodChoice], list[FailedMethod]]:

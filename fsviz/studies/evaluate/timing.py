@@ -17,7 +17,7 @@ from fsviz.numerics import threads
 from fsviz.records import Dataset, Features, Tasks
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.settings import RawSettings
-from fsviz.studies.evaluate.requests import check_backbones, check_features, check_methods, check_text
+from fsviz.studies.evaluate.requests import check_backbones, check_features, check_methods
 from fsviz.studies.evaluate.spec import Entry, EvaluationSpec, entries
 from fsviz.studies.evaluate.tasks import recipe_of, resolve_testbed, sample_testbed
 from fsviz.studies.thread_limits import half
@@ -50,7 +50,7 @@ def estimate(spec: EvaluationSpec, seconds: float = 0.25) -> list[EntryTiming]:
     seconds  about how long one entry's trial may take
     Rows: label, method, backbone, per_task, seconds.
     """
-    dataset = datasets.load(check_text(spec, "dataset"))
+    dataset = datasets.load(spec["dataset"])
     chosen, _ = check_methods(spec.get("methods"))
     tables = {name: features.load(dataset, name) for name in check_backbones(spec.get("backbones"))}
     device = resolved_device(str(spec.get("device", "auto")))
@@ -120,7 +120,7 @@ def _trial_tasks(spec: EvaluationSpec, dataset: Dataset, tables: Mapping[str, Fe
 
 
 def devices() -> list[dict[str, str]]:
-    """What evaluations can run on here, the fastest first: torch's name of each device and what it is."""
+    """Devices of this machine, the fastest first: torch's name of each and a title."""
     import torch
 
     found = [

@@ -20,23 +20,24 @@ from typing import Any, Final, cast
 import numpy as np
 
 from fsviz import datasets, features
+from fsviz.difficulty.measures import title
 from fsviz.errors import BadInput, UnknownName
-from fsviz.records import Dataset, Tasks, Testbed
+from fsviz.records import Dataset, HeadlineNumber, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import RawSettings, Schema, Setting, Settings, Value, to_args
+from fsviz.settings import N_WAY, RawSettings, Schema, Setting, Settings, Value, to_args
 from fsviz.studies import chunk_data
 from fsviz.studies.prediction import eigenvalues, labelling, spread, thresholds
 from fsviz.studies.prediction.labelling import POLICIES
-from fsviz.studies.prediction.measured import CellSummary, Measured, cell_summary, look, measured_cell
+from fsviz.studies.prediction.measured import CellSummary, Measured, cell_summary, look, measured_cell, outcome_name
 from fsviz.studies.prediction.spread import CAUSES, Parts, Spread
-from fsviz.studies.prediction.tasks import GRIDS, TASK_SETTINGS, Cell, Spec, cell_text, cells, draw_cell, fitted
+from fsviz.studies.prediction.tasks import GRIDS, SHARE, TASK_SETTINGS, Cell, Spec, cells, draw_cell, fitted, sweeps
 from fsviz.studies.prediction.thresholds import Judged
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.studies.thread_limits import limit_threads
 from fsviz.tasks import draw, fitting, snapshot
 from fsviz.workspace import plain_json
 
-__all__ = ["CAUSES", "GRIDS", "POLICIES", "TASK_SETTINGS", "Measured", "Spec", "cell_text"]
+__all__ = ["CAUSES", "GRIDS", "POLICIES", "SHARE", "TASK_SETTINGS", "Measured", "Spec"]
 
 SETTING = Setting(
     "setting",
@@ -60,17 +61,13 @@ NEIGHBOURS = Setting(
 QUESTION = Setting(
     "question",
     "Question",
-    "What is asked: correlations of the measures with the outcome, the same as one thing varies, the spread of the "
-    "accuracy by its cause, hard or easy on one half of the classes and carried to the other, what to label next.",
+    "What is asked: correlations of the measures with the outcome, the same with the eigenvalue that correlates best, "
+    "the spread of the accuracy by its cause, hard or easy on one half of the classes and carried to the other, what "
+    "to label next.",
     "choice",
     "correlations",
     choices={
         "correlations": "Correlations",
-        "shots": "Shots",
-        "ways": "Ways",
-        "queries": "Queries",
-        "neighbours": "Neighbours in the graph",
-        "imbalance": "Share of one class among the unlabelled",
         "eigenvalues": "Which eigenvalue",
         "spread": "Spread by cause",
         "hard": "Hard or easy",
@@ -88,7 +85,7 @@ FOUND = Setting(
     100,
     step=1,
 )
-OWN_SETTINGS: dict[str, Setting] = {s.name: s for s in (SETTING, NEIGHBOURS, QUESTION, HARD_BELOW, FOUND)}
+OWN_SETTINGS: dict[str, Setting] = {s.name: s for s in (SETTING, NEIGHBOURS, QUESTION, SHARE, HARD_BELOW, FOUND)}
 TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.IMAGE_DEFAULTS, "n_query": 30, "n_tasks": 200}
 SETTINGS = Schema(
     {name: s.with_(default=TASK_DEFAULTS.get(name, s.default)) for name, s in TASK_SETTINGS.items()} | OWN_SETTINGS,
@@ -96,6 +93,7 @@ SETTINGS = Schema(
     of="the prediction study",
 )
 MOST_TOLD = 60  # tasks of a cell that are shown one by one
+_MEASURED = ("correlations", "eigenvalues")  # questions with one cell of measured tasks
 _CHUNK_IMAGES = 20_000  # images in the tasks of a chunk: a second or two on one core
 _SECONDS = {"supervised": 6e-5, "semi": 1.2e-4, "unsupervised": 1e-4}  # per image of a task, on one ordinary core
 _FEWEST = 10  # tasks of a preview
@@ -112,7 +110,6 @@ class Summary(CellSummary, total=False):
     n_shot: int
     n_query: int
     n_unlabelled: int
-    cells: list[CellSummary]
     halves: list[CellSummary]
     thresholds: dict[str, Judged]
     spread: list[Spread]
@@ -157,13 +154,15 @@ def check(spec: RawSettings) -> Spec:
     question = values["question"]
     if question == "labelling":
         values["setting"] = "semi"
-    if question == "imbalance" and values["setting"] == "supervised":
+    if values[SHARE.name] and values["setting"] == "supervised":
         raise BadInput("Unlabelled images play no part in the supervised setting. Choose setting semi or unsupervised.")
+    if values[SHARE.name] and question not in _MEASURED:
+        raise BadInput(f"A share of one class is for the question {' or '.join(_MEASURED)}. Got {question}.")
     if question == "spread" and values["setting"] == "unsupervised":
         raise BadInput("The spread of the accuracy needs labels. Choose setting supervised or semi.")
     sampler, of_classes = SAMPLERS[values["sampler"]], [repr(s.name) for s in SAMPLERS.values() if not s.deals]
     instead = f"Choose the sampler {' or '.join(of_classes)}."
-    if sampler.varies and question != "correlations":
+    if sampler.varies and (question != "correlations" or values[SHARE.name]):
         raise BadInput(f"This question needs tasks of one shape. {instead}")
     if sampler.deals and question == "spread":
         raise BadInput(f"The spread by cause deals images of its own. {instead}")
@@ -173,17 +172,13 @@ def check(spec: RawSettings) -> Spec:
 def work(spec: Spec) -> Work:
     per = {"hard": " per half", "spread": " of each kind"}.get(spec["question"], "")
     seconds = relative_cost(spec) * spec["n_tasks"] * draw.max_images(spec) * _SECONDS[spec["setting"]]
-    return Work(spec["n_tasks"], f"tasks{' per point' if spec['question'] in GRIDS else per}", seconds)
+    return Work(spec["n_tasks"], f"tasks{per}", seconds)
 
 
 def relative_cost(spec: Spec) -> float:
-    """About how many times as long a question takes as measuring its tasks once: grows with the square of the ways."""
-    question = spec["question"]
-    if question in ("ways", "eigenvalues"):
-        return sum((value / spec["n_way"]) ** 2 for value in GRIDS[question])
-    if question in GRIDS:
-        return float(len(GRIDS[question]))
-    return {"hard": 2.0, "spread": 1.5, "labelling": 12.0}.get(question, 1.0)
+    """About how many times as long a question takes as measuring tasks of few classes once."""
+    many_ways = 1.0 if SAMPLERS[spec["sampler"]].varies else max(1.0, spec["n_way"] / N_WAY.default)
+    return many_ways * {"hard": 2.0, "spread": 1.5, "labelling": 12.0}.get(spec["question"], 1.0)
 
 
 def shorten(spec: Spec, n: int) -> Spec | None:
@@ -221,7 +216,7 @@ def _file(which: int) -> str:
 def parts(spec: Spec) -> list[Part]:
     """One part per cell."""
     what = QUESTION.choices[spec["question"]].lower()
-    values = [f" ({cell_text(cell.value)})" if cell.value else "" for cell in cells(spec)]
+    values = [f" ({cell.value})" if cell.value else "" for cell in cells(spec)]
     sizes = [(cell.n_tasks, _chunk_size(cell)) for cell in cells(spec)]
     return [Part(f"{what}{value}", *size) for value, size in zip(values, sizes, strict=True)]
 
@@ -275,19 +270,53 @@ def _summary(result: PredictionResult) -> Summary:
     if spec["question"] == "hard":
         judged = thresholds.thresholds(spec, measured[0], measured[1]) if len(measured) == 2 else {}
         return {**base, "halves": list(rows.values()), "thresholds": judged}
-    if spec["question"] == "correlations":
-        return cast(Summary, base | {name: value for name, value in rows[0].items() if name != "value"})
     if spec["question"] == "eigenvalues":
-        for which, found in measured.items():
-            values = result.rows[which]["eigenvalues"]
-            rows[which] |= eigenvalues.best_eigenvalue(values, found.outcome, int(found.value), found.tasks.class_ids)
-    return {**base, "cells": list(rows.values())}
+        values, one = result.rows[0]["eigenvalues"], measured[0]
+        rows[0] |= eigenvalues.best_eigenvalue(values, one.outcome, spec["n_way"], one.tasks.class_ids)
+    return cast(Summary, base | {name: value for name, value in rows[0].items() if name != "value"})
+
+
+def headline(result: PredictionResult) -> list[HeadlineNumber]:
+    """The mean outcome and the correlation of every measure; of other questions what they end in."""
+    numbers = summary(result)
+    if numbers["question"] == "spread":
+        return [
+            HeadlineNumber.around(f"std_{row['cause']}", f"Standard deviation, {row['cause']}", *_percent(row))
+            for row in numbers["spread"]
+        ]
+    if numbers["question"] == "hard":
+        return [
+            HeadlineNumber(f"area_{name}", f"Area under the ROC curve, {title(name)}", row["area"], unit="")
+            if row["area"] is None
+            else HeadlineNumber(f"area_{name}", f"Area under the ROC curve, {title(name)}", *_ends(row, "area"), "")
+            for name, row in numbers["thresholds"].items()
+        ]
+    if numbers["question"] == "labelling":
+        rest = numbers["rest"]
+        mean, half = 100 * rest["gain"][-1], 100 * (rest["gain_ci95"][-1] or np.nan)
+        return [HeadlineNumber.around("gain", "Gain by choosing the least confident", mean, half, "points")]
+    mean, half = 100 * numbers["outcome"], 100 * (numbers["outcome_ci95"] or np.nan)
+    return [
+        HeadlineNumber.around("outcome", f"Mean {outcome_name(numbers)}", mean, half),
+        *(
+            HeadlineNumber(name, title(name), row["pearson"], row["low"], row["high"], "correlation", row["over"])
+            for name, row in numbers["correlations"].items()
+        ),
+    ]
+
+
+def _percent(row: Spread) -> tuple[float, float | None]:
+    return 100 * (row["std"] or np.nan), None if row["ci95"] is None else 100 * row["ci95"]
+
+
+def _ends(row: Mapping[str, Any], name: str) -> tuple[float, float, float]:
+    return row[name], row["low"], row["high"]
 
 
 def tasks_of_cell(result: PredictionResult, value: str) -> tuple[Tasks, np.ndarray]:
-    """Some tasks of a question's cell, named by its value as `cell_text` writes it, and their outcomes (fractions)."""
+    """Some tasks of a question's cell, named by its value, and their outcomes (fractions)."""
     every = cells(result.spec)
-    known = {cell_text(every[which].value): which for which in result.tasks}
+    known = {every[which].value: which for which in result.tasks}
     if value not in known:
         raise UnknownName("point", value, known)
     which, first = known[value], slice(0, MOST_TOLD)
@@ -303,7 +332,7 @@ def labelled_images(result: PredictionResult, policy: str, n: int, most: int = 3
 
 
 def unlabelled_in_words(result: Summary) -> str:
-    """The number of unlabelled images of a task of the question "imbalance", and why there are no more."""
+    """The number of unlabelled images of a task with a share of one class, and why there are no more."""
     n, wanted = result["n_unlabelled"], result["n_way"] * result["n_query"]
     if n >= wanted:
         return f"{n:,} unlabelled images per task."
@@ -324,9 +353,11 @@ STUDY = Study(
     run_chunk=run_chunk,
     collect=collect,
     summarise=summary,
+    headline=headline,
+    sweeps=sweeps,
     work=work,
     shorten=shorten,
     ignored=(HARD_BELOW.name, FOUND.name),
-    version=3,
+    version=4,
     threads=2,
 )

@@ -18,7 +18,7 @@ from fsviz.records import Features, Tasks
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fsviz.difficulty.task_statistics import View
+    from fsviz.difficulty.task_statistics import TaskView
     from fsviz.studies.prediction.tasks import Spec
 
 POLICIES = ("least confident", "random")
@@ -45,13 +45,13 @@ def label_and_learn(spec: Spec, tasks: Tasks, table: Features, first: int) -> di
     right in the end, the given ones included; for every budget and policy. `first` is the number of the first task."""
     import torch
 
-    from fsviz.difficulty.task_statistics import views
+    from fsviz.difficulty.task_statistics import task_views
 
     steps = budgets(spec)
     shape = (len(tasks), len(steps), len(POLICIES))
     found = {"rest": np.full(shape, np.nan), "all": np.full(shape, np.nan)}
     with torch.inference_mode():
-        for where, view in views(table, tasks, "semi", spec["neighbours"]):
+        for where, view in task_views(table, tasks, "semi", spec["neighbours"]):
             luck = [np.random.default_rng(chunk_seed(spec["seed"], first + int(t))) for t in where]
             n_query = view.query_mask.shape[1]
             at_random = torch.from_numpy(np.stack([rng.random(n_query) for rng in luck])).to(view.confidence)
@@ -70,11 +70,11 @@ def labelled(spec: Spec, tasks: Tasks, table: Features, policy: str, n: int) -> 
     """Per task the n images that a policy labels first, as `label_and_learn` does; the tasks begin with number 0."""
     import torch
 
-    from fsviz.difficulty.task_statistics import views
+    from fsviz.difficulty.task_statistics import task_views
 
     found: list[np.ndarray] = [np.empty(0, int)] * len(tasks)
     with torch.inference_mode():
-        for where, view in views(table, tasks, "semi", spec["neighbours"]):
+        for where, view in task_views(table, tasks, "semi", spec["neighbours"]):
             for t, confidence in zip(where, view.confidence.numpy(), strict=True):
                 luck = np.random.default_rng(chunk_seed(spec["seed"], int(t)))
                 order = confidence if policy == POLICIES[0] else luck.random(view.query_mask.shape[1])
@@ -82,7 +82,7 @@ def labelled(spec: Spec, tasks: Tasks, table: Features, policy: str, n: int) -> 
     return found
 
 
-def _relearned(view: View, labelled: Tensor) -> Tensor:
+def _relearned(view: TaskView, labelled: Tensor) -> Tensor:
     """What is said of every query (T, M) once the labelled ones (T, M) are part of the support."""
     import torch
 

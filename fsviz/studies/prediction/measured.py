@@ -119,14 +119,14 @@ def look(spec: Spec, tasks: Tasks, table: Features, eigenvalues: bool = False) -
     """outcome, expected, one array per measure of features (measure_NAME), and where asked the lowest eigenvalues."""
     import torch
 
-    from fsviz.difficulty.task_statistics import views
+    from fsviz.difficulty.task_statistics import task_views
 
     evaluation.check_tasks(table, tasks)
     n = len(tasks)
     wanted = {m for m, d in measures_of(spec).items() if set(d.needs) <= {"images", "support", "queries"}}
     found = {name: np.full(n, np.nan) for name in ("outcome", "expected", *(f"measure_{m}" for m in wanted))}
     with torch.inference_mode():
-        for where, view in views(table, tasks, _outcome_setting(spec), spec["neighbours"]):
+        for where, view in task_views(table, tasks, _outcome_setting(spec), spec["neighbours"]):
             found["outcome"][where] = view.outcome.numpy()
             if _outcome_setting(spec) != "unsupervised":
                 found["expected"][where] = view.expected.double().numpy()
@@ -145,12 +145,12 @@ def predictions(spec: Spec, tasks: Tasks, table: Features) -> dict[str, np.ndarr
     import torch
     from scipy.optimize import linear_sum_assignment
 
-    from fsviz.difficulty.task_statistics import views
+    from fsviz.difficulty.task_statistics import task_views
 
     shape = tasks.query.shape
     said = {"predicted": np.full(shape, PAD), "confidence": np.full(shape, np.nan)}
     with torch.inference_mode():
-        for where, view in views(table, tasks, spec["setting"], spec["neighbours"]):
+        for where, view in task_views(table, tasks, spec["setting"], spec["neighbours"]):
             if spec["setting"] == "unsupervised":
                 for t, clusters in zip(where, view.clusters.numpy(), strict=True):
                     counts = np.zeros((shape[1], shape[1]), dtype=int)
@@ -250,7 +250,7 @@ def as_expected(name: str, row: Correlation) -> tuple[float | None, float | None
 def best_measure(found: Mapping[str, Correlation]) -> tuple[str, Correlation] | None:
     """The measure with the strongest correlation in the direction it should have, of those that `correlations` gave;
     those that must know which classes a task has (coarsity, class confusion) are none of them."""
-    of_classes = {"distances", "confusions"}
+    of_classes = {"distances", "overlaps"}
     candidates = {name: row for name, row in found.items() if not of_classes & set(MEASURES[name].needs)}
     known = {name: -hardness(name) * row["pearson"] for name, row in candidates.items() if row["low"] is not None}
     if not known:

@@ -121,13 +121,13 @@ def accuracies(spec: Spec, tasks: Tasks, table: Features) -> dict[str, np.ndarra
     """
     import torch
 
-    from fsviz.difficulty.task_statistics import views
+    from fsviz.difficulty.task_statistics import task_views
 
     n_way, n_query = tasks.query.shape[1:]
     left = np.bincount(table.class_ids)[tasks.class_ids] - tasks.support.shape[2]
     share = np.empty(tasks.class_ids.shape)
     with torch.inference_mode():
-        for where, view in views(table, tasks, spec["setting"], spec["neighbours"]):
+        for where, view in task_views(table, tasks, spec["setting"], spec["neighbours"]):
             right = (view.predicted == view.query_labels).numpy()
             share[where] = right.reshape(len(where), n_way, n_query).mean(2)
     luck = share * (1 - share) / max(n_query - 1, 1) * (1 - n_query / left)

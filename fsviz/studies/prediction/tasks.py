@@ -1,6 +1,6 @@
 """The cells of a question, and their tasks.
 
-A cell is one value of what a question varies: a number of shots, a half of the classes, what is fixed, ...
+A cell is a part of a question with tasks of its own: a half of the classes, what is fixed, or all tasks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from fsviz import datasets
-from fsviz.difficulty.measures import MEASURES, Given
+from fsviz.difficulty.measures import MEASURES, MeasureInputs
 from fsviz.errors import BadInput, FsvizError, Missing
 from fsviz.records import PAD, Dataset, Features, Tasks
 from fsviz.settings import RawSettings, Setting
@@ -23,22 +23,30 @@ from fsviz.studies.prediction import spread
 from fsviz.tasks import draw
 
 TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
-GRIDS: dict[str, tuple[float, ...]] = {  # what a question varies; what a dataset is too small for is left out
-    "shots": (1, 2, 3, 5, 7, 10, 15, 20),
-    "ways": (2, 3, 5, 7, 10, 15, 20),
-    "queries": (1, 2, 5, 10, 15, 20, 30, 50),
+SHARE = Setting(
+    "share",
+    "Share of one class among the unlabelled",
+    "The unlabelled images of the first class as a share of all; 0 for classes of equal size.",
+    "float",
+    0.0,
+    0,
+    0.9,
+    advanced=True,
+)
+GRIDS: dict[str, tuple[float, ...]] = {  # values of a sweep by setting; those that do not fit a dataset are left out
+    "n_shot": (1, 2, 3, 5, 7, 10, 15, 20),
+    "n_way": (2, 3, 5, 7, 10, 15, 20),
+    "n_query": (1, 2, 5, 10, 15, 20, 30, 50),
     "neighbours": (2, 5, 10, 15, 20, 30, 50, 100),
-    "imbalance": (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-    "eigenvalues": (2, 3, 5, 7, 10, 15, 20),
+    SHARE.name: (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
 }
-VARIES = {"shots": "n_shot", "ways": "n_way", "queries": "n_query", "neighbours": "neighbours", "eigenvalues": "n_way"}
 HALVES = ("first half", "second half")
 _CONFUSION_SECONDS = 12.0  # that all pairs of a split may take on one core
 
 
 class Spec(draw.TaskSpec, total=False):
-    """A checked spec. What depends on the dataset is there once it is fitted, the share of the first class among the
-    unlabelled in the cells of the question "imbalance"; a run adds its version and folder."""
+    """A checked spec. The number of unlabelled images is there once a spec with a share is fitted; a run adds its
+    version and folder."""
 
     study: str
     version: int
@@ -48,34 +56,22 @@ class Spec(draw.TaskSpec, total=False):
     question: str
     hard_below: int
     found: int
-    values: list[float]
     n_unlabelled: int
     share: float
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One value of what is varied, and the settings of its tasks."""
+    """A part of a question: its name, "" if there is one only, and the settings of its tasks."""
 
-    value: float | str
+    value: str
     spec: Spec
     n_tasks: int
-
-
-def cell_text(value: float | str) -> str:
-    """The value of a cell as text, in links."""
-    return value if isinstance(value, str) else f"{value:g}"
 
 
 def cells(spec: Spec) -> list[Cell]:
     """What a question of a fitted spec computes, in order."""
     question, n_tasks = spec["question"], int(spec["n_tasks"])
-    if question in VARIES:
-        varied = VARIES[question]
-        whole = {"n_way": int, "n_shot": int, "n_query": int, "neighbours": int}[varied]
-        return [Cell(value, cast(Spec, {**spec, varied: whole(value)}), n_tasks) for value in spec["values"]]
-    if question == "imbalance":
-        return [Cell(value, {**spec, "share": value}, n_tasks) for value in spec["values"]]
     if question == "hard":
         return [Cell(half, spec, n_tasks) for half in HALVES]
     if question == "spread":
@@ -88,12 +84,11 @@ def draw_cell(spec: Spec, cell: Cell, dataset: Dataset, table: Features) -> Task
     if spec["question"] == "spread" and cell.value != spread.CAUSES[0]:
         return spread.draw_fixed(cell, dataset, table)
     asked = cast(Spec, dict(cell.spec))
-    if spec["question"] == "imbalance":
-        asked["n_query"] = max(_unbalanced(spec, value)[0] for value in spec["values"])
-        asked["n_query"] = max(asked["n_query"], *(_unbalanced(spec, value)[1] for value in spec["values"]))
+    if spec["share"]:  # images for every share of the grid: tasks of several shares have the same first queries
+        asked["n_query"] = max(max(_unbalanced(spec, share)) for share in (*GRIDS[SHARE.name], spec["share"]))
     if spec["question"] == "hard":
         dataset = halved(dataset, spec)
-        asked["split"] = cast(str, cell.value)
+        asked["split"] = cell.value
     sampler = {
         name: cast(RawSettings, asked)[name]
         for name in (*TASK_SETTINGS, "backbone")
@@ -101,8 +96,8 @@ def draw_cell(spec: Spec, cell: Cell, dataset: Dataset, table: Features) -> Task
     }
     tasks = evaluation_study.sample_testbed(dataset, sampler, asked["seed"], {spec["backbone"]: table}).tasks
     tasks = with_confusion(draw.with_coarsity(tasks, dataset), dataset, spec)
-    if spec["question"] == "imbalance":
-        first, others = _unbalanced(spec, float(cell.value))
+    if spec["share"]:
+        first, others = _unbalanced(spec, spec["share"])
         query = np.full_like(tasks.query, PAD)
         query[:, 0, :first], query[:, 1:, :others] = tasks.query[:, 0, :first], tasks.query[:, 1:, :others]
         tasks = replace(tasks, query=query)
@@ -115,7 +110,7 @@ def with_confusion(tasks: Tasks, dataset: Dataset, spec: Spec) -> Tasks:
         class_ids, confusions = confusions_of(spec)
     except FsvizError:  # too large for now, images that are all the same, classes of one image
         return tasks
-    given = Given(positions=tasks.positions(class_ids), confusions=confusions)
+    given = MeasureInputs(positions=tasks.positions(class_ids), overlaps=confusions)
     return tasks.with_measure("class_overlap", MEASURES["class_overlap"](given))
 
 
@@ -151,32 +146,37 @@ def _unbalanced(spec: Spec, share: float) -> tuple[int, int]:
     return first, max(1, round((spec["n_unlabelled"] - first) / (spec["n_way"] - 1)))
 
 
+def sweeps(spec: Spec) -> dict[str, list[float]]:
+    """The values of GRIDS that the images with features of a dataset can give."""
+    dataset = datasets.load(spec["dataset"])
+    _, n_classes, smallest = _class_sizes(spec, dataset, chunk_data.features_of(spec["dataset"], spec["backbone"]))
+    n_seen = spec["n_shot"] + (spec["n_query"] if spec["setting"] != "supervised" else 0)
+    limits = {
+        "n_shot": smallest - spec["n_query"],
+        "n_query": smallest - spec["n_shot"],
+        "n_way": n_classes,
+        "neighbours": spec["n_way"] * n_seen - 1,
+        SHARE.name: SHARE.high,
+    }
+    return {name: [value for value in grid if value <= limits[name]] for name, grid in GRIDS.items()}
+
+
+def _class_sizes(spec: Spec, dataset: Dataset, table: Features) -> tuple[np.ndarray, int, int]:
+    """The classes of the split, how many they are, and the images with features of the smallest one."""
+    class_ids = dataset.split_class_ids(spec["split"])
+    counts = np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids]
+    return class_ids, len(class_ids), int(counts.min())
+
+
 def fitted(spec: Spec, dataset: Dataset, table: Features) -> Spec:
-    """A checked spec with what depends on the dataset: values that its classes and images allow."""
+    """A checked spec with the number of unlabelled images that every share allows; an impossible one is refused."""
     spec = cast(Spec, dict(spec))
     question = spec["question"]
-    class_ids = dataset.split_class_ids(spec["split"])
     draw.check_n_classes(dataset, spec["split"])
-    counts = np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids]
-    smallest = int(counts.min())
-    limits = {
-        "shots": smallest - spec["n_query"],
-        "queries": smallest - spec["n_shot"],
-        "ways": len(class_ids),
-        "eigenvalues": len(class_ids),
-        "neighbours": spec["n_way"] * (spec["n_shot"] + (spec["n_query"] if spec["setting"] != "supervised" else 0))
-        - 1,
-    }
-    if question in limits:
-        spec["values"] = [value for value in GRIDS[question] if value <= limits[question]]
-        if not spec["values"]:
-            raise BadInput(
-                f"{dataset.title} is too small to vary this: the smallest class of split {spec['split']!r} has "
-                f"{smallest} images with features. Lower n_shot and n_query."
-            )
-    if question == "imbalance":
-        spec["values"] = list(GRIDS["imbalance"])
-        largest = max(*spec["values"], (1 - min(spec["values"])) / (spec["n_way"] - 1))  # share of any one class
+    class_ids, _, smallest = _class_sizes(spec, dataset, table)
+    if spec["share"]:
+        shares = (*GRIDS[SHARE.name], spec["share"])
+        largest = max(*shares, (1 - min(shares)) / (spec["n_way"] - 1))  # share of any one class
         spec["n_unlabelled"] = min(spec["n_way"] * spec["n_query"], int((smallest - spec["n_shot"]) / largest))
         if spec["n_unlabelled"] < 2 * spec["n_way"]:
             raise BadInput(

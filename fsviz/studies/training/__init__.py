@@ -70,11 +70,10 @@ def check(spec: RawSettings) -> TrainingSpec:
 
     trainer = training.get(str(spec.get("method") or METHOD.default))
     own = {s.name: s for s in (METHOD, NAME, DEVICE)}
-    schema = Schema({**own, **trainer.settings}, required=("dataset",), of=trainer.title)
-    given = {name: value for name, value in spec.items() if name != "split"}
-    dataset = datasets.load(schema.check(given)["dataset"])
+    schema = Schema({**own, **trainer.settings}, required=("dataset",), of=trainer.title, nested=("split",))
+    dataset = datasets.load(schema.requested(spec)["dataset"])
     check_pixels(dataset)
-    return {**schema.check(given, **fit(dataset, spec).values), "split": spec.get("split") or OWN}
+    return {**schema.check(spec, **fit(dataset, spec).values), "split": spec.get("split") or OWN}
 
 
 def prepare(spec: TrainingSpec, folder: Path) -> TrainingSpec:

@@ -15,7 +15,7 @@ import streamlit as st
 from fsviz.analyses import semantic_sampling as study
 from fsviz.analyses.semantic_sampling import CLASS_PAIRS
 from fsviz.figures import taxonomy as figures
-from fsviz.records import PAD, Dataset
+from fsviz.records import PAD, Dataset, HeadlineNumber
 from fsviz.records.graphs import ClassMap, ConceptTree
 from fsviz.settings import Setting, to_args
 from fsviz.tables import Column, Table
@@ -24,6 +24,7 @@ from fsviz.taxonomy import DISTANCES, Dag, maps
 from fsviz.text import split_title
 from fsviz.ui.parts import caching, controls, export, links, page_links, selections, shell
 from fsviz.ui.parts.clicks import Click, Point
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.hover import answer_cells
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows, thumbnail_uri
 from fsviz.ui.parts.page import Page
@@ -65,7 +66,7 @@ def show(dataset: Dataset) -> None:
     names = controls.class_names(dataset, split)
     here = f"{dataset.name} {split} {dag}"
     default = "radial" if len(names) <= FEW else "rings"
-    layout = controls.pick(LAYOUT.with_(default=default), st.sidebar, about=f"{dataset.name} {split}")
+    layout = controls.pick(LAYOUT.with_(default=default), shell.side(), about=f"{dataset.name} {split}")
     graph, tree = caching.graph(dataset, split, dag), caching.concept_tree(dataset, split, dag)
     at = _looked_into(tree, here)
     _headline(caching.class_map(dataset, split, dag, tree.ids[0], None, "radial"), distances, names, distance)
@@ -102,27 +103,41 @@ PAGE = Page(
 
 
 def _headline(whole: ClassMap, distances: np.ndarray, names: list[str], distance: str) -> None:
-    classes, concepts, close, typical = st.columns(4)
-    classes.metric("Classes", f"{len(names):,}")
-    concepts.metric(
-        "Concepts above",
-        f"{whole.n_nodes - len(names):,}",
-        help=f"Concepts with one parent and one child are left out; {whole.n_nodes:,} nodes and "
-        f"{whole.n_edges:,} is-a edges remain.",
-    )
+    numbers: list[HeadlineNumber | None] = [
+        HeadlineNumber.count("classes", "Classes", len(names)),
+        HeadlineNumber.count(
+            "concepts",
+            "Concepts above",
+            whole.n_nodes - len(names),
+            help=f"Concepts with one parent and one child are left out; {whole.n_nodes:,} nodes and "
+            f"{whole.n_edges:,} is-a edges remain.",
+        ),
+        None,
+        None,
+    ]
     pairs = distances[np.triu_indices(len(names), 1)]
     if len(pairs):
-        nearest = int(pairs.argmin())
-        a, b = (int(i[nearest]) for i in np.triu_indices(len(names), 1))
-        close.metric(
-            "Smallest distance",
-            f"{pairs.min():.2f}",
-            help=f"{escape(names[a])} and {escape(names[b])}; {int((pairs < pairs.min() + 1e-9).sum()):,} pairs are as "
-            "close.",
-        )
-        typical.metric(
-            "Median distance", f"{np.median(pairs):.2f}", help=f"{DISTANCES[distance].title}, over all pairs."
-        )
+        a, b = (int(i[int(pairs.argmin())]) for i in np.triu_indices(len(names), 1))
+        ties = int((pairs < pairs.min() + 1e-9).sum())
+        numbers[2:] = [
+            HeadlineNumber(
+                "smallest",
+                "Smallest distance",
+                pairs.min(),
+                unit="",
+                digits=2,
+                help=f"{names[a]} and {names[b]}; {ties:,} pairs are as close.",
+            ),
+            HeadlineNumber(
+                "median",
+                "Median distance",
+                float(np.median(pairs)),
+                unit="",
+                digits=2,
+                help=f"{DISTANCES[distance].title}, over all pairs.",
+            ),
+        ]
+    show_numbers(numbers)
 
 
 def _pick_classes(names: list[str]) -> list[int]:
@@ -218,7 +233,7 @@ def _graph(
             low=1,
             high=deepest,
         )
-        deepest = controls.pick(setting, st.sidebar, as_slider=True, about=f"{dataset.name} {split} {dag} {at_id}")
+        deepest = controls.pick(setting, shell.side(), as_slider=True, about=f"{dataset.name} {split} {dag} {at_id}")
     graph = caching.class_map(dataset, split, dag, at_id, deepest, layout, revealed)
     beside = None
     if dataset.has_pixels:
@@ -334,17 +349,24 @@ def _details(
         result = study.class_set(graph, distances, picked)
         with st.container(border=True):
             st.markdown(f"**Your task of {len(picked)} classes**")
-            left, right = st.columns(2)
-            left.metric(
-                "Coarsity",
-                f"{result.coarsity:.1f}" if result.coarsity >= 10 else f"{result.coarsity:.2f}",
-                help=f"Mean squared {DISTANCES[distance].title} distance over its pairs of classes.",
-            )
-            right.metric(
-                "Finer by chance",
-                f"{result.share_finer:.0%}",
-                help=f"Share of 2,000 uniformly drawn {len(picked)}-way tasks with a smaller coarsity.",
-            )
+            numbers = [
+                HeadlineNumber(
+                    "coarsity",
+                    "Coarsity",
+                    result.coarsity,
+                    unit="",
+                    digits=1 if result.coarsity >= 10 else 2,
+                    help=f"Mean squared {DISTANCES[distance].title} distance over its pairs of classes.",
+                ),
+                HeadlineNumber(
+                    "share_finer",
+                    "Finer by chance",
+                    100 * result.share_finer,
+                    digits=0,
+                    help=f"Share of 2,000 uniformly drawn {len(picked)}-way tasks with a smaller coarsity.",
+                ),
+            ]
+            show_numbers(numbers, "task_numbers")
             st.markdown(
                 f"Lowest concept above all of them: **{escape(result.superordinate)}** "
                 f"({result.superordinate_classes:,} of {len(names):,} classes)."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,13 +14,14 @@ from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import compare_datasets as figures
-from fsviz.records import Dataset, Progress
+from fsviz.records import Dataset, HeadlineNumber, Progress
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import RawSettings
+from fsviz.settings import RawSettings, Setting
 from fsviz.studies import support_sets
 from fsviz.tasks import draw, fitting
 from fsviz.ui.parts import access, caching, controls, export, links, shell
 from fsviz.ui.parts.answers import answer
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
@@ -57,7 +57,7 @@ PAGE = Page(
     group="Results",
     order=2,
     question="Is this dataset harder than another?",
-    lead="The same measures on tasks with the same settings.",
+    lead="The same measures on tasks of {dataset} and of other datasets, with the same settings.",
     explains=("accuracy", "interval", "percentile", "measures", "fastdiffsel"),
     keywords=("harder", "benchmark"),
     show=show,
@@ -90,8 +90,8 @@ def _pick(dataset: Dataset) -> study.ComparisonSpec | None:
 
 
 def _choices(dataset: Dataset, first: str) -> dict[str, str]:
-    """What can be compared with, by name: splits of this dataset, other datasets by their split test, and the other
-    splits of those that are chosen."""
+    """Datasets and splits to compare with, by name: splits of this dataset, other datasets by their split test, and the
+    other splits of those that are chosen."""
     asked = ",".join(st.query_params.get_all(AGAINST)).split(",")
     chosen = [str(text) for text in (st.session_state.get(AGAINST) or asked)]
     found = {f"{dataset.name}:{s}": study.DatasetSplit(f"{dataset.name}:{s}", dataset, s).title for s in dataset.splits}
@@ -122,27 +122,31 @@ def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[s
 
 
 def _settings(sides: Sequence[study.DatasetSplit]) -> study.ComparisonSpec:
-    fewest = min(draw.check_n_classes(side.dataset, side.split) for side in sides)
-    backbones = dict.fromkeys(name for side in sides for name in features.available(side.dataset))
     fits = study.fit(sides, {})
-    settings = fitting.with_defaults(study.SETTINGS, fits)
-    values: dict[str, Any] = {}
-    with st.sidebar:
-        for name, setting in settings.items():
-            if name == "n_way":
-                setting = setting.with_(high=fewest)
-            elif name == "sampler" and not all(s.dataset.taxonomy is not None for s in sides):
-                setting = setting.with_(choices={k: v for k, v in setting.choices.items() if not SAMPLERS[k].needs})
-            elif name == "backbone":
-                if not backbones:
-                    continue
-                best = study.common_backbone(sides)
-                titles = {known: title_of(known) for known in backbones}
-                setting = setting.with_(kind="choice", choices=titles, default=best)
-            values[name] = controls.pick(setting)
+    settings = _fitting_settings(sides, fitting.with_defaults(study.SETTINGS, fits))
+    with shell.side():
+        places = {"backbone": shell.side("backbone")}
+        values = {name: controls.pick(setting, places.get(name, st)) for name, setting in settings.items()}
         controls.say_fit(fits, values)
     values["n_tasks"] = _at_once(values["n_tasks"])
     return study.check({"sides": [side.name for side in sides], **values})
+
+
+def _fitting_settings(sides: Sequence[study.DatasetSplit], settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    """The settings with limits and choices that all datasets can give; no backbone if there are no features."""
+    fewest = min(draw.check_n_classes(side.dataset, side.split) for side in sides)
+    adjusted = {**settings, "n_way": settings["n_way"].with_(high=fewest)}
+    if any(side.dataset.taxonomy is None for side in sides):
+        samplers = {name: title for name, title in settings["sampler"].choices.items() if not SAMPLERS[name].needs}
+        adjusted["sampler"] = settings["sampler"].with_(choices=samplers)
+    backbones = dict.fromkeys(name for side in sides for name in features.available(side.dataset))
+    if backbones:
+        titles = {name: title_of(name) for name in backbones}
+        best = study.common_backbone(sides)
+        adjusted["backbone"] = settings["backbone"].with_(kind="choice", choices=titles, default=best)
+    else:
+        del adjusted["backbone"]
+    return adjusted
 
 
 def _at_once(n_tasks: int) -> int:
@@ -177,133 +181,141 @@ def _found(spec: study.ComparisonSpec) -> study.DatasetComparison | None:
     return found
 
 
-def _compare(asked: RawSettings, progress: Progress | None = None) -> study.DatasetComparison:
-    return study.compare(asked["spec"], progress)
+def _compare(request: RawSettings, progress: Progress | None = None) -> study.DatasetComparison:
+    return study.compare(request["spec"], progress)
 
 
-def _compare_meaning(asked: RawSettings, progress: Progress | None = None) -> study.DatasetComparison:
-    return study.compare(asked["spec"], progress, meaning_only=True)
+def _compare_meaning(request: RawSettings, progress: Progress | None = None) -> study.DatasetComparison:
+    return study.compare(request["spec"], progress, meaning_only=True)
 
 
-def _answer(found: study.DatasetComparison, first_look: bool = False) -> None:
-    first, *others = found.sides
-    columns = st.columns(max(len(others), 3))
-    for column, side in zip(columns, others, strict=False):
-        both = [(d.verdict, d.here) for d in study.differences(found) if d.other == side.name]
+def _answer(comparison: study.DatasetComparison, first_look: bool = False) -> None:
+    first, *others = comparison.sides
+    numbers: list[HeadlineNumber | None] = []
+    for side in others:
+        both = [(d.verdict, d.here) for d in study.differences(comparison) if d.other == side.name]
         rows, here = [verdict for verdict, _ in both], [verdict for _, verdict in both]
         known = len(rows) - rows.count("unknown")
-        column.metric(
-            f"Against {escape(side.title)}",
-            f"{rows.count('harder'):,} harder, {rows.count('easier'):,} easier" if known else "not comparable",
-            f"of {known:,} measures; these very classes: {here.count('harder'):,} and {here.count('easier'):,}"
-            if known
-            else "no measure is known of both",
-            delta_color="off",
-            delta_arrow="off",
-            help="By how many measures the first one is harder or easier beyond noise, so that other classes of the "
-            "same kind would say so too: the 95% interval over classes leaves out 0. Then the same for these very "
-            "classes and images, over tasks. One in twenty differences is beyond noise by chance.",
+        numbers.append(
+            HeadlineNumber.worded(
+                side.name,
+                f"Against {side.title}",
+                f"{rows.count('harder'):,} harder, {rows.count('easier'):,} easier" if known else "not comparable",
+                note=f"of {known:,} measures; these very classes: {here.count('harder'):,} and {here.count('easier'):,}"
+                if known
+                else "no measure is known of both",
+                help="By how many measures the first one is harder or easier beyond noise, so that other classes of "
+                "the same kind would say so too: the 95% interval over classes leaves out 0. Then the same for these "
+                "very classes and images, over tasks. One in twenty differences is beyond noise by chance.",
+            )
         )
+    show_numbers([*numbers, *[None] * (3 - len(numbers))], "preview" if first_look else "headline")
     for side in others:
-        st.markdown(escape(study.headline(found, side.name)))
-    table = study.measure_table(found)
-    if all(d.verdict == "unknown" for d in study.differences(found)):
+        st.markdown(escape(study.headline(comparison, side.name)))
+    table = study.measure_table(comparison)
+    if all(d.verdict == "unknown" for d in study.differences(comparison)):
         return
     if first_look:
         figure = figures.plot_differences(table, first.name)
         export.chart("What parts them, so far", figure, key=SO_FAR)
         return
-    picked = _picked_measure(found)
+    picked = _picked_measure(comparison)
     export.chart(
         "What parts them",
         figures.plot_differences(table, first.name, picked),
         key=CHART,
         sets=controls.MEASURE,
     )
-    spec = found.spec
+    spec = comparison.spec
     st.caption(
         f"{spec['n_tasks']:,} tasks per side of {spec['n_way']:,} classes"
-        + (f", {spec['n_shot']:,} support and {spec['n_query']:,} query images per class" if found.backbone else "")
+        + (
+            f", {spec['n_shot']:,} support and {spec['n_query']:,} query images per class"
+            if comparison.backbone
+            else ""
+        )
         + f", sampler {escape(study.SAMPLED.choices[spec['sampler']])}. 95% intervals over classes: what "
         "tasks of other "
         "classes of the same kind would give. Filled: beyond that. Hollow with a dot: beyond noise for these very "
         "classes and images only. Hollow: within noise. Click a point for its measure. "
-        + " ".join(map(escape, study.notes(found)))
+        + " ".join(map(escape, study.notes(comparison)))
     )
 
 
-def _picked_measure(found: study.DatasetComparison) -> str:
+def _picked_measure(comparison: study.DatasetComparison) -> str:
     """The measure that the link names or that was clicked, else the first that most sides have."""
-    titles = {name: study.title(name, found.spec) for name in found.measures}
-    most = max(titles, key=lambda name: len(found.numbers[name]), default="")
+    titles = {name: study.title(name, comparison.spec) for name in comparison.measures}
+    most = max(titles, key=lambda name: len(comparison.numbers[name]), default="")
     setting = controls.MEASURE.with_(choices=titles, default=most)
     return str(links.value_of(setting, setting.name)) if titles else ""
 
 
-def _one_measure(found: study.DatasetComparison) -> None:
-    if not found.measures:
+def _one_measure(comparison: study.DatasetComparison) -> None:
+    if not comparison.measures:
         st.info("No measure is known of any side.", icon="🧩")
         return
-    titles = {name: study.title(name, found.spec) for name in found.measures}
-    most = max(titles, key=lambda name: len(found.numbers[name]))
+    titles = {name: study.title(name, comparison.spec) for name in comparison.measures}
+    most = max(titles, key=lambda name: len(comparison.numbers[name]))
     name = controls.pick(controls.MEASURE.with_(choices=titles, default=most), st.columns([2, 3])[0])
-    table = study.measure_table(found)
+    table = study.measure_table(comparison)
     rows = table[(table["measure"] == name) & np.isfinite(table["mean"])]
-    axis = "accuracy of a task (%)" if name == study.ACCURACY else measures.axis(name)
+    axis = "accuracy of a task (%)" if name == study.ACCURACY else measures.lower_title(name)
     figure = figures.plot_measure(rows, axis, study.direction(name))
     export.chart(f"{titles[name]} of every side", figure, key="one_measure")
     lacking = table[(table["measure"] == name) & ~np.isfinite(table["mean"])]
     st.caption(
         "Bars hold the middle half of the tasks, a stroke is their median, a point the mean with its 95% interval "
         f"over {escape(' or '.join(dict.fromkeys(rows['over'])))}. "
-        + (f"{escape(measures.get(name).what)} " if name in measures.MEASURES else "")
-        + " ".join(f"{escape(row.side_title)}: {escape(_why(found, name, row.side))}" for row in lacking.itertuples())
+        + (f"{escape(measures.get(name).description)} " if name in measures.MEASURES else "")
+        + " ".join(
+            f"{escape(row.side_title)}: {escape(_why(comparison, name, row.side))}" for row in lacking.itertuples()
+        )
     )
-    _what_to_add(found)
+    _what_to_add(comparison)
 
 
-def _why(found: study.DatasetComparison, measure: str, side: str) -> str:
-    return found.unknown.get(measure, {}).get(side, "not known.")
+def _why(comparison: study.DatasetComparison, measure: str, side: str) -> str:
+    return comparison.unknown.get(measure, {}).get(side, "not known.")
 
 
-def _what_to_add(found: study.DatasetComparison) -> None:
+def _what_to_add(comparison: study.DatasetComparison) -> None:
     """The way to features where a side has images and no features under the backbone."""
-    for side in found.sides:
-        if side.dataset.has_pixels and found.backbone not in features.available(side.dataset):
+    for side in comparison.sides:
+        if side.dataset.has_pixels and comparison.backbone not in features.available(side.dataset):
             shell.link_to_add_images(
                 f"Extract features of {escape(side.dataset.title)}", shell.link(side.dataset, do="Extract features")
             )
 
 
-def _all_numbers(found: study.DatasetComparison) -> None:
-    facts = study.facts(found)
+def _all_numbers(comparison: study.DatasetComparison) -> None:
+    facts = study.facts(comparison)
     st.markdown("**What they are**")
     export.table(study.FACTS, facts.drop(columns="side"))
     st.markdown("**Every measure of every dataset**")
-    numbers = study.number_rows(study.measure_table(found))
+    numbers = study.number_rows(study.measure_table(comparison))
     export.table(study.NUMBERS, numbers.drop(columns="side"), height=460)
-    _what_to_add(found)
+    _what_to_add(comparison)
 
 
 # The suite ---------------------------------------------------------------------------------------------------------
 
 
-def _suite(found: study.DatasetComparison) -> None:
-    specs, without = study.suite_specs(found.spec)
+def _suite(comparison: study.DatasetComparison) -> None:
+    specs, without = study.suite_specs(comparison.spec)
     rows = []
     for name, of_side in specs.items():
-        summary = _searched(found.side(name), of_side)
+        summary = _searched(comparison.side(name), of_side)
         if summary is not None:
-            rows.append(study.suite_row(found.side(name), summary))
+            rows.append(study.suite_row(comparison.side(name), summary))
     counts = " or ".join(f"{n:,}" for n in dict.fromkeys(row["n_tasks"] for row in rows))
-    published = _published()
+    published = caching.cached_call(study.published_suite)
     export.chart("Hard, random and easy supports", figures.plot_suite(rows, published.to_dict("records")), key="suite")
-    spec = found.spec
+    spec = comparison.spec
     st.caption(
         (
             f"Computed here (bold): {counts} uniform tasks per side of {spec['n_way']:,} classes and "
-            f"{spec['n_shot']:,} support images, features of {escape(title_of(found.backbone))}, the same queries with "
-            "hard, random and easy supports; 95% intervals over tasks of these images. "
+            f"{spec['n_shot']:,} support images, features of {escape(title_of(comparison.backbone))}, the same queries "
+            "with hard, random and easy supports; 95% intervals over tasks of these images. "
             if rows
             else ""
         )
@@ -311,7 +323,7 @@ def _suite(found: study.DatasetComparison) -> None:
         "backbones. Their tasks of Meta-Dataset have varying numbers of classes and images, those of ObjectNet, "
         "CURE-OR and ORBIT five of each, on other backbones: heights are not comparable with those above, what hard "
         "supports cost is. "
-        + " ".join(f"{escape(found.side(name).title)} is left out: {escape(why)}" for name, why in without.items())
+        + " ".join(f"{escape(comparison.side(name).title)} is left out: {escape(why)}" for name, why in without.items())
     )
     if rows:
         table = pd.DataFrame(rows).assign(cost=lambda t: t["random"] - t["hard"])
@@ -328,8 +340,3 @@ def _searched(side: study.DatasetSplit, spec: support_sets.Spec) -> support_sets
         st.caption(f"{escape(side.title)}: {escape(error)}")
         return None
     return None if found is None else caching.cached_call(support_sets.summary, found)
-
-
-@caching.cache_data()
-def _published() -> pd.DataFrame:
-    return study.published_suite()

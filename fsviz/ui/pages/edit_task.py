@@ -14,11 +14,12 @@ from fsviz import features
 from fsviz.analyses import custom_task as study
 from fsviz.analyses.custom_task import TaskChange, TaskResult
 from fsviz.errors import FsvizError
-from fsviz.records import PAD, Dataset, Tasks
+from fsviz.records import PAD, Dataset, HeadlineNumber, Tasks
 from fsviz.sampling import testbeds
 from fsviz.settings import N_QUERY, N_SHOT, SEED
 from fsviz.tasks import draw, fitting, task_ids
 from fsviz.ui.parts import access, caching, controls, export, links, page_links, shell
+from fsviz.ui.parts.headline import show_number
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.page import Page
@@ -31,7 +32,7 @@ MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": 
 
 def show(dataset: Dataset) -> None:
     known = shell.known_backbones(dataset)
-    with st.sidebar:
+    with shell.side():
         backbone = controls.pick_backbone(known, help="The network whose features the method sees.")
         method = controls.pick(study.METHOD)
     _live(dataset, backbone, method)
@@ -105,12 +106,14 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
         rows = [str(links.value_of(s, s.name, about)) for s in (study.SUPPORT, study.QUERY, study.SWAP)]
         chosen = str(links.value_of(IMAGE, IMAGE.name))
     try:
-        class_ids = study.classes_in(dataset, text) if text else _suggested(dataset, 0)
+        class_ids = (
+            study.classes_in(dataset, text) if text else caching.cached_call(study.suggested, dataset, 0, keep=64)
+        )
     except FsvizError as error:
         if not text:
             raise
         st.error(escape(error), icon="⚠️")
-        class_ids = _suggested(dataset, 0)
+        class_ids = caching.cached_call(study.suggested, dataset, 0, keep=64)
         rows = ["", "", ""]
     names = _names(dataset)
     st.session_state["class_picker"] = class_ids
@@ -176,23 +179,30 @@ def _set_task(dataset: Dataset, tasks: Tasks, swap: str, picked: int) -> None:
 
 
 def _headline(dataset: Dataset, now: TaskResult, before: TaskResult | None, swap: tuple[int, int] | None) -> None:
-    accuracy, gained, lost, undo = shell.responsive_columns("headline", 4, stack="pairs")
+    columns = shell.responsive_columns("headline", 4, stack="pairs")
     right, asked = int(now.right.sum()), now.n_queries
     changed = study.change(before, now) if before else None
-    accuracy.metric(
-        "Accuracy",
-        f"{now.accuracy:.0%}",
-        f"{100 * changed.accuracy:+.0f} points by the swap" if changed else f"{right:,} of {asked:,} queries",
-        delta_color="normal" if changed and changed.accuracy else "off",
-        delta_arrow="auto" if changed and changed.accuracy else "off",
-        help="Exact for these queries: nothing is averaged over tasks, so there is no interval. Other queries of the "
-        "same classes may give another number.",
-    )
+    numbers = [
+        HeadlineNumber(
+            "accuracy",
+            "Accuracy",
+            100 * now.accuracy,
+            digits=0,
+            change=100 * changed.accuracy if changed else None,
+            note="by the swap" if changed else f"{right:,} of {asked:,} queries",
+            coloured=bool(changed and changed.accuracy),
+            help="Exact for these queries: nothing is averaged over tasks, so there is no interval. Other queries of "
+            "the same classes may give another number.",
+        )
+    ]
     if changed and swap:
-        gained.metric("Turned right", f"{len(changed.gained):,} of {asked:,}", help="Queries that were wrong before.")
-        lost.metric("Turned wrong", f"{len(changed.lost):,} of {asked:,}", help="Queries that were right before.")
+        gained, lost = (f"{len(queries):,} of {asked:,}" for queries in (changed.gained, changed.lost))
+        numbers += [
+            HeadlineNumber.worded("gained", "Turned right", gained, help="Queries that were wrong before."),
+            HeadlineNumber.worded("lost", "Turned wrong", lost, help="Queries that were right before."),
+        ]
         old = study.swapped(now.tasks, swap[1], swap[0])
-        undo.button(
+        columns[3].button(
             "Undo the swap",
             icon="↩️",
             width="stretch",
@@ -200,9 +210,16 @@ def _headline(dataset: Dataset, now: TaskResult, before: TaskResult | None, swap
             args=(dataset, old, "", swap[0]),
         )
     else:
-        ways = len(now.tasks.class_ids[0])
-        gained.metric("Guessing", f"{1 / ways:.0%}", help="One class out of those of the task, at random.")
-        lost.metric("Images", f"{(now.tasks.support[0] != PAD).sum()} + {asked:,}", help="Support images and queries.")
+        chance, n_support = 100 / len(now.tasks.class_ids[0]), int((now.tasks.support[0] != PAD).sum())
+        images = f"{n_support} + {asked:,}"
+        numbers += [
+            HeadlineNumber(
+                "chance", "Guessing", chance, digits=0, help="One class out of those of the task, at random."
+            ),
+            HeadlineNumber.worded("images", "Images", images, help="Support images and queries."),
+        ]
+    for column, number in zip(columns, numbers, strict=False):
+        show_number(number, column)
     st.caption(_in_words(dataset, now, changed, swap))
 
 
@@ -336,7 +353,7 @@ def _causes(now: TaskResult, before: TaskResult | None) -> None:
         if before:
             row |= {"before": earlier[cause.name], "change": _direction(cause, earlier[cause.name])}
         rows.append(row | ({} if before else {"seen": cause.seen}))
-    export.table(study.CAUSES, rows, height="content", key="causes")
+    export.table(study.CAUSES, rows, key="causes")
     unknown = [f"{cause.title}: {cause.why_not}" for cause in now.causes if cause.why_not]
     if unknown:
         st.caption("Not known here. " + escape(" ".join(unknown)))
@@ -369,7 +386,7 @@ def _gaps(now: TaskResult, before: TaskResult | None) -> None:
             row |= {"before": float(before.gaps[name].gap[0]), "change": size - float(before.gaps[name].gap[0])}
         rows.append(row | {"unit": "standard deviations" if gap.attribute.is_numeric else "share of images"})
     table = pd.DataFrame(rows).sort_values("gap", ascending=False, kind="stable", ignore_index=True)
-    export.table(study.GAPS, table, height="content", key="gaps")
+    export.table(study.GAPS, table, key="gaps")
     st.caption(
         "0 is no difference. A few images differ from others by chance too: hold a gap against that of other support "
         "images."
@@ -426,11 +443,6 @@ _TASKS: dict[type, Any] = {Tasks: lambda t: (t.class_ids.tolist(), t.support.tol
 @caching.cache_data(most=64)
 def _names(dataset: Dataset) -> list[str]:
     return dataset.distinct_names(np.arange(dataset.n_classes))
-
-
-@caching.cache_data(most=64)
-def _suggested(dataset: Dataset, seed: int) -> list[int]:
-    return study.suggested(dataset, seed)
 
 
 @caching.cache_data("Naming the queries and measuring the task", 256, _TASKS)

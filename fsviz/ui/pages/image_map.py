@@ -14,7 +14,7 @@ from fsviz.errors import FsvizError
 from fsviz.features import maps
 from fsviz.features.backbones import title_of
 from fsviz.figures import feature_map as figures
-from fsviz.records import PAD, Colouring, Dataset, NeighbourAgreement, TaskId, Tasks
+from fsviz.records import PAD, Colouring, Dataset, HeadlineNumber, NeighbourAgreement, TaskId, Tasks
 from fsviz.settings import N_TASKS, SEED, Setting
 from fsviz.studies import evaluate
 from fsviz.studies import feature_map as study
@@ -33,6 +33,7 @@ from fsviz.ui.parts import (
     shell,
 )
 from fsviz.ui.parts.clicks import Area, Click
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.page import Page
@@ -52,16 +53,16 @@ POSITION = Setting("position", "Number of the task", "Its place in the testbed, 
 
 def _of_map(words: str | bool = False, most: int = 16) -> Any:
     """`cache_data` for functions of a map."""
-    return caching.cache_data(words, most, {maps.FeatureMap: lambda found: found.identity})
+    return caching.cache_data(words, most, {maps.FeatureMap: lambda found: found.cache_key})
 
 
 def show(dataset: Dataset) -> None:
     known = shell.known_backbones(dataset)
-    with st.sidebar:
+    with shell.side():
         backbone = controls.pick_backbone(known, help="Whose features lie on the map.")
     export.command("map", dataset.name, "--backbone", backbone)
     found = _map(dataset, backbone)
-    with st.sidebar:
+    with shell.side():
         by, title = _pick_colour(dataset)
         class_ids = _pick_classes(dataset)
         task, named = _pick_task(dataset, found)
@@ -83,7 +84,7 @@ PAGE = Page(
     group="Data",
     order=1,
     question="Which images look alike to the backbone?",
-    lead="Nearby points have similar features.",
+    lead="Images of {dataset}: nearby points have similar features.",
     needs=("features",),
     takes=("classes", "task", "all"),
     explains=("neighbours", "map", "accuracy"),
@@ -111,41 +112,46 @@ def _stored_map(dataset: Dataset, backbone: str, stamp: int) -> maps.FeatureMap 
 
 
 def _headline(dataset: Dataset, found: maps.FeatureMap, task: Tasks | None) -> None:
-    one, two, three, four = shell.responsive_columns("feature_map_numbers", 4, "pairs")
-    lost = f" {found.left_out:,} more have features that are not finite numbers and are left out." * bool(
-        found.left_out
-    )
-    help_ = escape(f"Those with features under the backbone.{lost}")
-    one.metric("Images on the map", f"{len(found.image_ids):,}", help=help_)
-    two.metric(
-        "Neighbours kept",
-        f"{found.kept:.0%}",
-        f"chance {escape(study.percent(found.chance))}",
-        delta_color="off",
-        delta_arrow="off",
-        help=f"Of the {maps.NEIGHBOURS} images nearest to an image in all dimensions, the share that is among its "
-        f"{maps.NEIGHBOURS} nearest on the map; mean over {found.measured:,} images.",
-    )
-    same = next((one for one in _shared(dataset, found) if one.by == study.BY_CLASS), None)
-    three.metric(
-        "Neighbours of the same class",
-        "100%" if same is None else f"{same.share:.0%}",
-        "there is one class" if same is None else f"chance {escape(study.percent(same.chance))}",
-        delta_color="off",
-        delta_arrow="off",
-        help=f"Of the {maps.NEIGHBOURS} images nearest on the map, the share that is of the image's class.",
-    )
+    same = next((one for one in _agreement(dataset, found) if one.by == study.BY_CLASS), None)
+    lost = f" {found.left_out:,} more have features that are not finite numbers and are left out."
+    numbers = [
+        HeadlineNumber.count(
+            "images",
+            "Images on the map",
+            len(found.image_ids),
+            help=f"Those with features under the backbone.{lost if found.left_out else ''}",
+        ),
+        HeadlineNumber(
+            "kept",
+            "Neighbours kept",
+            100 * found.kept,
+            digits=0,
+            note=f"chance {study.percent(found.chance)}",
+            help=f"Of the {maps.NEIGHBOURS} images nearest to an image in all dimensions, the share that is among its "
+            f"{maps.NEIGHBOURS} nearest on the map; mean over {found.measured:,} images.",
+        ),
+        HeadlineNumber(
+            "same_class",
+            "Neighbours of the same class",
+            100.0 if same is None else 100 * same.share,
+            digits=0,
+            note="there is one class" if same is None else f"chance {study.percent(same.chance)}",
+            help=f"Of the {maps.NEIGHBOURS} images nearest on the map, the share that is of the image's class.",
+        ),
+    ]
     if task is None:
-        four.metric("Classes", f"{len(np.unique(dataset.image_class_ids()[found.image_ids])):,}")
+        n_classes = len(np.unique(dataset.image_class_ids()[found.image_ids]))
+        numbers.append(HeadlineNumber.count("classes", "Classes", n_classes))
     else:
         n_support, n_query = int((task.support != PAD).sum()), int((task.query != PAD).sum())
-        told = f"{n_support:,} support, {n_query:,} query"
-        four.metric("The task", escape(task.setting), told, delta_color="off", delta_arrow="off")
+        note = f"{n_support:,} support, {n_query:,} query"
+        numbers.append(HeadlineNumber.worded("task", "The task", task.setting, note=note))
+    show_numbers(numbers, "feature_map_numbers")
 
 
 def _islands(dataset: Dataset, found: maps.FeatureMap, by: str) -> None:
     """What lies together on the map, in a sentence, and the way to see it."""
-    shared = _shared(dataset, found)
+    shared = _agreement(dataset, found)
     told = f"**{escape(study.cluster_headline(shared))}**"
     if not (shared and shared[0].beyond >= study.LITTLE and shared[0].by != by):
         st.markdown(told)
@@ -164,11 +170,6 @@ def _islands(dataset: Dataset, found: maps.FeatureMap, by: str) -> None:
 
 def _colour(by: str) -> None:
     st.session_state[COLOUR.name] = by
-
-
-@_of_map("Looking at neighbours on the map")
-def _shared(dataset: Dataset, found: maps.FeatureMap) -> list[NeighbourAgreement]:
-    return study.shared(dataset, found)
 
 
 def _figure(
@@ -213,7 +214,7 @@ def _figure(
 def _around(dataset: Dataset, found: maps.FeatureMap) -> np.ndarray | None:
     """The outline that was drawn on this map, kept in the link as around; None for none."""
     asked, state = links.asked_for(OUTLINE.name), st.session_state
-    here = " ".join(found.identity)
+    here = " ".join(found.cache_key)
     if asked is not None or state.get("around_of") != here:
         state["around_of"], state[OUTLINE.name] = here, asked or ""
     corners = study.outline_in(state[OUTLINE.name])
@@ -421,8 +422,12 @@ def _side(
         _card(dataset, chosen)
 
 
+def _agreement(dataset: Dataset, found: maps.FeatureMap) -> list[NeighbourAgreement]:
+    return caching.cached_call(study.shared, dataset, found, words="Looking at neighbours on the map", keep=16)
+
+
 def _what_is_shared(dataset: Dataset, found: maps.FeatureMap) -> None:
-    shared = _shared(dataset, found)
+    shared = _agreement(dataset, found)
     if not shared:
         return
     st.markdown("**What neighbours on the map share**")

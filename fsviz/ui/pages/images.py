@@ -18,11 +18,12 @@ from fsviz.errors import FsvizError, Missing
 from fsviz.features import neighbours
 from fsviz.features.backbones import title_of
 from fsviz.figures import palette
-from fsviz.records import Dataset
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.settings import Setting
 from fsviz.taxonomy import places
 from fsviz.text import code
 from fsviz.ui.parts import caching, clicks, controls, export, links, page_links, scroll_state, selections, shell
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.page import Page
@@ -91,7 +92,7 @@ PAGE = Page(
 
 def _settings(dataset: Dataset) -> tuple[filtering.ImageFilter, str, str]:
     split = shell.pick_split(dataset, default="all")
-    with st.sidebar:
+    with shell.side():
         names = dataset.classes["class_name"].iloc[dataset.split_class_ids(split)].astype(str)
         known = list(dict.fromkeys(names))
         selections.pick_classes(known)
@@ -156,24 +157,27 @@ def _headline(dataset: Dataset, image_ids: np.ndarray) -> None:
     images = dataset.images
     assert images is not None
     part = images["class_id"].to_numpy()[image_ids]
-    one, two, three, four = st.columns(4)
-    one.metric("Images", f"{len(image_ids):,}", help=f"of {len(images):,} in the dataset")
-    two.metric("Classes", f"{len(np.unique(part)):,}", help=f"of {dataset.n_classes:,} in the dataset")
-    if dataset.contexts is not None:
-        n = images["context"].iloc[image_ids].nunique()
-        three.metric("Contexts", f"{n:,}", help="Different backgrounds among these images.")
-    else:
-        three.metric("Splits", f"{len(dataset.splits):,}", help=escape(", ".join(dataset.splits)))
     sizes = np.bincount(part)
     sizes = sizes[sizes > 0]
-    told = (
-        "0"
-        if not len(sizes)
-        else f"{sizes.min():,}"
-        if sizes.min() == sizes.max()
-        else f"{sizes.min():,} to {sizes.max():,}"
-    )
-    four.metric("Images per class", told, help="Among the images that pass the filters.")
+    if dataset.contexts is not None:
+        n = images["context"].iloc[image_ids].nunique()
+        third = HeadlineNumber.count("contexts", "Contexts", n, help="Different backgrounds among these images.")
+    else:
+        third = HeadlineNumber.count("splits", "Splits", len(dataset.splits), help=", ".join(dataset.splits))
+    numbers = [
+        HeadlineNumber.count("images", "Images", len(image_ids), help=f"of {len(images):,} in the dataset"),
+        HeadlineNumber.count(
+            "classes", "Classes", len(np.unique(part)), help=f"of {dataset.n_classes:,} in the dataset"
+        ),
+        third,
+        HeadlineNumber.worded(
+            "per_class",
+            "Images per class",
+            " to ".join(f"{n:,}" for n in sorted({int(sizes.min()), int(sizes.max())})) if len(sizes) else "0",
+            help="Among the images that pass the filters.",
+        ),
+    ]
+    show_numbers(numbers)
 
 
 # Classes for a task
@@ -323,7 +327,7 @@ def _picture(dataset: Dataset, image_id: int) -> None:
 
 
 def _place(dataset: Dataset, class_id: int) -> None:
-    place = _known_place(dataset, class_id)
+    place = caching.cached_call(places.place_in_taxonomy, dataset, class_id, keep=2000)
     if place is None:
         return
     st.markdown("**Its place among meanings**")
@@ -379,9 +383,18 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
         return
     backbone = known[0]
     if len(known) > 1:
-        backbone = controls.pick_backbone(known, help="The frozen network whose features say which images are near.")
+        help = "The frozen network whose features say which images are near."
+        backbone = controls.pick_backbone(known, help=help, where=st)
     try:
-        near, cosines = _nearest(dataset, backbone, image_id)
+        near, cosines = caching.cached_call(
+            neighbours.nearest_images_of,
+            dataset,
+            backbone,
+            image_id,
+            N_NEIGHBOURS,
+            words="Comparing features …",
+            keep=2000,
+        )
     except Missing as error:
         st.info(escape(error), icon="🧩")
         return
@@ -401,27 +414,20 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
     )
 
 
-@caching.cache_data(most=2000)
-def _known_place(dataset: Dataset, class_id: int) -> places.Place | None:
-    return places.place_in_taxonomy(dataset, class_id)
-
-
-@caching.cache_data("Comparing features …", 2000)
-def _nearest(dataset: Dataset, backbone: str, image_id: int) -> tuple[np.ndarray, np.ndarray]:
-    return neighbours.nearest_images_of(dataset, backbone, image_id, N_NEIGHBOURS)
-
-
 # A dataset without pixels
 
 
 def _class_list(dataset: Dataset) -> None:
     split = shell.pick_split(dataset, default="all")
     table = dataset.classes.iloc[dataset.split_class_ids(split)]
-    one, two, three, _ = st.columns(4)
-    one.metric("Classes", f"{len(table):,}")
-    known = not table["n_images"].isna().any()
-    two.metric("Images", f"{int(table['n_images'].sum()):,}" if known else "unknown")
-    three.metric("Splits", f"{len(dataset.splits):,}", help=escape(", ".join(dataset.splits)))
+    is_known = not table["n_images"].isna().any()
+    numbers = [
+        HeadlineNumber.count("classes", "Classes", len(table)),
+        HeadlineNumber("images", "Images", int(table["n_images"].sum()) if is_known else None, unit="", digits=0),
+        HeadlineNumber.count("splits", "Splits", len(dataset.splits), help=", ".join(dataset.splits)),
+        None,
+    ]
+    show_numbers(numbers)
     why = "its features were imported without images" if dataset.origin == "features" else "it comes as a class table"
     st.info(
         f"**{escape(dataset.title)} has no pixels here: {why}.** Below are its classes. To look at images, get your "
@@ -432,8 +438,8 @@ def _class_list(dataset: Dataset) -> None:
     shell.link_to_add_images()
     left, right = st.columns([3, 2], gap="large")
     with left:
-        shown = table[["class_name", "split", *(["n_images"] if known else [])]]
-        shown = shown.astype({"n_images": "float64"}) if known else shown
+        shown = table[["class_name", "split", *(["n_images"] if is_known else [])]]
+        shown = shown.astype({"n_images": "float64"}) if is_known else shown
         event = export.table(
             CLASSES,
             shown,

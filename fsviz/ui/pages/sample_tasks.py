@@ -16,7 +16,7 @@ from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.figures import tasks as figures
 from fsviz.figures import taxonomy as taxonomy_figures
-from fsviz.records import PAD, Dataset, TaskId, Testbed
+from fsviz.records import PAD, Dataset, HeadlineNumber, TaskId, Testbed
 from fsviz.sampling import SAMPLERS, testbeds
 from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting, Value
 from fsviz.tables import Column, Table
@@ -26,6 +26,7 @@ from fsviz.tasks.repeats import RepeatCounts, count_repeats
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 from fsviz.ui.parts import access, caching, controls, drilldown, export, hover, links, page_links, shell, task_list
 from fsviz.ui.parts.clicks import Click, Point
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
@@ -227,41 +228,53 @@ def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
     title = SAMPLERS[str(bed.recipe["sampler"])].title
     medians = [float(np.median(b.tasks.measures["coarsity"])) for b in (uniform, bed)]
     counts = study.class_counts(bed, dataset)
-    columns = iter(st.columns(4 if bed is not uniform else 2))
-    next(columns).metric(
-        "Uniform median",
-        _number(medians[0]),
-        help="Median coarsity of uniform sampling. Half of the uniformly drawn tasks have a smaller coarsity.",
-    )
+    numbers = [
+        HeadlineNumber(
+            "uniform",
+            "Uniform median",
+            medians[0],
+            unit="",
+            digits=_digits(medians[0]),
+            help="Median coarsity of uniform sampling. Half of the uniformly drawn tasks have a smaller coarsity.",
+        )
+    ]
     if bed is not uniform:
-        same, decimals = _number(medians[0]) == _number(medians[1]), len(_number(medians[1]).partition(".")[2])
-        next(columns).metric(
-            f"{title} median",
-            _number(medians[1]),
-            help="Median coarsity of the tasks drawn with these settings.",
-            delta="as uniform" if same else f"{medians[1] - medians[0]:+.{decimals}f} vs uniform",
-            delta_color="off",
-            delta_arrow="off" if same else "auto",
-        )
+        digits = _digits(medians[1])
+        is_same = _number(medians[0]) == _number(medians[1])
         alike = np.ptp(uniform.tasks.measures["coarsity"]) < 1e-9
-        next(columns).metric(
-            "Fine-grained",
-            "–" if alike else f"{study.share_finer(bed, uniform):.0%}",
-            help="Share of these tasks that are as fine as the finest 5% of the uniform ones.",
-            delta="all tasks are equally coarse"
-            if alike
-            else f"{study.share_finer(uniform, uniform):.0%} when uniform",
-            delta_color="off",
-            delta_arrow="off",
+        numbers += [
+            HeadlineNumber(
+                "median",
+                f"{title} median",
+                medians[1],
+                unit="",
+                digits=digits,
+                change=None if is_same else medians[1] - medians[0],
+                note="as uniform" if is_same else "vs uniform",
+                help="Median coarsity of the tasks drawn with these settings.",
+            ),
+            HeadlineNumber(
+                "fine",
+                "Fine-grained",
+                100 * study.share_finer(bed, uniform),
+                digits=0,
+                words="–" if alike else "",
+                note="all tasks are equally coarse"
+                if alike
+                else f"{study.share_finer(uniform, uniform):.0%} when uniform",
+                help="Share of these tasks that are as fine as the finest 5% of the uniform ones.",
+            ),
+        ]
+    numbers.append(
+        HeadlineNumber.worded(
+            "per_class",
+            "Tasks per class",
+            f"{counts.min():,} to {counts.max():,}",
+            note=f"{counts.mean():,.0f} when even",
+            help="From the rarest to the commonest class, in the testbed as it will be saved.",
         )
-    next(columns).metric(
-        "Tasks per class",
-        f"{counts.min():,} to {counts.max():,}",
-        help="From the rarest to the commonest class, in the testbed as it will be saved.",
-        delta=f"{counts.mean():,.0f} when even",
-        delta_color="off",
-        delta_arrow="off",
     )
+    show_numbers(numbers)
 
 
 def _colour(name: str, bed: Testbed) -> str:
@@ -286,7 +299,7 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
     texts = [[f"{name}:{middle:g}" for middle in middles] for name in beds]
     marked = None if bar is None else (list(beds).index(bar[0]), bar[1])
     figure = figures.plot_histograms(
-        bins.edges, panels, measures.title("coarsity").lower(), measures.axis("coarsity"), marked
+        bins.edges, panels, measures.lower_title("coarsity"), measures.lower_title("coarsity"), marked
     )
     export.chart("Coarsity of the tasks", figure, key=HISTOGRAM, sets=Click(BAR, partial(_entry, texts)))
     bed = beds.get("chosen", beds["uniform"])
@@ -490,8 +503,9 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
                         for p in positions
                     ],
                     "distance": others,
-                },
-                height="content" if len(class_ids) <= 12 else 420,
+                }
+                if len(class_ids) <= 12
+                else 420,
             )
             st.caption(
                 "Images are dealt once there is at least one support image per class."
@@ -673,7 +687,11 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
 
 
 def _number(value: float) -> str:
-    return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+    return f"{value:.{_digits(value)}f}"
+
+
+def _digits(value: float) -> int:
+    return 1 if value >= 10 else 2 if value >= 1 else 3
 
 
 @caching.cache_data("Drawing tasks", 24)

@@ -247,12 +247,12 @@ def of_page(page: Page) -> list[Quantity]:
         "measures": [_measure(name) for name in MEASURES],
         "distances": [_distance(name) for name in DISTANCES],
         "samplers": [
-            Quantity(f"{s.title} sampler", s.what, s.formula, s.symbols, s.paper)
+            Quantity(f"{s.title} sampler", s.description, s.formula, s.symbols, s.paper)
             for s in SAMPLERS.values()
             if s.formula
         ],
         "divergences": [
-            Quantity(f"{d.title} divergence", d.what, d.formula, d.symbols, "Arnold & Sha 2021")
+            Quantity(f"{d.title} divergence", d.description, d.formula, d.symbols, "Arnold & Sha 2021")
             for d in DIVERGENCES.values()
         ],
     }
@@ -284,7 +284,23 @@ def show(page: Page) -> None:
             right.caption(as_written(quantity.symbols))
 
 
-GREEK = ("alpha", "beta", "chi", "delta", "eta", "gamma", "lambda", "mu", "phi", "pi", "rho", "sigma", "tau", "theta")
+GREEK = (
+    "alpha",
+    "beta",
+    "chi",
+    "delta",
+    "eta",
+    "gamma",
+    "lambda",
+    "mu",
+    "nu",
+    "phi",
+    "pi",
+    "rho",
+    "sigma",
+    "tau",
+    "theta",
+)
 _GREEK = re.compile(rf"\b({'|'.join(GREEK)})(?![a-z])")
 _ACCENT = re.compile(r"\b(hat|bar)(?=\{)")
 
@@ -302,10 +318,9 @@ def as_written(symbols: str) -> str:
 
 def _measure(name: str) -> Quantity:
     m = MEASURES[name]
-    told = f"{m.what} The higher, the {m.direction}. Labels it uses: {m.labels}."
-    return Quantity(m.title, told, m.formula, m.symbols, m.paper)
+    return Quantity(m.title, m.tooltip, m.formula, m.symbols, m.source)
 
 
 def _distance(name: str) -> Quantity:
     d = DISTANCES[name]
-    return Quantity(f"{d.title} distance", d.what, d.formula, d.symbols, d.paper)
+    return Quantity(f"{d.title} distance", d.description, d.formula, d.symbols, d.paper)

@@ -136,7 +136,7 @@ def graph(dataset: Dataset, split: str, dag: str) -> Dag:
 def part(dataset: Dataset, split: str, dag: str, at: str) -> tuple[Dag, np.ndarray]:
     """The graph below a node, and the places of its classes in the split."""
     whole = graph(dataset, split, dag)
-    return (whole, np.arange(whole.n_classes)) if at == whole.nodes[0] else maps.below(whole, at)
+    return (whole, np.arange(whole.n_classes)) if at == whole.nodes[0] else maps.classes_below(whole, at)
 
 
 @cache_data(most=48)

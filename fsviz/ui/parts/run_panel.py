@@ -11,9 +11,10 @@ from typing import Any, TypeAlias
 import streamlit as st
 
 from fsviz import jobs, studies
-from fsviz.analyses.run_comparison import OVER
+from fsviz.analyses.run_comparison import CI_UNITS
 from fsviz.errors import BadInput
 from fsviz.jobs import engines
+from fsviz.records import HeadlineNumber
 from fsviz.reports.tables import TOP5_FROM
 from fsviz.settings import RawSettings
 from fsviz.text import code
@@ -35,29 +36,13 @@ _ENGINES = {engines.LOCAL: "this machine", engines.RAY: "a Ray cluster"}
 SoFar: TypeAlias = Callable[[Any], object] | None
 
 
-def show_most_accurate(where: Any, top: Any, over: str, n_methods: int, n_missing: int = 0) -> None:
-    """The headline number of the best row of a table: its accuracy, its interval and its name; top-5 beside it where
-    that says something. While methods are missing nobody knows which is the most accurate."""
+def most_accurate(top: Any, over: str, n_methods: int, n_missing: int = 0) -> HeadlineNumber:
+    """The accuracy of the best row of a table, with its name; with top-5 accuracy if that says something. While methods
+    are missing nobody knows which is the most accurate."""
     title = f"Best of {n_methods} of {n_methods + n_missing} methods" if n_missing else "Most accurate"
     top5 = f", top-5 {top['top5']:.1f}%" if top["n_way"] >= TOP5_FROM else ""
-    where.metric(
-        title,
-        accuracy(top),
-        f"{escape(top['name'])}{top5}",
-        delta_color="off",
-        delta_arrow="off",
-        help=f"Mean accuracy with its 95% interval {OVER[over]}.",
-    )
-
-
-def accuracy(row: Any, of: str = "accuracy") -> str:
-    """An accuracy (or that of a quarter) with its interval, where it has one."""
-    return f"{row[of]:.1f}{half_width(row.get('ci95' if of == 'accuracy' else f'{of}_ci95'))}%"
-
-
-def points(value: float, half: float, digits: int = 1) -> str:
-    """A difference of accuracies with its interval, where it has one."""
-    return f"{value:+.{digits}f}{half_width(half, digits)} points"
+    note, text = f"{top['name']}{top5}", f"Mean accuracy with its 95% interval {CI_UNITS[over]}."
+    return HeadlineNumber.around("accuracy", title, top["accuracy"], top.get("ci95"), note=note, help=text)
 
 
 def duration(seconds: float) -> str:
@@ -132,7 +117,8 @@ def show_progress(run: jobs.Run, key: str) -> None:
         results = (run.summary or {}).get("results") or []
         if results and "accuracy" in results[0]:
             cells = " &nbsp;·&nbsp; ".join(
-                f"{escape(r['label'])} **{accuracy(r)}** ({r['n_tasks']:,} tasks)" for r in results
+                f"{escape(r['label'])} **{r['accuracy']:.1f}{half_width(r.get('ci95'))}%** ({r['n_tasks']:,} tasks)"
+                for r in results
             )
             st.caption(f"Accuracy so far, ± over tasks of these images: {cells}")
 

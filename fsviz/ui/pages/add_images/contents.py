@@ -1,4 +1,4 @@
-"""What a folder holds: counts, sample images and problems."""
+"""The contents of a folder: counts, sample images and problems."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import streamlit as st
 from fsviz.datasets import image_folders
 from fsviz.datasets.duplicates import largest_groups
 from fsviz.datasets.preview import CLASSES, ITEMS, Preview
-from fsviz.records import Dataset
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.ui.parts import export
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import escape
 
@@ -19,15 +20,18 @@ N_SAMPLES, N_GROUPS, N_IN_GROUP = 24, 5, 8
 def show_contents(preview: Preview) -> None:
     """Counts, samples and problems."""
     classes = preview.classes
-    one, two, three, four = st.columns(4)
-    one.metric("Classes", f"{len(classes):,}")
-    two.metric("Images", f"{len(preview.images):,}")
     splits = preview.split_counts
-    three.metric(
-        "Splits", escape(" / ".join(splits)) if len(splits) < 4 else f"{len(splits):,}", help="Sets of classes."
-    )
     n_problems = sum(max(1, len(p.items)) for p in preview.problems)
-    four.metric("Things to look at", f"{n_problems:,}", help="Problems found; none of them stops you.")
+    names = " / ".join(splits) if len(splits) < 4 else f"{len(splits):,}"
+    numbers = [
+        HeadlineNumber.count("classes", "Classes", len(classes)),
+        HeadlineNumber.count("images", "Images", len(preview.images)),
+        HeadlineNumber.worded("splits", "Splits", names, help="Sets of classes."),
+        HeadlineNumber.count(
+            "problems", "Things to look at", n_problems, help="Problems found; none of them stops you."
+        ),
+    ]
+    show_numbers(numbers)
     shown = image_folders.preview_dataset("preview", preview)
     st.caption(
         " ".join([f"Read as a {escape(preview.source)} in {escape(str(preview.root))}.", *map(escape, shown.notes)])

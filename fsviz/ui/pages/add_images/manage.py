@@ -11,6 +11,7 @@ from fsviz.datasets import image_folders, saved
 from fsviz.errors import FsvizError
 from fsviz.features import store
 from fsviz.features.backbones import title_of
+from fsviz.records import Dataset
 from fsviz.sampling import testbeds
 from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.shell import escape
@@ -25,16 +26,7 @@ def show_datasets(title: str = "Added before") -> None:
     for name in names:
         with st.container(horizontal=True, vertical_alignment="center"):
             try:
-                mine = shell.load_dataset(name)
-                told = f"{mine.n_classes:,} classes, {mine.n_images or 0:,} images"
-                told += ", features" if mine.has_features else ", no features yet"
-                st.markdown(f"**{escape(mine.title)}** · {told}")
-                shell.page_link("images", "Look", shell.link(mine))
-                if access.can("delete"):
-                    with st.popover("Rename"):
-                        given = st.text_input("Title", mine.title, key=f"title_{name}")
-                        st.caption("Pages show the title; links and commands keep the name.")
-                        st.button("Save the title", key=f"rename_{name}", on_click=_rename, args=(name, given))
+                _show_dataset(shell.load_dataset(name))
             except FsvizError as error:
                 st.markdown(f"**{escape(name)}** · {escape(str(error))}")
             if access.can("delete"):
@@ -44,6 +36,19 @@ def show_datasets(title: str = "Added before") -> None:
                         "and finished runs stay."
                     )
                     st.button(f"Remove {escape(name)}", key=f"remove_{name}", on_click=_remove, args=(name,))
+
+
+def _show_dataset(dataset: Dataset) -> None:
+    """Counts of a dataset, a link to it, and a field for another title."""
+    contents = f"{dataset.n_classes:,} classes, {dataset.n_images or 0:,} images"
+    contents += ", features" if dataset.has_features else ", no features yet"
+    st.markdown(f"**{escape(dataset.title)}** · {contents}")
+    shell.page_link("images", "Look", shell.link(dataset))
+    if access.can("delete"):
+        with st.popover("Rename"):
+            title = st.text_input("Title", dataset.title, key=f"title_{dataset.name}")
+            st.caption("Pages show the title; links and commands keep the name.")
+            st.button("Save the title", key=f"rename_{dataset.name}", on_click=_rename, args=(dataset.name, title))
 
 
 def _rename(name: str, title: str) -> None:

@@ -11,22 +11,22 @@ import streamlit as st
 
 from fsviz import jobs
 from fsviz.analyses import run_comparison
-from fsviz.difficulty.measures import CAUSES, MEASURES, axis, title
+from fsviz.difficulty.measures import CAUSE_TITLES, MEASURES, lower_title, title
 from fsviz.errors import BadInput, FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import causes as figures
-from fsviz.records import Dataset, TaskId
+from fsviz.records import Dataset, HeadlineNumber, TaskId
 from fsviz.settings import Setting
 from fsviz.studies import causes as study
-from fsviz.studies.causes import Explained, MeasuredTasks, Share
+from fsviz.studies.causes import MeasuredTasks, VarianceExplained
 from fsviz.tasks import task_ids
 from fsviz.ui.pages.causes import settings
 from fsviz.ui.parts import controls, export, links, page_links, shell, task_list
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.clicks import Area, Click
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import escape
 from fsviz.ui.parts.task_list import TASK
 
@@ -41,14 +41,14 @@ def show(dataset: Dataset) -> None:
         return
     method, stage = _pick_method(found), "labelled"
     try:
-        known: Explained | None = _explained(found, method, stage)
+        known: VarianceExplained | None = _explained(found, method, stage)
     except BadInput as error:
         known = None
         st.info(escape(str(error)), icon="🔍")
     _headline(found, method)
     if known is not None:
         why, stop, rest = study.headline(found, method, known).partition(". ")
-        st.markdown(f"#### {escape(why + stop.strip())}\n{escape(rest)}")
+        shell.answer(escape(why + stop.strip()), escape(rest))
     left, right = shell.responsive_columns("causes", [11, 10], gap="large")
     with left:
         measure = _correlations(found, method)
@@ -71,7 +71,7 @@ PAGE = Page(
     group="Why hard?",
     order=0,
     question="What makes these tasks hard?",
-    lead="How much of the variation in accuracy each cause explains.",
+    lead="How much of the variation in accuracy on {dataset} each cause explains.",
     needs=("features",),
     explains=("accuracy", "correlation", "explained", "importance", "measures"),
     keywords=("importance", "hubness", "difficulty"),
@@ -97,7 +97,7 @@ def _accuracies(run_id: str, backbone: str) -> dict[str, np.ndarray]:
     return {name: line.accuracy for name, line in own.items()}
 
 
-def _explained(found: MeasuredTasks, method: str, stage: str) -> Explained:
+def _explained(found: MeasuredTasks, method: str, stage: str) -> VarianceExplained:
     words = "Learning from four fifths of the tasks what the last fifth will bring"
     return cached_call(study.explained, found, method, stage, words=words, keep=64)
 
@@ -111,50 +111,53 @@ def _name(dataset: Dataset, found: MeasuredTasks, task: int) -> TaskId | None:
 
 def _pick_method(found: MeasuredTasks) -> str:
     titles = {label: label for label in found.accuracy}
-    return str(controls.pick(ACCURACY_OF.with_(choices=titles, default=next(iter(titles))), st.sidebar))
+    return str(controls.pick(ACCURACY_OF.with_(choices=titles, default=next(iter(titles))), shell.side()))
 
 
 def _headline(found: MeasuredTasks, method: str) -> None:
-    columns = shell.responsive_columns("headline", 4, "pairs")
     mean, ci95 = study.mean_accuracy(found, method)
-    columns[0].metric(
-        f"Mean accuracy of {escape(method)}",
-        f"{100 * mean:.1f}{half_width(ci95, 1, 100)}%",
-        f"{len(found):,} tasks",
-        delta_color="off",
-        delta_arrow="off",
-        help="95% interval over tasks of these images.",
-    )
+    numbers: list[HeadlineNumber | None] = [
+        HeadlineNumber.around(
+            "accuracy",
+            f"Mean accuracy of {method}",
+            100 * mean,
+            100 * ci95,
+            note=f"{len(found):,} tasks",
+            help="95% interval over tasks of these images.",
+        )
+    ]
     luck = study.sampling_noise(found, method)
-    for place, stage, words in (
-        (1, "before", "Foreseen before any label"),
-        (2, "support", "Foreseen with labelled support"),
-        (3, "labelled", "Explained with all labels"),
+    for stage, question in (
+        ("before", "Foreseen before any label"),
+        ("support", "Foreseen with labelled support"),
+        ("labelled", "Explained with all labels"),
     ):
         try:
             share = _explained(found, method, stage).whole
         except BadInput:
+            numbers.append(None)
             continue
         luck = min(luck, 1 - share.value) if share.low > 0 else luck  # what is explained is no luck
-        columns[place].metric(
-            words,
-            f"{max(share.value, 0):.0%}" if share.low > 0 else "nothing sure",
-            _interval(share),
-            delta_color="off",
-            delta_arrow="off",
-            help="The share of the differences in accuracy between tasks that a regression explains from what is "
-            f"known {study.STAGES[cast(Any, stage)]}, on tasks that it has not learned from. The 95% interval is over "
-            f"{escape(share.over)}; below zero, always expecting the mean would be better.",
+        numbers.append(
+            HeadlineNumber(
+                f"explained_{stage}",
+                question,
+                max(100 * share.value, 0) if share.low > 0 else None,
+                100 * share.low,
+                100 * share.high,
+                digits=0,
+                words="" if share.low > 0 else "nothing sure",
+                help="The share of the differences in accuracy between tasks that a regression explains from what is "
+                f"known {study.STAGE_TITLES[cast(Any, stage)]}, on tasks that it has not learned from. The 95% "
+                f"interval is over {share.over}; below zero, always expecting the mean would be better.",
+            )
         )
+    show_numbers(numbers)
     if np.isfinite(luck):
         st.caption(
             f"Up to {luck:.0%} of the differences are luck: which {int(np.median(found.n_queries))} queries a task "
             "happened to get. No measure that has not seen the answers can explain those."
         )
-
-
-def _interval(share: Share) -> str:
-    return f"{100 * share.low:.0f} to {100 * share.high:.0f}%"
 
 
 # --- what explains the accuracy ----------------------------------------------------------------------------------
@@ -202,7 +205,7 @@ def _shares(found: MeasuredTasks, method: str) -> None:
     rows = [
         {
             "name": cause,
-            "title": CAUSES[cast(Any, cause)],
+            "title": CAUSE_TITLES[cast(Any, cause)],
             "value": share.value,
             "low": share.low,
             "high": share.high,
@@ -229,7 +232,7 @@ def _shares(found: MeasuredTasks, method: str) -> None:
 # --- choosing tasks ----------------------------------------------------------------------------------------------
 
 
-def _choose(found: MeasuredTasks, method: str, measure: str, known: Explained | None) -> np.ndarray:
+def _choose(found: MeasuredTasks, method: str, measure: str, known: VarianceExplained | None) -> np.ndarray:
     """Two charts to draw a box in, and the tasks that are chosen."""
     st.markdown("#### Which tasks?")
     about = f"{found.spec['digest']} {method}"
@@ -246,7 +249,7 @@ def _choose(found: MeasuredTasks, method: str, measure: str, known: Explained | 
         export.chart(
             f"{title(measure)} and accuracy of every task",
             figures.plot_tasks(
-                found.measures[measure][few], accuracy[few], few, which[few], axis(measure), "accuracy (%)"
+                found.measures[measure][few], accuracy[few], few, which[few], lower_title(measure), "accuracy (%)"
             ),
             key="cause_tasks",
             sets=Click(TASK, area=Area(study.BRUSH, partial(_ranges, measure, 1.0))),
@@ -295,7 +298,9 @@ def _unbrushed() -> None:
     st.session_state["brush"] = ""
 
 
-def _chosen(dataset: Dataset, found: MeasuredTasks, method: str, known: Explained | None, which: np.ndarray) -> None:
+def _chosen(
+    dataset: Dataset, found: MeasuredTasks, method: str, known: VarianceExplained | None, which: np.ndarray
+) -> None:
     """What the chosen tasks have in common, and the tasks themselves."""
     if not which.any():
         st.info("No task lies in this box. Draw a wider one.", icon="🔍")
@@ -325,7 +330,9 @@ def _chosen(dataset: Dataset, found: MeasuredTasks, method: str, known: Explaine
         _tasks(dataset, found, method, known, which)
 
 
-def _tasks(dataset: Dataset, found: MeasuredTasks, method: str, known: Explained | None, which: np.ndarray) -> None:
+def _tasks(
+    dataset: Dataset, found: MeasuredTasks, method: str, known: VarianceExplained | None, which: np.ndarray
+) -> None:
     st.markdown("**The chosen tasks, the hardest first**")
     accuracy = found.accuracy[method]
     order = np.flatnonzero(which)

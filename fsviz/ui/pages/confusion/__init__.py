@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from fsviz.figures import confusion as figures
-from fsviz.records import Dataset
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.records.graphs import ClassGraph
 from fsviz.reports import graphs
 from fsviz.studies import confusion as study
@@ -20,8 +20,8 @@ from fsviz.ui.parts import controls, export, links, page_links, selections, shel
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.controls import BY_TYPING, pick
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import escape
 
 GRAPH = "class_graph"
@@ -89,34 +89,45 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
     likeness = study.SIMILARITIES[graph.kind]
     i, j, weights = graph.edges()
     mean = study.mean(graph)
-    classes, average, most, groups = shell.responsive_columns("headline", 4, "pairs")
-    classes.metric(
-        "Classes", f"{len(graph.rows):,}", help=f"{len(weights):,} pairs of classes, each with a number of its own."
-    )
     digits = 2 if not mean.ci95 < 0.005 else 3
-    half = half_width(mean.ci95, digits)
-    average.metric(
-        f"Mean {likeness.title[:1].lower()}{likeness.title[1:]}",
-        f"{mean.mean:.{digits}f}{half} {likeness.unit}",
-        help=f"Mean over {len(weights):,} pairs"
-        + (" with its 95% interval over classes. " if half else ". ")
-        + f"{likeness.title}: {likeness.what}",
-    )
+    has_interval = bool(np.isfinite(mean.ci95))
     a, b = graph.row_names[i[0]], graph.column_names[j[0]]
-    most.metric(
-        "Most confused" if graph.kind == "confusion" else "Most alike",
-        f"{weights[0]:.2f} {likeness.unit}",
-        f"{escape(shorten(a))} and {escape(shorten(b))}",
-        delta_color="off",
-        delta_arrow="off",
-    )
     counts = np.bincount(found)
-    groups.metric(
-        "Communities of classes",
-        f"{int((counts > 1).sum()):,}",
-        help="Groups of classes that are more alike to each other than to the rest: Louvain's algorithm on this graph, "
-        f"all its edges. {int((counts == 1).sum()):,} classes are in none.",
-    )
+    numbers = [
+        HeadlineNumber.count(
+            "classes",
+            "Classes",
+            len(graph.rows),
+            help=f"{len(weights):,} pairs of classes, each with a number of its own.",
+        ),
+        HeadlineNumber.around(
+            "mean",
+            f"Mean {likeness.title[:1].lower()}{likeness.title[1:]}",
+            mean.mean,
+            mean.ci95,
+            likeness.unit,
+            "classes",
+            digits=digits,
+            help=f"Mean over {len(weights):,} pairs{' with its 95% interval over classes' * bool(has_interval)}. "
+            f"{likeness.title}: {likeness.what}",
+        ),
+        HeadlineNumber(
+            "most",
+            "Most confused" if graph.kind == "confusion" else "Most alike",
+            weights[0],
+            unit=likeness.unit,
+            digits=2,
+            note=f"{shorten(a)} and {shorten(b)}",
+        ),
+        HeadlineNumber.count(
+            "communities",
+            "Communities of classes",
+            int((counts > 1).sum()),
+            help="Groups of classes that are more alike to each other than to the rest: Louvain's algorithm on this "
+            f"graph, all its edges. {int((counts == 1).sum()):,} classes are in none.",
+        ),
+    ]
+    show_numbers(numbers)
 
 
 def _graph_and_side(dataset: Dataset, graph: ClassGraph, found: np.ndarray) -> tuple[int, int]:
@@ -230,7 +241,6 @@ def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pa
     export.table(
         study.pair_table(study.SIMILARITIES[graph.kind].unit, high),
         {"value": values, **names},
-        height="content",
         key=TABLE,
         sets=Click(selections.CLASSES, pairs),
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from fsviz.analyses import contexts as study
-from fsviz.records import ContextTable, Dataset
+from fsviz.records import ContextTable, Dataset, HeadlineNumber
 from fsviz.ui.pages.contexts import shift, table, words
 from fsviz.ui.parts import controls, links, shell
 from fsviz.ui.parts.caching import cache_data
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
@@ -44,7 +45,7 @@ PAGE = Page(
     group="Why hard?",
     order=2,
     question="Does the classifier rely on the background?",
-    lead="Which class appears in which context, and the cost when the context changes.",
+    lead="Which class of {dataset} appears in which context, and the cost when the context changes.",
     paper="Zhang et al. (2024), MetaCoCo",
     needs=("contexts",),
     explains=("loss_of_context", "accuracy", "interval", "cramer", "information", "words"),
@@ -54,28 +55,39 @@ PAGE = Page(
 
 
 def _headline(counted: ContextTable, found: dict[str, float | None]) -> None:
-    concepts, contexts, tied, usual = shell.responsive_columns("headline", 4, "pairs")
-    concepts.metric("Concepts", f"{len(counted.names):,}", help="Classes of the split.")
-    contexts.metric("Contexts", f"{len(counted.contexts):,}", help="Different backgrounds that they are seen in.")
     share, median = study.usual_context(counted)
+    tie = HeadlineNumber.worded(
+        "tie", "Tie of concept and context", "unknown", help="It needs two concepts and two contexts."
+    )
     if found["v"] is not None:
-        tied.metric(
+        tie = HeadlineNumber(
+            "tie",
             "Tie of concept and context",
-            f"{found['v']:.2f}",
-            f"{found['low']:.2f} to {found['high']:.2f}; by chance below {found['chance']:.2f}",
-            delta_color="off",
-            delta_arrow="off",
+            found["v"],
+            found["low"],
+            found["high"],
+            unit="",
+            digits=2,
+            note=f"by chance below {found['chance']:.2f}",
             help="Cramér's V without its bias: 0 where the context says nothing of the concept, 1 where it gives it "
             "away. With its 95% interval over images, and what 95% of shuffled tables stay below.",
         )
-    else:
-        tied.metric("Tie of concept and context", "unknown", help="It needs two concepts and two contexts.")
-    usual.metric(
-        "In its usual context",
-        f"{share:.0%}",
-        help="Share of images that were taken in the most common context of their concept. A concept is seen in "
-        f"{median:,} contexts (median).",
-    )
+    numbers = [
+        HeadlineNumber.count("concepts", "Concepts", len(counted.names), help="Classes of the split."),
+        HeadlineNumber.count(
+            "contexts", "Contexts", len(counted.contexts), help="Different backgrounds that they are seen in."
+        ),
+        tie,
+        HeadlineNumber(
+            "usual",
+            "In its usual context",
+            100 * share,
+            digits=0,
+            help="Share of images that were taken in the most common context of their concept. A concept is seen in "
+            f"{median:,} contexts (median).",
+        ),
+    ]
+    show_numbers(numbers)
     lonely = study.single(counted)
     if lonely:
         names = ", ".join(escape(name) for name in lonely[:6]) + (f" and {len(lonely) - 6:,} more" * (len(lonely) > 6))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import streamlit as st
@@ -16,25 +16,32 @@ from fsviz.features.backbones import title_of
 from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_curves
 from fsviz.methods import METHODS
-from fsviz.records import Dataset, Predictions, Tasks
+from fsviz.records import Dataset, HeadlineNumber, Predictions, Tasks
 from fsviz.sampling.samplers.context import SHIFT
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
-from fsviz.tasks import fitting, task_ids
+from fsviz.studies import sweep
+from fsviz.tasks import task_ids
 from fsviz.text import split_title
 from fsviz.ui.parts import answers, drilldown, export, page_links, shell
 from fsviz.ui.parts.answers import answer
-from fsviz.ui.parts.caching import cache_data, compute_with_progress
+from fsviz.ui.parts.caching import cache_data, cached_call, compute_with_progress
 from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods, say_fit
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
-from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import escape
 
 MOST_TILES = 10
 MOST_LOST = 36
 LOOKED = Setting("looked", "Method", "Whose answers are shown.", "choice", "")
 PLACE = Setting("place", "Task, most lost first", "1 is the task that loses most.", "int", 1, 1)
+VARIED = {"shots": "n_shot", "ways": "n_way", "backbones": "backbone"}  # views that sweep a setting
+QUESTION = study.QUESTION.with_(
+    help="What is compared: methods, a dial of contexts, shots, ways or backbones.",
+    choices={**study.QUESTION.choices, "shots": "Shots", "ways": "Ways", "backbones": "Backbones"},
+    advanced=True,
+)
 AXES = {"shots": "support images per class (shots)", "ways": "classes per task (ways)", "dial": "shift of contexts"}
 
 
@@ -47,23 +54,39 @@ def show(dataset: Dataset, split: str) -> None:
         )
         published(5, 1)
         return
-    spec = _settings(dataset, split, shell.known_backbones(dataset))
-    found = answer(study.STUDY, spec, "Classifying tasks")
+    spec, view = _settings(dataset, split, shell.known_backbones(dataset))
+    command = study.command(spec)
+    if view in VARIED:
+        asked = sweep.sweep(study.STUDY, spec, VARIED[view])
+        command = sweep.command(asked)
+        result = answer(sweep.STUDY, asked, "Classifying tasks")
+        found = None if result is None else _joined(dataset, spec, result)
+    else:
+        found = answer(study.STUDY, spec, "Classifying tasks")
     if found is not None:
-        _compared(dataset, spec, found)
+        _compared(dataset, spec, found, view)
     _task(dataset, spec)
     published(spec["n_way"], spec["n_shot"])
-    shell.command_popover(study.command(spec))
+    shell.command_popover(command)
 
 
-def _settings(dataset: Dataset, split: str, known: list[str]) -> study.Spec:
-    with st.sidebar:
-        question = pick(study.QUESTION.with_(advanced=True))
+def _joined(dataset: Dataset, spec: study.Spec, result: sweep.SweepResult) -> study.Summary:
+    """The summaries of all values as one, with the value in every row."""
+    rows: Any = [{**row, "value": value} for value, summary in result.results for row in summary["rows"]]
+    base: Any = {name: spec[name] for name in ("dataset", "split", "backbone", "n_way", "n_shot", "n_query")}
+    left_out = list(study.left_out(dataset, spec).values())
+    return cast(study.Summary, {**base, "chance": 100 / spec["n_way"], "rows": rows, "left_out": left_out})
+
+
+def _settings(dataset: Dataset, split: str, known: list[str]) -> tuple[study.Spec, str]:
+    """The spec of the study, and the view: a question of the study or one of VARIED."""
+    with shell.side():
+        view = pick(QUESTION)
         backbone = pick_backbone(known, help="The network whose features are classified.")
         names = pick_methods(study.METHODS_COMPARED.default)
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
-        fits = _fit(dataset, split)
+        fits = cached_call(study.fit, dataset, {"split": split}, keep=24)
         images = (N_WAY.with_(high=min(N_WAY.high, n_classes)), N_SHOT, N_QUERY)
         shape = [s.with_(default=fits.values[s.name]) for s in images]
         shape[-1] = shape[-1].with_(advanced=True)
@@ -72,22 +95,25 @@ def _settings(dataset: Dataset, split: str, known: list[str]) -> study.Spec:
         tasks |= pick_groups(dataset)
         say_fit(fits, tasks)
     chosen = names or ["protonet"]
+    question = "methods" if view in VARIED else view
     asked = {"dataset": dataset.name, "split": split, "backbone": backbone, "question": question, "methods": chosen}
-    return study.check({**asked, **tasks})
+    return study.check({**asked, **tasks}), view
 
 
-def _compared(dataset: Dataset, spec: study.Spec, found: study.Summary) -> None:
-    question, rows = found["question"], found["rows"]
+def _compared(dataset: Dataset, spec: study.Spec, found: study.Summary, question: str) -> None:
+    rows = found["rows"]
     chosen = ""
     last = "1" if question == "dial" else "ood"
     worst = max(rows, key=lambda row: row["loss"][last]["mean"])
     least = min(rows, key=lambda row: row["loss"][last]["mean"])
-    one, two, three = st.columns(3)
-    _lost(one, "Loses most by other contexts", worst, last)
-    _lost(two, "Loses least", least, last)
-    three.metric(
-        "Tasks", f"{rows[0]['n_tasks']:,}", help="Each answered with every support: same classes, same queries."
-    )
+    numbers = [
+        _lost("Loses most by other contexts", worst, last),
+        _lost("Loses least", least, last),
+        HeadlineNumber.count(
+            "tasks", "Tasks", rows[0]["n_tasks"], help="Each answered with every support: same classes, same queries."
+        ),
+    ]
+    show_numbers(numbers, "losses")
     if question in ("methods", "backbones"):
         titled = [{**row, "name": row["title"], "title": _who(row)} for row in rows]
         export.chart(
@@ -100,11 +126,11 @@ def _compared(dataset: Dataset, spec: study.Spec, found: study.Summary) -> None:
     else:
         chosen = drilldown.chart(
             "Accuracy as a setting varies",
-            _curves(found),
+            _curves(found, question),
             key=f"curves_{question}",
             name="point",
             place=2,
-            texts=_points(found),
+            texts=_points(found, question),
             about=question,
         )
     ways = "" if question == "ways" else f"{found['n_way']:,}-way "
@@ -126,9 +152,9 @@ def _compared(dataset: Dataset, spec: study.Spec, found: study.Summary) -> None:
         _behind_point(dataset, spec, question, chosen)
 
 
-def _points(found: study.Summary) -> list[str]:
-    """What the points of the curves carry: the name of a line, and where it stands."""
-    return [f"{line}@{point[0]:g}" for line, points in _lines_of(found).items() for point in points]
+def _points(found: study.Summary, question: str) -> list[str]:
+    """The texts of the points of the curves: the name of a line, and where the point is on it."""
+    return [f"{line}@{point[0]:g}" for line, points in _lines_of(found, question).items() for point in points]
 
 
 def _behind_point(dataset: Dataset, spec: study.Spec, question: str, chosen: str) -> None:
@@ -152,23 +178,23 @@ def _behind_point(dataset: Dataset, spec: study.Spec, question: str, chosen: str
 
 def _who(row: study.Row) -> str:
     """A method, and what it was varied over: shots, ways or a backbone."""
-    value = title_of(row["value"]) if isinstance(row["value"], str) else row["value"]
+    value: Any = row.get("value", "")
+    value = title_of(value) if isinstance(value, str) and value else value
     return f"{row['title']}, {value}" if value != "" else row["title"]
 
 
-def _curves(found: study.Summary, at: float | None = None, height: int = 420) -> Figure:
+def _curves(found: study.Summary, question: str, at: float | None = None, height: int = 420) -> Figure:
     """Accuracy against what is varied: the dial, shots or ways. `at` is where the dial stands."""
-    question = found["question"]
-    curves = _lines_of(found)
+    curves = _lines_of(found, question)
     figure = plot_curves(curves, AXES[question], "accuracy (%)", percent=True, height=height)
     return figure if at is None else figures.mark(figure, at)
 
 
-def _lines_of(found: study.Summary) -> dict[str, list[tuple]]:
+def _lines_of(found: study.Summary, question: str) -> dict[str, list[tuple]]:
     """(x, mean, low, high) along every line, by its name."""
-    question = found["question"]
     curves: dict[str, list[tuple]] = {}
-    for row in found["rows"]:
+    rows: Any = found["rows"]
+    for row in rows:
         for name, one_of in row["accuracy"].items():
             if name == "spurious":
                 continue
@@ -179,20 +205,20 @@ def _lines_of(found: study.Summary) -> dict[str, list[tuple]]:
     return curves
 
 
-def _lost(where: Any, label: str, row: study.Row, last: str) -> None:
+def _lost(title: str, row: study.Row, last: str) -> HeadlineNumber:
     lost: Mapping[str, Any] = row["loss"][last]
-    who = escape(_who(row))
     wider = [
         f"± {lost[name]:.1f} over {over}"
         for name, over in (("ci95_images", "images"), ("ci95_classes", "classes"))
         if lost.get(name) is not None
     ]
-    where.metric(
-        label,
-        f"{lost['mean']:.1f}{half_width(lost['ci95'])} points",
-        ", ".join([who, *wider]),
-        delta_color="off",
-        delta_arrow="off",
+    return HeadlineNumber.around(
+        title,
+        title,
+        lost["mean"],
+        lost["ci95"],
+        "points",
+        note=", ".join([_who(row), *wider]),
         help="Accuracy with support of the same contexts less that with other contexts, in percentage points, task by "
         "task. 95% intervals: the first is over tasks of these very images; over images, what other images of these "
         "classes would give (cautious where tasks are few); over classes, what other classes would.",
@@ -220,7 +246,7 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
         along = compute_with_progress(jobs.compute, {"study": study.STUDY.name, **few}, "Turning the dial")
         export.chart(
             "Accuracy along the dial",
-            _curves(along, shift, height=300),
+            _curves(along, "dial", shift, height=300),
             key="along_the_dial",
             sets=Click((LOOKED.with_(choices=titles), SHIFT), _at_point),
         )
@@ -352,11 +378,6 @@ def _lost_queries(dataset: Dataset, found: study.Answers, by: str, name: str) ->
     ]
     drilldown.images(dataset, [Row("", tiles)], f"lost_{by}_images")
     st.caption("Below an image: in how many of the tasks that ask it, it is named rightly first and wrongly then.")
-
-
-@cache_data(most=24)
-def _fit(dataset: Dataset, split: str) -> fitting.Fit:
-    return study.fit(dataset, {"split": split})
 
 
 @cache_data("Answering the queries", 48)

@@ -13,12 +13,12 @@ from fsviz.features import image_text
 from fsviz.features.backbones import title_of
 from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_scatter
-from fsviz.records import Dataset
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.ui.parts import clicks, drilldown, export, hover, page_links, shell, task_list
 from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.image_wall import Tile, gallery
-from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import escape
 
 SCATTER = "similarity"
@@ -38,7 +38,7 @@ def show(dataset: Dataset, split: str) -> None:
         st.code(f"fsviz extract {dataset.name} --backbone open_clip:ViT-B-32/openai", language="bash")
         _benchmarks(dataset)
         return
-    with st.sidebar:
+    with shell.side():
         model = pick(
             study.MODEL.with_(
                 kind="choice", choices={name: title_of(name) for name in models}, default=models[0], advanced=True
@@ -67,36 +67,47 @@ def show(dataset: Dataset, split: str) -> None:
 
 
 def _headline(told: dict) -> None:
-    columns = st.columns(4)
     nearer, concept, context = (told[name] for name in ("nearer_to_context", "m_concept", "m_context"))
-    columns[0].metric(
-        "Nearer to their context",
-        f"{100 * nearer['mean']:.0f}{half_width(nearer['ci95'], 0, 100)}%",
-        help="Share of images whose features are closer to the text of their context than to that of their concept. "
-        "95% interval over images" + _other_classes(nearer, 100) + ".",
-    )
-    columns[1].metric(
-        "Image and concept",
-        f"{concept['mean']:.3f}{half_width(concept['ci95'], 3)}",
-        f"context {context['mean']:.3f}{half_width(context['ci95'], 3)}",
-        delta_color="off",
-        delta_arrow="off",
-        help="Mean cosines of images with the texts of their concept and of their context. "
-        f"95% intervals over images{_other_classes(told['m_concept'])}.",
-    )
-    if told["zero_shot_concept"] is not None:
-        _zero_shot(columns[2], "Concept by words alone", told["zero_shot_concept"], told["chance"]["concept"])
-    if told["zero_shot_context"] is not None:
-        _zero_shot(columns[3], "Context by words alone", told["zero_shot_context"], told["chance"]["context"])
+    beside = HeadlineNumber.around("context", "context", context["mean"], context["ci95"], "", "images", digits=3)
+    numbers = [
+        HeadlineNumber.around(
+            "nearer",
+            "Nearer to their context",
+            100 * nearer["mean"],
+            100 * nearer["ci95"],
+            ci_unit="images",
+            digits=0,
+            help="Share of images whose features are closer to the text of their context than to that of their "
+            f"concept. 95% interval over images{_other_classes(nearer, 100)}.",
+        ),
+        HeadlineNumber.around(
+            "concept",
+            "Image and concept",
+            concept["mean"],
+            concept["ci95"],
+            "",
+            "images",
+            digits=3,
+            note=f"context {beside.number_text}",
+            help="Mean cosines of images with the texts of their concept and of their context. "
+            f"95% intervals over images{_other_classes(told['m_concept'])}.",
+        ),
+        _zero_shot("Concept by words alone", told["zero_shot_concept"], told["chance"]["concept"]),
+        _zero_shot("Context by words alone", told["zero_shot_context"], told["chance"]["context"]),
+    ]
+    show_numbers(numbers, "words")
 
 
-def _zero_shot(where: st.delta_generator.DeltaGenerator, label: str, right: dict, chance: float) -> None:
-    where.metric(
-        label,
-        f"{100 * right['mean']:.1f}{half_width(right['ci95'], 1, 100)}%",
-        f"chance {100 * chance:.0f}%",
-        delta_color="off",
-        delta_arrow="off",
+def _zero_shot(title: str, right: dict | None, chance: float) -> HeadlineNumber | None:
+    if right is None:
+        return None
+    return HeadlineNumber.around(
+        title,
+        title,
+        100 * right["mean"],
+        100 * right["ci95"],
+        ci_unit="images",
+        note=f"chance {100 * chance:.0f}%",
         help="Zero-shot accuracy: how often the nearest of all texts is that of the image. 95% interval over images"
         + _other_classes(right, 100)
         + ".",

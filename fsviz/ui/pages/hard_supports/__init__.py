@@ -8,7 +8,7 @@ import streamlit as st
 
 from fsviz.difficulty.objectives import OBJECTIVES
 from fsviz.features.backbones import title_of
-from fsviz.records import Dataset
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.sampling import SAMPLERS
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
@@ -27,8 +27,8 @@ from fsviz.ui.pages.hard_supports import (
 from fsviz.ui.parts import access, controls, no_images, shell
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import escape
 
 SECTIONS = {
@@ -67,7 +67,7 @@ PAGE = Page(
     group="Tasks",
     order=3,
     question="Which support images hurt accuracy most?",
-    lead="The same queries with hard, random and easy support sets.",
+    lead="The same queries of {dataset} with hard, random and easy support sets.",
     paper="Basu et al. (2023), FastDiffSel",
     needs=("features",),
     explains=("fastdiffsel", "query_loss", "accuracy", "gap", "interval"),
@@ -83,22 +83,29 @@ def _understated(found: SupportSets, dataset: Dataset) -> str:
 def _headline(found: SupportSets) -> None:
     numbers = cached_call(study.summary, found)
     accuracy, half = numbers["accuracy"], numbers["ci95"]
-    columns = shell.responsive_columns("headline", 1 + len(study.SETS), "pairs")
-    columns[0].metric(
+    cost = HeadlineNumber.around(
+        "drop",
         "Hard supports cost",
-        f"{numbers['drop']:.1f}{half_width(numbers['drop_ci95'])} points",
+        numbers["drop"],
+        numbers["drop_ci95"],
+        "points",
         help="Mean difference in accuracy between random and hard support sets over the same queries, task by task, "
         "with its 95% interval over tasks of these images.",
     )
-    for column, name in zip(columns[1:], study.SETS):
-        column.metric(
+    accuracies = [
+        HeadlineNumber.around(
+            f"accuracy_{name}",
             f"Accuracy, {name}",
-            f"{accuracy[name]:.1f}{half_width(half[name])}%",
-            delta=f"{accuracy[name] - accuracy['random']:+.1f} points" if name in OBJECTIVES else None,
-            delta_arrow="off",
+            accuracy[name],
+            half[name],
+            change=accuracy[name] - accuracy["random"] if name in OBJECTIVES else None,
+            coloured=name in OBJECTIVES,
             help=f"Share of queries classified correctly with {name} support images, mean over "
             f"{numbers['n_tasks']:,} tasks.",
         )
+        for name in study.SETS
+    ]
+    show_numbers([cost, *accuracies])
 
 
 def _distribution(found: SupportSets) -> None:

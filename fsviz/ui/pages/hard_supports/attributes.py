@@ -13,7 +13,7 @@ from fsviz.analyses import attribute_shifts, support_attributes
 from fsviz.errors import BadInput
 from fsviz.figures import search_comparison as search_figures
 from fsviz.figures import support_sets as figures
-from fsviz.records import Dataset
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.settings import Setting
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
@@ -22,6 +22,7 @@ from fsviz.ui.parts import access, controls, drilldown, export, links, page_link
 from fsviz.ui.parts.caching import cached_call, compute_with_progress
 from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import escape
 
@@ -164,12 +165,15 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
         st.info(escape(shell.with_setting_titles(error)), icon="🧩")
         return
     numbers = cached_call(study.summary, restricted)
-    for column, name in zip(st.columns(3), study.SETS):
-        half = numbers["ci95"][name]
-        column.metric(
-            f"Accuracy, {escape(name)} supports",
-            f"{numbers['accuracy'][name]:.1f}" + (f" ± {half:.1f}%" if half is not None else "%"),
-        )
+    show_numbers(
+        [
+            HeadlineNumber.around(
+                f"accuracy_{name}", f"Accuracy, {name} supports", numbers["accuracy"][name], numbers["ci95"][name]
+            )
+            for name in study.SETS
+        ],
+        "restricted",
+    )
     if numbers["failed"]:
         st.warning(escape(numbers["failed"]), icon="🧭")
     shares = attribute_shifts.share_table(restricted, dataset, attribute)

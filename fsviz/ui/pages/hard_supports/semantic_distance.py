@@ -37,8 +37,10 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         sets=Click({1: QUARTER}, also={task_table.TASK.name: task_table.TASK.default}),
     )
     st.caption(
-        f"{len(found):,} tasks in four groups by {escape(measures.axis('coarsity'))}; means with 95% intervals over "
-        f"tasks of these images. Coarsity: {escape(measures.get('coarsity').what)} Where hard supports cost about as "
+        f"{len(found):,} tasks in four groups by {escape(measures.lower_title('coarsity'))}; means with 95% intervals "
+        "over "
+        f"tasks of these images. Coarsity: {escape(measures.get('coarsity').description)} Where hard supports cost "
+        "about as "
         f"much at every distance, the two problems add up. Choose {SAMPLERS['semantic'].title} under “{SAMPLER.title}” "
         "in the sidebar for more tasks whose classes are close. Click a point to list its tasks."
     )

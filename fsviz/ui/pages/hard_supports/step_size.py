@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pandas as pd
 import streamlit as st
 
 from fsviz.difficulty.objectives import OBJECTIVES, RANDOM, SUPPORT_SETS
 from fsviz.figures import search_comparison as figures
-from fsviz.records import Dataset
-from fsviz.studies import search_comparison
+from fsviz.records import Dataset, HeadlineNumber
+from fsviz.studies import search_comparison, sweep
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_supports import task_table
 from fsviz.ui.parts import access, drilldown, shell
+from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call, compute_with_progress
-from fsviz.ui.parts.run_panel import half_width
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.shell import escape
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
-    st.subheader("How far must the selection weights move?", anchor=False)
     changes = {"n_steps": 1, "start": "ones", "search": "fastdiffsel", "step": 200.0}
     spec = {**found.spec, **changes, "n_tasks": int(min(len(found), 100, access.limit("sweep")))}
+    _step_sizes(dataset, spec)
+    _numbers_of_steps(dataset, spec)
+    shell.command_popover(study.command({**spec, "search": "fastdiffsel"}, "steps"))
+
+
+def _table(result: sweep.SweepResult) -> pd.DataFrame:
+    """Accuracy of the sets of every objective by step size: columns objective, step, accuracy, ci95."""
+    rows = []
+    for objective in OBJECTIVES:
+        for step, sets in result.results:
+            numbers = cached_call(study.summary, sets)
+            rows.append((objective, step, numbers["accuracy"][objective], numbers["ci95"][objective]))
+    return pd.DataFrame(rows, columns=["objective", "step", "accuracy", "ci95"])
+
+
+def _step_sizes(dataset: Dataset, spec: dict[str, Any]) -> None:
+    st.subheader("How far must the selection weights move?", anchor=False)
     chosen = st.select_slider(
         "Step size",
         study.STEP_SIZES,
@@ -29,18 +49,23 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         bind="query-params",
         format_func=lambda s: f"{s:g}",
     )
-    table = compute_with_progress(search_comparison.by_step_size, spec, "Trying step sizes")
+    asked = sweep.sweep(study.STUDY, {**spec, "start": "random"}, study.STEP.name)
+    result = answer(sweep.STUDY, asked, "Trying step sizes")
+    if result is None:
+        return
+    table = _table(result)
+    spec = {**spec, "n_tasks": len(result.results[0][1])}
     numbers = cached_call(study.summary, task_table.search(spec))
     equal, half = numbers["accuracy"], numbers["ci95"]
     at = table[table["step"] == chosen].set_index("objective")
-    columns = st.columns(len(SUPPORT_SETS))
-    for column, (name, kind) in zip(columns, SUPPORT_SETS.items(), strict=True):
-        if name in OBJECTIVES:
-            reached, around = at.loc[name, "accuracy"], at.loc[name, "ci95"]
-            column.metric(f"{kind.title} supports at step {chosen:g}", f"{reached:.1f}{half_width(around)}%")
-        else:
-            text = f"{equal[name]:.1f}{half_width(half[name])}%"
-            column.metric(f"{kind.title} supports", text, help="Of the same tasks.")
+    accuracies = []
+    for name, kind in SUPPORT_SETS.items():
+        is_stepped = name in OBJECTIVES
+        mean, around = at.loc[name, ["accuracy", "ci95"]] if is_stepped else (equal[name], half[name])
+        title = f"{kind.title} supports at step {chosen:g}" if is_stepped else f"{kind.title} supports"
+        text = "" if is_stepped else "Of the same tasks."
+        accuracies.append(HeadlineNumber.around(f"accuracy_{name}", title, mean, around, help=text))
+    show_numbers(accuracies, "at_step")
     reference = {RANDOM.name: equal[RANDOM.name]} | {f"{name}, equal start": equal[name] for name in OBJECTIVES}
     stepped = drilldown.chart(
         "Step size",
@@ -62,6 +87,9 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         heading = f"{objective.title} supports after one step of {float(size):g}, the {objective.superlative} first"
         drilldown.heading(heading, "step_of")
         task_table.of_search(dataset, {**spec, "start": "random", "step": float(size)}, "step_task", which)
+
+
+def _numbers_of_steps(dataset: Dataset, spec: dict[str, Any]) -> None:
     st.subheader("And how often?", anchor=False)
     several = compute_with_progress(search_comparison.by_number_of_steps, spec, "Trying numbers of steps")
     after = drilldown.chart(
@@ -82,4 +110,3 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         told = f"{escape(after)} gradient step{'s' * (after != '1')}"
         drilldown.heading(f"Hard supports after {told}, the hardest first", "steps_of")
         task_table.of_search(dataset, {**spec, "n_steps": int(after)}, "steps_task")
-    shell.command_popover(study.command({**spec, "search": "fastdiffsel"}, "steps"))

@@ -10,19 +10,20 @@ from fsviz.analyses import lessons as study
 from fsviz.analyses.lessons import CombinedLesson
 from fsviz.difficulty.measures import MEASURES
 from fsviz.figures import lessons as figures
-from fsviz.records import Dataset
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.studies.prediction.measured import fitted_line
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, images
 from fsviz.ui.parts import export, page_links, shell
+from fsviz.ui.parts.headline import show_number
 from fsviz.ui.parts.shell import escape
 
 MEASURES_TRIED = Table(
     "Measures tried",
     Column("title", "Measure"),
-    Column("correlation", "Correlation", digits=2, kind="number"),
-    Column("points", "Between the two tasks", kind="points"),
+    Column("correlation", "r", digits=2, kind="number", help="Correlation with accuracy."),
+    Column("points", "Points", kind="points", help="Points between the two tasks that the measure accounts for."),
 )
 
 
@@ -46,22 +47,24 @@ def _chart(lesson: CombinedLesson, name: str) -> None:
     figure = figures.plot_cause(values, accuracy, line, lesson.hard, lesson.easy, measure.title)
     export.chart("Accuracy by measure", figure, key="lesson_chart")
     st.caption(
-        f"{len(accuracy):,} random tasks. **{escape(measure.title)}**: {escape(measure.words)}.",
-        help=f"{escape(measure.what)} {escape(lesson.position.tasks.setting)}.",
+        f"{len(accuracy):,} random tasks. **{escape(measure.title)}**: {escape(measure.description)}.",
+        help=f"{escape(measure.description)} {escape(lesson.position.tasks.setting)}.",
     )
 
 
 def _numbers(lesson: CombinedLesson, name: str, visited: Sequence[bool]) -> None:
     """Correlation of a measure, the two tasks by it, and the measures tried so far."""
     correlation, accuracy = lesson.correlations[name], lesson.position.accuracy
-    st.metric(
+    number = HeadlineNumber(
+        "correlation",
         "Correlation with accuracy",
-        f"{correlation.value:.2f}",
-        f"95% CI {correlation.low:.2f} to {correlation.high:.2f}",
-        delta_color="off",
-        delta_arrow="off",
-        help=f"Higher is {MEASURES[name].direction}. CI over {escape(correlation.over)}.",
+        correlation.value,
+        unit="",
+        digits=2,
+        note=f"95% CI {correlation.low:.2f} to {correlation.high:.2f}",
+        help=f"Higher is {MEASURES[name].direction}. CI over {correlation.over}.",
     )
+    show_number(number)
     for which, task in (("Hard", lesson.hard), ("Easy", lesson.easy)):
         percentile = lesson.percentile(name, task)
         text = f"{which} task ({accuracy[task]:.0f}% correct): harder than {percentile:.0f}% of tasks"

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from fsviz.difficulty.measures import axis, title
+from fsviz.difficulty.measures import lower_title, title
 from fsviz.features.backbones import title_of
 from fsviz.figures import prediction as figures
-from fsviz.records import Dataset
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.studies import prediction as study
+from fsviz.studies import sweep as sweep_study
 from fsviz.studies.prediction import measured
 from fsviz.studies.prediction.measured import Measured
 from fsviz.text import split_title
@@ -19,8 +20,8 @@ from fsviz.ui.pages.predict_accuracy import hard_or_easy, labelling, settings, s
 from fsviz.ui.parts import controls, export, links, shell
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import escape
 from fsviz.ui.parts.task_list import TASK
 
@@ -43,18 +44,20 @@ def show(dataset: Dataset) -> None:
         _bars(found)
     _caption(found, name)
     section = controls.pick_section("Why, and what else?", SECTIONS, "Task")
-    asked = spec
+    command = ""
     if section != "Hard or easy":
         links.drop_from_link(hard_or_easy.CALLED.name)
     if section == "Task":
         task.show(dataset, found, chosen)
     elif section == "Hard or easy":
-        asked = hard_or_easy.show(dataset, spec)
+        command = study.command(hard_or_easy.show(dataset, spec))
+    elif section == "Shots, ways, queries":
+        command = sweep_study.command(sweep.show(dataset, spec))
     else:
-        part: Any = {"Shots, ways, queries": sweep, "Spread by cause": variance}.get(str(section), labelling)
-        asked = part.show(dataset, spec)
+        part: Any = {"Spread by cause": variance}.get(str(section), labelling)
+        command = study.command(part.show(dataset, spec))
     st.divider()
-    shell.command_popover(study.command(asked))
+    shell.command_popover(command or study.command(spec))
 
 
 PAGE = Page(
@@ -64,7 +67,7 @@ PAGE = Page(
     group="Why hard?",
     order=4,
     question="Can accuracy be predicted without query labels?",
-    lead="Measures that need no query labels, compared with the true accuracy.",
+    lead="Measures that need no query labels, compared with the true accuracy on {dataset}.",
     paper="Bontonou et al. (2020)",
     needs=("features",),
     explains=("measures", "correlation", "accuracy", "rand"),
@@ -75,52 +78,56 @@ PAGE = Page(
 
 def _headline(found: Measured) -> None:
     what = escape(measured.outcome_name(found.spec))
-    columns = shell.responsive_columns("headline", 4, "pairs")
     best = measured.best_measure(cached_call(measured.correlations, found))
+    numbers: list[HeadlineNumber | None] = [None, None, None, None]
     if best is not None:
         name, row = best
-        columns[0].metric(
+        numbers[0] = HeadlineNumber.worded(
+            "best",
             "Best, classes unknown",
-            escape(title(name)),
-            f"correlation {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f})",
-            delta_color="off",
-            delta_arrow="off",
+            title(name),
+            note=f"correlation {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f})",
             help=f"Of the measures that need not know which classes a task has, the one that follows the {what} best, "
-            f"with its {escape(measured.intervals_in_words([row]))}.",
+            f"with its {measured.intervals_in_words([row])}.",
         )
     mean, half = measured.mean_outcome(found)
-    columns[1].metric(
-        f"Mean {what}", f"{100 * mean:.1f}{half_width(half, 1, 100)}%", help="95% interval over tasks of these images."
-    )
+    text = "95% interval over tasks of these images."
+    numbers[1] = HeadlineNumber.around("mean", f"Mean {what}", 100 * mean, _times(100, half), help=text)
     if found.spec["setting"] == "semi":
         error = measured.prediction_error(found)
-        columns[2].metric(
-            "Confidence misses accuracy by",
-            f"{_points(error, 'error')} points",
-            f"a constant: {_points(error, 'constant')}",
-            delta_color="off",
-            delta_arrow="off",
-            help="Mean absolute difference between the accuracy of a task and the mean confidence of the regression on "
-            "its queries, beside always saying the mean accuracy of all tasks; 95% intervals over tasks of these "
-            "images.",
-        )
+        constant = _error(error, "constant", "", "")
+        numbers[2] = _error(error, "error", "Confidence misses accuracy by", f"a constant: {constant.number_text}")
     elif best is not None:
         low, high = sorted(100 * best[1][end] ** 2 for end in ("low", "high"))
-        low = 0.0 if best[1]["low"] < 0 < best[1]["high"] else low
-        columns[2].metric(
+        numbers[2] = HeadlineNumber(
+            "explained",
             "Variance it explains",
-            f"{100 * best[1]['pearson'] ** 2:.0f}%",
-            f"{low:.0f} to {high:.0f}%",
-            delta_color="off",
-            delta_arrow="off",
+            100 * best[1]["pearson"] ** 2,
+            0.0 if best[1]["low"] < 0 < best[1]["high"] else low,
+            high,
+            digits=0,
             help=f"Share of the variance of the {what} that a straight line through the best measure explains.",
         )
-    columns[3].metric("Tasks", f"{len(found):,}")
+    numbers[3] = HeadlineNumber.count("tasks", "Tasks", len(found))
+    show_numbers(numbers)
 
 
-def _points(error: dict[str, float | None], name: str) -> str:
+def _error(error: dict[str, float | None], name: str, title: str, note: str) -> HeadlineNumber:
     """A mean error in points with its interval."""
-    return f"{100 * (error[name] or 0):.1f}{half_width(error[f'{name}_ci95'], 1, 100)}"
+    return HeadlineNumber.around(
+        name,
+        title,
+        100 * (error[name] or 0),
+        _times(100, error[f"{name}_ci95"]),
+        "points",
+        note=note,
+        help="Mean absolute difference between the accuracy of a task and the mean confidence of the regression on "
+        "its queries, beside always saying the mean accuracy of all tasks; 95% intervals over tasks of these images.",
+    )
+
+
+def _times(factor: float, value: float | None) -> float | None:
+    return None if value is None else factor * value
 
 
 def _scatter(found: Measured) -> tuple[int, str]:
@@ -153,7 +160,7 @@ def _scatter(found: Measured) -> tuple[int, str]:
             values[few],
             100 * found.outcome[few],
             measured.fitted_line(values, 100 * found.outcome),
-            "mean confidence (%)" if name == expected else axis(name),
+            "mean confidence (%)" if name == expected else lower_title(name),
             f"{what} (%)",
             clicked,
             few,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -11,7 +11,9 @@ from fsviz.figures import prediction as figures
 from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.studies import prediction as study
+from fsviz.studies import sweep
 from fsviz.studies.prediction import measured
+from fsviz.studies.prediction.measured import CellSummary
 from fsviz.ui.pages.predict_accuracy import cell_tasks
 from fsviz.ui.parts import drilldown
 from fsviz.ui.parts.answers import answer
@@ -19,35 +21,47 @@ from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import escape, responsive_columns
 
-AXES = {
-    "shots": "support images per class (shots)",
-    "ways": "classes per task (ways)",
-    "queries": "queries per class",
-    "neighbours": "neighbours of an image in the graph",
-    "imbalance": "share of the first class among the unlabelled images",
-    "eigenvalues": "classes per task (ways)",
+
+class Curve(NamedTuple):
+    """What can be varied: its title, the setting, the axis, and the question that every point answers."""
+
+    title: str
+    setting: str
+    axis: str
+    question: str = "correlations"
+
+
+CURVES = {  # by their name in links
+    "shots": Curve("Shots", "n_shot", "support images per class (shots)"),
+    "ways": Curve("Ways", "n_way", "classes per task (ways)"),
+    "queries": Curve("Queries", "n_query", "queries per class"),
+    "neighbours": Curve("Neighbours in the graph", "neighbours", "neighbours of an image in the graph"),
+    "imbalance": Curve(study.SHARE.title, study.SHARE.name, "share of the first class among the unlabelled images"),
+    "eigenvalues": Curve("Which eigenvalue", "n_way", "classes per task (ways)", "eigenvalues"),
 }
 
 
-def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
-    """The curves; returns what was asked."""
+def show(dataset: Dataset, spec: study.Spec) -> sweep.SweepSpec:
+    """The curves; returns the spec of the sweep."""
     st.subheader("When can the accuracy be told?", anchor=False)
-    choices = {name: study.QUESTION.choices[name] for name in AXES}
+    choices = {name: curve.title for name, curve in CURVES.items()}
     if spec["setting"] == "supervised":
         del choices["imbalance"]
-    question = pick(Setting("vary", "Vary", "What differs from point to point.", "choice", "shots", choices=choices))
-    asked = study.check({**spec, "question": question})
-    result = answer(study.STUDY, asked, "Measuring tasks")
+    vary = pick(Setting("vary", "Vary", "What differs from point to point.", "choice", "shots", choices=choices))
+    curve = CURVES[vary]
+    asked = sweep.sweep(study.STUDY, {**spec, "question": curve.question}, curve.setting)
+    result = answer(sweep.STUDY, asked, "Measuring tasks")
     if result is None:
         return asked
-    found = cached_call(study.summary, result)
-    cells = [cell for cell in found["cells"] if cell["n_tasks"] > 3]
+    summaries = {value: cached_call(study.summary, each) for value, each in result.results}
+    cells: list[CellSummary] = [{**summary, "value": value} for value, summary in summaries.items()]  # type: ignore[typeddict-unknown-key]
+    cells = [cell for cell in cells if cell["n_tasks"] > 3]
     if not cells:
         st.info("A correlation needs at least 4 tasks per point. Raise the number of tasks at the left.", icon="🔍")
         return asked
-    what = escape(measured.outcome_name(found))
-    values = [study.cell_text(cell["value"]) for cell in cells]
-    value = drilldown.chosen("value", values, question)
+    what = escape(measured.outcome_name(spec))
+    values = [result.setting.text(cell["value"]) for cell in cells]
+    value = drilldown.chosen("value", values, vary)
     leading: Any = {
         "name": "value",
         "values": lambda point: str(point.at(2) or "").rpartition("@")[2],
@@ -59,8 +73,8 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         st.markdown(f"**Correlation of the measures with the {what}, in the direction expected**")
         drilldown.chart(
             "Correlations as a setting varies",
-            figures.plot_curves(_curves(cells), AXES[question], "correlation"),
-            key=f"curves_{question}",
+            figures.plot_curves(_curves(cells), curve.axis, "correlation"),
+            key=f"curves_{vary}",
             **leading,
         )
     with right:
@@ -76,11 +90,11 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         ]
         drilldown.chart(
             "Means as a setting varies",
-            figures.plot_curves({what: mean}, AXES[question], f"mean {what} (%)", percent=True),
-            key=f"mean_{question}",
+            figures.plot_curves({what: mean}, curve.axis, f"mean {what} (%)", percent=True),
+            key=f"mean_{vary}",
             **leading,
         )
-    if question == "eigenvalues":
+    if curve.question == "eigenvalues":
         words = [
             f"{cell['value']:g} ways: eigenvalue {cell['best']:d} ({cell['best_pearson']:.2f}), the N-th "
             f"{cell['nth_pearson']:.2f}"
@@ -89,6 +103,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         ]
         st.markdown("**The eigenvalue that follows the outcome best**  \n" + "  \n".join(words))
         st.caption("It is picked among many on these very tasks: on others it would follow a little less well.")
+    first = next(iter(summaries.values()))
     fewest, most = (pick_end(cell["n_tasks"] for cell in cells) for pick_end in (min, max))
     intervals = measured.intervals_in_words(row for cell in cells for row in cell["correlations"].values())
     st.caption(
@@ -96,16 +111,16 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         f"{escape(intervals)}. Mean "
         f"{what}: 95% intervals over tasks of these images. Where a measure has no point it is not defined, as the "
         "Davies-Bouldin score with one shot."
-        + (f" {escape(study.unlabelled_in_words(found))}" if found.get("n_unlabelled") else "")
+        + (f" {escape(study.unlabelled_in_words(first))}" if first.get("n_unlabelled") else "")
         + " Click a point for its tasks."
     )
     if value:
-        drilldown.heading(f"Some tasks with {escape(AXES[question])}: {escape(value)}, the hardest first", "value")
-        cell_tasks.show(dataset, result, value, "varied_task")
+        drilldown.heading(f"Some tasks with {escape(curve.axis)}: {escape(value)}, the hardest first", "value")
+        cell_tasks.show(dataset, result.at(value), "", "varied_task")
     return asked
 
 
-def _curves(cells: list[measured.CellSummary]) -> dict[str, list[tuple]]:
+def _curves(cells: list[CellSummary]) -> dict[str, list[tuple]]:
     curves: dict[str, list[tuple]] = {}
     for cell in cells:
         for name, row in ((name, cell["correlations"][name]) for name in MEASURES if name in cell["correlations"]):

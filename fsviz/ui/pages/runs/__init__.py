@@ -12,7 +12,7 @@ from fsviz import jobs
 from fsviz.analyses import run_comparison
 from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
-from fsviz.records import Dataset
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.settings import Setting
 from fsviz.studies import evaluate
 from fsviz.ui.pages.runs.choice import is_of_dataset, pick_runs, show_failed_methods, warn_of_other_datasets
@@ -30,6 +30,7 @@ from fsviz.ui.parts import (
     run_panel,
     shell,
 )
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
@@ -48,7 +49,7 @@ OVER = Setting(
     "give. Classes: what other classes would give. Every interval of the comparison, and what is called real, follows.",
     "choice",
     "tasks",
-    choices={name: name for name in run_comparison.OVER},
+    choices={name: name for name in run_comparison.CI_UNITS},
     advanced=True,
 )
 
@@ -81,7 +82,7 @@ PAGE = Page(
     group="Results",
     order=1,
     question="Is one method significantly better?",
-    lead="Results of finished runs, compared task by task.",
+    lead="Results of finished runs on {dataset}, compared task by task.",
     paper="Bennequin et al. (2022), figure 5 and tables 1 to 3",
     explains=("accuracy", "interval", "paired", "correlation", "coarsity"),
     keywords=("p value", "paired test", "LaTeX"),
@@ -128,8 +129,8 @@ def _show_comparison(every: list[run_comparison.MethodRun], chosen: Sequence[job
 def _show_unfinished(
     chosen: Sequence[jobs.Run], lines: Sequence[run_comparison.MethodRun], notes: Sequence[str]
 ) -> tuple[Sequence[str], int]:
-    """What is missing of runs that are not finished, and the way to it; returns sentences beyond the notes, and how
-    many methods have no results yet."""
+    """Shows which methods of unfinished runs have no results, and resumes them; returns sentences beyond the notes, and
+    how many methods have no results yet."""
     unfinished = [run for run in chosen if run.state != "finished"]
     begun = {(line.run_id, line.entry) for line in lines}
     more, n_missing = [], 0
@@ -156,7 +157,7 @@ def _pick_group(groups: Mapping[str, Sequence[run_comparison.MethodRun]]) -> str
         return next(iter(groups))
     order = sorted(groups, key=lambda digest: -len(groups[digest]))
     names = {digest: _group_name(groups[digest][0]) for digest in order}
-    return controls.pick(GROUP.with_(choices=names, default=order[0]), st.sidebar)
+    return controls.pick(GROUP.with_(choices=names, default=order[0]), shell.side())
 
 
 def _group_name(line: run_comparison.MethodRun) -> str:
@@ -164,9 +165,9 @@ def _group_name(line: run_comparison.MethodRun) -> str:
 
 
 def _pick_interval(lines: list[run_comparison.MethodRun]) -> str:
-    """What intervals are over: every one of the comparison. The widest that is known unless chosen, as in reports and
+    """Picks what all intervals are over. The widest that is known unless chosen, as in reports and
     commands."""
-    return controls.pick(OVER.with_(default=recorded.widest(lines)), st.sidebar, as_buttons=True)
+    return controls.pick(OVER.with_(default=recorded.widest(lines)), shell.side(), as_buttons=True)
 
 
 def _recipe_of(line: run_comparison.MethodRun, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:
@@ -179,34 +180,41 @@ def _recipe_of(line: run_comparison.MethodRun, chosen: Sequence[jobs.Run]) -> Ma
 def _show_headline(comparison: run_comparison.RunComparison, n_missing: int) -> None:
     rows, differences, over = comparison.main_table, comparison.differences, comparison.over
     top = rows.loc[rows["accuracy"].idxmax()]
-    best, margin, drop, tasks = shell.responsive_columns("headline", 4, "pairs")
-    run_panel.show_most_accurate(best, top, over, len(rows), n_missing)
+    margin = HeadlineNumber.worded(
+        "margin", "Compared with", "nothing yet", help="Evaluate a second method on the same tasks."
+    )
     if len(differences):
         second = differences.iloc[0]
-        margin.metric(
-            f"Ahead of {escape(second['name'])}",
-            run_panel.points(abs(second["difference"]), second["ci95"], 2),
-            f"{escape(second['verdict'])}, over {escape(over)}",
-            delta_color="normal" if second["significant"] else "off",
-            delta_arrow="off",
+        margin = HeadlineNumber.around(
+            "margin",
+            f"Ahead of {second['name']}",
+            abs(second["difference"]),
+            second["ci95"],
+            "points",
+            digits=2,
+            signed=True,
+            note=f"{second['verdict']}, over {over}",
+            coloured=bool(second["significant"]),
             help="Mean of the differences task by task. 'Real' when chance alone would give such a difference less "
             f"than 5 times in 100, after correcting for the number of comparisons. Intervals "
-            f"{run_comparison.OVER[over]}.",
+            f"{run_comparison.CI_UNITS[over]}.",
         )
-    else:
-        margin.metric("Compared with", "nothing yet", help="Evaluate a second method on the same tasks.")
+    measure = measures.lower_title(run_comparison.QUARTERS)
+    drop = HeadlineNumber.worded("quarters", "Quarters", "none", help=f"Tasks carry no {measure}, or all the same.")
     if not np.isnan(top["Q1"]):
-        drop.metric(
+        drop = HeadlineNumber.around(
+            "quarters",
             "From fine to coarse",
-            run_panel.points(top["fine_to_coarse"], top["fine_to_coarse_ci95"]),
+            top["fine_to_coarse"],
+            top["fine_to_coarse_ci95"],
+            "points",
+            signed=True,
             help="Accuracy of the best method on the quarter of tasks with the highest coarsity (Q4), whose classes "
-            f"are farthest apart, minus that with the lowest (Q1). 95% interval {run_comparison.OVER[over]}.",
+            f"are farthest apart, minus that with the lowest (Q1). 95% interval {run_comparison.CI_UNITS[over]}.",
         )
-    else:
-        title = escape(measures.title(run_comparison.QUARTERS).lower())
-        drop.metric("Quarters", "none", help=f"Tasks carry no {title}, or all the same.")
-    told = f"{escape(top['testbed_title'])}. Testbed {escape(top['testbed'])}."
-    tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=told)
+    testbed = f"{top['testbed_title']}. Testbed {top['testbed']}."
+    tasks = HeadlineNumber.count("tasks", "Tasks", int(top["n_tasks"]), help=testbed)
+    show_numbers([run_panel.most_accurate(top, over, len(rows), n_missing), margin, drop, tasks])
 
 
 def _show_mistakes(lines: Sequence[run_comparison.MethodRun], over: str) -> None:

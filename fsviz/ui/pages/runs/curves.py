@@ -30,6 +30,7 @@ from fsviz.ui.parts import (
     links,
     page_links,
     recorded,
+    shell,
     task_list,
 )
 from fsviz.ui.parts.clicks import Click, Point
@@ -67,8 +68,8 @@ def show_curves(comparison: run_comparison.RunComparison, recipe: RawSettings) -
         _show_bars(comparison)
         return run_report.MeasureSection()
     measure, share = _curve_settings(names)
-    title = measures.title(measure).lower()
-    heading = f"Accuracy against {measures.axis(measure)}"
+    title = measures.lower_title(measure)
+    heading = f"Accuracy against {measures.lower_title(measure)}"
     st.subheader(escape(heading), anchor=False)
     window = run_comparison.window_of(main, share)
     curves = recorded.curves(main, measure, window, over)
@@ -77,7 +78,7 @@ def show_curves(comparison: run_comparison.RunComparison, recipe: RawSettings) -
     points = run_comparison.single_tasks(main[0], measure) if len(main) == 1 else None
     band, at = _pick_band(list(curves), main, measure)
     figure = figures.plot_accuracy_by_measure(
-        curves, points, list(pairwise(edges)), measures.axis(measure), title, banded=band, at=at
+        curves, points, list(pairwise(edges)), measures.lower_title(measure), title, banded=band, at=at
     )
     methods = BAND.with_(choices={name: name for name in curves})
     sets = Click((methods, NEAR, TASK), partial(_at_point, len(curves) > 1), toggles=(NEAR, TASK))
@@ -125,7 +126,7 @@ def _show_bars(comparison: run_comparison.RunComparison) -> None:
     )
     st.caption(
         escape(run_comparison.no_curve_reason(main)) + " Mean accuracies, with 95% intervals "
-        f"{run_comparison.OVER[comparison.over]}. Click a point for the tasks of its method."
+        f"{run_comparison.CI_UNITS[comparison.over]}. Click a point for the tasks of its method."
     )
     if chosen:
         drilldown.heading(f"Tasks of {escape(chosen)}, the hardest first", "bar_of")
@@ -147,7 +148,9 @@ def _pick_band(names: list[str], main: Sequence[run_comparison.MethodRun], measu
     about = f"{main[0].digest} {measure}"
     band = names[0]
     if len(names) > 1:
-        band = controls.pick(BAND.with_(choices={name: name for name in names}, default=band), st.sidebar, about=about)
+        band = controls.pick(
+            BAND.with_(choices={name: name for name in names}, default=band), shell.side(), about=about
+        )
     try:
         at = float(links.value_of(NEAR, NEAR.name, about))
     except ValueError:
@@ -174,7 +177,7 @@ def _around(main: Sequence[run_comparison.MethodRun], measure: str, at: float, b
     line = named[band]
     near = run_comparison.nearest_tasks(line, measure, at)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Tasks around {escape(measures.title(measure).lower())} {at:.4g}**")
+        st.markdown(f"**Tasks around {escape(measures.lower_title(measure))} {at:.4g}**")
         st.button("Close", key="forget_place", on_click=_clear_selection)
     dataset = dataset_of(line, bool(len(near)))
     if dataset is None or line.tasks is None:
@@ -242,12 +245,12 @@ def _show_task(dataset: Dataset, line: run_comparison.MethodRun, task: int, who:
     page_links.from_task(dataset, tasks, task, line.backbone, line.method, named=named)
 
 
-def _curve_settings(known: list[str]) -> tuple[str, int]:
+def _curve_settings(names: list[str]) -> tuple[str, int]:
     """The measure of the tasks to draw against, and the share of the tasks (percent) in a rolling window."""
-    picked = known[0]
-    if len(known) > 1:
+    picked = names[0]
+    if len(names) > 1:
         setting = controls.MEASURE.with_(
-            title="Accuracy against", choices={name: measures.title(name) for name in known}, default=picked
+            title="Accuracy against", choices={name: measures.title(name) for name in names}, default=picked
         )
-        picked = controls.pick(setting, st.sidebar)
-    return picked, controls.pick(WINDOW, st.sidebar, as_slider=True)
+        picked = controls.pick(setting, shell.side())
+    return picked, controls.pick(WINDOW, shell.side(), as_slider=True)

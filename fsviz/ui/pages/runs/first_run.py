@@ -1,4 +1,4 @@
-"""What the page shows before the first result: a button for a first run, and published results."""
+"""The page before the first result: a button for a first run, and published results."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def show_published() -> None:
     )
     st.caption(
         "Published numbers, not computed here (Bennequin et al. 2022, table 1: tieredImageNet, ResNet12, 5 ways, "
-        f"1 shot). Tasks are sorted by {escape(measures.axis(run_comparison.QUARTERS))} and cut into quarters: "
+        f"1 shot). Tasks are sorted by {escape(measures.lower_title(run_comparison.QUARTERS))} and cut into quarters: "
         f"from the coarsest quarter to the finest every method loses {lost.min():.0f} to {lost.max():.0f} points. "
         "Your own runs will be shown the same way."
     )

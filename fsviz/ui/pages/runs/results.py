@@ -46,7 +46,8 @@ def show_results(comparison: run_comparison.RunComparison) -> run_report.Publish
         published = _pick_published(comparison.main[0])
         st.html(report.results_table(comparison.table, only_over_tasks(published.rows, over)))
     st.caption(
-        f"Accuracy in percent with 95% intervals {run_comparison.OVER[over]}. **Bold**: best of the column among rows "
+        f"Accuracy in percent with 95% intervals {run_comparison.CI_UNITS[over]}. **Bold**: best of the column among "
+        "rows "
         "of the same tasks. Q1 is the quarter of tasks with the lowest coarsity, whose classes are closest, Q4 that "
         "with the highest; the CSV has their intervals too."
         + (f" {escape(published.note)}" if published.note else "")
@@ -141,7 +142,8 @@ def show_differences(comparison: run_comparison.RunComparison, n_groups: int) ->
     )
     st.caption(
         f"Differences to {escape(differences['reference'].iloc[0])} over the same "
-        f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals {run_comparison.OVER[over]}. "
+        f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals "
+        f"{run_comparison.CI_UNITS[over]}. "
         + ("Filled: real (p below 5%" + (" in a paired t test and in Wilcoxon's test" if over == "tasks" else ""))
         + ", corrected for the number of comparisons by Holm's method); hollow: chance will do, or nothing is known."
         + (" Only runs of the same tasks are compared; the sidebar says which." if n_groups > 1 else "")

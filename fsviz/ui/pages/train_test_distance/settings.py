@@ -20,10 +20,10 @@ def pick_spec(dataset: Dataset) -> dict[str, Value]:
     own = study.SETTINGS
     spec: dict[str, Any] = {}
     known = shell.known_backbones(dataset)
-    with st.sidebar:
+    with shell.side():
         modes = {name: title for name, title in own["mode"].choices.items() if name in study.possible_modes(dataset)}
         spec["mode"] = pick(own["mode"].with_(choices=modes))
-        sought, stable = spec["mode"] in study.SOUGHT, spec["mode"] == "stable"
+        sought, stable = spec["mode"] in study.TARGETED_MODES, spec["mode"] == "stable"
         if sought:
             told = own["divergence"].help
             spec["divergence"] = pick(own["divergence"], as_slider=True, told=shell.escape(told))
@@ -37,7 +37,7 @@ def pick_spec(dataset: Dataset) -> dict[str, Value]:
         spec["backbone"] = pick_backbone(known, help=own["backbone"].help)
         if sought:
             with st.expander("How the divergence is measured"):
-                told = "\n\n".join(f"**{d.title}**: {d.what}" for d in study.DIVERGENCES.values())
+                told = "\n\n".join(f"**{d.title}**: {d.description}" for d in study.DIVERGENCES.values())
                 spec["divergence_by"] = pick(own["divergence_by"], told=told)
                 usual = study.default_penalty(spec["mode"])
                 spec["penalty"] = pick(own["penalty"].with_(default=usual), as_slider=True, about=spec["mode"])
