@@ -1,6 +1,6 @@
 """The only exceptions a page or the command line catches.
 
-Each message says what went wrong, the rule, what was got, and what to do next, in one or two sentences.
+Each message states the problem, the rule, the value it got and the next step, in one or two sentences.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class UnknownName(FsvizError):
         if near:
             advice = f"Did you mean {' or '.join(repr(n) for n in near)}?"
         elif available:
-            advice = f"Known: {listing}."
+            advice = f"Available: {listing}."
         else:
             advice = "There are none yet."
-        super().__init__(f"There is no {kind} named {str(name)!r}. {advice}{' ' + hint if hint else ''}")
+        super().__init__(f"Unknown {kind} {str(name)!r}. {advice}{' ' + hint if hint else ''}")
         self.kind, self.name, self.near = kind, str(name), near
 
 
 def near_names(name: str, available: list[str], n: int = 3) -> list[str]:
-    """The names that may have been meant: misspelt ones, then those that hold the text (lite in efficientnet_lite0)."""
+    """Similar names: misspellings first, then names that contain the text (lite in efficientnet_lite0)."""
     text = name.lower()
     typos = get_close_matches(name, available, n, cutoff=0.8)
     holding = [k for k in available if len(text) > 2 and text in k.lower()]
@@ -43,11 +43,11 @@ class BadInput(FsvizError):
 
 
 class NotFinite(FsvizError):
-    """A computation that left the range of numbers: there is no answer, so none is given."""
+    """A computation whose result is not finite."""
 
 
 class Missing(FsvizError):
-    """Something that must be made first (features, images, a taxonomy); the message gives the command."""
+    """Something that must exist first (features, images, a taxonomy); the message gives the command."""
 
 
 class WorkspaceError(FsvizError):
@@ -55,7 +55,7 @@ class WorkspaceError(FsvizError):
 
 
 class NotAllowed(FsvizError):
-    """Something that visitors of a shared server may not do."""
+    """An action that visitors of a shared server may not take."""
 
 
 class Cancelled(FsvizError):
@@ -63,4 +63,4 @@ class Cancelled(FsvizError):
 
 
 class BrokenCode(FsvizError):
-    """Python code of the user that cannot be loaded, or fails, or answers in a wrong shape; the message names it."""
+    """User code that cannot be loaded, fails or returns a wrong shape; the message names it."""

@@ -91,6 +91,12 @@ class Column:
             return f"{value:{sign},.{digits}f}"
         return f"{value:{sign}.4g}" if abs(value) < 1000 else f"{value:{sign},.0f}"
 
+    def half_width(self, value: float) -> str:
+        """The half width of an interval as text: two significant digits for numbers without declared digits."""
+        if self.shown_digits is None and abs(value) < 100:
+            return f"{self.scale * float(value):.2g}"
+        return self.number(value, "")
+
     def cell(self, row: Mapping[str, Any], nothing: str = NOTHING) -> str:
         """The value of a row as text, with its interval where that is known."""
         value: Any = row.get(self.name)
@@ -102,7 +108,7 @@ class Column:
         if not ends or any(is_missing(end) for end in ends):
             return self.number(value)
         if len(ends) == 1:
-            return f"{self.number(value)} ± {self.number(ends[0], '')}"
+            return f"{self.number(value)} ± {self.half_width(ends[0])}"
         return f"{self.number(value)} ({self.number(ends[0])} to {self.number(ends[1])})"
 
 
@@ -187,11 +193,11 @@ def frame(table: Table, rows: Rows) -> pd.DataFrame:
     """The columns that have values, by name: numbers in the unit of the header, each followed by its interval."""
     import pandas as pd
 
-    found = data(rows)
+    source = data(rows)
     values: dict[str, Any] = {}
-    for column in columns_with_values(table, found):
-        for name in (column.name, *(end for end in column.ends if has_values(found, end))):
-            values[name] = _values(column, found[name]) if name in found else []
+    for column in columns_with_values(table, source):
+        for name in (column.name, *(end for end in column.ends if has_values(source, end))):
+            values[name] = _values(column, source[name]) if name in source else []
     return pd.DataFrame(values).reset_index(drop=True)
 
 
@@ -222,20 +228,20 @@ def headers(table: Table, names: Iterable[str]) -> dict[str, str]:
 
 def _distinct(titles: Sequence[str]) -> list[str]:
     """Titles with a number after those that came before: names of users' methods and classes may repeat."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     distinct = []
     for title in titles:
-        seen[title] = seen.get(title, 0) + 1
-        distinct.append(title if seen[title] == 1 else f"{title} ({seen[title]})")
+        counts[title] = counts.get(title, 0) + 1
+        distinct.append(title if counts[title] == 1 else f"{title} ({counts[title]})")
     return distinct
 
 
 def exported(table: Table, rows: Rows) -> pd.DataFrame:
     """Numbers and texts under the headers of a page, without pictures: what a CSV file holds."""
-    found = frame(table, rows)
-    pictures = [column.name for column in table.columns if column.kind == "image" and column.name in found]
-    found = found.drop(columns=pictures)
-    return found.set_axis(list(headers(table, found).values()), axis=1)
+    framed = frame(table, rows)
+    pictures = [column.name for column in table.columns if column.kind == "image" and column.name in framed]
+    framed = framed.drop(columns=pictures)
+    return framed.set_axis(list(headers(table, framed).values()), axis=1)
 
 
 def to_csv(table: Table, rows: Rows) -> str:
@@ -252,9 +258,9 @@ def cells(
     """
     import pandas as pd
 
-    found = data(rows)
-    columns = [c for c in columns_with_values(table, found if like is None else data(like)) if c.kind != "image"]
-    listed = found.to_dict("records")
+    source = data(rows)
+    columns = [c for c in columns_with_values(table, source if like is None else data(like)) if c.kind != "image"]
+    listed = source.to_dict("records")
     titles = _distinct([column.header for column in columns])
     body = {title: [column.cell(row, nothing) for row in listed] for title, column in zip(titles, columns, strict=True)}
     return pd.DataFrame(body, columns=titles, dtype=object), [column.is_number for column in columns]

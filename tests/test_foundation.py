@@ -31,8 +31,8 @@ def small_dataset(**changes) -> Dataset:
 def test_unknown_name_says_the_nearest() -> None:
     error = UnknownName("dataset", "tiered", ["tiered_imagenet", "dtd"])
     assert error.near == ["tiered_imagenet"]
-    assert str(error) == "There is no dataset named 'tiered'. Did you mean 'tiered_imagenet'?"
-    assert "Known: a, b." in str(UnknownName("split", "zzz", ["a", "b"]))
+    assert str(error) == "Unknown dataset 'tiered'. Did you mean 'tiered_imagenet'?"
+    assert "Available: a, b." in str(UnknownName("split", "zzz", ["a", "b"]))
     assert "There are none yet." in str(UnknownName("run", "x", []))
 
 
@@ -46,14 +46,14 @@ def test_unknown_counts_weigh_the_same_and_cannot_give_images() -> None:
     dataset = small_dataset(classes=classes)
     assert dataset.n_images is None
     assert dataset.class_weights().tolist() == [1, 1, 1]
-    with pytest.raises(Missing, match="image counts of Small are not known"):
+    with pytest.raises(Missing, match="Small lists classes only"):
         dataset.image_class_ids()
 
 
 def test_splits_by_name_and_all() -> None:
     assert small_dataset().split_class_ids("test").tolist() == [1, 2]
     assert small_dataset().split_class_ids("all").tolist() == [0, 1, 2]
-    with pytest.raises(UnknownName, match=r"no split named 'tset'.*'test'"):
+    with pytest.raises(UnknownName, match=r"Unknown split 'tset'.*'test'"):
         small_dataset().split_class_ids("tset")
 
 

@@ -71,7 +71,7 @@ def test_values_of_other_kinds_are_refused(value) -> None:
 
 
 def test_choices_flags_and_text_name_what_is_possible() -> None:
-    with pytest.raises(UnknownName, match=r"no loss named 'plaint'\. Did you mean 'plain'"):
+    with pytest.raises(UnknownName, match=r"Unknown loss 'plaint'\. Did you mean 'plain'"):
         LOSS.parse("plaint")
     with pytest.raises(BadInput, match="true or false"):
         FLAG.parse("perhaps")

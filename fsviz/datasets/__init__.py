@@ -122,10 +122,7 @@ def stamp(name: str) -> str:
 def open_image(dataset: Dataset, image_id: int) -> Image:
     """The pixels of one image as RGB."""
     if not dataset.has_pixels or dataset.images is None:
-        raise Missing(
-            f"{dataset.title} comes as a class table without pixels. "
-            "Add your own copy of its images with 'fsviz add NAME PATH'."
-        )
+        raise Missing(f"{dataset.title} has no images here. Add your copy with 'fsviz add NAME PATH'.")
     if not 0 <= image_id < len(dataset.images):
         raise UnknownName("image", image_id, [], f"{dataset.title} has images 0 to {len(dataset.images) - 1}.")
     if dataset.origin == "demo":

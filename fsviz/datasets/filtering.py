@@ -34,10 +34,7 @@ def select_images(dataset: Dataset, conditions: ImageFilter, order: str = BY_CLA
     Images without a value of the attribute come last.
     """
     if dataset.images is None:
-        raise Missing(
-            f"{dataset.title} is a class table without images. "
-            "Add your own copy of its images with 'fsviz add NAME PATH'."
-        )
+        raise Missing(f"{dataset.title} has no images here. Add your copy with 'fsviz add NAME PATH'.")
     images = dataset.images
     keep = np.ones(len(images), dtype=bool)
     class_ids = images["class_id"].to_numpy()

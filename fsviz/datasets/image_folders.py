@@ -189,9 +189,9 @@ def _existing(path: str | os.PathLike[str]) -> Path:
         resolved = Path(text).expanduser().resolve(strict=True)
         os.stat(resolved)
     except (OSError, RuntimeError, ValueError) as error:
-        why = "may not be read" if isinstance(error, PermissionError) else "does not exist"
+        problem = "No read permission" if isinstance(error, PermissionError) else "Not found"
         text = text if len(text) <= 160 else f"{text[:100]}...{text[-40:]}"
-        raise BadInput(f"{text!r} {why}. Check the path; it is taken from {Path.cwd()} when relative.") from None
+        raise BadInput(f"{problem}: {text!r}. Relative paths start at {Path.cwd()}.") from None
     return resolved
 
 

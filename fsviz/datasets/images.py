@@ -191,8 +191,8 @@ def path_below(path: str | os.PathLike[str], root: str | os.PathLike[str] | None
     path = Path(root) / path
     if not Path(root).is_dir():
         raise BadInput(
-            f"The folder {root}, which holds the images, is not there any more. Put it back, or add the images "
-            "again from their new place with 'fsviz add NAME PATH --replace'."
+            f"Images not found at {root}. Restore the folder, or add the images again with "
+            "'fsviz add NAME PATH --replace'."
         )
     try:
         leaves = not path.resolve().is_relative_to(Path(root).resolve())
@@ -211,7 +211,9 @@ def _opened(path: Path) -> Image.Image:
     try:
         status = path.stat()
     except (OSError, ValueError):
-        raise BadInput(f"{_shown(path)} is not there or may not be read. Restore it or take it off the list.") from None
+        raise BadInput(
+            f"Not found, or no read permission: {_shown(path)}. Restore it or remove it from the list."
+        ) from None
     if not stat.S_ISREG(status.st_mode):
         raise BadInput(f"{_shown(path)} is not a file. Give the path of an image file.")
     if status.st_size == 0:
@@ -222,7 +224,7 @@ def _opened(path: Path) -> Image.Image:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise _too_large(path) from None
     except PermissionError:
-        raise BadInput(f"{_shown(path)} may not be read. Change its permissions.") from None
+        raise BadInput(f"No read permission: {_shown(path)}. Change its permissions.") from None
     except Exception:  # decoders raise whatever broken bytes lead them to
         raise BadInput(f"{_shown(path)} is not an image that can be read ({READ}). Replace or remove it.") from None
     if image.width * image.height > MAX_PIXELS:
@@ -255,9 +257,7 @@ def _loaded(image: Image.Image, path: Path) -> None:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise _too_large(path) from None
     except Exception:
-        raise BadInput(
-            f"{_shown(path)} is damaged or cut off: its pixels cannot be decoded. Replace or remove it."
-        ) from None
+        raise BadInput(f"Cannot decode {_shown(path)}: damaged or truncated. Replace or remove it.") from None
 
 
 def _pixels(image: Image.Image, path: Path, at_least: int = 0) -> tuple[Image.Image, tuple[float, float]]:

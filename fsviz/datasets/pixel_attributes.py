@@ -88,10 +88,7 @@ def compute(dataset: Dataset, progress: Progress | None = None) -> pd.DataFrame:
     from fsviz import datasets
 
     if not dataset.has_pixels or dataset.images is None:
-        raise Missing(
-            f"{dataset.title} has no images here, so nothing can be read from their pixels. "
-            "Add your own copy with 'fsviz add NAME PATH'."
-        )
+        raise Missing(f"{dataset.title} has no images here. Add your copy with 'fsviz add NAME PATH'.")
     n = len(dataset.images)
     table = np.full((n, len(NAMES)), np.nan)
     for image_id in range(n):

@@ -104,7 +104,7 @@ def check_images(
     problems = list(problems)
     blank = images["class_name"].astype(str).str.strip() == ""
     if blank.any():
-        message = f"{pluralize(int(blank.sum()), 'image')} left out: the name of the class is blank. Rename its folder."
+        message = f"Skipped {pluralize(int(blank.sum()), 'image')} without a class name. Rename the folder."
         problems.append(Problem("left_out", message, tuple(images["path"][blank])))
         images = images[~blank]
     if groups not in GROUPS:
@@ -154,11 +154,7 @@ def _check_files(
     problems = []
     if reasons["broken"]:
         n = len(reasons["broken"])
-        problems.append(
-            Problem(
-                "broken", f"{pluralize(n, 'file')} cannot be opened and {_is(n)} left out.", tuple(reasons["broken"])
-            )
-        )
+        problems.append(Problem("broken", f"Skipped {pluralize(n, 'unreadable file')}.", tuple(reasons["broken"])))
     if reasons["leaves_root"]:
         n = len(reasons["leaves_root"])
         problems.append(
@@ -316,11 +312,7 @@ def _about_classes(images: pd.DataFrame) -> list[Problem]:
                 Problem("too_few", message, tuple(f"{n}: {pluralize(counts[n], 'image')}" for n in single_group))
             )
     if counts.size == 1:
-        problems.append(
-            Problem(
-                "too_few", "There is only one class, and a task needs two or more. Add a folder for each further class."
-            )
-        )
+        problems.append(Problem("too_few", "Only one class found; a task needs at least two. Add a folder per class."))
     return problems
 
 

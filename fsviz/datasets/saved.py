@@ -172,10 +172,7 @@ def check_new_name(name: str, overwrite: bool = False) -> None:
             f"The name {name!r} belongs to a dataset that comes with fsviz. Choose another, such as my_{name}."
         )
     if not overwrite and name in (path.name for path in workspace.entries("datasets")):
-        raise BadInput(
-            f"A dataset named {name!r} is in the workspace already. Choose another name, or replace it "
-            "(--replace on the command line)."
-        )
+        raise BadInput(f"Dataset {name!r} already exists. Choose another name or use --replace.")
 
 
 def _assembled(name: str, folder: Path, facts: dict[str, Any]) -> Dataset:
@@ -222,6 +219,6 @@ def has_features(name: str) -> bool:
 
 def moved_note(name: str, root: Path) -> str:
     return (
-        f"The images of {name!r} are not at {root} any more: put that folder back, or add them again from their new "
-        f"place with 'fsviz add {name} PATH --replace'."
+        f"Images of {name!r} not found at {root}. Restore the folder, or add them again with "
+        f"'fsviz add {name} PATH --replace'."
     )

@@ -186,7 +186,7 @@ def _rooted(table: pd.DataFrame, root: Path, bound: bool) -> tuple[pd.DataFrame,
                 f"The paths of this list lead out of {root}, and nothing outside of it is read; the first is "
                 f"{items[0]}. Write them relative to that folder, or give another one that holds the files (--images)."
             )
-        message = f"{pluralize(len(items), 'row')} left out: the path leads out of {root}."
+        message = f"Skipped {pluralize(len(items), 'row')}: the path leads out of {root}."
         problems.append(Problem("leaves_root", message, items))
     elif outside.any():
         root = real = _common_root([Path(os.path.dirname(p)) for p in full])
@@ -240,7 +240,7 @@ def _inspect_specs(
                 folders.append((split or _split_from(path), name, folder))
     if absent:
         where = "" if images is None else f" in {images}"
-        message = f"{pluralize(len(absent), 'class folder')} listed but not there{where}."
+        message = f"Skipped {pluralize(len(absent), 'class folder')} not found{where}."
         problems.append(Problem("missing_file", message, tuple(absent)))
     if not folders:
         where = "" if images is None else f" in {images}"
@@ -261,7 +261,7 @@ def _inspect_specs(
                     outside.append(str(error))
     if outside:
         problems.append(
-            Problem("leaves_root", f"{pluralize(len(outside), 'file')} left out: outside {root}.", tuple(outside))
+            Problem("leaves_root", f"Skipped {pluralize(len(outside), 'file')} outside {root}.", tuple(outside))
         )
     if not rows:
         raise BadInput(f"The class folders of {next(iter(files.values())).name} hold no images. Check the class_roots.")
@@ -419,8 +419,7 @@ def _named(table: pd.DataFrame, path: Path, columns: Mapping[str, str]) -> tuple
     for part in ("path", "class"):
         if part not in rename.values():
             raise BadInput(
-                f"{path.name} needs a column of {'image paths' if part == 'path' else 'classes'} (called {part} or "
-                f"{' or '.join(COLUMN_NAMES[part][1:3])}). It has {', '.join(map(str, table.columns))}. "
+                f"{path.name} has no {part} column. Columns: {', '.join(map(str, table.columns))}. "
                 f"Name the right one with --{part}-column."
             )
     clash = [c for c in table.columns if c not in rename and c in _OWN]
@@ -433,7 +432,7 @@ def _named(table: pd.DataFrame, path: Path, columns: Mapping[str, str]) -> tuple
     problems = []
     if empty.any():
         rows = tuple(f"{path.name} row {i + 2}" for i in table.index[empty])
-        problems.append(Problem("left_out", f"{pluralize(len(rows), 'row')} without a path or a class left out.", rows))
+        problems.append(Problem("left_out", f"Skipped {pluralize(len(rows), 'row')} without a path or a class.", rows))
     return table[~empty].copy(), problems
 
 
@@ -468,7 +467,7 @@ def _present(table: pd.DataFrame, root: Path) -> tuple[pd.DataFrame, list[Proble
         problems.append(
             Problem(
                 "missing_file",
-                f"{pluralize(len(absent), 'row')} left out: the file is not there.",
+                f"Skipped {pluralize(len(absent), 'row')}: file not found.",
                 tuple(f"{row}: {path}" for row, path in zip(absent["row"], absent["path"])),
             )
         )
@@ -480,13 +479,13 @@ def _present(table: pd.DataFrame, root: Path) -> tuple[pd.DataFrame, list[Proble
             f"{row}: {path}" + ("" if first[path] == name else f" (class {name}, before {first[path]})")
             for row, path, name in zip(table["row"][again], table["path"][again], table["class_name"][again])
         ]
-        message = f"{pluralize(len(items), 'row')} left out: the file is listed before, and its first row counts."
+        message = f"Skipped {pluralize(len(items), 'row')}: the file is in an earlier row."
         problems.append(Problem("listed_twice", message, tuple(items)))
     table = table[~again].copy()
     if table.empty:
         raise BadInput(
-            f"None of the files in the table is there; the first is {problems[0].items[0]}. Paths are taken from "
-            f"{root}: give the folder they start from as the images folder (--images)."
+            f"No file in the table exists (first: {problems[0].items[0]}). Paths start at {root}; "
+            "give another images folder with --images."
         )
     return table, problems
 

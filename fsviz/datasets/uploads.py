@@ -155,13 +155,13 @@ def _checked_members(zipped: zipfile.ZipFile, max_bytes: int) -> list[zipfile.Zi
     total = sum(m.file_size for m in members)
     if total > max_bytes:
         raise BadInput(
-            f"The archive would unpack to {total / 1e6:,.0f} MB; at most {max_bytes / 1e6:,.0f} MB are taken. "
-            "Unpack it yourself and give the folder's path instead."
+            f"Archive too large: {total / 1e6:,.0f} MB unpacked, limit {max_bytes / 1e6:,.0f} MB. "
+            "Unpack it and give the path of the folder."
         )
     if len(members) > MAX_FILES:
         raise BadInput(
-            f"The archive holds {len(members):,} files; at most {MAX_FILES:,} are taken. "
-            "Unpack it yourself and give the folder's path instead."
+            f"Archive too large: {len(members):,} files, limit {MAX_FILES:,}. "
+            "Unpack it and give the path of the folder."
         )
     for member in members:
         name = member.filename

@@ -25,7 +25,7 @@ def load_tensors(path: str | Path) -> dict[str, Tensor]:
     """The named tensors of a weights file (.safetensors, .pt, .pth, .bin, .ckpt, .tar)."""
     path = Path(path).expanduser()
     if not path.is_file():
-        raise BadInput(f"There is no checkpoint file {path}. Give the path of a .safetensors, .pt or .pth file.")
+        raise BadInput(f"Checkpoint not found: {path}. Give the path of a .safetensors, .pt or .pth file.")
     if path.stat().st_size == 0:
         raise BadInput(f"The checkpoint {path} is empty (0 bytes). Download or save it again.")
     if path.suffix == ".safetensors":
@@ -56,7 +56,7 @@ def fit(network: nn.Module, tensors: Mapping[str, Tensor], name: str, path: str 
         else:
             why = f"it has layers that {name} does not have, among them {deeper[0]}"
         raise BadInput(
-            f"The checkpoint {path} does not belong to {name}: {why}. "
+            f"Checkpoint {path} does not match {name}: {why}. "
             "Choose the backbone it was trained with, or another checkpoint."
         )
     network.load_state_dict({key: best[key] for key in shapes if key in best}, strict=False)
@@ -96,9 +96,8 @@ def _read_torch(path: Path) -> Any:
     except pickle.UnpicklingError as error:
         if _looks_like_torch(path):
             raise BadInput(
-                f"{path} holds pickled Python objects, not only weights, and opening it could run code, so it is "
-                "refused. Where you trust it, load it yourself and save its state_dict() with "
-                "safetensors.torch.save_file."
+                f"Refused: {path} contains pickled Python code, not only weights. If you trust it, load it yourself "
+                "and save its state_dict() as safetensors (safetensors.torch.save_file)."
             ) from error
         raise BadInput(
             f"{path} is not a torch checkpoint. Give a .safetensors file, or a .pt or .pth file with a state_dict."

@@ -20,12 +20,12 @@ def choose(device: str = "auto") -> str:
     if kind not in present:
         raise BadInput(f"device must be one of {', '.join(DEVICES)}. Got {device!r}.")
     if not present[kind]:
-        raise BadInput(f"This machine has no {kind} device that torch can use. Choose auto or cpu.")
+        raise BadInput(f"Device {kind!r} not found on this machine. Use cpu or auto.")
     if kind == "cuda" and ":" in device:
         index = device.split(":", 1)[1]
         if not index.isdigit() or int(index) >= torch.cuda.device_count():
             raise BadInput(
-                f"There is no {device!r}; torch sees {torch.cuda.device_count()} cuda device(s), from cuda:0."
+                f"Device {device!r} not found ({torch.cuda.device_count()} CUDA devices, from cuda:0). Use cpu or auto."
             )
     return device
 

@@ -175,13 +175,12 @@ def check_pixels(dataset: Dataset) -> int:
     """The number of images to extract from; a sentence where there are none."""
     if not dataset.has_pixels or dataset.images is None:
         raise Missing(
-            f"{dataset.title} has no images here, only its class table. "
-            "Add your own copy with 'fsviz add NAME PATH', then extract from that."
+            f"{dataset.title} has no images here. Add your copy with 'fsviz add NAME PATH', then extract from that."
         )
     if not len(dataset.images):
         raise Missing(f"{dataset.title} has no images. Add some with 'fsviz add NAME PATH'.")
     if dataset.origin == "folder" and dataset.root is not None and not dataset.root.is_dir():
-        raise Missing(f"The folder of {dataset.title}, {dataset.root}, is not there. Connect its disk or restore it.")
+        raise Missing(f"Images of {dataset.title} not found at {dataset.root}. Connect its disk or restore the folder.")
     return len(dataset.images)
 
 
@@ -246,13 +245,10 @@ def _forward(backbone: Backbone, pixels: np.ndarray) -> np.ndarray:
         values = backbone.features(pixels)
     except torch.OutOfMemoryError as error:
         raise BadInput(
-            f"{len(pixels)} images at once do not fit into the memory of {backbone.device}. Lower --batch."
+            f"Out of memory on {backbone.device} with {len(pixels)} images at once. Lower --batch."
         ) from error
     if not np.isfinite(values).all():
-        raise BadInput(
-            f"{backbone.name} gives features that are not finite numbers, so its weights are broken. "
-            "Choose another checkpoint."
-        )
+        raise BadInput(f"{backbone.name} returned NaN or infinity: its weights are broken. Choose another checkpoint.")
     return values
 
 
@@ -313,7 +309,7 @@ def _refuse_empty(dataset: Dataset, shards: Iterable[store.Shard]) -> None:
         if len(shard.image_ids):
             return
         skipped += [reason for _, reason in shard.skipped]
-    raise BadInput(f"None of the {len(skipped)} images of {dataset.title} can be read. The first one: {skipped[0]}")
+    raise BadInput(f"None of the {len(skipped)} images of {dataset.title} can be read. First problem: {skipped[0]}")
 
 
 def _keep_attributes(dataset: Dataset, shards: Iterable[store.Shard]) -> None:

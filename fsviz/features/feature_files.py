@@ -68,7 +68,7 @@ def read(path: str | Path, labels: str | Path | None = None) -> FeatureRows:
     """Features from a file, and what it says of every row. Labels may be missing only where images are named."""
     path = Path(path).expanduser()
     if not path.is_file():
-        raise BadInput(f"There is no file {path}. Give one of {', '.join(READABLE)}.")
+        raise BadInput(f"Not found: {path}. Give one of {', '.join(READABLE)}.")
     if path.stat().st_size == 0:
         raise BadInput(f"{path} is empty (0 bytes). Save it again.")
     suffix = path.suffix.lower()
@@ -103,8 +103,8 @@ def read(path: str | Path, labels: str | Path | None = None) -> FeatureRows:
 
 def _pickle_refused(path: Path) -> BadInput:
     return BadInput(
-        f"{path.name} is a pickle, and opening a pickle can run any code its maker put in, so it is refused. "
-        "Where you trust it, load it yourself and save it with numpy.savez('features.npz', features=X, labels=y)."
+        f"Refused: {path.name} is a pickle, which can run any code when opened. "
+        "If you trust it, load it yourself and save it with numpy.savez('features.npz', features=X, labels=y)."
     )
 
 
@@ -212,7 +212,7 @@ def _decoded(values: np.ndarray) -> np.ndarray:
 def _read_labels(path: Path) -> tuple[np.ndarray | None, np.ndarray | None]:
     """One label per row: .npy, or a text file (a CSV's last column); and the paths where a CSV's header names them."""
     if not path.is_file():
-        raise BadInput(f"There is no labels file {path}.")
+        raise BadInput(f"Labels file not found: {path}.")
     try:
         if path.suffix.lower() == ".npy":
             return np.load(path, allow_pickle=False), None

@@ -147,7 +147,7 @@ def _fit(model: Any, name: str, path: Path) -> None:
         _open_clip().load_checkpoint(model, str(path), strict=True, weights_only=True)
     except Exception as error:  # whatever the shapes and names of another architecture lead to
         raise BadInput(
-            f"The checkpoint {path} does not belong to {name}: its weights have other names or shapes. "
+            f"Checkpoint {path} does not match {name}: its weights have other names or shapes. "
             "Choose the backbone it was trained with, or another checkpoint."
         ) from error
 

@@ -63,8 +63,8 @@ class FeatureMap:
     left_out: int = 0
 
     @property
-    def identity(self) -> tuple[str, ...]:
-        """Identity of a map."""
+    def cache_key(self) -> tuple[str, ...]:
+        """What changes when the map does."""
         return self.dataset, self.backbone, self.key, self.kind, str(len(self.image_ids))
 
 

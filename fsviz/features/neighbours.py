@@ -24,8 +24,8 @@ def nearest_images(stored: Features, image_ids: np.ndarray, k: int = 12) -> tupl
     if (rows < 0).any():
         missing = int(image_ids[rows < 0][0])
         raise Missing(
-            f"Image {missing} has no features under {stored.backbone}: it was added later or could not be opened. "
-            f"Run 'fsviz extract {stored.dataset} --backbone {stored.backbone}' again."
+            f"No {stored.backbone} features for image {missing}: it was added later or cannot be opened. "
+            f"Extract features again with 'fsviz extract {stored.dataset} --backbone {stored.backbone}'."
         )
     query = np.asarray(stored.values[rows], np.float64)  # which also tells features with a large common part apart
     n = len(stored.values)

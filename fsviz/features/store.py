@@ -76,21 +76,20 @@ def _load(dataset: Dataset, backbone: str) -> Features:
         return _open(max(exact or current, key=lambda entry: entry["created"]))
     if matches:
         raise Missing(
-            f"The features of {dataset.title} under {backbone} were made before its images changed: "
+            f"The {backbone} features of {dataset.title} are older than its images: "
             f"{remake_features(dataset.name, matches[-1]['label'], matches[-1]['key'])}."
         )
     others = available(dataset)
-    also = f" There are features under {', '.join(others)}: choose those (--backbone on the command line)."
+    also = f" Available: {', '.join(others)} (--backbone on the command line)."
     also = also if others else ""
     if not dataset.has_pixels:
         raise Missing(
-            f"{dataset.title} has no features under {backbone} and no images to extract them from.{also} "
-            "Add your own copy of its images with 'fsviz add NAME PATH', or import features you have "
-            "with 'fsviz features import NAME FILE'."
+            f"{dataset.title} has no {backbone} features and no images to extract them from.{also} "
+            "Add your copy of the images with 'fsviz add NAME PATH', or import features with "
+            "'fsviz features import NAME FILE'."
         )
     raise Missing(
-        f"There are no features of {dataset.title} under {backbone} yet.{also} "
-        f"Make them with '{_command(dataset, backbone)}'."
+        f"{dataset.title} has no {backbone} features yet.{also} Extract them with '{_command(dataset, backbone)}'."
     )
 
 
@@ -374,7 +373,7 @@ def locked(key: FeaturesKey, label: str, wait: bool = False) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError as error:
             raise BadInput(
-                f"The features of {key['dataset']} under {label} are being extracted by another process. "
+                f"Another process is extracting the {label} features of {key['dataset']}. "
                 "Wait for it to finish, or stop it first."
             ) from error
         try:

@@ -229,6 +229,7 @@ def plot_ranks(
             "size": 12,
             "color": MEANS,
             "symbol": ["diamond" if significant else "diamond-open" for significant in rows["beyond"].fillna(False)],
+            "line": {"width": 2.5, "color": MEANS},
         },
         error_x={
             "type": "data",

@@ -118,8 +118,8 @@ class Dataset:
             return self.images["class_id"].to_numpy(dtype=np.int64)
         if self.n_images is None:
             raise Missing(
-                f"The image counts of {self.title} are not known, so images cannot be drawn from it. "
-                "Sample tasks of classes only (n_shot 0), or add your own copy with 'fsviz add NAME PATH'."
+                f"{self.title} lists classes only. Set n_shot to 0, or add your copy of the images with "
+                "'fsviz add NAME PATH'."
             )
         return np.repeat(np.arange(self.n_classes), self.classes["n_images"].to_numpy(dtype=np.int64))
 

@@ -29,7 +29,7 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ReportTask:
     """One task in a report: a heading, its classes, and pictures (title, data URI)."""
 
     heading: str
@@ -58,8 +58,8 @@ def results_table(results: pd.DataFrame, published: pd.DataFrame | None = None) 
 
 def side_by_side_table(pairs: pd.DataFrame, published: pd.DataFrame | None = None) -> Markup:
     """Methods on semantic and on uniform tasks, as Bennequin et al. (2022) print them; published rows below."""
-    shown = published if published is not None and len(published) else None
-    body, marks = tables.side_by_side(pairs, backbone=shown is not None or None)
+    printed = published if published is not None and len(published) else None
+    body, marks = tables.side_by_side(pairs, backbone=printed is not None or None)
     groups: list[list[Any]] = []
     for group, _ in body:
         if groups and groups[-1][0] == group:
@@ -74,8 +74,8 @@ def side_by_side_table(pairs: pd.DataFrame, published: pd.DataFrame | None = Non
         rows=body.to_numpy().tolist(),
         bold=marks.to_numpy().tolist(),
         rules=(pairs["kind"] != pairs["kind"].shift(fill_value=pairs["kind"].iloc[0])).tolist(),
-        source="; ".join(dict.fromkeys(shown["source"])) if shown is not None else "",
-        published=tables.side_by_side(shown, backbone=True)[0].to_numpy().tolist() if shown is not None else [],
+        source="; ".join(dict.fromkeys(printed["source"])) if printed is not None else "",
+        published=tables.side_by_side(printed, backbone=True)[0].to_numpy().tolist() if printed is not None else [],
     )
 
 
@@ -87,7 +87,7 @@ def declared_table(table: Table, rows: Rows) -> Markup:
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """What the report of compared runs holds.
+    """The contents of the report of compared runs.
 
     results    a row per method
     figures    (heading, plotly figure, caption) in the order they are shown
@@ -115,7 +115,7 @@ class RunReport:
     correlations: pd.DataFrame = field(default_factory=pd.DataFrame)
     correlated: str = ""
     caveat: str = ""
-    tasks: Sequence[Shown] = ()
+    tasks: Sequence[ReportTask] = ()
     notes: Sequence[str] = ()
 
 
@@ -146,36 +146,36 @@ def run_report(contents: RunReport) -> str:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A section of a page: a plotly figure, a table, or pictures (Shown), and the caption below it."""
+class ReportSection:
+    """A section of a page: a plotly figure, a table, or pictures (ReportTask), and the caption below it."""
 
     heading: str
-    what: Any = None
+    content: Any = None
     caption: str = ""
 
 
-def page(title: str, parts: Sequence[Part], commands: Sequence[str] = (), made: str = "") -> Markup:
+def page(title: str, sections: Sequence[ReportSection], commands: Sequence[str] = (), made: str = "") -> Markup:
     """Figures, tables and pictures as one file with plotly.js inside, and the commands that give the same."""
     from plotly.offline import get_plotlyjs
 
-    drawn = [(part, *_content(part.what)) for part in parts]
-    drawing = any(body and not table for _, body, table, _ in drawn)
-    script = Markup(get_plotlyjs()) if drawing else ""
-    return _rendered("page", title=title, made=made, plotly=script, parts=drawn, commands=commands)
+    rendered = [(section, *_content(section.content)) for section in sections]
+    has_figures = any(body and not table for _, body, table, _ in rendered)
+    script = Markup(get_plotlyjs()) if has_figures else ""
+    return _rendered("page", title=title, made=made, plotly=script, sections=rendered, commands=commands)
 
 
-def _content(what: Any) -> tuple[Markup | None, bool, Sequence[Shown]]:
+def _content(content: Any) -> tuple[Markup | None, bool, Sequence[ReportTask]]:
     """The contents of a section: HTML, whether that is a table, and pictures."""
-    if isinstance(what, TableData):
-        return declared_table(what.table, what.rows), True, ()
-    if isinstance(what, list | tuple):
-        return None, False, [_own_pictures(shown) for shown in what]
-    return (None if what is None else _drawn(what)), False, ()
+    if isinstance(content, TableData):
+        return declared_table(content.table, content.rows), True, ()
+    if isinstance(content, list | tuple):
+        return None, False, [_own_pictures(task) for task in content]
+    return (None if content is None else _drawn(content)), False, ()
 
 
-def _own_pictures(shown: Shown) -> Shown:
+def _own_pictures(task: ReportTask) -> ReportTask:
     """Without pictures that are elsewhere: a page asks no network for anything."""
-    return replace(shown, pictures=[p for p in shown.pictures if p[1].startswith("data:image/")])
+    return replace(task, pictures=[p for p in task.pictures if p[1].startswith("data:image/")])
 
 
 def _drawn(figure: Any) -> Markup:

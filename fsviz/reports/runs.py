@@ -165,23 +165,25 @@ def report(
     )
 
 
-def _hardest_and_easiest(line: run_comparison.MethodRun) -> list[html.Shown]:
+def _hardest_and_easiest(line: run_comparison.MethodRun) -> list[html.ReportTask]:
     """Some tasks of the most accurate method, with the first support and query image of each class."""
     try:
         dataset = datasets.load(line.dataset)
     except FsvizError:
         return []
     names, tasks = dataset.classes["class_name"].astype(str), line.tasks
-    found = []
+    tasks_of_report = []
     for kind, which in zip(("Hard", "Easy"), run_comparison.extremes(line, N_TASKS), strict=True):
         for task in which:
             assert tasks is not None  # it has extremes
             ids = tasks.class_ids[task]
-            shown = (("support, one image per class", tasks.support), ("queries", tasks.query))
-            pictures = [(title, strip(dataset, faces(of_class[task], MOST_CLASSES))) for title, of_class in shown]
+            sides = (("support, one image per class", tasks.support), ("queries", tasks.query))
+            pictures = [(title, strip(dataset, faces(of_class[task], MOST_CLASSES))) for title, of_class in sides]
             heading = f"{kind}: task {task:,}, {100 * line.accuracy[task]:.0f}% of queries right with {line.label}"
-            found.append(html.Shown(heading, ", ".join(names.reindex(ids[ids != PAD]).fillna("?")), pictures))
-    return found
+            tasks_of_report.append(
+                html.ReportTask(heading, ", ".join(names.reindex(ids[ids != PAD]).fillna("?")), pictures)
+            )
+    return tasks_of_report
 
 
 def faces(image_ids: np.ndarray, most: int) -> list[int]:
@@ -206,18 +208,20 @@ def _title(name: str) -> str:
 # Support sets --------------------------------------------------------------------------------------------------------
 
 
-def of_support_sets(found: support_sets.SupportSets, run: str) -> str:
+def of_support_sets(sets: support_sets.SupportSets, run: str) -> str:
     """The report of hard, random and easy support sets."""
-    numbers = support_sets.summary(found)
-    spec = found.spec
+    numbers = support_sets.summary(sets)
+    spec = sets.spec
     figure = support_figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"])
     caption = (
-        f"{len(found):,} tasks of {split_title(spec['split'])}: the same queries with hard, random and easy support "
+        f"{len(sets):,} tasks of {split_title(spec['split'])}: the same queries with hard, random and easy support "
         f"images. Means with 95% intervals over tasks of these images. {numbers['failed']}".strip()
     )
     parts = [
-        html.Part("Accuracy with hard, random and easy supports", figure, caption),
-        html.Part("In numbers", TableData(support_sets.ACCURACIES, support_sets.accuracy_rows(numbers)), f"Run {run}."),
+        html.ReportSection("Accuracy with hard, random and easy supports", figure, caption),
+        html.ReportSection(
+            "In numbers", TableData(support_sets.ACCURACIES, support_sets.accuracy_rows(numbers)), f"Run {run}."
+        ),
     ]
     title = f"Hard, random and easy support sets of {_title(spec['dataset'])}"
     return str(html.page(title, parts, [support_sets.command(spec)], made()))

@@ -214,6 +214,6 @@ def to_records(results: pd.DataFrame) -> list[dict[str, Any]]:
 
 def name_beside_columns(row: Mapping[str, Any]) -> str:
     """A line's name without the backbone and the testbed, for tables that have columns for them."""
-    shown = [row.get(name) for name in ("backbone", "backbone_title", "testbed", "testbed_title")]
+    in_columns = [row.get(name) for name in ("backbone", "backbone_title", "testbed", "testbed_title")]
     first, *rest = str(row["name"]).split(" · ")
-    return " · ".join([first, *(part for part in rest if part not in shown)])
+    return " · ".join([first, *(part for part in rest if part not in in_columns)])

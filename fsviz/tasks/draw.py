@@ -180,8 +180,8 @@ def recipe_for(dataset: Dataset, **requested: object) -> Recipe:
         settings["keep_groups"] = values["keep_groups"]
     if settings.get("n_way", 0) > n_classes:
         raise BadInput(
-            f"n_way must be at most {n_classes}, the number of classes in split {split!r} of {dataset.title}. "
-            f"Got {settings['n_way']}. Lower n_way or pick another split."
+            f"n_way must be at most {n_classes} (classes in split {split!r} of {dataset.title}). "
+            f"Got {settings['n_way']}. Lower n_way or choose another split."
         )
     distance, backbone = str(values["distance"]), str(values["backbone"])
     if DISTANCES[distance].needs == "features":
@@ -388,8 +388,8 @@ def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable
     missing = [need for need in sampler.needs if need not in capabilities]
     if missing:
         raise Missing(
-            f"The sampler {sampler.title!r} needs {' and '.join(missing)}, and {dataset.title} has none that are "
-            f"known here. Use {' or '.join(repr(name) for name in possible_samplers(dataset))}."
+            f"Sampler {sampler.title!r} needs {' and '.join(missing)}, which {dataset.title} lacks. "
+            f"Use {' or '.join(repr(name) for name in possible_samplers(dataset))}."
         )
     concepts, two_levels = _concepts(dataset, recipe)
     images = pd.DataFrame() if dataset.images is None else dataset.images
@@ -441,8 +441,8 @@ def _deal(dataset: Dataset, tasks: Tasks, recipe: Recipe, usable: np.ndarray | N
     smallest = used[sizes[used].argmin()]
     if sizes[smallest] < n_shot + n_query:
         raise BadInput(
-            f"A class needs n_shot + n_query = {n_shot + n_query} images. Class "
-            f"{dataset.classes['class_name'][smallest]!r} of {dataset.title} has {sizes[smallest]}. "
+            f"Class {dataset.classes['class_name'][smallest]!r} of {dataset.title} has {sizes[smallest]} images; "
+            f"n_shot + n_query needs {n_shot + n_query}. "
             f"{images_advice(n_shot, n_query, int(sizes[smallest]))}"
         )
     names = dataset.classes["class_name"].tolist()

@@ -57,6 +57,11 @@ class ResolvedTestbed:
     testbed: Testbed
 
     @property
+    def cache_key(self) -> str:
+        """What changes when the testbed does: its name stands for its content."""
+        return self.name
+
+    @property
     def tasks(self) -> Tasks:
         return self.testbed.tasks
 

@@ -95,9 +95,7 @@ def locate(text: str, sha256: str = "") -> Code:
 def load(code: Code) -> Any:
     """The object that a reference stands for: the module, or an attribute of it. The first call runs the file."""
     if not _allowed:
-        raise NotAllowed(
-            f"{code.name} is Python code of a user, which fsviz runs only from the command line or a notebook."
-        )
+        raise NotAllowed(f"{code.name} is user code: run it from the command line or a notebook.")
     if code.reference.startswith(HERE):
         if code.reference not in _kept:
             raise BadInput(f"{code.name} was a function of a notebook that has ended. Evaluate it there again.")

@@ -197,9 +197,7 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         scores = torch.as_tensor(answer).detach()
         shape = (*support_mask.shape[:2], query_mask.shape[1])
         if tuple(scores.shape) != shape:
-            raise BrokenCode(
-                f"{name} must return scores of shape (tasks, ways, queries) = {shape}. Got {tuple(scores.shape)}."
-            )
+            raise BrokenCode(f"{name} must return shape (tasks, ways, queries) = {shape}. Got {tuple(scores.shape)}.")
         return with_ways(scores.to(support), support_mask.any(2))
 
     return predict

@@ -163,7 +163,7 @@ def test_a_saved_split_is_a_split_of_the_dataset_everywhere(toy, home: Path) -> 
         study.save(again, found.split, "../up", {})
     saved_splits.remove_split("toy", "hard")
     assert "hard_test" not in datasets.load("toy").splits
-    with pytest.raises(UnknownName, match="no saved split named 'hard'"):
+    with pytest.raises(UnknownName, match="Unknown saved split 'hard'"):
         saved_splits.remove_split("toy", "hard")
     study.save(toy, found.split, "hard", {})
     remove_dataset("toy")
@@ -231,7 +231,7 @@ def test_what_cannot_be_split_is_one_sentence(toy, home: Path) -> None:
         study.class_features(toy, "flat_net")
     with pytest.raises(Missing, match=r"no features.*--published 0\.96"):
         study.class_features(datasets.load("cifar100"))
-    with pytest.raises(UnknownName, match="setting of a split named 'divergenc'"):
+    with pytest.raises(UnknownName, match="setting of a split 'divergenc'"):
         study.checked({"divergenc": 3})
     with pytest.raises(BadInput, match="divergence must be a number from 0 to 100"):
         study.checked({"divergence": -1.0})

@@ -190,6 +190,27 @@ def settle(tab) -> None:
     tab.wait_for_timeout(150)
 
 
+def follow(tab, slug: str) -> None:
+    """Goes to a page as a reader does: by the bar, and for a second view of a page by the row below it."""
+    from fsviz.ui.parts.page import PAGES
+
+    page = PAGES[slug]
+    tab.mouse.move(720, 700)  # off what it points at, whose tooltip lies on the menus
+    row = tab.locator(".st-key-fsviz_siblings").get_by_role("link", name=page.label, exact=True).locator("visible=true")
+    if not page.group:
+        tab.get_by_test_id("stTopNavLink").filter(has_text=page.label).first.click()
+    elif row.count():
+        row.first.click()
+    else:
+        first = next(p for p in PAGES.values() if p.group == page.group) if page.is_view else page
+        tab.get_by_test_id("stTopNavSection").filter(has_text=page.group).click()
+        tab.get_by_test_id("stTopNavDropdownLink").filter(has_text=first.label).first.click()
+        if page.is_view:
+            tab.locator("h1", has_text=first.question).wait_for()
+            row.first.click()
+    tab.locator("h1", has_text=page.question).wait_for()
+
+
 def still(locator) -> bytes:
     """Waits until something has stopped moving (a graph that grows into place, a table on a canvas); its picture.
 

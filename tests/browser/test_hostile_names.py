@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from fsviz.ui.parts.page import HOME, PAGES
-from tests.browser.conftest import ROOT, eventually, insist, serving, settle
+from tests.browser.conftest import ROOT, eventually, follow, insist, serving, settle
 from tests.browser.test_pages import COLD
 from tests.hostile import LINK, NAMES, PICTURE, make_hostile, make_hostile_run
 
@@ -79,7 +79,7 @@ def test_names_are_letters_on_every_page(page, app: str) -> None:
         if path in {"/", *COLD}:
             page.goto(f"{app}{path}?dataset=hostile")
         else:
-            page.locator('[data-testid="stSidebar"]').get_by_role("link", name=entry.label, exact=True).click()
+            follow(page, entry.slug)
         expect(page.locator("h1", has_text=entry.question)).to_be_visible()
         settle(page)
         page.get_by_text(PICTURE).first.wait_for()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import QUESTION, ROOT, eventually, settle, still
+from tests.browser.conftest import QUESTION, ROOT, eventually, follow, settle, still
 
 HERE = Path(__file__)
 PAGES = ["/", *(f"/{path.stem}" for path in sorted((ROOT / "pages").glob("*.py")) if path.stem != "overview")]
@@ -23,7 +23,7 @@ def test_nonsense_in_the_link_is_text_fetches_nothing_and_the_page_stays_up(page
     nonsense = "n_way=many&%3Cb%3E=1&![y](http://127.0.0.2/y.png)=1"
     page.goto(f"{app}/sample_tasks?dataset=![x](http://127.0.0.2/x.png)&{nonsense}")
     settle(page)
-    page.get_by_text("There is no dataset named '![x](http://127.0.0.2/x.png)'").wait_for()
+    page.get_by_text("Unknown dataset '![x](http://127.0.0.2/x.png)'").wait_for()
     expect(page.locator("h1").first).to_have_text(QUESTION, use_inner_text=True)
 
 
@@ -38,7 +38,7 @@ def test_the_tree_map_opens_a_group_and_the_dataset_stays_on_the_way_through_the
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_function(f"() => document.querySelectorAll('.treemaplayer .slice').length < {n_before}")
     page.wait_for_url("**box=**")
-    page.locator('[data-testid="stSidebar"]').get_by_role("link", name="Classes").click()
+    follow(page, "classes")
     page.wait_for_url("**/classes**")
     expect(page).to_have_url(re.compile("dataset=mini_imagenet"))
     settle(page)

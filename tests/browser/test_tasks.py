@@ -59,7 +59,7 @@ def test_the_demo_shows_histograms_and_a_task_with_images_at_once(page, app: str
 
 def _what_is_shown_can_be_taken_along(page) -> None:
     """Pictures are taken by the browser, pages written when asked for; the list stays open meanwhile."""
-    page.get_by_role("button", name="📤 Share").click()
+    page.get_by_role("button", name="Export").click()
     listed = page.locator('[data-testid="stPopoverBody"]')
     expect(listed).to_contain_text("Class distances of the task")
     expect(listed.locator('[data-testid="stCode"]')).to_contain_text("fsviz sample demo", use_inner_text=True)
@@ -82,7 +82,7 @@ def test_every_step_of_a_slider_redraws_the_histogram_and_a_bar_opens_its_tasks(
     histogram = page.locator(HISTOGRAM).first
     for thousandths in (384, 385):  # steps of 0.001
         before = still(histogram)
-        slider(page, "Closeness α").press("ArrowRight")
+        slider(page, "Semantic weight α").press("ArrowRight")
         expect(page).to_have_url(re.compile(f"alpha=0.{thousandths}(&|$)"))
         eventually(page, lambda before=before: still(histogram) != before)
         settle(page)
@@ -138,7 +138,7 @@ def test_a_testbed_is_kept_and_brought_in_and_two_settings_are_compared(page, ap
     page.get_by_text("Row 4: support must be True or False. Got 'perhaps'").wait_for()
 
     page.get_by_test_id("stMain").get_by_text("Compare", exact=True).click()
-    slider(page, "Closeness α (second)").wait_for(state="attached")
+    slider(page, "Semantic weight α (second)").wait_for(state="attached")
     expect(page).to_have_url(re.compile("compare=true"))
     settle(page)
     page.locator(".st-key-browse input").click()

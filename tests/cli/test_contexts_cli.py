@@ -71,4 +71,4 @@ def test_folders_of_concepts_and_contexts_from_disk_to_tasks(capsys, tmp_path: P
     drawn = run_json(capsys, "sample", "mine", "--split", "train", "--sampler", "ood", *shape)
     assert drawn["n_tasks"] == 10 and len(drawn["left_out"]) == 1 and "'dog' needs two contexts" in drawn["left_out"][0]
     told = fails(capsys, "contexts", "mine", "--split", "train", "--question", "methods", *shape)
-    assert "Make them with 'fsviz extract mine" in told
+    assert "Extract them with 'fsviz extract mine" in told

@@ -66,16 +66,16 @@ def test_intervals_over_classes_task_counts_and_missing_images_are_said(toy, cap
 
 
 def test_bad_input_is_one_sentence(toy, capsys) -> None:
-    assert "no images to extract them from. Add your own copy" in fails(capsys, "predict", "tiered_imagenet")
+    assert "no images to extract them from. Add your copy" in fails(capsys, "predict", "tiered_imagenet")
     assert "fewer than n_shot + n_query = 63" in fails(capsys, "predict", "toy", *TASKS, "--n-query", "60")
-    assert "Known: supervised, semi, unsupervised" in fails(capsys, "predict", "toy", "--setting", "x" * 20)
+    assert "Available: supervised, semi, unsupervised" in fails(capsys, "predict", "toy", "--setting", "x" * 20)
 
 
 def test_images_without_splits_are_drawn_from_all_classes(toy, capsys) -> None:
     save_dataset(replace(toy, name="plain", splits={}), overwrite=True)
     save_toy_features(load("plain"), "alpha_net")
     assert run_json(capsys, "predict", "plain", *TASKS)["n_tasks"] == 20
-    assert "Known: all. " in fails(capsys, "predict", "plain", *TASKS, "--split", "test")
+    assert "Available: all. " in fails(capsys, "predict", "plain", *TASKS, "--split", "test")
     few = run_json(capsys, "predict", "plain", "--backbone", "alpha_net", "--n-tasks", "5")
     assert few["n_tasks"] == 5, "shots and queries that are not asked for are what the smallest class can give"
 

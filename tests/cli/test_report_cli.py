@@ -61,7 +61,7 @@ def test_the_report_of_a_task_says_what_its_passport_says(toy, capsys, tmp_path:
 
 
 def test_what_has_no_report_is_refused(capsys, tmp_path: Path) -> None:
-    assert "no run named 'nothing'" in fails(capsys, "report", "nothing")
+    assert "Unknown run 'nothing'" in fails(capsys, "report", "nothing")
     run = run_json(capsys, "hard", "toy", *TASKS)["run"]
     assert "ends in .html" in fails(capsys, "report", run, "--out", str(tmp_path / "report.pdf"))
     both = run_json(capsys, "evaluate", "toy", "--methods", "protonet", *TASKS)["run"]

@@ -56,7 +56,7 @@ def test_several_runs_at_once(shifted, capsys) -> None:
         run_json(capsys, "hard", "shifted", "--backbone", "first", *TASKS, "--seed", seed)["run"] for seed in "01"
     )
     assert [one["run"] for one in run_json(capsys, "runs", "show", first, second)["several"]] == [first, second]
-    assert "no run named 'nothing'" in fails(capsys, "runs", "delete", first, "nothing")
+    assert "Unknown run 'nothing'" in fails(capsys, "runs", "delete", first, "nothing")
     assert len(jobs.list_runs()) == 2, "a wrong id is named before anything is deleted"
     assert main(["runs", "delete", first, second, first]) == 0
     assert jobs.list_runs() == []

@@ -39,8 +39,8 @@ def test_a_split_is_saved_used_written_read_and_deleted(toy, capsys, tmp_path: P
     assert again["reached"] is None
     assert main(["split", "toy", "--delete", "hard"]) == 0
     assert "deleted the split hard" in capsys.readouterr().out
-    assert "no split" in fails(capsys, "sample", "toy", "--split", "hard_test")
-    assert "no saved split" in fails(capsys, "split", "toy", "--delete", "hard")
+    assert "Unknown split" in fails(capsys, "sample", "toy", "--split", "hard_test")
+    assert "Unknown saved split" in fails(capsys, "split", "toy", "--delete", "hard")
 
 
 def test_what_a_person_reads(toy, capsys) -> None:
@@ -71,5 +71,5 @@ def test_what_must_be_called_otherwise_is_one_sentence(toy, capsys, tmp_path: Pa
     assert "cannot be read" in fails(capsys, "split", "toy", "--from", str(tmp_path / "none.json"))
     (tmp_path / "other.csv").write_text("class_name,split\ncat,train\n")
     assert "other classes" in fails(capsys, "split", "toy", "--from", str(tmp_path / "other.csv"))
-    assert "no tree named" in fails(capsys, "trees", "toy", "--backbones", "gamma_net")
+    assert "Unknown tree" in fails(capsys, "trees", "toy", "--backbones", "gamma_net")
     assert "Two trees are compared" in fails(capsys, "trees", "cu_birds")

@@ -84,7 +84,7 @@ def test_stress_prints_a_matrix(shifted, capsys) -> None:
 
 
 def test_bad_input_is_one_sentence(shifted, capsys) -> None:
-    assert "There is no dataset named 'shiftd'" in fails(capsys, "hard", "shiftd")
+    assert "Unknown dataset 'shiftd'" in fails(capsys, "hard", "shiftd")
     assert "n_shot" in fails(capsys, "hard", "shifted", "--backbone", "first", "--n-shot", "60")
     assert "features" in fails(capsys, "hard", "shifted", "--backbone", "resnet12")
     assert "features" in fails(capsys, "stress", "tiered_imagenet")
@@ -105,7 +105,7 @@ def test_searches_side_by_side(shifted, capsys) -> None:
     assert "times as long" in answer["words"]
     assert main(["searches", "shifted", *FEW, "--searches", "fastdiffsel"]) == 0
     assert "Time per task (ms)" in capsys.readouterr().out
-    assert "no searches named 'quick'" in fails(capsys, "searches", "shifted", *FEW, "--searches", "quick")
+    assert "Unknown searches 'quick'" in fails(capsys, "searches", "shifted", *FEW, "--searches", "quick")
 
 
 def test_filtered_restricted_and_steps(shifted, capsys) -> None:

@@ -166,7 +166,7 @@ def test_every_bad_file_is_listed_and_left_out(tmp_path: Path) -> None:
     broken = items(preview, "broken")
     for name in (
         "empty.jpg is empty",
-        "cut.jpg is damaged",
+        "cut.jpg: damaged",
         "poem.jpg is not an image",
         "bomb.png has too many pixels",
         "strip.png is a strip of 20,000 x 1 pixels",
@@ -241,13 +241,13 @@ def test_folders_without_images(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="No images found"):
         image_folders.inspect(tmp_path / "empty")
-    with pytest.raises(BadInput, match="does not exist"):
+    with pytest.raises(BadInput, match="Not found"):
         image_folders.inspect(tmp_path / "nowhere")
     with pytest.raises(BadInput, match="Got nothing"):
         image_folders.inspect("  ")
     (tmp_path / "bad" / "dog").mkdir(parents=True)
     (tmp_path / "bad" / "dog" / "x.jpg").write_text("text")
-    with pytest.raises(BadInput, match=r"No readable images.*1 file cannot be opened"):
+    with pytest.raises(BadInput, match=r"No readable images.*Skipped 1 unreadable file"):
         image_folders.inspect(tmp_path / "bad")
     (tmp_path / "film.mp4").write_text("film")
     with pytest.raises(BadInput, match=r"Got film\.mp4"):
@@ -301,7 +301,7 @@ def test_missing_files_are_named_by_row(tmp_path: Path) -> None:
     assert len(preview.images) == 3
     table["path"] = "gone" + table.index.astype(str)
     table.to_csv(tmp_path / "list.csv", index=False)
-    with pytest.raises(BadInput, match=r"None of the files.*row 2: gone0"):
+    with pytest.raises(BadInput, match=r"No file in the table exists.*row 2: gone0"):
         image_folders.inspect(tmp_path / "list.csv")
 
 
@@ -361,7 +361,7 @@ def test_column_names_can_be_given(tmp_path: Path) -> None:
     table_of(tmp_path).rename(columns={"path": "where", "class": "what"}).to_csv(
         tmp_path / "l.csv", index=False, sep=";"
     )
-    with pytest.raises(BadInput, match=r"needs a column of image paths.*--path-column"):
+    with pytest.raises(BadInput, match=r"has no path column.*--path-column"):
         image_folders.inspect(tmp_path / "l.csv")
     preview = image_folders.inspect(tmp_path / "l.csv", columns={"path": "where", "class": "what"})
     assert len(preview.images) == 4
@@ -558,13 +558,11 @@ def test_metadata_beside_a_folder_of_images(tmp_path: Path) -> None:
 
 def test_metadata_without_a_class_says_which_columns_it_has(tmp_path: Path) -> None:
     root = hugging_face(tmp_path / "text", "jsonl", ("train", "test"), label="says")
-    with pytest.raises(
-        BadInput, match=r"metadata\.jsonl needs a column of classes.*file_name, says, sharp.*--class-column"
-    ):
+    with pytest.raises(BadInput, match=r"metadata\.jsonl has no class column.*file_name, says, sharp.*--class-column"):
         image_folders.inspect(root)
     assert len(image_folders.inspect(root, columns={"class": "says"}).classes) == 4  # as the sentence says
     boxes = hugging_face(tmp_path / "boxes", "jsonl", ("train",), label="says", label_boxes=[[0, 0, 1, 1]])
-    with pytest.raises(BadInput, match=r"It has file_name, says, sharp\."):
+    with pytest.raises(BadInput, match=r"Columns: file_name, says, sharp\."):
         image_folders.inspect(boxes)
     classes = folder_of(tmp_path / "classes", {"owl": 2, "elk": 2})
     (classes / "metadata.csv").write_text("file_name,text\nowl/00.png,an owl\n")
@@ -625,8 +623,8 @@ def test_a_folder_that_has_moved(tmp_path: Path) -> None:
     image_folders.register("pets", image_folders.inspect(root))
     shutil.move(root, tmp_path / "elsewhere")
     dataset = datasets.load("pets")
-    assert "not at" in dataset.notes[0] and "--replace" in dataset.notes[0]
-    with pytest.raises(BadInput, match="not there any more"):
+    assert "not found at" in dataset.notes[0] and "--replace" in dataset.notes[0]
+    with pytest.raises(BadInput, match="Images not found at"):
         datasets.open_image(dataset, 0)
 
 
@@ -647,7 +645,7 @@ def test_a_record_is_read_once_until_one_of_its_files_changes(tmp_path: Path, ho
         (lambda: saved_splits.save_split(read, "halves", halves, {}), lambda d: "halves_test" in d.splits),
         (lambda: pixel_attributes.save(read, pixel_attributes.compute(read)), lambda d: "brightness" in d.attributes),
         (lambda: (home / "features" / "pets" / "net").mkdir(parents=True), lambda d: d.has_features),
-        (lambda: root.rename(tmp_path / "gone"), lambda d: "any more" in str(d.notes)),
+        (lambda: root.rename(tmp_path / "gone"), lambda d: "not found at" in str(d.notes)),
         (lambda: (tmp_path / "gone").rename(root), lambda d: d.notes == read.notes),
         (lambda: saved_splits.remove_split("pets", "halves"), lambda d: "halves_test" not in d.splits),
     ):
@@ -820,7 +818,7 @@ def test_links_bombs_and_other_archives(png: bytes, home: Path) -> None:
         archive.writestr(link, "/etc/passwd")
     with pytest.raises(BadInput, match="symbolic link"):
         uploads.unpack(buffer)
-    with pytest.raises(BadInput, match="at most 1 MB"):
+    with pytest.raises(BadInput, match="limit 1 MB"):
         uploads.unpack(archive_of({"dog/1.png": b"\0" * 2_000_000}), max_bytes=1_000_000)
     with pytest.raises(BadInput, match="zip archive"):
         uploads.unpack(io.BytesIO(b"not a zip"))

@@ -150,7 +150,7 @@ def test_symbolic_links_that_leave_the_root(tmp_path: Path, photo: Path) -> None
 
 
 def test_missing_files_folders_and_pipes(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="not there"):
+    with pytest.raises(BadInput, match="Not found"):
         images.open_file(tmp_path / "gone.jpg")
     with pytest.raises(BadInput, match="not a file"):
         images.open_file(tmp_path)

@@ -241,7 +241,7 @@ def test_files_that_do_not_fit(tmp_path: Path, arrays: dict, message: str) -> No
 
 @pytest.mark.parametrize("name", ["x.npz", "x.npy", "x.parquet", "x.h5", "x.pt", "x.xlsx"])
 def test_broken_empty_and_missing_files(tmp_path: Path, name: str) -> None:
-    with pytest.raises(BadInput, match="no file"):
+    with pytest.raises(BadInput, match="Not found"):
         read(tmp_path / name)
     (tmp_path / name).write_bytes(b"")
     with pytest.raises(BadInput, match="0 bytes"):

@@ -105,7 +105,7 @@ def test_missing_features_say_the_command(make_dataset) -> None:
     with pytest.raises(Missing, match="fsviz extract toy --backbone resnet12"):
         features.load(dataset, "resnet12")
     save(dataset)
-    with pytest.raises(Missing, match=r"features under net: choose those \(--backbone on the command line\)\. Make"):
+    with pytest.raises(Missing, match=r"Available: net \(--backbone on the command line\)\. Extract"):
         features.load(dataset, "resnet12")
     bare = dataclasses.replace(dataset, images=None, origin="catalog", name="other")
     with pytest.raises(Missing, match="no images to extract them from"):
@@ -118,9 +118,9 @@ def test_features_of_changed_images_are_not_used(make_dataset) -> None:
     images = dataset.images.assign(path=["other.jpg", *dataset.images["path"][1:]])
     changed = dataclasses.replace(dataset, images=images)
     assert features.available(changed) == []
-    with pytest.raises(Missing, match="before its images changed"):
+    with pytest.raises(Missing, match="older than its images"):
         features.load(changed, "net")
-    with pytest.raises(Missing, match=r"before its images changed.*--backbone net --again"):
+    with pytest.raises(Missing, match=r"older than its images.*--backbone net --again"):
         features.required(changed)
     assert features.required(dataset) == ["net"]
     with pytest.raises(Missing, match="no images to extract them from"):
@@ -224,7 +224,7 @@ def test_two_processes_do_not_extract_the_same(make_dataset, home: Path) -> None
     other.start()
     try:
         assert ready.wait(20)
-        with pytest.raises(BadInput, match="another process"), store.locked(key, "net"):
+        with pytest.raises(BadInput, match="Another process"), store.locked(key, "net"):
             pass
     finally:
         release.set()

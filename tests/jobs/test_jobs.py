@@ -386,7 +386,7 @@ def test_a_run_with_an_unreadable_spec_is_one_damaged_row_and_can_be_deleted(num
 
 
 def test_bad_specs_leave_no_folder(numbers, workspace) -> None:
-    with pytest.raises(UnknownName, match=r"no study named 'number'\. Did you mean 'numbers'"):
+    with pytest.raises(UnknownName, match=r"Unknown study 'number'\. Did you mean 'numbers'"):
         jobs.submit({"study": "number"})
     with pytest.raises(UnknownName, match="study"):
         jobs.submit({})
@@ -449,7 +449,7 @@ def test_a_cancelled_foreground_run_raises_cancelled(numbers) -> None:
     code = (
         "import sys, json; from fsviz import jobs\n"
         "from fsviz.errors import Cancelled\n"
-        "try: jobs.run_here(json.loads(sys.argv[1]))\n"
+        "try: jobs.run_in_foreground(json.loads(sys.argv[1]))\n"
         "except Cancelled as e: print(e); sys.exit(7)"
     )
     spec = numbers(n=3, sleep=LONG)

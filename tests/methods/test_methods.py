@@ -219,6 +219,6 @@ def test_wrong_names_and_values_are_explained() -> None:
     for value in ("fast", True, float("nan"), None):
         with pytest.raises(BadInput, match="lr of TIM must be a number"):
             get("tim").checked({"lr": value})
-    with pytest.raises(UnknownName, match=r"distance of ProtoNet named 'manhattan'. Known: euclidean, cosine"):
+    with pytest.raises(UnknownName, match=r"distance of ProtoNet 'manhattan'. Available: euclidean, cosine"):
         get("protonet").checked({"distance": "manhattan"})
     assert get("tim").checked({"steps": 7.0})["steps"] == 7

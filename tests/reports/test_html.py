@@ -141,7 +141,7 @@ def test_the_report_says_which_benchmark_published_rows_are_of_and_how_to_run_it
 
 
 def test_pictures_of_a_report_are_inside_it_and_nothing_is_asked_of_a_network() -> None:
-    shown = report.Shown(
+    shown = report.ReportTask(
         NASTY, NASTY, [("support", "data:image/png;base64,AAAA"), ("bad", "https://example.org/a.png")]
     )
     html = page(results=run_comparison.result_table(lines()), tasks=[shown])

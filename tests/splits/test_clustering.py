@@ -164,9 +164,9 @@ def test_class_features_that_cannot_be_split_are_one_sentence(means: np.ndarray,
 
 def test_unknown_names_are_answered() -> None:
     points = class_points(blobs())[:, :2]
-    with pytest.raises(UnknownName, match="divergence named 'symmetric'"):
+    with pytest.raises(UnknownName, match="divergence 'symmetric'"):
         cluster(points, [1.0], divergence="symmetric")
-    with pytest.raises(UnknownName, match="solver named 'adam'"):
+    with pytest.raises(UnknownName, match="solver 'adam'"):
         cluster(points, [1.0], solver="adam")
     with pytest.raises(NotFinite, match="SGD left the range"):
         cluster(points, [50.0], starts=1, penalty=1000.0, solver="sgd")

@@ -305,10 +305,10 @@ def test_deleted_features_are_named_and_nothing_is_lost(toy, tmp_path) -> None:
     store.chunk_path(jobs.folder(run.id), 0).unlink()
     folder = tmp_path / "ws" / "features" / "toy"
     shutil.move(folder, tmp_path / "aside")
-    with pytest.raises(Missing, match=r"no features under alpha_net.*resume it afterwards"):
+    with pytest.raises(Missing, match=r"no alpha_net features.*resume it afterwards"):
         jobs.resume_here(run.id)
     assert jobs.status(run.id).state == "failed"
-    refused(spec_of(), Missing, "no features under alpha_net")
+    refused(spec_of(), Missing, "no alpha_net features")
     shutil.move(tmp_path / "aside", folder)
     again = jobs.resume_here(run.id)
     assert again.state == "finished" and again.summary == run.summary
@@ -336,7 +336,7 @@ def test_features_that_changed_meanwhile_are_refused(toy, tmp_path) -> None:
         ({"methods": "protonet"}, BadInput, "at least one method"),
         ({"methods": [3]}, BadInput, "A method is"),
         ({"backbones": []}, BadInput, "at least one backbone"),
-        ({"backbones": ["nope"]}, Missing, "no features under nope"),
+        ({"backbones": ["nope"]}, Missing, "no nope features"),
         ({"sampler": None}, BadInput, "either"),
         ({"sampler": "uniform"}, BadInput, '"sampler" is a dictionary'),
         ({"sampler": {"sampler": "easy"}}, UnknownName, "sampler"),

@@ -436,7 +436,7 @@ def test_tasks_of_a_point_are_those_that_were_measured(toy) -> None:
     found, outcome = prediction.tasks_of_cell(result, "")
     assert found.support.shape == (prediction.MOST_TOLD, 3, 4)
     np.testing.assert_array_equal(outcome, result.measured[0].outcome[: prediction.MOST_TOLD])
-    with pytest.raises(UnknownName, match="point named '5'"):
+    with pytest.raises(UnknownName, match="point '5'"):
         prediction.tasks_of_cell(result, "5")
     result = result_of({**SMALL, "question": "spread", "n_tasks": 10})
     found, outcome = prediction.tasks_of_cell(result, "fixed shots")
@@ -458,8 +458,8 @@ def test_predictions_of_one_task_agree_with_its_outcome(toy) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"setting": "blind"}, "setting named 'blind'"),
-        ({"n_neighbours": 3}, "setting of the prediction study named 'n_neighbours'"),
+        ({"setting": "blind"}, "setting 'blind'"),
+        ({"n_neighbours": 3}, "setting of the prediction study 'n_neighbours'"),
         ({"setting": "supervised", "share": 0.5}, "Choose setting semi or unsupervised"),
         ({"question": "hard", "share": 0.5}, "is for the question correlations or eigenvalues"),
         ({"share": 0.5, "n_way": 12, "n_shot": 10}, "Imbalance needs more unlabelled images"),

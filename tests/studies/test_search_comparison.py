@@ -76,7 +76,7 @@ def test_a_spec_has_the_settings_of_a_search_but_which_one(shifted) -> None:
         *search_comparison.SETTINGS.settings,
     }
     assert spec["n_tasks"] == 50 and spec["searches"] == list(support_sets.SEARCH.choices)
-    with pytest.raises(UnknownName, match="setting of the comparison of searches named 'search'"):
+    with pytest.raises(UnknownName, match="setting of the comparison of searches 'search'"):
         search_comparison.check({**spec, "search": "greedy"})
 
 

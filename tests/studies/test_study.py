@@ -90,6 +90,6 @@ def test_a_study_is_found_by_being_there_under_the_name_of_its_file() -> None:
         assert studies.get(name).name == name and studies.title_of(name) == studies.get(name).title
         assert studies.get(name).title and "_" not in studies.get(name).title
     for unknown in ("draw", "evaluat", "../evaluate", None):
-        with pytest.raises(UnknownName, match="no study named"):
+        with pytest.raises(UnknownName, match="Unknown study"):
             studies.get(unknown)
     assert studies.title_of("no_longer") == "no longer"

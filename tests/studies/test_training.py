@@ -156,7 +156,7 @@ def test_what_was_trained_is_a_backbone_like_any_other(finished) -> None:
     assert np.allclose(backbone.features(pixels)[:1], backbone.features(pixels[:1]), atol=1e-5)  # images do not mix
     with pytest.raises(BadInput, match="own weights"):
         backbones.load_backbone(name, checkpoint=result["checkpoint"])
-    with pytest.raises(UnknownName, match="no trained network named 'nothing'"):
+    with pytest.raises(UnknownName, match="Unknown trained network 'nothing'"):
         backbones.load_backbone("trained:nothing")
 
 
@@ -186,16 +186,16 @@ def test_splits_of_every_origin_are_taken(workspace) -> None:
     again, name, told = training.split_of(datasets.load("demo"), "kept")
     assert name == "kept" and told["divergence"] == 0.96
     assert all(np.array_equal(again[side], parts[side]) for side in parts)
-    with pytest.raises(UnknownName, match=r"no saved split named 'kepd'\. Did you mean 'kept'"):
+    with pytest.raises(UnknownName, match=r"Unknown saved split 'kepd'\. Did you mean 'kept'"):
         training.split_of(datasets.load("demo"), "kepd")
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"method": "mamml"}, "no method of training named 'mamml'. Did you mean 'maml'"),
+        ({"method": "mamml"}, "Unknown method of training 'mamml'. Did you mean 'maml'"),
         ({"method": "finetune"}, "Finetune is what Multiclass gives too"),
-        ({"inner_lr": 0.1}, "no setting of ProtoNet named 'inner_lr'"),
+        ({"inner_lr": 0.1}, "Unknown setting of ProtoNet 'inner_lr'"),
         ({"split": {**SPLIT, "val": []}}, "'tiny' of EmojiCoCo.* has no val classes to end training in time"),
         ({"split": {**SPLIT, "train": []}}, "has no train classes to train on"),
         ({"split": {**SPLIT, "test": ["unicorn"]}}, "is of other classes: 1 of its 12 classes are not in"),
@@ -205,7 +205,7 @@ def test_splits_of_every_origin_are_taken(workspace) -> None:
         ),
         ({"n_shot": 40, "n_query": 10}, "needs n_shot . n_query = 50 images. Class '.*' .* has 48"),
         ({"side": 15}, "side must be a whole number from 16 to 224"),
-        ({"dataset": "mini_imagenet", "split": "own"}, "miniImageNet has no images here, only its class table"),
+        ({"dataset": "mini_imagenet", "split": "own"}, "miniImageNet has no images here"),
         ({"name": "no/path"}, "name of a trained network may have letters"),
         ({"device": "abacus"}, "device must be one of"),
     ],
@@ -252,8 +252,8 @@ def test_the_command_trains_on_a_file_of_a_split(capsys, tmp_path: Path) -> None
     assert "of other classes" in fails(capsys, "train", "demo", "--split", str(table))
     assert "cannot be read" in fails(capsys, "train", "demo", "--split", str(tmp_path / "none.json"))
     assert "already" in fails(capsys, "train", "demo", "--split", str(path), "--name", "mine")
-    assert "no method of training named 'mal'" in fails(capsys, "train", "demo", "--method", "mal")
-    assert "no saved split named 'hardd'" in fails(capsys, "train", "demo", "--split", "hardd")
+    assert "Unknown method of training 'mal'" in fails(capsys, "train", "demo", "--method", "mal")
+    assert "Unknown saved split 'hardd'" in fails(capsys, "train", "demo", "--split", "hardd")
 
 
 def test_the_command_says_what_came_out(finished) -> None:

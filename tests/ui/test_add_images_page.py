@@ -60,8 +60,8 @@ def test_testbeds_and_features_are_removed(
     app = run("add_images", do="Rename or delete")
     app.button(key="delete_testbed_t").click().run()
     assert not app.exception and run_json(capsys, "testbeds")["testbeds"] == []
-    assert "There is no testbed" in fails(capsys, "testbeds", "remove", "t")
-    assert "There is no features" in fails(capsys, "features", "remove", "demo", "nothing")
+    assert "Unknown testbed" in fails(capsys, "testbeds", "remove", "t")
+    assert "Unknown features" in fails(capsys, "features", "remove", "demo", "nothing")
 
 
 def test_imported_features_are_renamed_with_their_map_and_deleted(
@@ -79,7 +79,7 @@ def test_imported_features_are_renamed_with_their_map_and_deleted(
     assert np.allclose(features.load(datasets.load("mine"), "dino").values, values, atol=0.01)
     assert maps.find(datasets.load("mine"), "dino") is not None
     assert run_json(capsys, "features", "rename", "mine", "dino", "again")["renamed"] == "again"
-    assert "There is no features" in fails(capsys, "features", "rename", "mine", "dino", "x")
+    assert "Unknown features" in fails(capsys, "features", "rename", "mine", "dino", "x")
     assert "three names" in fails(capsys, "features", "rename", "mine", "again")
     (row,) = [r for r in features.list_features() if r["dataset"] == "mine"]
     app = run("add_images", do="Rename or delete")

@@ -102,7 +102,7 @@ def test_without_features_the_page_says_what_is_missing() -> None:
 
 
 def to_build(app) -> list[str]:
-    return [link.proto.query_string for link in app.main.get("page_link") if link.proto.page == "edit_task"]
+    return [link.proto.query_string for link in app.main.get("page_link") if "task_of=" in link.proto.query_string]
 
 
 def test_classes_are_picked_by_clicks_in_the_gallery_and_lead_here() -> None:

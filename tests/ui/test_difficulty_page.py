@@ -27,7 +27,7 @@ def markdown(app) -> str:
 def test_the_page_answers_with_a_sentence_and_the_hardest_tenth() -> None:
     app = open_link(PAGE, "hardness", **FEW)
     assert app.metric[0].label == "Mean accuracy of ProtoNet" and len(app.metric) == 4
-    assert app.markdown[0].value.startswith("#### No single cause explains it: for ProtoNet")  # from so few tasks
+    assert app.markdown[0].value.startswith("**No single cause explains it: for ProtoNet")  # from so few tasks
     assert "**6 of 60 tasks are chosen:** the hardest tenth" in markdown(app)
     assert "4 measures are not known of these tasks" in [e.label for e in app.expander]
     assert "fsviz causes hardness" in app.code[0].value
@@ -35,7 +35,7 @@ def test_the_page_answers_with_a_sentence_and_the_hardest_tenth() -> None:
 
 def test_the_page_names_the_cause_once_there_are_tasks_enough() -> None:
     app = open_link(PAGE, "hardness", **{**FEW, "n_tasks": "500"})
-    assert app.markdown[0].value.startswith("#### For ProtoNet, these tasks are hard")
+    assert app.markdown[0].value.startswith("**For ProtoNet, these tasks are hard")
     assert "No single cause" not in markdown(app) and "**50 of 500 tasks are chosen:**" in markdown(app)
 
 

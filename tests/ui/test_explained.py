@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from fsviz.analyses.class_splits import DIVERGENCES
 from fsviz.difficulty.measures import MEASURES
 from fsviz.taxonomy import DISTANCES
+from fsviz.text import escape_markdown
 from fsviz.ui.parts import about
 from fsviz.ui.parts.page import PAGES, Page
 from tests.ui.opening import APP
@@ -68,7 +69,7 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def open_page(page: Page, at_once: bool) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=600).switch_page(page.file)
         app.query_params["dataset"] = "dtd"
-        app.session_state[f"explained_{page.slug}"] = at_once
+        app.session_state[f"about_{page.slug}"] = at_once
         app.run()
         assert not app.exception
         return app
@@ -79,16 +80,16 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_every_page_says_what_its_numbers_are(opened, page: Page) -> None:
     app = opened(page, True)
-    (section,) = [box for box in app.expander if box.label == about.TITLE]
+    section = app.get("popover")[0]
     said = " ".join(element.value for element in section.markdown)
     wanted = about.of_page(page)
     assert wanted and all(f"**{quantity.title}**" in said for quantity in wanted)
     assert len(section.latex) == sum(bool(quantity.formula) for quantity in wanted)
     if page.paper:
-        assert section.markdown[0].value == f"Paper: {page.paper}"
+        assert section.markdown[0].value == f"Paper: {escape_markdown(page.paper)}"
         assert page.paper.partition(" ")[0] in " ".join(element.value for element in section.markdown[1:])
 
 
 def test_nothing_of_it_is_sent_while_it_is_closed(opened) -> None:
-    (section,) = [box for box in opened(PAGES["overview"], False).expander if box.label == about.TITLE]
+    section = opened(PAGES["overview"], False).get("popover")[0]
     assert not section.markdown and not section.latex

@@ -137,12 +137,12 @@ def test_the_overview_follows_a_dataset_that_was_replaced(tmp_path: Path) -> Non
         "pets", image_folders.inspect(folder_of(tmp_path / "one", {"dog": 2, "cat": 2})), title="First"
     )
     first = overview(dataset="pets")
-    assert "dog" in drawn_classes(first) and "First" in first.selectbox[0].options
+    assert "dog" in drawn_classes(first) and "First" in first.selectbox(key="dataset_picker").options
     other = image_folders.inspect(folder_of(tmp_path / "two", {"rose": 2, "lily": 2}))
     image_folders.register("pets", other, title="Second", overwrite=True)
     second = overview(dataset="pets")
     assert "rose" in drawn_classes(second) and "dog" not in drawn_classes(second)
-    assert "Second" in second.selectbox[0].options
+    assert "Second" in second.selectbox(key="dataset_picker").options
 
 
 def test_a_title_is_shown_as_it_was_written(tmp_path: Path) -> None:

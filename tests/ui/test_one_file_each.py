@@ -158,7 +158,7 @@ measured = fsviz.measure(bed)["spread"].tolist()
 codes.append(main(["measures", "--json"]))
 from fsviz import jobs
 asked = {"study": "headcount", "dataset": "toy"}
-run = jobs.run_here({**asked, "step": 5})
+run = jobs.run_in_foreground({**asked, "step": 5})
 study = {"results": jobs.results(run.id), "computed": jobs.compute(asked), "n_chunks": run.n_chunks}
 study |= {"found": jobs.find({**asked, "step": 5}).id == run.id, "another": jobs.find(asked), "message": run.message}
 codes.append(main(["runs", "show", run.id]))
@@ -180,7 +180,7 @@ for page, asked in json.loads(sys.argv[1]).items():
     shown = {key: app.selectbox(key=key).options for key in ("sampler", "distance") if key in app.session_state}
     seen[page] = {"link": link, "told": told, "shown": shown, "code": " ".join(c.value for c in app.code)}
 app = AppTest.from_file("app.py", default_timeout=600).switch_page("pages/newest.py").run()
-links = [link.proto.label for link in app.sidebar.get("page_link")]
+links = [link.proto.label for link in app.main.get("page_link")]
 lead = app.caption[0].value
 new = {"title": app.title[0].value, "lead": lead, "links": links, "n": len(app.exception) + len(app.error)}
 print("ANSWER" + json.dumps([codes, seen, measured, new, study, nasty]))
@@ -233,7 +233,7 @@ def test_a_measure_is_taken_up(answer) -> None:
     assert len(answer[2]) == 4 and min(answer[2]) > 0
 
 
-def test_a_page_stands_in_the_sidebar(answer) -> None:
+def test_a_page_stands_in_the_row_of_its_group(answer) -> None:
     assert answer[3]["title"] == "What is new?" and answer[3]["n"] == 0
     assert answer[3]["links"][-1] == "New page" and answer[3]["lead"].startswith("A page of **")
 

@@ -125,7 +125,7 @@ def test_runs_of_the_testbed_are_told() -> None:
 
 
 def leads_of(app: AppTest, n: int | None = None) -> list:
-    links = [link.proto for link in app.main.get("page_link") if link.proto.page == "task"]
+    links = [link.proto for link in app.main.get("page_link") if "task_name=" in link.proto.query_string]
     found = [task_ids.parse_task_id(parse_qs(link.query_string)["task_name"][0]) for link in links]
     assert n is None or len(found) == n, found
     return found

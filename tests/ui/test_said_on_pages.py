@@ -107,8 +107,8 @@ def test_two_backbones_are_compared_and_a_link_restores_it() -> None:
 def test_a_path_a_table_or_a_name_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
     app = open_link("add_images", "demo")
     (tmp_path / "list.csv").write_text("path,class\ngone.png,dog\n")
-    wrong = {"/nowhere/at/all": "'/nowhere/at/all' does not exist"}
-    wrong[str(tmp_path / "list.csv")] = "None of the files in the table is there"
+    wrong = {"/nowhere/at/all": "Not found: '/nowhere/at/all'"}
+    wrong[str(tmp_path / "list.csv")] = "No file in the table exists"
     for path, words in wrong.items():
         app.text_input(key="path_0").set_value(path).run()
         assert len(app.error) == 1 and words in app.error[0].value

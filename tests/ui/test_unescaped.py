@@ -18,7 +18,7 @@ def trees() -> dict[Path, ast.Module]:
     return {path: parsed(path) for path in FILES}
 
 
-def test_every_value_in_a_text_is_plain_or_a_number(trees) -> None:
+def test_every_value_in_a_text_is_escaped_or_a_number(trees) -> None:
     assert unescaped.read(trees).problems() == []
 
 
@@ -76,9 +76,9 @@ def test_what_is_safe_is_left_alone(line: str) -> None:
     assert unescaped.read_text(code).problems() == []
 
 
-def test_pages_take_plain_from_the_shell(trees) -> None:
+def test_pages_take_escape_from_the_shell(trees) -> None:
     """Which also leaves out paths of the server where visitors look."""
-    direct = [path.name for path, tree in trees.items() if "plain" in imported(tree, "fsviz.text")]
+    direct = [path.name for path, tree in trees.items() if "escape_markdown" in imported(tree, "fsviz.text")]
     assert direct == []
 
 

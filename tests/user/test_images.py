@@ -436,7 +436,7 @@ def test_nearest_images_agree_with_a_plain_loop(dtype: type, shift: float, monke
         assert image.tolist() == ids[order].tolist()
         assert np.allclose(cosine, plain[order], atol=1e-12)
     assert neighbours.nearest_images(features, ids[:1], k=500)[0].shape == (1, 39)
-    with pytest.raises(Missing, match="has no features"):
+    with pytest.raises(Missing, match="No b features for image 1000"):
         neighbours.nearest_images(features, np.array([1000]))
 
 

@@ -173,7 +173,7 @@ def test_what_is_broken_says_so_in_a_sentence_and_the_others_go_on(toy, capsys) 
         "few.py": ("def predict(support, query): pass", "few.py must take (support, support_mask, query, query_mask"),
         "shape.py": (
             predict_with("return query[..., :3]"),
-            "shape.py must return scores of shape (tasks, ways, ",
+            "shape.py must return shape (tasks, ways, ",
         ),
         "nan.py": (predict_with(f"{ZEROS} * torch.nan"), "nan.py gives scores that are not finite for task 0"),
         "needs.py": ("def predict(a, b, c, d, e): pass", "needs.py takes 'e', which has no default"),
@@ -239,7 +239,7 @@ def test_gradients_work_and_the_generator_is_seeded(toy) -> None:
 def test_code_runs_only_in_a_process_that_was_asked_to(toy, monkeypatch) -> None:
     mine = str(Path(write("mine.py", "raise RuntimeError('it ran')")).absolute())
     monkeypatch.setattr(user_code, "_allowed", False)
-    with pytest.raises(NotAllowed, match=r"mine\.py is Python code of a user"):
+    with pytest.raises(NotAllowed, match=r"mine\.py is user code"):
         jobs.run_in_foreground(spec_of((mine,)))
     with pytest.raises(BadInput, match="not in the background"):
         jobs.submit(spec_of((mine,)))

@@ -66,7 +66,7 @@ def show(dataset: Dataset) -> None:
     names = controls.class_names(dataset, split)
     here = f"{dataset.name} {split} {dag}"
     default = "radial" if len(names) <= FEW else "rings"
-    layout = controls.pick(LAYOUT.with_(default=default), st.sidebar, about=f"{dataset.name} {split}")
+    layout = controls.pick(LAYOUT.with_(default=default), shell.side(), about=f"{dataset.name} {split}")
     graph, tree = caching.graph(dataset, split, dag), caching.concept_tree(dataset, split, dag)
     at = _looked_into(tree, here)
     _headline(caching.class_map(dataset, split, dag, tree.ids[0], None, "radial"), distances, names, distance)
@@ -233,7 +233,7 @@ def _graph(
             low=1,
             high=deepest,
         )
-        deepest = controls.pick(setting, st.sidebar, as_slider=True, about=f"{dataset.name} {split} {dag} {at_id}")
+        deepest = controls.pick(setting, shell.side(), as_slider=True, about=f"{dataset.name} {split} {dag} {at_id}")
     graph = caching.class_map(dataset, split, dag, at_id, deepest, layout, revealed)
     beside = None
     if dataset.has_pixels:

@@ -32,7 +32,7 @@ MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": 
 
 def show(dataset: Dataset) -> None:
     known = shell.known_backbones(dataset)
-    with st.sidebar:
+    with shell.side():
         backbone = controls.pick_backbone(known, help="The network whose features the method sees.")
         method = controls.pick(study.METHOD)
     _live(dataset, backbone, method)
@@ -106,12 +106,14 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
         rows = [str(links.value_of(s, s.name, about)) for s in (study.SUPPORT, study.QUERY, study.SWAP)]
         chosen = str(links.value_of(IMAGE, IMAGE.name))
     try:
-        class_ids = study.classes_in(dataset, text) if text else _suggested(dataset, 0)
+        class_ids = (
+            study.classes_in(dataset, text) if text else caching.cached_call(study.suggested, dataset, 0, keep=64)
+        )
     except FsvizError as error:
         if not text:
             raise
         st.error(escape(error), icon="⚠️")
-        class_ids = _suggested(dataset, 0)
+        class_ids = caching.cached_call(study.suggested, dataset, 0, keep=64)
         rows = ["", "", ""]
     names = _names(dataset)
     st.session_state["class_picker"] = class_ids
@@ -351,7 +353,7 @@ def _causes(now: TaskResult, before: TaskResult | None) -> None:
         if before:
             row |= {"before": earlier[cause.name], "change": _direction(cause, earlier[cause.name])}
         rows.append(row | ({} if before else {"seen": cause.seen}))
-    export.table(study.CAUSES, rows, height="content", key="causes")
+    export.table(study.CAUSES, rows, key="causes")
     unknown = [f"{cause.title}: {cause.why_not}" for cause in now.causes if cause.why_not]
     if unknown:
         st.caption("Not known here. " + escape(" ".join(unknown)))
@@ -384,7 +386,7 @@ def _gaps(now: TaskResult, before: TaskResult | None) -> None:
             row |= {"before": float(before.gaps[name].gap[0]), "change": size - float(before.gaps[name].gap[0])}
         rows.append(row | {"unit": "standard deviations" if gap.attribute.is_numeric else "share of images"})
     table = pd.DataFrame(rows).sort_values("gap", ascending=False, kind="stable", ignore_index=True)
-    export.table(study.GAPS, table, height="content", key="gaps")
+    export.table(study.GAPS, table, key="gaps")
     st.caption(
         "0 is no difference. A few images differ from others by chance too: hold a gap against that of other support "
         "images."
@@ -441,11 +443,6 @@ _TASKS: dict[type, Any] = {Tasks: lambda t: (t.class_ids.tolist(), t.support.tol
 @caching.cache_data(most=64)
 def _names(dataset: Dataset) -> list[str]:
     return dataset.distinct_names(np.arange(dataset.n_classes))
-
-
-@caching.cache_data(most=64)
-def _suggested(dataset: Dataset, seed: int) -> list[int]:
-    return study.suggested(dataset, seed)
 
 
 @caching.cache_data("Naming the queries and measuring the task", 256, _TASKS)

@@ -53,16 +53,16 @@ POSITION = Setting("position", "Number of the task", "Its place in the testbed, 
 
 def _of_map(words: str | bool = False, most: int = 16) -> Any:
     """`cache_data` for functions of a map."""
-    return caching.cache_data(words, most, {maps.FeatureMap: lambda found: found.identity})
+    return caching.cache_data(words, most, {maps.FeatureMap: lambda found: found.cache_key})
 
 
 def show(dataset: Dataset) -> None:
     known = shell.known_backbones(dataset)
-    with st.sidebar:
+    with shell.side():
         backbone = controls.pick_backbone(known, help="Whose features lie on the map.")
     export.command("map", dataset.name, "--backbone", backbone)
     found = _map(dataset, backbone)
-    with st.sidebar:
+    with shell.side():
         by, title = _pick_colour(dataset)
         class_ids = _pick_classes(dataset)
         task, named = _pick_task(dataset, found)
@@ -84,7 +84,7 @@ PAGE = Page(
     group="Data",
     order=1,
     question="Which images look alike to the backbone?",
-    lead="Nearby points have similar features.",
+    lead="Images of {dataset}: nearby points have similar features.",
     needs=("features",),
     takes=("classes", "task", "all"),
     explains=("neighbours", "map", "accuracy"),
@@ -112,7 +112,7 @@ def _stored_map(dataset: Dataset, backbone: str, stamp: int) -> maps.FeatureMap 
 
 
 def _headline(dataset: Dataset, found: maps.FeatureMap, task: Tasks | None) -> None:
-    same = next((one for one in _shared(dataset, found) if one.by == study.BY_CLASS), None)
+    same = next((one for one in _agreement(dataset, found) if one.by == study.BY_CLASS), None)
     lost = f" {found.left_out:,} more have features that are not finite numbers and are left out."
     numbers = [
         HeadlineNumber.count(
@@ -151,7 +151,7 @@ def _headline(dataset: Dataset, found: maps.FeatureMap, task: Tasks | None) -> N
 
 def _islands(dataset: Dataset, found: maps.FeatureMap, by: str) -> None:
     """What lies together on the map, in a sentence, and the way to see it."""
-    shared = _shared(dataset, found)
+    shared = _agreement(dataset, found)
     told = f"**{escape(study.cluster_headline(shared))}**"
     if not (shared and shared[0].beyond >= study.LITTLE and shared[0].by != by):
         st.markdown(told)
@@ -170,11 +170,6 @@ def _islands(dataset: Dataset, found: maps.FeatureMap, by: str) -> None:
 
 def _colour(by: str) -> None:
     st.session_state[COLOUR.name] = by
-
-
-@_of_map("Looking at neighbours on the map")
-def _shared(dataset: Dataset, found: maps.FeatureMap) -> list[NeighbourAgreement]:
-    return study.shared(dataset, found)
 
 
 def _figure(
@@ -219,7 +214,7 @@ def _figure(
 def _around(dataset: Dataset, found: maps.FeatureMap) -> np.ndarray | None:
     """The outline that was drawn on this map, kept in the link as around; None for none."""
     asked, state = links.asked_for(OUTLINE.name), st.session_state
-    here = " ".join(found.identity)
+    here = " ".join(found.cache_key)
     if asked is not None or state.get("around_of") != here:
         state["around_of"], state[OUTLINE.name] = here, asked or ""
     corners = study.outline_in(state[OUTLINE.name])
@@ -427,8 +422,12 @@ def _side(
         _card(dataset, chosen)
 
 
+def _agreement(dataset: Dataset, found: maps.FeatureMap) -> list[NeighbourAgreement]:
+    return caching.cached_call(study.shared, dataset, found, words="Looking at neighbours on the map", keep=16)
+
+
 def _what_is_shared(dataset: Dataset, found: maps.FeatureMap) -> None:
-    shared = _shared(dataset, found)
+    shared = _agreement(dataset, found)
     if not shared:
         return
     st.markdown("**What neighbours on the map share**")

@@ -92,7 +92,7 @@ PAGE = Page(
 
 def _settings(dataset: Dataset) -> tuple[filtering.ImageFilter, str, str]:
     split = shell.pick_split(dataset, default="all")
-    with st.sidebar:
+    with shell.side():
         names = dataset.classes["class_name"].iloc[dataset.split_class_ids(split)].astype(str)
         known = list(dict.fromkeys(names))
         selections.pick_classes(known)
@@ -327,7 +327,7 @@ def _picture(dataset: Dataset, image_id: int) -> None:
 
 
 def _place(dataset: Dataset, class_id: int) -> None:
-    place = _known_place(dataset, class_id)
+    place = caching.cached_call(places.place_in_taxonomy, dataset, class_id, keep=2000)
     if place is None:
         return
     st.markdown("**Its place among meanings**")
@@ -383,9 +383,18 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
         return
     backbone = known[0]
     if len(known) > 1:
-        backbone = controls.pick_backbone(known, help="The frozen network whose features say which images are near.")
+        help = "The frozen network whose features say which images are near."
+        backbone = controls.pick_backbone(known, help=help, where=st)
     try:
-        near, cosines = _nearest(dataset, backbone, image_id)
+        near, cosines = caching.cached_call(
+            neighbours.nearest_images_of,
+            dataset,
+            backbone,
+            image_id,
+            N_NEIGHBOURS,
+            words="Comparing features …",
+            keep=2000,
+        )
     except Missing as error:
         st.info(escape(error), icon="🧩")
         return
@@ -403,16 +412,6 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
         f"images' features under {escape(title_of(backbone))}: 1 means the backbone sees the same thing.{grouped} "
         "Click one to go there."
     )
-
-
-@caching.cache_data(most=2000)
-def _known_place(dataset: Dataset, class_id: int) -> places.TaxonomyPlace | None:
-    return places.place_in_taxonomy(dataset, class_id)
-
-
-@caching.cache_data("Comparing features …", 2000)
-def _nearest(dataset: Dataset, backbone: str, image_id: int) -> tuple[np.ndarray, np.ndarray]:
-    return neighbours.nearest_images_of(dataset, backbone, image_id, N_NEIGHBOURS)
 
 
 # A dataset without pixels

@@ -503,8 +503,9 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
                         for p in positions
                     ],
                     "distance": others,
-                },
-                height="content" if len(class_ids) <= 12 else 420,
+                }
+                if len(class_ids) <= 12
+                else 420,
             )
             st.caption(
                 "Images are dealt once there is at least one support image per class."

@@ -26,6 +26,7 @@ from fsviz.tasks import task_ids
 from fsviz.tasks.task_ids import TASK_NAME, ResolvedTestbed
 from fsviz.taxonomy import maps
 from fsviz.ui.parts import access, caching, controls, export, links, page_links, selections, shell, task_list
+from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.page import Page
@@ -53,7 +54,7 @@ BESIDE = ("This task", "The other")
 def show(dataset: Dataset) -> None:
     asked = _asked(dataset)
     shown = [_open(dataset, text) for text in asked if text]
-    with st.sidebar:
+    with shell.side():
         backbone = ""
         if dataset.has_features:
             backbone = controls.pick_backbone(features.required(dataset), help="Whose features are compared.")
@@ -79,7 +80,7 @@ PAGE = Page(
     group="Tasks",
     order=1,
     question="Why is this task hard?",
-    lead="Every measure, prediction and image of one task; the link reproduces it.",
+    lead="Every measure, prediction and image of one task of {dataset}; the link reproduces it.",
     explains=("accuracy", "percentile", "measures", "pair_confusion", "gap", "fastdiffsel"),
     keywords=("explain", "why wrong", "verdict", "profile"),
     show=show,
@@ -106,7 +107,7 @@ def _asked(dataset: Dataset) -> tuple[str, str]:
             st.rerun()
         text = state["passport_task"] = state["passport_other"] = ""  # another dataset was picked here
     if not text:
-        text = state["passport_task"] = str(selections.task_of(dataset) or _first(dataset))
+        text = state["passport_task"] = str(selections.task_of(dataset) or cached_call(study.first_task, dataset))
     links.keep(TASK_NAME.name, text)
     links.keep("other", state.get("passport_other") or None)
     return text, state.get("passport_other", "")
@@ -136,7 +137,9 @@ def _open(dataset: Dataset, text: str) -> tuple[ResolvedTestbed, int] | None:
 def _offer_first(dataset: Dataset) -> None:
     """The way on from a link that leads nowhere."""
     with st.container(horizontal=True, gap="medium"):
-        st.button("Show a task of this dataset", icon="🪪", on_click=_go, args=(str(_first(dataset)),))
+        st.button(
+            "Show a task of this dataset", icon="🪪", on_click=_go, args=(str(cached_call(study.first_task, dataset)),)
+        )
         shell.page_link("sample_tasks", "Choose one on the page Sample tasks", shell.link(dataset))
 
 
@@ -199,7 +202,7 @@ def _pick_order(passport: TaskProfile) -> str:
     titles = {study.POSITION: "Position in the testbed"}
     titles |= {v.measure.name: v.measure.title for v in passport.values if np.isfinite(v.value)}
     titles |= {f"{study.ACCURACY}{one.key}": f"Accuracy of {one.key}" for one in passport.answers}
-    return str(controls.pick(BY.with_(choices=titles), st.sidebar))
+    return str(controls.pick(BY.with_(choices=titles), shell.side()))
 
 
 def _pick_whole(passports: Sequence[TaskProfile]) -> bool:
@@ -207,7 +210,7 @@ def _pick_whole(passports: Sequence[TaskProfile]) -> bool:
     if largest <= study.MAX_MEASURED:
         links.drop_from_link(WHOLE.name)
         return False
-    return bool(controls.pick(WHOLE.with_(title=f"Measure all {largest:,} tasks"), st.sidebar))
+    return bool(controls.pick(WHOLE.with_(title=f"Measure all {largest:,} tasks"), shell.side()))
 
 
 def _headline(passports: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks], by: str) -> None:
@@ -256,7 +259,7 @@ def _facts(passport: TaskProfile, among: ValuesAmongTasks) -> list[HeadlineNumbe
                 help=MEASURES["coarsity"].description,
             )
         )
-    pairs = next((p for p in _pairs(passport) if p.name == "confusion"), None)
+    pairs = next((p for p in cached_call(study.class_pairs, passport, keep=64) if p.name == "confusion"), None)
     if pairs is not None and pairs.values.any():
         a, b = np.unravel_index(int(np.triu(pairs.values).argmax()), pairs.values.shape)
         note = f"{passport.names[a]} and {passport.names[b]}"
@@ -387,7 +390,7 @@ def _without_images(passport: TaskProfile) -> None:
         for side in ("support", "query"):
             images = getattr(passport.tasks, side)[0][: len(passport.names)]
             table[side] = [", ".join(str(int(i)) for i in row if i != PAD) for row in images]
-    export.table(study.CLASSES, table, height="content" if len(table) <= 12 else 420)
+    export.table(study.CLASSES, table if len(table) <= 12 else 420)
     if passport.backbone:
         st.caption(f"{escape(dataset.title)} has no pixels here: images are named by their number.")
     elif dataset.has_pixels:
@@ -401,13 +404,15 @@ def _without_images(passport: TaskProfile) -> None:
 
 def _classes(passports: Sequence[TaskProfile]) -> None:
     st.subheader("How its classes relate" if len(passports) == 1 else "How their classes relate", anchor=False)
-    titles = {pairs.name: pairs.title for passport in passports for pairs in _pairs(passport)}
+    titles = {
+        pairs.name: pairs.title for passport in passports for pairs in cached_call(study.class_pairs, passport, keep=64)
+    }
     whose = {} if not any(p.answers for p in passports) else {"answers": "Answers to the queries"}
     titles |= whose
     if not titles:
         st.caption("Nothing is known here of how its classes relate: the dataset has neither a taxonomy nor features.")
         return
-    chosen = str(controls.pick(PAIRS.with_(choices=titles, default=next(iter(titles))), st.sidebar))
+    chosen = str(controls.pick(PAIRS.with_(choices=titles, default=next(iter(titles))), shell.side()))
     if len(passports) == 1:
         left, right = shell.responsive_columns("classes", [9, 11], gap="large")
         with left:
@@ -434,7 +439,7 @@ def _pair_map(passport: TaskProfile, chosen: str, which: int) -> None:
         )
         st.caption(f"How many queries of a class (rows) {escape(answer.label)} named as which class.")
         return
-    pairs = next((p for p in _pairs(passport) if p.name == chosen), None)
+    pairs = next((p for p in cached_call(study.class_pairs, passport, keep=64) if p.name == chosen), None)
     if pairs is None:
         st.caption("Not known for this task.")
         return
@@ -447,7 +452,7 @@ def _pair_map(passport: TaskProfile, chosen: str, which: int) -> None:
 
 
 def _tree(passport: TaskProfile, which: int) -> None:
-    found = _graph(passport)
+    found = cached_call(study.tree, passport, keep=64)
     if found is None:
         return
     graph, places = found
@@ -508,7 +513,7 @@ def _values_alone(passports: Sequence[TaskProfile], stands: Sequence[Mapping[str
         rows.append(row)
     with st.expander("The numbers, and what they are"):
         table = study.value_table(BESIDE[: len(passports)])
-        export.table(table, rows, height="content", key="measure_table")
+        export.table(table, rows, key="measure_table")
         for known in passports[0].values:
             if not known.why_not:
                 st.markdown(f"**{escape(known.measure.title)}** {escape(known.measure.description)}")
@@ -560,8 +565,8 @@ def _contexts_and_gaps(passports: Sequence[TaskProfile]) -> None:
 
 
 def _one_gaps(passport: TaskProfile, which: int) -> None:
-    found = _gaps(passport)
-    seen = _contexts(passport)
+    found = cached_call(study.gaps, passport, keep=64)
+    seen = cached_call(study.contexts, passport, keep=64)
     if not found and seen is None:
         if passport.has_images:
             st.caption(
@@ -576,7 +581,7 @@ def _one_gaps(passport: TaskProfile, which: int) -> None:
             f"{share:.0%} of its {int(seen['n'].sum()):,} queries were taken in a context of their own class's support."
         )
         with st.expander("Contexts, class by class"):
-            export.table(study.CONTEXTS, seen, height="content", key=f"contexts_{which}")
+            export.table(study.CONTEXTS, seen, key=f"contexts_{which}")
     if found:
         export.table(custom_task.GAPS, study.gap_rows(found), height=300, key=f"gaps_{which}")
         st.caption("The gap of every attribute between support and queries, class by class on average; 0 is none.")
@@ -590,7 +595,7 @@ def _support_sets(passport: TaskProfile, which: int, titled: bool) -> None:
     if titled:
         st.markdown(f"**{BESIDE[which]}**")
     try:
-        found = _sets(passport)
+        found = cached_call(study.support_sets_of, passport, words="Searching hard and easy support images", keep=64)
     except FsvizError as error:
         st.caption(escape(error))
         return
@@ -619,10 +624,7 @@ def _leads(passport: TaskProfile) -> None:
 
 # Kept --------------------------------------------------------------------------------------------------------------
 
-_BY_NAME: dict[type, Any] = {
-    ResolvedTestbed: lambda found: found.name,
-    TaskProfile: lambda p: (str(p.task_id), p.backbone, caching.identity(p.dataset)),
-}
+_BY_NAME: dict[type, Any] = {ResolvedTestbed: lambda found: found.cache_key}
 
 
 @caching.cache_data("Looking for the task", 32)
@@ -630,24 +632,14 @@ def _find(dataset: Dataset, name: str) -> ResolvedTestbed:
     return task_ids.find(name, dataset, jobs.folder)
 
 
-@caching.cache_data(most=32)
-def _first(dataset: Dataset) -> TaskId:
-    return study.first_task(dataset)
-
-
 def _passport(found: ResolvedTestbed, position: int, backbone: str) -> TaskProfile:
-    wanted = _digest(found)
+    wanted = cached_call(study.digest, found, keep=64)
     runs = [
         (run.id, run.n_done)
         for run in jobs.list_runs("evaluate")
         if run.n_done and run.spec.get("dataset") == found.dataset.name and study.is_of_testbed(run.spec, wanted)
     ]
     return _opened(found, position, backbone, tuple(runs), caching.identity(found.dataset))
-
-
-@caching.cache_data(most=64, hashes=_BY_NAME)
-def _digest(found: ResolvedTestbed) -> str:
-    return study.digest(found)
 
 
 @caching.cache_data("Naming the queries and measuring the task", 128, _BY_NAME)
@@ -684,28 +676,3 @@ def _spread(passport: TaskProfile, whole: bool) -> ValuesAmongTasks:
 def _measured(spec: RawSettings, progress: Progress) -> ValuesAmongTasks:
     found = _find(shell.load_dataset(spec["dataset"]), spec["testbed"])
     return study.values_among_tasks(found, spec["backbone"], spec["most"], spec["methods"], progress)
-
-
-@caching.cache_data(most=64, hashes=_BY_NAME)
-def _pairs(passport: TaskProfile) -> list[study.ClassPairs]:
-    return study.class_pairs(passport)
-
-
-@caching.cache_data(most=64, hashes=_BY_NAME)
-def _graph(passport: TaskProfile) -> Any:
-    return study.tree(passport)
-
-
-@caching.cache_data(most=64, hashes=_BY_NAME)
-def _gaps(passport: TaskProfile) -> list[study.AttributeGap]:
-    return study.gaps(passport)
-
-
-@caching.cache_data(most=64, hashes=_BY_NAME)
-def _contexts(passport: TaskProfile) -> pd.DataFrame | None:
-    return study.contexts(passport)
-
-
-@caching.cache_data("Searching hard and easy support images", 64, _BY_NAME)
-def _sets(passport: TaskProfile) -> Any:
-    return study.support_sets_of(passport)

@@ -133,7 +133,7 @@ def reason(action: str) -> str:
         return f"Nobody may {what} here: the server was started without --folder PATH. Upload a zip instead."
     if rule.password or rule.login is not None:
         key = "with the password" if rule.password else "by logging in"
-        return f"Visitors of this shared server may not {what}. Unlock full use {key}, at the left."
+        return f"Visitors of this shared server may not {what}. Unlock full use {key}, at the end of the sidebar."
     return f"Visitors of this shared server may not {what}. Whoever started it can do that at their own computer."
 
 
@@ -154,7 +154,7 @@ def within_limits(n_tasks: int, n_images: float) -> bool:
         f"gradient step). Visitors of this shared server may look at {LIMITS['tasks']:,} tasks and "
         f"{LIMITS['images']:,} images at a time: "
         + (f"{most:,} such tasks. Lower their number" if most else "not one such task. Lower its classes")
-        + ", or the images per class, at the left.",
+        + ", or the images per class.",
         icon="⏳",
     )
     return False

@@ -18,7 +18,7 @@ from fsviz.settings import N_QUERY, N_SHOT, Setting, Value
 from fsviz.tasks import draw, fitting
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 from fsviz.ui.parts import caching, links
-from fsviz.ui.parts.shell import classroom, escape, link, page_link, with_setting_titles
+from fsviz.ui.parts.shell import classroom, escape, link, page_link, side, with_setting_titles
 
 # What several pages draw under the same key of the link, each with its own choices
 MEASURE = Setting("measure", "Measure", "The measure of the tasks that is looked at.", "choice", "")
@@ -109,7 +109,7 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
     possible = draw.possible_distances(dataset)
     told = "\n\n".join(f"**{DISTANCES[name].title}**: {DISTANCES[name].description}" for name in possible)
     choices = {name: DISTANCES[name].title for name in possible}
-    with st.sidebar:
+    with side():
         distance = pick(DISTANCE.with_(choices=choices, default=possible[0]), told=told)
         backbone = ""
         if DISTANCES[distance].needs == "features":
@@ -124,9 +124,11 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
     return distance, dag, backbone
 
 
-def pick_backbone(known: list[str], help: str) -> str:
+def pick_backbone(known: list[str], help: str, where: Any = None) -> str:
+    """A backbone, below the split in the sidebar unless it belongs to a part of the page."""
     choices = {name: title_of(name) for name in known}
-    return pick(draw.BACKBONE.with_(kind="choice", choices=choices, default=known[0], help=help, advanced=True))
+    setting = draw.BACKBONE.with_(kind="choice", choices=choices, default=known[0], help=help, advanced=True)
+    return pick(setting, where or side("backbone"))
 
 
 # Of a box in which names are found by typing: Enter takes the first match, not all of them, and every choice is shown.
@@ -189,7 +191,8 @@ def pick_sampler_settings(
         if setting.name == "alpha":
             kind, about = DISTANCES[distance], distance
             step = 0.001 if kind.alpha_most <= 2 else 0.1
-            fitted = _fitted(*of, distance, values.get("n_way")) if of else None
+            own = {"n_way": values["n_way"]} if values.get("n_way") else {}
+            fitted = caching.cached_call(draw.fitted_alpha, *of, distance, keep=64, **own) if of else None
             start = fitted.alpha if fitted else kind.alpha
             setting = setting.with_(default=start, typical=max(kind.alpha_most, 2 * start), step=step)
         setting = setting.with_(title=f"{setting.title}{more}", default=defaults.get(setting.name, setting.default))
@@ -206,11 +209,6 @@ def pick_sampler_settings(
         *(f"{name}{suffix}" for name in draw.SAMPLER_SETTINGS if name not in values and name not in draw.IMAGE_SETTINGS)
     )
     return values
-
-
-@caching.cache_data(most=64)
-def _fitted(dataset: Dataset, split: str, distance: str, n_way: int | None) -> draw.FittedAlpha | None:
-    return draw.fitted_alpha(dataset, split, distance, **({"n_way": n_way} if n_way else {}))
 
 
 def say_fit(found: fitting.Fit, used: Mapping[str, Value]) -> None:

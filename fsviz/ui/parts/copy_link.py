@@ -24,21 +24,25 @@ def _component() -> Callable[..., Any]:
 
 _HTML = """
 <div class="copy">
-  <button type="button" title="Copies the address of this page with every setting">🔗 Copy link</button>
+  <button type="button" title="Copy a link to this view with all settings" aria-label="Copy link">
+    <i>🔗</i> <b>Copy link</b></button>
   <span role="status"></span>
   <input type="text" readonly hidden aria-label="Link of this page">
 </div>
 """
 
 _CSS = """
-.copy { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; justify-content: flex-end;
+.copy { position: relative; display: flex; gap: 8px; align-items: center; justify-content: flex-end;
   font-family: var(--st-font); color: var(--st-text-color); font-size: 0.85rem; }
-button { font: inherit; color: inherit; cursor: pointer; padding: 4px 10px; border-radius: 8px; white-space: nowrap;
-  border: 1px solid var(--st-border-color); background: var(--st-background-color); }
+button { font: inherit; color: inherit; cursor: pointer; padding: 4px 10px; height: 2rem; border-radius: 8px;
+  white-space: nowrap;  border: 1px solid var(--st-border-color); background: var(--st-background-color); }
 button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }
 span { opacity: 0.75; order: -1; }
 span:empty { display: none; }
-input { font: inherit; color: inherit; width: 22rem; max-width: 100%; padding: 4px 8px; border-radius: 8px;
+i, b { font: inherit; }
+@media (max-width: 1435px) { b { display: none; } }
+input { position: absolute; top: 2.6rem; right: 0; font: inherit; color: inherit; width: 22rem; max-width: 80vw;
+  padding: 4px 8px; border-radius: 8px;
   border: 1px solid var(--st-border-color); background: var(--st-secondary-background-color); }
 input[hidden] { display: none; }
 """
@@ -64,7 +68,7 @@ export default function ({ parentElement }) {
     box.value = link;
     const done = await copied(link, box);
     box.hidden = done;
-    said.textContent = done ? "Copied" : "Copy it from here:";
+    said.textContent = done ? "Copied" : "Copy this link:";
     if (!done) box.select();
     clearTimeout(said.timer);
     if (done) said.timer = setTimeout(() => { said.textContent = ""; }, 4000);

@@ -1,5 +1,5 @@
 """Shows figures and tables so that they can be taken along: what `chart`, `graph` and `table` draw, and the commands
-that a page names, are in the list behind the button Share.
+that a page names, are in the list behind the button Export.
 
 Nothing is made before it is asked for: the list is drawn when it is opened, and a file when its button is pressed. PNG
 and SVG are taken by the browser from the figure as it stands there, zoom and theme included; HTML, CSV and LaTeX are
@@ -113,29 +113,29 @@ def graph(
 def table(table: Table, rows: Rows, *, where: Any = st, sets: Setting | Click | None = None, **more: Any) -> Any:
     """Draws a table and lists it for export; `sets` says what a row sets, `more` as of st.dataframe."""
     _register(Item("table", table.title, TableData(table, rows)))
-    found = frame(table, rows)
+    values = frame(table, rows)
     options = {
         "hide_index": True,
-        "height": "content" if len(found) <= MAX_ROWS else "auto",
+        "height": "content" if len(values) <= MAX_ROWS else "auto",
         "placeholder": NOTHING,
-        "column_config": column_config(table, found),
+        "column_config": column_config(table, values),
     }
     if sets is not None:
         own = more["key"]
         key = clicks.key_now(own, clicks.times_cleared(own, sets))
         more |= {"selection_mode": "single-row", "key": key, "on_select": clicks.callback(key, sets, own)}
-    return where.dataframe(found, **{**options, **more})
+    return where.dataframe(values, **{**options, **more})
 
 
-def column_config(table: Table, found: pd.DataFrame) -> dict[str, Any]:
+def column_config(table: Table, values: pd.DataFrame) -> dict[str, Any]:
     """How Streamlit draws the columns of a `frame`, by their names."""
-    titles = headers(table, found)
+    titles = headers(table, values)
     config = {}
     for column in table.columns:
-        if column.name in found:
-            config[column.name] = _drawn(column, titles[column.name], found[column.name])
+        if column.name in values:
+            config[column.name] = _drawn(column, titles[column.name], values[column.name])
         for end in column.ends:
-            if end in found and end not in config:
+            if end in values and end not in config:
                 config[end] = st.column_config.NumberColumn(titles[end], format=_format(column, ""))
     return config
 
@@ -207,8 +207,8 @@ def _register(item: Item) -> None:
 
 
 def button(in_class: bool = False) -> None:
-    """The button Share, in a fragment: what is behind it is drawn when it is opened."""
-    with st.popover("📤 Share", key="share", on_change="rerun"):
+    """The button Export, in a fragment: what is behind it is drawn when it is opened."""
+    with st.popover("Export", icon="📤", key="share", on_change="rerun"):
         if st.session_state.get("share"):
             _list(in_class)
 
@@ -236,7 +236,7 @@ def _list(in_class: bool) -> None:
         for item in commands:
             st.code(item.what, language="bash", wrap_lines=True)
     if not items:
-        st.caption("There is no figure or table on this page now. The link of the page can be copied beside.")
+        st.caption("There is no figure or table on this page now. Copy link has the link of the page.")
 
 
 def _row(title: str) -> Any:
@@ -286,7 +286,7 @@ def figure_of(item: Item) -> Any:
 
 
 def to_html(item: Item) -> str:
-    return str(html.page(item.title, [html.Part(item.title, figure_of(item))]))
+    return str(html.page(item.title, [html.ReportSection(item.title, figure_of(item))]))
 
 
 def csv_of(item: Item) -> str:
@@ -301,7 +301,7 @@ def to_page(items: list[Item]) -> str:
     """Figures, tables and commands of a page as one file."""
     state: _Shown | None = st.session_state.get(_SHOWN)
     shown = [i for i in items if i.kind != "recipe"]
-    parts = [html.Part(i.title, figure_of(i)) for i in shown]
+    parts = [html.ReportSection(i.title, figure_of(i)) for i in shown]
     commands = [i.what for i in items if i.kind == "recipe"]
     return str(html.page(state.question if state else "fsviz", parts, commands))
 

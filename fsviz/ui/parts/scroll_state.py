@@ -1,5 +1,8 @@
-"""Where a page is scrolled to: a column that scrolls by itself goes back to its top when it tells about something else,
-and the browser's back and forward buttons lead to where the page was left."""
+"""Where a page is scrolled to, and the steps of the browser's history.
+
+A column that scrolls by itself goes back to its top when it shows something else. The browser's back and forward
+lead to where a page was left, in as many steps as there were clicks.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ def to_top(container: str, about: str) -> None:
 
 
 def remember() -> None:
-    """Keeps where each address of this tab is scrolled to, and goes there when the browser goes back or forward."""
+    """Keeps where each address of this tab is scrolled to, for back and forward; one click is one step."""
     _remember()(key="fsviz_scrolled", height=1)
 
 
@@ -80,9 +83,33 @@ const install = () => {
   });
 };
 
+// A menu leads to a bare address, into which the page then writes its dataset. As a step of its own, Back would lead to
+// the bare address, where the page writes the dataset again: nobody would get past it. What a page writes before it is
+// touched belongs to the step that led there.
+const joinSteps = () => {
+  const push = history.pushState.bind(history);
+  let untouched = true;
+  let path = location.pathname;
+  const touched = () => { untouched = false; };
+  for (const event of ["pointerdown", "keydown"]) {
+    document.addEventListener(event, touched, { capture: true, passive: true });
+  }
+  window.addEventListener("popstate", () => {
+    if (location.pathname !== path) untouched = true;
+    path = location.pathname;
+  });
+  history.pushState = (state, unused, address) => {
+    path = new URL(address ?? location.href, location.href).pathname;
+    if (path !== location.pathname) untouched = true;
+    else if (untouched) return history.replaceState(state, unused, address);
+    return push(state, unused, address);
+  };
+};
+
 export default function () {
   if (window.fsvizScrolled) return;
   window.fsvizScrolled = true;
+  joinSteps();
   install();
 }
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import streamlit as st
@@ -19,17 +19,18 @@ from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS
 from fsviz.tasks import draw, task_ids
-from fsviz.ui.parts import about, access, copy_link, export, links, scroll_state, selections
+from fsviz.ui.parts import about, access, copy_link, export, links, navigation, scroll_state, selections
 from fsviz.ui.parts.page import HOME, PAGES, Page
+from fsviz.ui.parts.style import CLASSROOM_STYLE, PAGE_STYLE
 
 DEFAULT_DATASET = "demo"
 CLASSROOM = links.CLASSROOM
+_PLACES = "_places"  # in the session state: where the sidebar and the answer of the page are drawn
 SPLIT = draw.SPLIT.with_(
     help="A split is a named set of classes. Few-shot methods train on some classes and are tested on others.",
     kind="choice",
     default="test",
 )
-
 
 OFFERS: dict[str, tuple[str, str]] = {
     "taxonomy": (
@@ -56,34 +57,85 @@ OFFERS: dict[str, tuple[str, str]] = {
 }
 
 
+def navigate() -> Any:
+    """Draws the bar and returns the page that the address names, to be run."""
+    dataset = None
+    with suppress(FsvizError):  # the page says what is wrong with a dataset
+        dataset = load_dataset(_dataset_name(datasets.names())) if access.mine().look else None
+    return navigation.show(dataset)
+
+
 def run(page: Page) -> None:
     """Draws a page: what all pages share, and what it shows. An FsvizError becomes one sentence on the page."""
     st.set_page_config(page_title=f"fsviz · {page.question}", page_icon=page.icon, layout="wide")
-    st.html(_STYLE)
+    st.html(PAGE_STYLE)
+    st.html(navigation.style(page))
     access.check_access()
     is_other = links.is_another(page.slug)
     links.load_from_link(page.slug)
     export.begin(page.question)
     requested = dict(st.query_params)
     _arrive_in_class()
-    _navigation()
+    _reserve_places()
     with errors_on_page():
         dataset = pick_dataset()
         if is_other:
             selections.arrive(dataset, page.takes)
-        _pick_classroom()
-        with st.container(horizontal=True, vertical_alignment="center", key="fsviz_head"):
-            st.title(page.question, anchor=False)
-            copy_link.button()
-            _share()
+        _draw_foot()
+        _draw_tools(page, dataset)
+        navigation.show_siblings(page, dataset, link(dataset))
+        st.title(page.question, anchor=False)
         st.caption(lead(page, dataset))
-        if page.explains:
-            _explained(page)
+        st.session_state[_PLACES]["answer"] = st.container(key="fsviz_answer").empty()
         _say_once()
         with access.compute_slot():
             page.show(dataset)
         if ignored := ", ".join(map(escape, links.ignored(requested))):
             st.toast(f"This link's setting {ignored} is not possible here and was left out.", icon="⚠️")
+
+
+def side(place: str = "page") -> Any:
+    """A place in the sidebar: "dataset", "split", "backbone", "page" for the other settings of a page, or "foot".
+
+    They keep this order, whatever the order in which a page draws.
+    """
+    return st.session_state.get(_PLACES, {}).get(place, st.sidebar)
+
+
+def answer(sentence: str, more: str = "") -> None:
+    """The answer to the question of the page, first below its lead; a second one replaces it.
+
+    more  what qualifies it: an interval, a baseline
+    """
+    place = st.session_state.get(_PLACES, {}).get("answer", st)
+    place.markdown(f"**{sentence}** {more}")
+
+
+def _reserve_places() -> None:
+    with st.sidebar:
+        data, page, foot = (st.container(key=f"side_{name}", gap="small") for name in ("data", "page", "foot"))
+    with data:
+        dataset, split, backbone = (st.container(gap=None) for _ in range(3))
+    places = {"dataset": dataset, "split": split, "backbone": backbone, "page": page, "foot": foot}
+    st.session_state[_PLACES] = places
+
+
+def _draw_foot() -> None:
+    with side("foot"):
+        _pick_classroom()
+        access.render_login()
+        scroll_state.remember()
+
+
+def _draw_tools(page: Page, dataset: Dataset) -> None:
+    """Search, About, Copy link and Export, beside the menus of the bar."""
+    with st.container(horizontal=True, gap="xsmall", key="fsviz_tools"):
+        if not classroom():
+            _search(link(dataset))
+        if page.explains:
+            _about(page)
+        copy_link.button()
+        _export()
 
 
 def lead(page: Page, dataset: Dataset) -> str:
@@ -105,14 +157,14 @@ def _arrive_in_class() -> None:
 
 def _pick_classroom() -> None:
     st.session_state["classroom_switch"] = classroom()
-    st.sidebar.toggle(
+    st.toggle(
         "Classroom mode",
         key="classroom_switch",
         on_change=_switch_classroom,
         help="For a projector: larger type, fewer controls, and on the page Overview a task to guess the accuracy of.",
     )
     if classroom():
-        st.html(_CLASSROOM_STYLE)
+        st.html(CLASSROOM_STYLE)
 
 
 def _switch_classroom() -> None:
@@ -149,23 +201,29 @@ def errors_on_page() -> Iterator[None]:
 
 @st.fragment
 @errors_on_page()
-def _share() -> None:
+def _search(query: Mapping[str, Any]) -> None:
+    navigation.show_search(query)
+
+
+@st.fragment
+@errors_on_page()
+def _export() -> None:
     export.button(classroom())
 
 
 @st.fragment
 @errors_on_page()
-def _explained(page: Page) -> None:
+def _about(page: Page) -> None:
     """The numbers of the page, closed: nothing of it is sent before it is opened (formulas have fonts)."""
-    key = f"explained_{page.slug}"
-    with st.expander(about.TITLE, key=key, on_change="rerun", type="compact") as section:
-        if section.open:
+    key = f"about_{page.slug}"
+    with st.popover("About", icon="ℹ️", key=key, on_change="rerun"):
+        if st.session_state.get(key):
             about.show(page)
 
 
 def useful_pages() -> list[Page]:
     """The pages that are of use to the visitor, in the order of the navigation."""
-    return [page for page in PAGES.values() if not page.action or access.can(page.action)]
+    return [page for page in PAGES.values() if navigation.is_useful(page)]
 
 
 def page_link(
@@ -189,13 +247,12 @@ def pick_dataset() -> Dataset:
     """The dataset picker in the sidebar, kept in the URL (?dataset=NAME) and across pages."""
     known = known_names()
     asked = st.query_params.get("dataset") or _dataset_of_task(known)
-    # The link wins, then what was picked on another page. (Binding would put the titles into the URL, not the names.)
-    name = next(n for n in (asked, st.session_state.get("_dataset"), DEFAULT_DATASET) if n in known)
+    name = _dataset_name(known)
     if asked is not None and asked not in known:
         notice(str(UnknownName("dataset", asked, known)) + f" Shown is {name!r}.")
         del st.query_params["dataset"]
     st.session_state["dataset_picker"] = name
-    with st.sidebar:
+    with side("dataset"):
         name = st.selectbox(
             "Dataset",
             known,
@@ -213,6 +270,12 @@ def pick_dataset() -> Dataset:
     except FsvizError as error:
         st.error(f"{escape(str(error))} Shown is the demo instead.", icon="⚠️")
         return load_dataset(DEFAULT_DATASET)
+
+
+def _dataset_name(known: Sequence[str]) -> str:
+    """The dataset that the link names, then the one that was picked on another page, then the demo."""
+    asked = st.query_params.get("dataset") or _dataset_of_task(known)
+    return str(next(name for name in (asked, st.session_state.get("_dataset"), DEFAULT_DATASET) if name in known))
 
 
 def _dataset_of_task(known: Sequence[str]) -> str | None:
@@ -247,7 +310,7 @@ def pick_split(dataset: Dataset, *, key: str = "split", where: Any = None, defau
     options = [*dataset.splits, *([] if "all" in dataset.splits else ["all"])]
     start = default if default in options else options[0]
     links.value_of(SPLIT.with_(choices={name: name for name in options}, default=start), key)
-    return (where or st.sidebar).selectbox(SPLIT.title, options, key=key, help=SPLIT.help)
+    return (where or side("split")).selectbox(SPLIT.title, options, key=key, help=SPLIT.help)
 
 
 def require(dataset: Dataset, *offers: str) -> None:
@@ -372,60 +435,3 @@ def _say_once() -> None:
     text = st.session_state.pop("_notice", None)
     if text:
         st.warning(escape(text), icon="⚠️")
-
-
-def _navigation() -> None:
-    name = st.query_params.get("dataset") or st.session_state.get("_dataset", DEFAULT_DATASET)
-    chosen = ({} if name == DEFAULT_DATASET else {"dataset": name}) | _in_class()
-    with st.sidebar:
-        st.html('<div class="fsviz-brand"><b>fsviz</b><span>why is a few-shot task hard?</span></div>')
-        for page in useful_pages():
-            page_link(page.slug, query=chosen or None, help=page.question)
-        access.render_login()
-        scroll_state.remember()
-        st.divider()
-
-
-_STYLE = """
-<style>
-.fsviz-brand {display: flex; flex-direction: column; line-height: 1.25; margin-bottom: .35rem}
-.fsviz-brand b {font-size: 1.35rem; letter-spacing: .01em}
-.fsviz-brand span {font-size: .8rem; opacity: .65}
-.block-container, [data-testid="stMainBlockContainer"] {padding-top: 2.2rem; padding-bottom: 3rem;
-  padding-left: 2.4rem; padding-right: 2.4rem; max-width: 1500px}
-[data-testid="stSidebarHeader"] {height: 2.2rem; margin-bottom: 0}
-h1 {font-size: 1.9rem !important; padding-bottom: .1rem !important}
-[data-testid="stMainBlockContainer"] [data-testid="stPageLink-NavLink"] * {white-space: normal; overflow: visible}
-[data-testid="stMetricValue"] {font-size: 1.6rem}
-[data-testid="stMetricLabel"] *, [data-testid="stMetricValue"] *, [data-testid="stMetricDelta"] * {
-  white-space: normal !important; overflow: visible; text-overflow: clip; overflow-wrap: anywhere}
-[data-testid="stMetricDelta"] {flex-shrink: 1 !important; border-radius: .7rem !important}
-[data-testid="stCheckbox"] [data-testid="stWidgetLabel"] * {white-space: normal; overflow: visible; line-height: 1.25}
-/* Below this width a figure has no room beside its table, nor four cards beside each other. */
-@media (max-width: 1100px) {
-  [class*="st-key-stack_"] > * > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] {min-width: 100%}
-  [class*="st-key-pairs_"] > * > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] {
-    min-width: calc(50% - 1rem)}
-}
-/* The question keeps the room that the button beside it leaves. */
-.st-key-fsviz_head > [data-testid="stElementContainer"]:first-child {flex: 1 1 20rem; min-width: 0}
-.st-key-fsviz_head > [data-testid="stLayoutWrapper"] {flex: 0 0 auto; width: auto}
-.st-key-share button {font-size: .85rem; padding: 4px 10px; min-height: 0; border-radius: 8px}
-.st-key-share button * {font-size: inherit}
-/* A card is one link: its own, stretched over all of it. */
-[class*="st-key-card_"] {position: relative}
-[class*="st-key-card_"]:hover {border-color: var(--st-primary-color, #3D6FE0) !important}
-[class*="st-key-card_"] [data-testid="stElementContainer"], [class*="st-key-card_"] [data-testid="stPageLink"],
-[class*="st-key-card_"] [data-testid="stPageLink"] > div, [class*="st-key-card_"] a {position: static !important}
-[class*="st-key-card_"] a::after {content: ""; position: absolute; inset: 0; z-index: 1}
-/* It writes cells as they are, and a spreadsheet runs those that look like formulas; exports of our own do not. */
-[data-testid="stElementToolbarButton"]:has([aria-label="Download as CSV"]) {display: none}
-</style>
-"""
-
-_CLASSROOM_STYLE = """
-<style>
-html {font-size: 20px !important}
-[data-testid="stCaptionContainer"] {font-size: 1rem !important}
-</style>
-"""

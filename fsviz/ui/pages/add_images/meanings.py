@@ -18,7 +18,7 @@ from fsviz.tables import Column, Table
 from fsviz.taxonomy import wordnet
 from fsviz.taxonomy.senses import FOLDERS, SenseGuess, guess_senses, taxonomy_from_edges
 from fsviz.ui.parts import access, export, shell
-from fsviz.ui.parts.caching import cache_data
+from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.shell import escape
 from fsviz.user import images as user_images
 
@@ -70,7 +70,7 @@ def pick_meanings(preview: Preview) -> tuple[ChosenSenses, pd.DataFrame | str | 
     if how == OWN:
         return ChosenSenses(), *_own_taxonomy(names)
     with st.spinner("Looking the class names up in WordNet …"):
-        guesses = _guesses(tuple(names))
+        guesses = cached_call(guess_senses, tuple(names), keep=8)
     return _edit_senses(guesses), None, True
 
 
@@ -94,11 +94,6 @@ def _read_edges(content: bytes) -> pd.DataFrame:
         file.write(content)
         file.flush()
         return tables.read_edges(file.name)
-
-
-@cache_data(most=8)
-def _guesses(names: tuple[str, ...]) -> list[SenseGuess]:
-    return guess_senses(names)
 
 
 def _edit_senses(guesses: list[SenseGuess], now: pd.DataFrame | None = None) -> ChosenSenses:
@@ -179,14 +174,14 @@ def _sense_label(sense: Any) -> str:
 
 
 def show_meanings(dataset: Dataset) -> None:
-    """What the classes of a dataset of one's own mean, to be corrected after it was saved."""
+    """Meanings of the classes of a user dataset, to be corrected after it was saved."""
     st.subheader(f"What do the classes of {escape(dataset.title)} mean?", anchor=False)
     if dataset.name not in image_folders.workspace_dataset_names():
         st.info("Meanings can be changed for datasets of your own. Pick one in the sidebar.", icon="🧩")
         return
     access.show_denied("save")
     now = user_images.class_senses(dataset)
-    guesses = _guesses(tuple(now["class"]))
+    guesses = cached_call(guess_senses, tuple(now["class"]), keep=8)
     if not (now["synset"] != "").any():
         now = None
         if dataset.taxonomy is not None:

@@ -48,7 +48,7 @@ def show(dataset: Dataset) -> None:
     _headline(found, method)
     if known is not None:
         why, stop, rest = study.headline(found, method, known).partition(". ")
-        st.markdown(f"#### {escape(why + stop.strip())}\n{escape(rest)}")
+        shell.answer(escape(why + stop.strip()), escape(rest))
     left, right = shell.responsive_columns("causes", [11, 10], gap="large")
     with left:
         measure = _correlations(found, method)
@@ -71,7 +71,7 @@ PAGE = Page(
     group="Why hard?",
     order=0,
     question="What makes these tasks hard?",
-    lead="How much of the variation in accuracy each cause explains.",
+    lead="How much of the variation in accuracy on {dataset} each cause explains.",
     needs=("features",),
     explains=("accuracy", "correlation", "explained", "importance", "measures"),
     keywords=("importance", "hubness", "difficulty"),
@@ -111,7 +111,7 @@ def _name(dataset: Dataset, found: MeasuredTasks, task: int) -> TaskId | None:
 
 def _pick_method(found: MeasuredTasks) -> str:
     titles = {label: label for label in found.accuracy}
-    return str(controls.pick(ACCURACY_OF.with_(choices=titles, default=next(iter(titles))), st.sidebar))
+    return str(controls.pick(ACCURACY_OF.with_(choices=titles, default=next(iter(titles))), shell.side()))
 
 
 def _headline(found: MeasuredTasks, method: str) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import streamlit as st
-
 from fsviz import jobs
 from fsviz.records import Dataset
 from fsviz.settings import N_TASKS, SEED, Setting
@@ -27,7 +25,7 @@ TASKS_OF = Setting(
 
 def pick(dataset: Dataset, known: list[str]) -> study.CausesSpec:
     """The checked spec of what the sidebar asks for."""
-    with st.sidebar:
+    with shell.side():
         backbone = pick_backbone(known, help="The network whose features are measured and classified.")
         source = controls.pick(_sources(dataset, backbone))
     kind, _, name = source.partition(":")
@@ -38,7 +36,7 @@ def pick(dataset: Dataset, known: list[str]) -> study.CausesSpec:
         spec["testbed"] = name
     else:
         split = shell.pick_split(dataset)
-        with st.sidebar:
+        with shell.side():
             sampler = pick_sampler(dataset, "uniform")
             places = pairs()
             n_classes = len(dataset.split_class_ids(split))
@@ -52,7 +50,7 @@ def pick(dataset: Dataset, known: list[str]) -> study.CausesSpec:
             spec["n_tasks"] = controls.pick(N_TASKS.with_(default=int(study.TASK_DEFAULTS["n_tasks"])))
             spec |= pick_groups(dataset)
             spec["seed"] = controls.pick(SEED)
-    with st.sidebar:
+    with shell.side():
         chosen = controls.pick_methods(METHODS, "Whose accuracy the measures are set against.")
     return study.check({**spec, "methods": chosen or METHODS[:1]})
 

@@ -90,7 +90,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
     i, j, weights = graph.edges()
     mean = study.mean(graph)
     digits = 2 if not mean.ci95 < 0.005 else 3
-    has_interval = np.isfinite(mean.ci95)
+    has_interval = bool(np.isfinite(mean.ci95))
     a, b = graph.row_names[i[0]], graph.column_names[j[0]]
     counts = np.bincount(found)
     numbers = [
@@ -108,7 +108,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
             likeness.unit,
             "classes",
             digits=digits,
-            help=f"Mean over {len(weights):,} pairs{' with its 95% interval over classes' * has_interval}. "
+            help=f"Mean over {len(weights):,} pairs{' with its 95% interval over classes' * bool(has_interval)}. "
             f"{likeness.title}: {likeness.what}",
         ),
         HeadlineNumber(
@@ -241,7 +241,6 @@ def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pa
     export.table(
         study.pair_table(study.SIMILARITIES[graph.kind].unit, high),
         {"value": values, **names},
-        height="content",
         key=TABLE,
         sets=Click(selections.CLASSES, pairs),
     )

@@ -19,7 +19,7 @@ def pick_spec(dataset: Dataset) -> study.ConfusionRequest:
     """What the sidebar asks for, as a spec of the study."""
     possible = study.possible_similarities(dataset)
     split = shell.pick_split(dataset)
-    with st.sidebar:
+    with shell.side():
         told = "\n\n".join(
             f"**{study.SIMILARITIES[name].title}**: {study.SIMILARITIES[name].what}" for name in possible
         )

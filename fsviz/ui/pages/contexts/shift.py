@@ -21,11 +21,11 @@ from fsviz.sampling.samplers.context import SHIFT
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
 from fsviz.studies import sweep
-from fsviz.tasks import fitting, task_ids
+from fsviz.tasks import task_ids
 from fsviz.text import split_title
 from fsviz.ui.parts import answers, drilldown, export, page_links, shell
 from fsviz.ui.parts.answers import answer
-from fsviz.ui.parts.caching import cache_data, compute_with_progress
+from fsviz.ui.parts.caching import cache_data, cached_call, compute_with_progress
 from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods, say_fit
 from fsviz.ui.parts.headline import show_numbers
@@ -80,13 +80,13 @@ def _joined(dataset: Dataset, spec: study.Spec, result: sweep.SweepResult) -> st
 
 def _settings(dataset: Dataset, split: str, known: list[str]) -> tuple[study.Spec, str]:
     """The spec of the study, and the view: a question of the study or one of VARIED."""
-    with st.sidebar:
+    with shell.side():
         view = pick(QUESTION)
         backbone = pick_backbone(known, help="The network whose features are classified.")
         names = pick_methods(study.METHODS_COMPARED.default)
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
-        fits = _fit(dataset, split)
+        fits = cached_call(study.fit, dataset, {"split": split}, keep=24)
         images = (N_WAY.with_(high=min(N_WAY.high, n_classes)), N_SHOT, N_QUERY)
         shape = [s.with_(default=fits.values[s.name]) for s in images]
         shape[-1] = shape[-1].with_(advanced=True)
@@ -378,11 +378,6 @@ def _lost_queries(dataset: Dataset, found: study.Answers, by: str, name: str) ->
     ]
     drilldown.images(dataset, [Row("", tiles)], f"lost_{by}_images")
     st.caption("Below an image: in how many of the tasks that ask it, it is named rightly first and wrongly then.")
-
-
-@cache_data(most=24)
-def _fit(dataset: Dataset, split: str) -> fitting.Fit:
-    return study.fit(dataset, {"split": split})
 
 
 @cache_data("Answering the queries", 48)

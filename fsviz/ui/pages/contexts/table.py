@@ -11,7 +11,7 @@ from fsviz.analyses import contexts as study
 from fsviz.figures import contexts as figures
 from fsviz.records import ContextTable, Dataset
 from fsviz.settings import Setting
-from fsviz.ui.parts import export, page_links
+from fsviz.ui.parts import export, page_links, shell
 from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Tile, gallery
@@ -26,7 +26,7 @@ LONGEST = 12
 
 
 def show(dataset: Dataset, split: str, table: ContextTable) -> None:
-    with st.sidebar:
+    with shell.side():
         choices = study.orders(dataset)
         order = pick(study.ORDER.with_(choices=choices))
         cell = pick(study.CELL)

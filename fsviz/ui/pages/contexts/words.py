@@ -38,7 +38,7 @@ def show(dataset: Dataset, split: str) -> None:
         st.code(f"fsviz extract {dataset.name} --backbone open_clip:ViT-B-32/openai", language="bash")
         _benchmarks(dataset)
         return
-    with st.sidebar:
+    with shell.side():
         model = pick(
             study.MODEL.with_(
                 kind="choice", choices={name: title_of(name) for name in models}, default=models[0], advanced=True

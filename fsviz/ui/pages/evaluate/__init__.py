@@ -35,7 +35,7 @@ def show(dataset: Dataset) -> None:
         return
     with st.spinner("Loading the methods…"):
         devices()  # the first visit loads torch
-    with st.sidebar:
+    with shell.side():
         spec = pick_settings(dataset, known)
     run_panel.active_runs("evaluate", "evaluate")
     if spec is None:

@@ -26,7 +26,7 @@ from fsviz.ui.parts.controls import pick as pick_setting
 def pick(dataset: Dataset, known: list[str]) -> study.Spec:
     """The checked spec of what the sidebar asks for."""
     split = shell.pick_split(dataset)
-    with st.sidebar:
+    with shell.side():
         backbone = pick_backbone(known, help="The network whose features are searched and classified.")
         sampler = pick_sampler(dataset, "uniform")
         places = pairs()

@@ -11,7 +11,6 @@ import pkgutil
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import streamlit as st
 
@@ -104,7 +103,7 @@ def _lesson(dataset: Dataset) -> None:
         lesson, progress = LESSONS[number], _progress(number)
         st.subheader(f"{number}. {lesson.title}", anchor=False, help=f"Paper: {lesson.paper}.")
         st.markdown(lesson.text)
-        measured = _measured(dataset, number)
+        measured = caching.cached_call(LESSONS[number].measure, dataset, words="Measuring the lesson", keep=16)
         positions, question = lesson.positions(measured), lesson.ask(measured)
         st.markdown(f"**Question:** {escape(question.text)}")
         at = _control(lesson, positions)
@@ -253,8 +252,3 @@ def _parse(text: str) -> dict[int, Progress] | None:
 
 def _open(number: int) -> None:
     st.session_state["lesson"] = number
-
-
-@caching.cache_data("Measuring the lesson", 16)
-def _measured(dataset: Dataset, number: int) -> Any:
-    return LESSONS[number].measure(dataset)

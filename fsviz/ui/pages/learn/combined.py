@@ -22,8 +22,8 @@ from fsviz.ui.parts.shell import escape
 MEASURES_TRIED = Table(
     "Measures tried",
     Column("title", "Measure"),
-    Column("correlation", "Correlation", digits=2, kind="number"),
-    Column("points", "Between the two tasks", kind="points"),
+    Column("correlation", "r", digits=2, kind="number", help="Correlation with accuracy."),
+    Column("points", "Points", kind="points", help="Points between the two tasks that the measure accounts for."),
 )
 
 

@@ -23,7 +23,7 @@ from fsviz.ui.parts.controls import pick as pick_setting
 def pick(dataset: Dataset, known: list[str]) -> study.Spec:
     """The checked spec of what the sidebar asks for."""
     split = shell.pick_split(dataset)
-    with st.sidebar:
+    with shell.side():
         setting = pick_setting(study.SETTING)
         backbone = pick_backbone(known, help="The network whose features are measured and classified.")
         sampler = pick_sampler(dataset, "uniform")

@@ -82,7 +82,7 @@ PAGE = Page(
     group="Results",
     order=1,
     question="Is one method significantly better?",
-    lead="Results of finished runs, compared task by task.",
+    lead="Results of finished runs on {dataset}, compared task by task.",
     paper="Bennequin et al. (2022), figure 5 and tables 1 to 3",
     explains=("accuracy", "interval", "paired", "correlation", "coarsity"),
     keywords=("p value", "paired test", "LaTeX"),
@@ -129,8 +129,8 @@ def _show_comparison(every: list[run_comparison.MethodRun], chosen: Sequence[job
 def _show_unfinished(
     chosen: Sequence[jobs.Run], lines: Sequence[run_comparison.MethodRun], notes: Sequence[str]
 ) -> tuple[Sequence[str], int]:
-    """What is missing of runs that are not finished, and the way to it; returns sentences beyond the notes, and how
-    many methods have no results yet."""
+    """Shows which methods of unfinished runs have no results, and resumes them; returns sentences beyond the notes, and
+    how many methods have no results yet."""
     unfinished = [run for run in chosen if run.state != "finished"]
     begun = {(line.run_id, line.entry) for line in lines}
     more, n_missing = [], 0
@@ -157,7 +157,7 @@ def _pick_group(groups: Mapping[str, Sequence[run_comparison.MethodRun]]) -> str
         return next(iter(groups))
     order = sorted(groups, key=lambda digest: -len(groups[digest]))
     names = {digest: _group_name(groups[digest][0]) for digest in order}
-    return controls.pick(GROUP.with_(choices=names, default=order[0]), st.sidebar)
+    return controls.pick(GROUP.with_(choices=names, default=order[0]), shell.side())
 
 
 def _group_name(line: run_comparison.MethodRun) -> str:
@@ -165,9 +165,9 @@ def _group_name(line: run_comparison.MethodRun) -> str:
 
 
 def _pick_interval(lines: list[run_comparison.MethodRun]) -> str:
-    """What intervals are over: every one of the comparison. The widest that is known unless chosen, as in reports and
+    """Picks what all intervals are over. The widest that is known unless chosen, as in reports and
     commands."""
-    return controls.pick(OVER.with_(default=recorded.widest(lines)), st.sidebar, as_buttons=True)
+    return controls.pick(OVER.with_(default=recorded.widest(lines)), shell.side(), as_buttons=True)
 
 
 def _recipe_of(line: run_comparison.MethodRun, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:

@@ -63,7 +63,7 @@ def pick_runs(runs: Sequence[jobs.Run], dataset: Dataset) -> list[jobs.Run]:
         links.say(runs=",".join(asked))
     titles = {run.id: _run_title(run) for run in known.values()}
     links.several_of(titles, "runs", about=dataset.name)
-    picked = st.sidebar.multiselect(
+    picked = shell.side().multiselect(
         "Runs to compare",
         list(known),
         format_func=lambda run_id: titles.get(run_id, run_id),

@@ -30,6 +30,7 @@ from fsviz.ui.parts import (
     links,
     page_links,
     recorded,
+    shell,
     task_list,
 )
 from fsviz.ui.parts.clicks import Click, Point
@@ -147,7 +148,9 @@ def _pick_band(names: list[str], main: Sequence[run_comparison.MethodRun], measu
     about = f"{main[0].digest} {measure}"
     band = names[0]
     if len(names) > 1:
-        band = controls.pick(BAND.with_(choices={name: name for name in names}, default=band), st.sidebar, about=about)
+        band = controls.pick(
+            BAND.with_(choices={name: name for name in names}, default=band), shell.side(), about=about
+        )
     try:
         at = float(links.value_of(NEAR, NEAR.name, about))
     except ValueError:
@@ -242,12 +245,12 @@ def _show_task(dataset: Dataset, line: run_comparison.MethodRun, task: int, who:
     page_links.from_task(dataset, tasks, task, line.backbone, line.method, named=named)
 
 
-def _curve_settings(known: list[str]) -> tuple[str, int]:
+def _curve_settings(names: list[str]) -> tuple[str, int]:
     """The measure of the tasks to draw against, and the share of the tasks (percent) in a rolling window."""
-    picked = known[0]
-    if len(known) > 1:
+    picked = names[0]
+    if len(names) > 1:
         setting = controls.MEASURE.with_(
-            title="Accuracy against", choices={name: measures.title(name) for name in known}, default=picked
+            title="Accuracy against", choices={name: measures.title(name) for name in names}, default=picked
         )
-        picked = controls.pick(setting, st.sidebar)
-    return picked, controls.pick(WINDOW, st.sidebar, as_slider=True)
+        picked = controls.pick(setting, shell.side())
+    return picked, controls.pick(WINDOW, shell.side(), as_slider=True)

@@ -87,12 +87,12 @@ PAGE = Page(
 )
 
 
-def _headline(found: study.SplitResult, at_random: tuple[float, float]) -> Any:
+def _headline(result: study.SplitResult, at_random: tuple[float, float]) -> Any:
     """Four numbers; returns the slot of the last one, which takes a moment longer.
 
     at_random  between what 95% of random splits have as distance of a test class to the nearest training class
     """
-    split = found.split
+    split = result.split
     reached = HeadlineNumber.worded(
         "reached", "Divergence reached", "none asked", help="This split is not made from centroids."
     )
@@ -120,14 +120,14 @@ def _headline(found: study.SplitResult, at_random: tuple[float, float]) -> Any:
         HeadlineNumber(
             "nearest",
             "Nearest training class",
-            found.nearest,
+            result.nearest,
             unit="",
             digits=2,
             note=f"random splits {at_random[0]:.2f} to {at_random[1]:.2f}",
             help="Distance of a test class to the training class that is most like it, mean over test classes; "
             "features of unit length, all dimensions. 95% of random splits with as many classes on every side are in "
             "the range below it: a wanted divergence moves the two sides apart as groups, and a test class can still "
-            f"have a training class next to it. Farthest from any training class: {found.farthest}.",
+            f"have a training class next to it. Farthest from any training class: {result.farthest}.",
         ),
     ]
     *columns, last = shell.responsive_columns("headline", 4, "pairs")
@@ -136,16 +136,16 @@ def _headline(found: study.SplitResult, at_random: tuple[float, float]) -> Any:
     return last.empty()
 
 
-def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.SplitResult) -> None:
-    split = found.split
+def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, result: study.SplitResult) -> None:
+    split = result.split
     left, side = shell.responsive_columns("map", [2.2, 1], gap="medium")
     with side:
         picked = _pick_class(split.names)
-        _in_words(dataset, found)
+        _in_words(dataset, result)
         if picked is not None:
-            _class_card(dataset, classes, found, picked)
+            _class_card(dataset, classes, result, picked)
         else:
-            _superclasses(dataset, found)
+            _superclasses(dataset, result)
     with left:
         faces = study.faces(dataset, split.class_ids) if dataset.has_pixels else split.class_ids
         figure = figures.plot_split(split, faces.tolist(), picked)
@@ -183,28 +183,28 @@ def _pick_class(names: tuple[str, ...]) -> int | None:
     return names.index(name) if name in names else None
 
 
-def _in_words(dataset: Dataset, found: study.SplitResult) -> None:
-    """What the sides are made of, and where the divergence that was asked for is not there."""
-    superclasses.say(dataset, found.split)
-    said = study.describe_split(found)
+def _in_words(dataset: Dataset, result: study.SplitResult) -> None:
+    """Superclasses on each side of the split, and a note if the requested divergence is not reached."""
+    superclasses.say(dataset, result.split)
+    said = study.describe_split(result)
     if said:
         st.info(escape(said), icon="🎯")
-    if found.is_at_floor:
+    if result.is_at_floor:
         fewer = (
             "Fewer dimensions, at the left, let"
-            if found.settings["mode"] == "stable"
+            if result.settings["mode"] == "stable"
             else ("Mode “stable” with few dimensions lets")
         )
         st.warning(
-            f"The objective is at its floor, {found.floor:.3f} (M log M for M = {len(found.split.names):,} classes): "
+            f"The objective is at its floor, {result.floor:.3f} (M log M for M = {len(result.split.names):,} classes): "
             "with so many dimensions nearly any split can have the asked divergence, so the random start chose this "
             f"one. {fewer} the classes choose.",
             icon="🎲",
         )
 
 
-def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.SplitResult, place: int) -> None:
-    split = found.split
+def _class_card(dataset: Dataset, classes: study.ClassFeatures, result: study.SplitResult, place: int) -> None:
+    split = result.split
     with st.container(border=True):
         st.markdown(f"**{escape(split.names[place])}** is a **{SIDES[split.sides[place]]}** class.")
         if split.scores is not None:
@@ -220,15 +220,14 @@ def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Spl
         export.table(
             study.NEIGHBOURS,
             near,
-            height="content",
             key="class_neighbours",
             sets=Click(CLASS, near["class"].tolist()),
         )
         st.caption("The classes most like it, whatever their side; a row leads to its class.")
 
 
-def _small_multiples(dataset: Dataset, key: computed.Spec, found: study.SplitResult) -> None:
-    if found.split.requested is None:
+def _small_multiples(dataset: Dataset, key: computed.Spec, result: study.SplitResult) -> None:
+    if result.split.requested is None:
         st.info("This split asks for no divergence. Choose the mode “stable” at the left to see what others do.")
         return
     many = computed.over_targets(dataset, key)
@@ -236,22 +235,22 @@ def _small_multiples(dataset: Dataset, key: computed.Spec, found: study.SplitRes
         "Splits as more divergence is asked for",
         figures.plot_small_multiples([one.split for one in many]),
         key="small_multiples",
-        sets=Click(CLASS, found.split.names),
+        sets=Click(CLASS, result.split.names),
     )
     st.caption(
         "The same classes as more divergence is asked for, all else as at the left (figure 3 of the paper). The "
         "centroids move apart: "
         + ", ".join(f"{study.centroid_distance(one.split):.1f}" for one in many)
         + " in units of the features, in which a class is about "
-        f"{float(np.linalg.norm(found.split.points, axis=1).mean()):.1f} from the middle. They lie far outside the "
+        f"{float(np.linalg.norm(result.split.points, axis=1).mean()):.1f} from the middle. They lie far outside the "
         "classes, so that the map shows their direction. Click a class to see its images above."
     )
 
 
-def _superclasses(dataset: Dataset, found: study.SplitResult) -> None:
-    if not study.superclass_shares(dataset, found.split):
+def _superclasses(dataset: Dataset, result: study.SplitResult) -> None:
+    if not study.superclass_shares(dataset, result.split):
         return
-    superclasses.draw(dataset, found.split, "mix", 80, 28)
+    superclasses.draw(dataset, result.split, "mix", 80, 28)
     st.caption(
         "Classes by superclass and side; click a bar for its classes. The split has not seen them: it knows features "
         "alone. Superclasses come from the root of the taxonomy down; the largest is replaced by those below it."

@@ -1,4 +1,4 @@
-"""What the page computes once and keeps, for all visitors."""
+"""Cached results of the page, shared by all visitors."""
 
 from __future__ import annotations
 

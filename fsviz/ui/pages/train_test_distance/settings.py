@@ -20,7 +20,7 @@ def pick_spec(dataset: Dataset) -> dict[str, Value]:
     own = study.SETTINGS
     spec: dict[str, Any] = {}
     known = shell.known_backbones(dataset)
-    with st.sidebar:
+    with shell.side():
         modes = {name: title for name, title in own["mode"].choices.items() if name in study.possible_modes(dataset)}
         spec["mode"] = pick(own["mode"].with_(choices=modes))
         sought, stable = spec["mode"] in study.TARGETED_MODES, spec["mode"] == "stable"

@@ -20,22 +20,22 @@ from fsviz.ui.parts.headline import show_number
 from fsviz.ui.parts.shell import escape
 
 
-def headline(where: Any, found: study.SplitAgreement) -> None:
+def headline(where: Any, agreement: study.SplitAgreement) -> None:
     number = HeadlineNumber.worded(
         "agreement",
         "Agreement over seeds",
-        percent(found.value),
-        note=f"by chance {percent(found.chance)}",
-        help=f"Share of the classes that two of {found.n_seeds:,} seeds put on the same side (train, val or test). Two "
-        f"seeds share {percent(found.on_test)} of their test classes, two random splits "
-        f"{percent(found.chance_on_test)}. {found.n_splits:,} different "
-        f"split{'s were' if found.n_splits > 1 else ' was'} found.",
+        percent(agreement.value),
+        note=f"by chance {percent(agreement.chance)}",
+        help=f"Share of the classes that two of {agreement.n_seeds:,} seeds put on the same side (train, val or test). "
+        f"Two seeds share {percent(agreement.on_test)} of their test classes, two random splits "
+        f"{percent(agreement.chance_on_test)}. {agreement.n_splits:,} different "
+        f"split{'s were' if agreement.n_splits > 1 else ' was'} found.",
     )
     show_number(number, where)
 
 
-def show(dataset: Dataset, spec: Mapping[str, Value], found: study.SplitResult) -> None:
-    if found.split.requested is None:
+def show(dataset: Dataset, spec: Mapping[str, Value], result: study.SplitResult) -> None:
+    if result.split.requested is None:
         st.info("This split is not searched for, so another seed gives another one. Choose the mode “stable”.")
         return
     known = computed.classes(dataset, str(spec["backbone"]))
@@ -49,11 +49,11 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.SplitResult) 
     most = study.max_dims(dataset) if spec["mode"] == "stable" else 0
     export.chart(
         "Agreement of seeds by dimensions",
-        figures.plot_agreement(table, found.split.points.shape[1]),
+        figures.plot_agreement(table, result.split.points.shape[1]),
         key="over_dims",
         sets=Click({2: study.SETTINGS["dims"].with_(high=most)}),
     )
-    n, floor = len(found.split.names), found.floor
+    n, floor = len(result.split.names), result.floor
     all_dims = table.iloc[-1]
     st.markdown(
         f"**What we found.** The objective is never below M log M = {floor:.3f} for these M = {n:,} classes: there the "

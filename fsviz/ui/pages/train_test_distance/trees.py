@@ -74,7 +74,6 @@ def _table(dataset: Dataset, known: tuple[str, ...], titles: dict[str, str]) -> 
     export.table(
         study.HOPS,
         table.assign(first=table["first"].map(titles), second=table["second"].map(titles)),
-        height="content",
         key="hop_table",
         sets=Click((LEFT, RIGHT), list(zip(table["first"], table["second"], strict=True))),
     )
