@@ -72,7 +72,7 @@ def test_evaluate_opens_on_an_imported_dataset(same_toy) -> None:
 
 def test_what_the_scale_of_features_does_to_a_method_is_said(same_toy) -> None:
     app = open_page("evaluate")
-    assert "changes no prediction" in texts(app) and "depend on the scale of the features" not in texts(app)
+    assert "Invariant to feature scale" in texts(app) and "depend on the scale of the features" not in texts(app)
     app.pills(key="methods").set_value(["protonet", "tim"]).run()
     assert "TIM: predictions depend on the scale of the features" in texts(app)
 
