@@ -1,4 +1,4 @@
-"""What does an attribute do? Tasks whose queries share values of it, with support images like them or unlike them.
+"""Does an attribute matter? Tasks whose queries share its values, with support images like or unlike them.
 
 Supports are drawn with and without a shift (Basu et al. 2023, appendix D) or searched (section 5.3.2, figure 5 left,
 and appendix L). Specs are those of the study `support_sets`; classes are drawn at random, whatever the sampler.
@@ -29,7 +29,7 @@ Drawn = TypeVar("Drawn")
 
 
 def attribute_groups(dataset: Dataset, attribute: str) -> list[str]:
-    """What queries can have in common: the values of an attribute, or its low and high third."""
+    """Groups that queries can share: the values of an attribute, or its low and high third."""
     read = attribute_gaps.read_attribute(dataset, attribute)
     names = shifted_tasks.attribute_groups(read)[1]
     return [names[0], names[2]] if read.is_numeric else list(names)
@@ -45,7 +45,7 @@ def _image_class_ids(spec: Spec, dataset: Dataset, table: Features) -> np.ndarra
 
 
 def _with_enough_images(spec: Spec, sample: Callable[[int], Drawn]) -> tuple[Drawn, int]:
-    """What `sample` draws with the spec's number of queries, or with the largest smaller one that it can, and that.
+    """Tasks with the spec's number of queries, or the largest smaller number that works, and that number.
 
     Few images share a value of an attribute with many. Raises the last refusal where even one query is too many.
     """
@@ -96,7 +96,7 @@ def save_curated(spec: RawSettings, attribute: str, pair: CuratedPair, query_gro
 def shift_table(
     spec: RawSettings, attributes: Sequence[str] | None = None, progress: Progress | None = None
 ) -> pd.DataFrame:
-    """What a shift of each attribute costs: accuracy in percent without and with it, on the same queries.
+    """Accuracy cost of a shift of each attribute: percent without and with it, on the same queries.
 
     Where too few images share a value, fewer queries per class are drawn than asked for.
     The interval of the cost is over classes with their images: tasks share images, so a thousand tasks of twenty
@@ -186,15 +186,15 @@ def share_rows(shares: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return list(by_value.values())
 
 
-def share_table(found: SupportSets, dataset: Dataset, attribute: str) -> pd.DataFrame:
+def share_table(sets: SupportSets, dataset: Dataset, attribute: str) -> pd.DataFrame:
     """Which values of an attribute support and query images have: columns set, value, share and ci95 (percent).
 
     set is one of SETS or "query". Numbers are in thirds; images without an entry count as none. Every
     class counts once in the interval, however many tasks hold it, because its tasks share images.
     """
     groups, names = shifted_tasks.attribute_groups(attribute_gaps.read_attribute(dataset, attribute))
-    sides = {name: found.tasks[name].support for name in SETS} | {"query": found.tasks["random"].query}
-    class_ids = found.tasks["random"].class_ids
+    sides = {name: sets.tasks[name].support for name in SETS} | {"query": sets.tasks["random"].query}
+    class_ids = sets.tasks["random"].class_ids
     rows = []
     for name, image_ids in sides.items():
         for code, value in enumerate(names):
@@ -203,16 +203,16 @@ def share_table(found: SupportSets, dataset: Dataset, attribute: str) -> pd.Data
     return pd.DataFrame(rows, columns=["set", "value", "share", "ci95"])
 
 
-def images_with(found: SupportSets, dataset: Dataset, attribute: str, name: str, value: str) -> np.ndarray:
+def images_with(sets: SupportSets, dataset: Dataset, attribute: str, name: str, value: str) -> np.ndarray:
     """The support images of a set, one of SETS, that have a value, those chosen most often first."""
     groups, names = shifted_tasks.attribute_groups(attribute_gaps.read_attribute(dataset, attribute))
-    support = found.tasks[name].support
+    support = sets.tasks[name].support
     image_ids, times = np.unique(support[support != PAD], return_counts=True)
     has = groups[image_ids] == names.index(value)
     return image_ids[has][np.argsort(-times[has], kind="stable")]
 
 
-def shared_values(found: SupportSets, dataset: Dataset, attribute: str, values: Sequence[str]) -> dict[str, Any]:
+def shared_values(sets: SupportSets, dataset: Dataset, attribute: str, values: Sequence[str]) -> dict[str, Any]:
     """Share of support images (percent) with one of the queries' values, per set, and what the search adds to chance.
 
     share and ci95 per set; hard and easy: their difference to random supports, task by task, with its ci95 over
@@ -220,8 +220,8 @@ def shared_values(found: SupportSets, dataset: Dataset, attribute: str, values: 
     """
     groups, names = shifted_tasks.attribute_groups(attribute_gaps.read_attribute(dataset, attribute))
     codes = [names.index(value) for value in values]
-    has = {name: 100 * np.isin(groups[found.tasks[name].support], codes).mean(axis=2) for name in SETS}
-    class_ids = found.tasks["random"].class_ids
+    has = {name: 100 * np.isin(groups[sets.tasks[name].support], codes).mean(axis=2) for name in SETS}
+    class_ids = sets.tasks["random"].class_ids
     return {
         "share": {name: clustered_mean(has[name], class_ids)[0] for name in SETS},
         "ci95": {name: clustered_mean(has[name], class_ids)[1] for name in SETS},

@@ -1,4 +1,4 @@
-"""What does one support image change? One task put together by hand, its answers, and every cause that is measured.
+"""How much does one support image change? A task made by hand, its predictions, and every measured cause.
 
     classes (names) -> images (dealt, or named) -> a task -> answers to its queries, measures, gaps -> the same after
     one support image was swapped for another
@@ -142,7 +142,7 @@ class TaskResult:
 
 @dataclass(frozen=True)
 class TaskChange:
-    """What differs between two answers to the same queries.
+    """Difference between two results on the same queries.
 
     gained, lost  (n, 2) places (way, query) that turned right, that turned wrong
     moved         (n, 2) places that are wrong both times, with another class
@@ -180,7 +180,7 @@ def classes_in(dataset: Dataset, text: str) -> list[int]:
 
 
 def classes_text(dataset: Dataset, class_ids: Iterable[int]) -> str:
-    """What `classes_in` reads back: names, and numbers where a name is not enough."""
+    """The text that `classes_in` reads back: names, and numbers where a name is ambiguous."""
     names = dataset.classes["class_name"].astype(str)
     shared = names.duplicated(keep=False)
     awkward = shared | names.str.contains(",", regex=False) | (names != names.str.strip()) | names.str.startswith("#")
@@ -267,9 +267,9 @@ def _usable(dataset: Dataset, table: Features, class_id: int) -> np.ndarray:
     return images[~mixed[groups[images]]]
 
 
-def fit(dataset: Dataset, backbone: str, given: RawSettings) -> fitting.Fit:
+def fit(dataset: Dataset, backbone: str, requested: RawSettings) -> fitting.Fit:
     """Shots and queries of a task: those given, else the defaults, lowered to what the classes to draw from have."""
-    images = {name: given.get(name) for name in draw.IMAGE_DEFAULTS}
+    images = {name: requested.get(name) for name in draw.IMAGE_DEFAULTS}
     shape = {"n_way": 2, "split": drawn_from(dataset)}
     return fitting.fit(dataset, {**images, **shape}, draw.IMAGE_DEFAULTS, [backbone])
 
@@ -404,7 +404,7 @@ def testbed(dataset: Dataset, tasks: Tasks, name: str = "by_hand") -> Testbed:
 def answer(
     dataset: Dataset, backbone: str, tasks: Tasks, method: str = "protonet", parameters: RawSettings | None = None
 ) -> TaskResult:
-    """What a method says of the queries of a task, and everything that is measured of it."""
+    """Predictions of a method for the queries of a task, and every measure of it."""
     chosen = METHODS[str(METHOD.check(method))].checked(parameters)
     said = evaluate.predict_tasks(dataset, backbone, method, chosen, tasks)
     has_attributes = bool(attribute_gaps.attribute_names(dataset))
@@ -464,7 +464,7 @@ _SEEN = {
 }
 
 
-def _causes(dataset: Dataset, backbone: str, tasks: Tasks, said: Predictions) -> Iterable[CauseChange]:
+def _causes(dataset: Dataset, backbone: str, tasks: Tasks, predictions: Predictions) -> Iterable[CauseChange]:
     table = features.load(dataset, backbone)
     for name, measure in MEASURES.items():
         value, why_not = np.nan, ""
@@ -472,7 +472,7 @@ def _causes(dataset: Dataset, backbone: str, tasks: Tasks, said: Predictions) ->
             if "overlaps" in measure.needs:
                 value = _confusion(dataset, backbone, tasks)
             else:
-                value = float(task_measures.measured(measure, tasks, dataset, table, said)[0])
+                value = float(task_measures.measured(measure, tasks, dataset, table, predictions)[0])
             why_not = "" if np.isfinite(value) else "It is not defined for a task like this."
         except FsvizError as error:
             why_not = str(error)
@@ -511,18 +511,18 @@ def _pair_confusion(dataset: str, backbone: str, a: int, b: int, stamp: str) -> 
     return float(class_confusion.class_confusion(table, np.array([[a, b]]), k=k)[0])
 
 
-def result_dict(dataset: Dataset, found: TaskResult) -> dict[str, Any]:
+def result_dict(dataset: Dataset, result: TaskResult) -> dict[str, Any]:
     """An answered task as a command gives it; what is not known is null."""
-    names = dataset.distinct_names(found.tasks.class_ids[0])
-    sides = {side: [[int(i) for i in row if i != PAD] for row in getattr(found.tasks, side)[0]] for side in _SIDES}
-    gaps = {name: float(gap.gap[0]) for name, gap in found.gaps.items()}
+    names = dataset.distinct_names(result.tasks.class_ids[0])
+    sides = {side: [[int(i) for i in row if i != PAD] for row in getattr(result.tasks, side)[0]] for side in _SIDES}
+    gaps = {name: float(gap.gap[0]) for name, gap in result.gaps.items()}
     return {
         "classes": names,
         **sides,
-        "n_queries": found.n_queries,
-        "right": int(found.right.sum()),
-        "accuracy": found.accuracy,
-        "causes": {cause.title: cause.value if np.isfinite(cause.value) else None for cause in found.causes},
+        "n_queries": result.n_queries,
+        "right": int(result.right.sum()),
+        "accuracy": result.accuracy,
+        "causes": {cause.title: cause.value if np.isfinite(cause.value) else None for cause in result.causes},
         "gaps": {name: value if np.isfinite(value) else None for name, value in gaps.items()},
     }
 

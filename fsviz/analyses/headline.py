@@ -62,7 +62,7 @@ class CauseContrast:
 
 @dataclass(frozen=True)
 class TaskContrast:
-    """What was looked at.
+    """A hard and an easy task of a dataset, compared.
 
     accuracy     (T,) of the tasks; None where no features are known, and the tasks are ordered by coarsity instead
     hard, easy   positions of the two tasks among them
@@ -84,7 +84,7 @@ class TaskContrast:
 
     @property
     def sees(self) -> str:
-        """What the classifier compares, in words."""
+        """The inputs of the classifier, in words."""
         return f"features of {title_of(self.backbone)}" if self.backbone else "bare pixels, shrunk to 8 x 8"
 
     @cached_property
@@ -96,7 +96,7 @@ class TaskContrast:
 
     @cached_property
     def causes(self) -> tuple[CauseContrast, ...]:
-        """What may part the tasks, measured when it is asked for: the tasks and their images need not wait for it."""
+        """Possible causes of the difference, measured on first use: the tasks and their images need not wait."""
         if self.accuracy is None or self.table is None:
             return ()
         class_ids = self.dataset.split_class_ids(self.recipe.split)
@@ -180,30 +180,30 @@ def contrast(dataset: Dataset) -> TaskContrast:
     )
 
 
-def rule(found: TaskContrast) -> str:
+def rule(pair: TaskContrast) -> str:
     """How the two tasks were found, in one sentence."""
-    tasks, whose = f"{len(found.tasks):,} random {found.tasks.setting} tasks", split_title(found.recipe.split)
-    if found.accuracy is None:
+    tasks, whose = f"{len(pair.tasks):,} random {pair.tasks.setting} tasks", split_title(pair.recipe.split)
+    if pair.accuracy is None:
         return (
             f"Of {tasks} of {whose}, by how far apart their classes are in meaning (coarsity): the "
             "finest and the coarsest."
         )
     return (
-        f"Of {tasks} of {whose}, classified by ProtoNet on {found.sees}: the tasks in "
+        f"Of {tasks} of {whose}, classified by ProtoNet on {pair.sees}: the tasks in "
         "the middle of the hardest and of the easiest tenth."
     )
 
 
-def describe(found: TaskContrast, cause: CauseContrast, task: int | None = None, other: int | None = None) -> str:
-    """What a cause is in the hard task beside the easy one (or in two others), as the end of a sentence."""
-    task, other = found.hard if task is None else task, found.easy if other is None else other
+def describe(pair: TaskContrast, cause: CauseContrast, task: int | None = None, other: int | None = None) -> str:
+    """A cause in the hard task compared with the easy one (or in two others), as the end of a sentence."""
+    task, other = pair.hard if task is None else task, pair.easy if other is None else other
     here, there = float(cause.values[task]), float(cause.values[other])
     if cause.kind == "meaning":
         return f"its classes are closer in meaning (coarsity {-here:.0f} against {-there:.0f})"
     if cause.kind == "looks":
-        a, b = found.closest_of(task)
+        a, b = pair.closest_of(task)
         return (
-            f"its classes look more alike {f'to {title_of(found.backbone)}' if found.backbone else 'in their pixels'}, "
+            f"its classes look more alike {f'to {title_of(pair.backbone)}' if pair.backbone else 'in their pixels'}, "
             f"{a} and {b} most of all (mean squared distance {-here:.2f} against {-there:.2f})"
         )
     if cause.kind == "support":
@@ -217,19 +217,19 @@ def describe(found: TaskContrast, cause: CauseContrast, task: int | None = None,
     return f"more queries have another {name} than the support image of their class ({here:.0%} against {there:.0%})"
 
 
-def summary(found: TaskContrast) -> dict[str, Any]:
-    """What a command prints: the two tasks, the mean, and the causes with what was measured of them."""
-    told: dict[str, Any] = {"dataset": found.dataset.name, "rule": rule(found)}
-    for name, task in (("hard", found.hard), ("easy", found.easy)):
-        told[name] = {"task": task, "classes": found.names_of(task)}
-        if "coarsity" in found.tasks.measures:
-            told[name]["coarsity"] = float(found.tasks.measures["coarsity"][task])
-        if found.accuracy is not None:
-            told[name]["accuracy"] = float(found.accuracy[task])
-    if found.accuracy is None:
+def summary(pair: TaskContrast) -> dict[str, Any]:
+    """The two tasks, the mean, and the measured causes, as a command prints them."""
+    told: dict[str, Any] = {"dataset": pair.dataset.name, "rule": rule(pair)}
+    for name, task in (("hard", pair.hard), ("easy", pair.easy)):
+        told[name] = {"task": task, "classes": pair.names_of(task)}
+        if "coarsity" in pair.tasks.measures:
+            told[name]["coarsity"] = float(pair.tasks.measures["coarsity"][task])
+        if pair.accuracy is not None:
+            told[name]["accuracy"] = float(pair.accuracy[task])
+    if pair.accuracy is None:
         return told
-    mean, half = found.mean
-    strongest = {id(cause) for cause in found.explaining()}
+    mean, half = pair.mean
+    strongest = {id(cause) for cause in pair.explaining()}
     return told | {
         "mean": mean,
         "ci95": half,
@@ -241,11 +241,11 @@ def summary(found: TaskContrast) -> dict[str, Any]:
                 "high": cause.correlation.high,
                 "over": cause.correlation.over,
                 "known": cause.known,
-                "points": found.points(cause),
+                "points": pair.points(cause),
                 "explains": id(cause) in strongest,
-                "words": describe(found, cause),
+                "words": describe(pair, cause),
             }
-            for cause in sorted(found.causes, key=found.points, reverse=True)
+            for cause in sorted(pair.causes, key=pair.points, reverse=True)
         ],
     }
 

@@ -68,7 +68,7 @@ class ImageTextSpec(TypedDict):
 
 @dataclass(frozen=True)
 class ImageTextSimilarity:
-    """What an image-text model says of the images of a split that have a context.
+    """Similarities by an image-text model, for the images of a split that have a context.
 
     image_ids, class_ids, contexts  (n,)
     concept, context                (n,) cosines of an image with its two texts: M_concept and M_context
@@ -176,21 +176,24 @@ def _model(name: str, checkpoint: str) -> image_text.ImageText:
     return model
 
 
-def summary(found: ImageTextSimilarity) -> dict[str, Any]:
+def summary(similarity: ImageTextSimilarity) -> dict[str, Any]:
     """Means over images, zero-shot accuracies and the share nearer to their context, with 95% intervals over images
     (ci95) and over classes, whose images hang together (ci95_classes)."""
-    nearer = found.context > found.concept
+    nearer = similarity.context > similarity.concept
 
     def told(values: np.ndarray) -> dict[str, float | None]:
-        return {**mean_record(values), "ci95_classes": finite(clustered_mean(values, found.class_ids)[1])}
+        return {**mean_record(values), "ci95_classes": finite(clustered_mean(values, similarity.class_ids)[1])}
 
-    result: dict[str, Any] = {**found.spec, "n_images": len(found.concept)}
-    result["m_concept"], result["m_context"] = told(found.concept), told(found.context)
+    result: dict[str, Any] = {**similarity.spec, "n_images": len(similarity.concept)}
+    result["m_concept"], result["m_context"] = told(similarity.concept), told(similarity.context)
     result["nearer_to_context"] = told(nearer)
     for axis in _PLACES:
-        right = found.right[axis]
+        right = similarity.right[axis]
         result[f"zero_shot_{axis}"] = None if right is None else told(right)
-    result["chance"] = {"concept": 1 / len(np.unique(found.class_ids)), "context": 1 / len(np.unique(found.contexts))}
+    result["chance"] = {
+        "concept": 1 / len(np.unique(similarity.class_ids)),
+        "context": 1 / len(np.unique(similarity.contexts)),
+    }
     return result
 
 
@@ -204,11 +207,11 @@ CLASSES = Table(
 )
 
 
-def by_class(found: ImageTextSimilarity) -> pd.DataFrame:
+def by_class(similarity: ImageTextSimilarity) -> pd.DataFrame:
     """Per class: class_id, n_images, m_concept, m_context, nearer_to_context (a share)."""
-    table = pd.DataFrame({"class_id": found.class_ids, "m_concept": found.concept, "m_context": found.context}).assign(
-        nearer_to_context=found.context > found.concept
-    )
+    table = pd.DataFrame(
+        {"class_id": similarity.class_ids, "m_concept": similarity.concept, "m_context": similarity.context}
+    ).assign(nearer_to_context=similarity.context > similarity.concept)
     sizes = table.groupby("class_id").size().rename("n_images")
     return table.groupby("class_id").mean().join(sizes).reset_index()
 
@@ -228,13 +231,13 @@ class AccuracyRelation:
     tasks: Tasks
 
 
-def against_accuracy(found: ImageTextSimilarity, backbone: str, n_tasks: int = 300) -> AccuracyRelation:
+def against_accuracy(similarity: ImageTextSimilarity, backbone: str, n_tasks: int = 300) -> AccuracyRelation:
     """Do tasks whose queries are near to their contexts come out worse? Uniform 5-shot tasks, ProtoNet: the correlation
     of the accuracy with the mean M_context of the queries, with its 95% interval over classes."""
-    dataset = datasets.load(found.spec["dataset"])
+    dataset = datasets.load(similarity.spec["dataset"])
     table = features.load(dataset, backbone)
-    usable = np.intersect1d(found.image_ids, table.image_ids)
-    split = found.spec["split"]
+    usable = np.intersect1d(similarity.image_ids, table.image_ids)
+    split = similarity.spec["split"]
     try:
         shape = fitting.fit(dataset, {"split": split, "sampler": "uniform"}, draw.IMAGE_DEFAULTS, [backbone]).values
         asked: dict[str, Any] = {"split": split, **shape, "n_tasks": n_tasks}
@@ -243,8 +246,8 @@ def against_accuracy(found: ImageTextSimilarity, backbone: str, n_tasks: int = 3
         nothing = {"pearson": None, "low": None, "high": None, "n_tasks": 0}
         return AccuracyRelation(np.zeros(0), np.zeros(0), None, nothing, Tasks(np.zeros((0, 0), int)))
     accuracy = evaluation.task_accuracy(evaluate.predict_tasks(dataset, backbone, "protonet", {}, tasks))
-    of_image = np.full(int(found.image_ids.max()) + 1, np.nan)
-    of_image[found.image_ids] = found.context
+    of_image = np.full(int(similarity.image_ids.max()) + 1, np.nan)
+    of_image[similarity.image_ids] = similarity.context
     closeness = of_image[tasks.query].mean((1, 2))
     value = evaluation.correlation(accuracy, closeness, tasks.class_ids)
     known = {"pearson": finite(value.value), "low": finite(value.low), "high": finite(value.high)}

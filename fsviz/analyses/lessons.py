@@ -412,7 +412,7 @@ def measure_transfer(dataset: Dataset) -> TransferLesson:
 
 
 def ask_transfer(lesson: TransferLesson) -> Question:
-    """What happens to accuracy as divergence grows."""
+    """The effect of divergence on accuracy."""
     slope = lesson.slope
     is_significant = slope.ci95 is not None and abs(slope.slope) > slope.ci95
     nearest = [split.nearest for split in lesson.splits]

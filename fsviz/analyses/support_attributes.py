@@ -31,13 +31,13 @@ _COST_SECONDS = 3.0  # that random supports may take to be classified for what g
 _FEWEST_COSTED = 40  # tasks that costs are measured on even where that takes longer
 
 
-def gap_table(found: SupportSets, dataset: Dataset, by: str = "task") -> pd.DataFrame:
+def gap_table(sets: SupportSets, dataset: Dataset, by: str = "task") -> pd.DataFrame:
     """Mean gap of every attribute between support and query, for every set, against what chance gives
     (see difficulty.attribute_gaps)."""
-    return attribute_gaps.gap_table(dataset, dict(found.tasks), by)
+    return attribute_gaps.gap_table(dataset, dict(sets.tasks), by)
 
 
-def explain(found: SupportSets, dataset: Dataset, progress: Progress | None = None) -> AttributeEffects | None:
+def explain(sets: SupportSets, dataset: Dataset, progress: Progress | None = None) -> AttributeEffects | None:
     """Which attributes explain that the hard supports of every task are hard (see difficulty.reasons).
 
     Costs are measured by the study's own classifier on random supports of the first tasks, as many as take a few
@@ -45,7 +45,7 @@ def explain(found: SupportSets, dataset: Dataset, progress: Progress | None = No
     """
     if not attribute_names(dataset):
         return None
-    spec, tasks = found.spec, found.tasks["hard"]
+    spec, tasks = sets.spec, sets.tasks["hard"]
     table = searched_features(spec, features.load(dataset, spec["backbone"]))
     attributes = [attribute_gaps.read_attribute(dataset, name) for name in attribute_names(dataset)]
     seconds = evaluate.guess_seconds(dataset, spec["backbone"], spec["classifier"], {}, tasks) / len(tasks)
@@ -60,15 +60,15 @@ def explain(found: SupportSets, dataset: Dataset, progress: Progress | None = No
     return attribute_effects.explain(attributes, tasks, costs, table, spec["seed"], progress)
 
 
-def points_of(found: SupportSets, explained: AttributeEffects, which: str) -> np.ndarray:
+def points_of(sets: SupportSets, explained: AttributeEffects, which: str) -> np.ndarray:
     """(T, A) what the gaps of another set cost beyond those of random supports of the same tasks, in points."""
-    gaps = [attribute_gaps.measure_gap(a, found.tasks[which], by="class").gap for a in explained.attributes]
+    gaps = [attribute_gaps.measure_gap(a, sets.tasks[which], by="class").gap for a in explained.attributes]
     return (np.stack(gaps, axis=1) - explained.by_chance) * explained.costs["cost"].to_numpy(dtype=float)
 
 
-def describe_effects(found: SupportSets, explained: AttributeEffects, task: int) -> str:
+def describe_effects(sets: SupportSets, explained: AttributeEffects, task: int) -> str:
     """How much of what the hard support of a task costs its attributes explain, in a sentence."""
-    lost = 100 * float(found.accuracy("random")[task] - found.accuracy("hard")[task])
+    lost = 100 * float(sets.accuracy("random")[task] - sets.accuracy("hard")[task])
     real = explained.reasons(task)
     against = f"the {lost:.0f} points that this hard support loses against the random one"
     if not real:
@@ -94,17 +94,17 @@ def format_values(dataset: Dataset, image_ids: np.ndarray, attribute: str) -> li
 
 
 def class_differences(
-    found: SupportSets, dataset: Dataset, explained: AttributeEffects | None, task: int, which: str
+    sets: SupportSets, dataset: Dataset, explained: AttributeEffects | None, task: int, which: str
 ) -> list[AttributeDifference | None]:
     """For every class of one task the difference between its support and query images that costs most beyond what
     random supports of this class show; None where no attribute with a real cost differs more than these."""
-    tasks = found.tasks[which].take(slice(task, task + 1))
+    tasks = sets.tasks[which].take(slice(task, task + 1))
     used = np.flatnonzero(tasks.class_ids[0] != PAD)
     if explained is None:
         return [None] * len(used)
     costs = explained.costs.set_index("attribute")["cost"].where(explained.costs["significant"].to_numpy())
-    table = searched_features(found.spec, features.load(dataset, found.spec["backbone"]))
-    supports = attribute_effects.random_supports(table, tasks, attribute_effects.N_RANDOM, found.spec["seed"])[0]
+    table = searched_features(sets.spec, features.load(dataset, sets.spec["backbone"]))
+    supports = attribute_effects.random_supports(table, tasks, attribute_effects.N_RANDOM, sets.spec["seed"])[0]
     # every class a task of its own: what its support would be by chance
     alone = Tasks(tasks.class_ids[0][used, None], tasks.support[0][used, None], tasks.query[0][used, None])
     by_chance = attribute_effects.gaps_of_supports(
@@ -123,6 +123,6 @@ def class_differences(
     return chosen
 
 
-def task_gap(found: SupportSets, dataset: Dataset, attribute: str, which: str = "hard") -> np.ndarray:
+def task_gap(sets: SupportSets, dataset: Dataset, attribute: str, which: str = "hard") -> np.ndarray:
     """Gap (T,) of one attribute in every task of a set: what tasks can be filtered by."""
-    return attribute_gaps.measure_gap(attribute_gaps.read_attribute(dataset, attribute), found.tasks[which]).gap
+    return attribute_gaps.measure_gap(attribute_gaps.read_attribute(dataset, attribute), sets.tasks[which]).gap

@@ -103,14 +103,14 @@ SHARE = 0.5  # of the remaining classes that `matched` trains on
 # --- splits to train on ------------------------------------------------------------------------------------------
 
 
-def mirrored(found: SplitResult) -> ClassSplit:
+def mirrored(result: SplitResult) -> ClassSplit:
     """The same two centroids, the other side called train."""
-    split = found.split
+    split = result.split
     if split.scores is None:
         raise BadInput(
             "Only a split that was found by a divergence has two sides to swap. Choose mode stable or paper."
         )
-    sides = assignment.assign(-split.scores, int(found.settings["seed"]))
+    sides = assignment.assign(-split.scores, int(result.settings["seed"]))
     centroids = None if split.centroids is None else split.centroids[::-1]
     return replace(split, sides=sides, scores=-split.scores, centroids=centroids)
 
@@ -185,21 +185,21 @@ def grid(
 
 
 def split_to_train(
-    dataset: Dataset, classes: ClassFeatures, found: SplitResult, side: str = FIRST, trained_on: str = ""
+    dataset: Dataset, classes: ClassFeatures, result: SplitResult, side: str = FIRST, trained_on: str = ""
 ) -> dict[str, Any]:
     """A split as the spec of a training run takes it, with a recipe by which the run is compared with others.
 
     side        "first": the sides as they are; "second": swapped
     trained_on  "nearest" or "farthest": only that half of the train classes; "": all of them
     """
-    split = found.split if side == FIRST else mirrored(found)
-    recipe: dict[str, Any] = {**splits_study.recipe(found), "comparison": MATCHED if trained_on else DIVERGENCE}
+    split = result.split if side == FIRST else mirrored(result)
+    recipe: dict[str, Any] = {**splits_study.recipe(result), "comparison": MATCHED if trained_on else DIVERGENCE}
     recipe["side"] = side
     if trained_on:
         split = matched_splits(classes, split)[trained_on]
         recipe["trained_on"] = trained_on
     sought = "divergence" in recipe
-    first = f"r{recipe['divergence']:g}" if sought else splits_study.fitting_name(found)
+    first = f"r{recipe['divergence']:g}" if sought else splits_study.fitting_name(result)
     if not sought and not trained_on:
         del recipe["comparison"]  # it has no divergence to stand at
     name = "-".join([first, *([side] if sought else []), *([trained_on] if trained_on else [])])
@@ -551,7 +551,7 @@ def printed(table: str) -> pd.DataFrame:
 
 
 def printed_easy_and_hard() -> pd.DataFrame:
-    """What was published of methods on easy and hard splits (tables 4 and 1, 5-way 5-shot), in words: columns as of
+    """Published results on easy and hard splits (tables 4 and 1, 5-way 5-shot), in words: columns as of
     `printed`, "65.2 → 55.7"; where only the hard one is printed, "– → 71.0". Datasets of which no easy one is printed
     are left out."""
     four, one = _paper("Table 4"), _paper("Table 1")

@@ -36,7 +36,7 @@ _TASKS_AT_ONCE = 500
 
 @dataclass(frozen=True)
 class AttributeEffect:
-    """What an attribute means for one support of one task.
+    """Effect of an attribute on the accuracy of one support set of one task.
 
     points, ci95    what the gap costs beyond that of random supports, in points of accuracy
     gap, by_chance  the gap of the support, and the mean over random supports of the same task
@@ -67,7 +67,7 @@ class AttributeEffect:
 
 @dataclass(frozen=True)
 class AttributeEffects:
-    """What every attribute means for the supports of every task.
+    """Effects of every attribute on the accuracy of the support sets of every task.
 
     costs      a row per attribute (see cost_table)
     gap        (T, A) of the tasks' own supports, by_chance the mean over random supports, beyond the share of these
@@ -223,7 +223,7 @@ def cost_table(
     image_class_ids: np.ndarray,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
-    """What a gap of one costs in points of accuracy, an attribute a row, against what chance gives.
+    """Cost of a gap of one in points of accuracy, one attribute per row, compared with the cost expected by chance.
 
     supports  (T, n, W, S) random supports of the tasks, and accuracy (T, n) with each of them, from 0 to 1
     Columns attribute, kind ("share" or "deviations"), cost, ci95 (how far 95% of the deals stray), p (two-sided),

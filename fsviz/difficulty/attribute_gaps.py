@@ -44,7 +44,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class AttributeGap:
-    """What one attribute does between the support and the query of every task.
+    """Difference of one attribute between the support and the queries of every task.
 
     gap (T,)             0 is no difference; NaN where one side has no entry
     support, query       shares of every value (T, V) for a categorical attribute, means (T,) for a numeric one

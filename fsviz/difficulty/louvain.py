@@ -18,7 +18,7 @@ _BINS = 4096
 
 
 @njit(cache=True, nogil=True)
-def _next(state):
+def _next(state: np.ndarray) -> np.uint32:
     """The next 64 random bits (splitmix64, Steele et al. 2014); state (1,) uint64."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
@@ -28,14 +28,14 @@ def _next(state):
 
 
 @njit(cache=True, nogil=True)
-def _shuffle(values, state):
+def _shuffle(values: np.ndarray, state: np.ndarray) -> None:
     for i in range(len(values) - 1, 0, -1):
         j = np.int64(_next(state) % np.uint64(i + 1))
         values[i], values[j] = values[j], values[i]
 
 
 @njit(cache=True, nogil=True)
-def heaviest_edges(weights, n_edges):
+def heaviest_edges(weights: np.ndarray, n_edges: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The n_edges heaviest positive edges of a symmetric matrix (V, V), as rows: starts (V + 1,), ends, values.
 
     Edges as heavy as the lightest that is kept are kept too, so that the order of the vertices decides nothing.
@@ -95,7 +95,9 @@ def heaviest_edges(weights, n_edges):
 
 
 @njit(cache=True, nogil=True)
-def _one_level(starts, ends, values, degrees, total, state):
+def _one_level(
+    starts: np.ndarray, ends: np.ndarray, values: np.ndarray, degrees: np.ndarray, total: float, state: np.ndarray
+) -> tuple[np.ndarray, float]:
     """Moves vertices between communities until nothing is gained: community (V,) of every vertex, and the gain in Q.
 
     total    the weight of all edges, m
@@ -145,7 +147,7 @@ def _one_level(starts, ends, values, degrees, total, state):
 
 
 @njit(cache=True, nogil=True)
-def _numbered(community):
+def _numbered(community: np.ndarray) -> tuple[np.ndarray, int]:
     """Communities counted from 0 in the order of their first vertex, and how many there are."""
     number = np.full(len(community), -1, dtype=np.int64)
     n = 0
@@ -157,7 +159,9 @@ def _numbered(community):
 
 
 @njit(cache=True, nogil=True)
-def _joined(starts, ends, values, community, n):
+def _joined(
+    starts: np.ndarray, ends: np.ndarray, values: np.ndarray, community: np.ndarray, n: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The graph of communities: weights between two add up, those within one are left out."""
     dense = np.zeros((n, n))
     for v in range(len(starts) - 1):
@@ -182,7 +186,7 @@ def _joined(starts, ends, values, community, n):
 
 
 @njit(cache=True, nogil=True)
-def communities(starts, ends, values, seed):
+def communities(starts: np.ndarray, ends: np.ndarray, values: np.ndarray, seed: np.uint64) -> np.ndarray:
     """Community (V,) of every vertex, counted from 0. Vertices without edges are communities of their own."""
     state = np.empty(1, dtype=np.uint64)
     state[0] = seed

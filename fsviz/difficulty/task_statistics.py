@@ -1,4 +1,4 @@
-"""What can be seen of a task before its queries are named: the steps that measures share, each computed once.
+"""Statistics of tasks that measures share, each computed once, without query labels.
 
 Settings (Bontonou et al. 2020)
     supervised    only the labelled support images are seen; a logistic regression then names the queries
@@ -37,7 +37,7 @@ SETTINGS = {"supervised": "Supervised", "semi": "Semi-supervised", "unsupervised
 
 @dataclass(frozen=True)
 class TaskView(MeasureInputs):
-    """What measures are given of T tasks in one setting, features of length one, zeros where padded.
+    """Inputs of measures for T tasks in one setting: unit-length features, zeros for padding.
 
     query (T, M, D) holds the queries class by class, so that their labels are known, to whoever may see them.
     """
@@ -114,7 +114,7 @@ class TaskView(MeasureInputs):
 
     @cached_property
     def scores(self) -> Tensor:
-        """What a logistic regression trained on the support says of every image (T, W, W S + M), support first."""
+        """Scores (T, W, W S + M) of every image by a logistic regression trained on the support; support first."""
         images = [self.images] if self.setting != "supervised" else [self.images, self.query]
         support = self.images[:, : self.n_support].view_as(self.support)
         weights = logistic.train(support, self.support_mask)
@@ -164,7 +164,7 @@ class TaskView(MeasureInputs):
 
 
 def task_view(given: MeasureInputs) -> TaskView:
-    """What a measure looks at: the view it is given, or one of its own in the setting that fits what is there."""
+    """The inputs as a view; plain inputs get the setting that fits the images they hold."""
     if isinstance(given, TaskView):
         return given
     query, mask = given.query, given.query_mask

@@ -176,7 +176,7 @@ def _n_classes(class_ids: np.ndarray) -> int:
 
 
 def _shared_by_images(values: np.ndarray, tasks: Tasks) -> _Shared:
-    """What images add to the variance of the mean of the tasks.
+    """Variance of the mean over tasks that comes from the images.
 
     values (T, W, Q), NaN where there is no query. Effects are deviations from the class: classes stay what they are.
     """

@@ -34,7 +34,7 @@ def evaluate(
     centre: np.ndarray | None = None,
     first: int = 0,
 ) -> Predictions:
-    """What `method` says of every query of every task.
+    """Predictions of a method for every query of every task.
 
     device    a torch device name; "auto" takes CUDA when there is one.
     chunk     tasks worked on together; by default what fits 256 MB of work space, at most 64 (1,024 on a GPU).
@@ -85,14 +85,7 @@ def evaluate(
                     _check_rows(features, np.union1d(row_of[support_ids], row_of[query_ids]))
             masks = torch.from_numpy(support_mask), torch.from_numpy(query_mask.reshape(size, -1))
             images = support, masks[0], query, masks[1]
-            few = _few_per_way(support, support_mask)
-            double = needs_double(few)
-            if "centre" in settings:  # around which images may be close together that are not around the origin
-                double |= needs_double(few - settings["centre"].float().numpy())
-            if largest > LARGE:
-                double |= _largest_of(images) > LARGE
-            if in_units:  # its steps, or the parts of its scores, are far larger than features as small as this
-                double |= _largest_of(images) < _SMALL
+            double = _in_double(images, settings.get("centre"), largest, in_units)
             if chosen.function is None:
                 scores, cause = _scores(predict, images, double, on, settings), partial(_cause, images)
             else:
@@ -115,7 +108,7 @@ def predictions_from(
     cause: Callable[[int], str],
     first: int = 0,
 ) -> Predictions:
-    """What scores (T, W, W Q) say of the queries (T, W, Q), by the rule that Predictions states.
+    """Predictions for the queries (T, W, Q) from scores (T, W, W Q), by the rule that Predictions states.
 
     ways (T, W) and query_mask (T, W, Q) are True where a task has the way, the query. A score that is not finite is no
     answer: the error names `who` gave it, the task (counted from `first`), and the cause, a sentence for a position.
@@ -354,6 +347,24 @@ def _own_scores(
             f"{who} fails on tasks {first} to {first + len(double) - 1} together, though on none of them alone: "
             f"{user_code.describe_error(error)}."
         ) from error
+
+
+def _in_double(images: tuple[Any, ...], centre: Any, largest: float, in_units: bool) -> np.ndarray:
+    """Which tasks (T,) float32 cannot tell apart.
+
+    largest   the largest absolute value of their features, or of all features
+    in_units  whether the method's predictions depend on the scale of the features
+    """
+    support, support_mask = images[:2]
+    few = _few_per_way(support, support_mask.numpy())
+    double = needs_double(few)
+    if centre is not None:  # images may be close together around it that are not around the origin
+        double |= needs_double(few - centre.float().numpy())
+    if largest > LARGE:
+        double |= _largest_of(images) > LARGE
+    if in_units:  # steps, or parts of the scores, are far larger than features as small as this
+        double |= _largest_of(images) < _SMALL
+    return double
 
 
 def _own_cause(who: str, task: int) -> str:

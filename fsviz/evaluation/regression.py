@@ -40,7 +40,7 @@ class VarianceShare:
 
 @dataclass(frozen=True)
 class VarianceExplained:
-    """What a regression on numbers of T tasks knows of their accuracy.
+    """Accuracy of T tasks as explained by a regression on numbers of the tasks.
 
     expected   (T,) accuracy that the regression expects, of tasks it has not learned from; NaN where none is known
     middle     (T,) mean accuracy of the tasks it learned from: what it would expect of a task it knows nothing of
@@ -133,8 +133,10 @@ def _held_out(
     columns: Mapping[str, Sequence[int]],
     seed: int,
 ) -> tuple[np.ndarray, dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """What is expected of every task (T,) by what the other folds taught; by group, what it adds (T,), and half of what
-    the squared error (T,) grows by when its numbers are shuffled within the fold."""
+    """Expected accuracy (T,), learned from the other folds; by group, its contribution (T,) and its loss (T,).
+
+    The loss is half the growth of the squared error when the group's numbers are shuffled within the fold.
+    """
     expected = np.empty(len(y))
     added = {name: np.zeros(len(y)) for name in columns}
     worse = {name: np.zeros(len(y)) for name in columns}
@@ -168,8 +170,10 @@ def _regression(n_tasks: int) -> Any:
 
 
 def _curves(model: Any, x: np.ndarray) -> np.ndarray:
-    """What each number adds to what the regression expects (T, K), beside its constant, the mean accuracy of the tasks
-    it learned from: the terms are centred there."""
+    """Contribution (T, K) of each number to the expected accuracy.
+
+    The constant of the regression is the mean accuracy of its training tasks: the terms are centred there.
+    """
     terms = model[:-1].transform(x) * model[-1].coef_
     return terms.reshape(len(x), x.shape[1], -1).sum(axis=2)
 

@@ -7,7 +7,7 @@ of a run are a sequence that reads from disk on demand.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ __all__ = [
     "results",
     "resume",
     "resume_here",
-    "run_here",
+    "run_in_foreground",
     "set_workers",
     "status",
     "submit",
@@ -56,7 +56,10 @@ def submit(spec: RawSettings, engine: Engine | None = None) -> str:
 
 
 def run_in_foreground(
-    spec: RawSettings, progress: Progress | None = None, started=None, engine: Engine | None = None
+    spec: RawSettings,
+    progress: Progress | None = None,
+    started: Callable[[Run], object] | None = None,
+    engine: Engine | None = None,
 ) -> Run:
     """Records a run and carries it out, in this process unless another engine is chosen; `started(run)` is told its id
     first."""

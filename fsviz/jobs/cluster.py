@@ -355,7 +355,7 @@ def _given_out(places: _Tasks | _Actors, waiting: deque[int], spec: dict[str, An
 
 
 def _as_error(error: Any) -> Exception:
-    """What a study raised, with the report of the machine where it did."""
+    """The error that a study raised, with the report of the machine where it did."""
     failure = RuntimeError(f"{type(error.cause).__name__}: {error.cause}")
     failure.add_note(str(error))
     return failure

@@ -50,7 +50,7 @@ def chosen(name: str = "", address: str = "") -> Engine:
 
 
 def runner(engine: Engine, otherwise: ChunkRunner) -> ChunkRunner:
-    """What computes chunks on this engine; `otherwise` on this machine."""
+    """The runner of chunks on this engine; `otherwise` on this machine."""
     if engine.name == LOCAL:
         return otherwise
     from fsviz.jobs import cluster

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -305,7 +306,7 @@ def _ending_on_sigterm() -> Iterator[None]:
         yield
         return
 
-    def stop(signum, frame):
+    def stop(signum: int, frame: FrameType | None) -> None:
         raise Stopped
 
     before = signal.signal(signal.SIGTERM, stop)

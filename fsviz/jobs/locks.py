@@ -6,6 +6,7 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 
 from fsviz.errors import FsvizError, WorkspaceError
 
@@ -82,7 +83,7 @@ def _opened(path: Path) -> int:
         ) from error
 
 
-def _fcntl():
+def _fcntl() -> ModuleType:
     try:
         import fcntl
     except ImportError as error:  # Windows

@@ -85,7 +85,7 @@ class Run:
 
     @property
     def seconds_left(self) -> float:
-        """What the missing chunks take at the pace so far, a second each before the first."""
+        """Seconds that the missing chunks take at the pace so far; one second each before the first."""
         pace = self.seconds / self.n_done if self.n_done and self.seconds else 1.0
         return pace * (self.n_chunks - self.n_done)
 

@@ -20,7 +20,7 @@ METHOD = Method(
     "Liu et al. 2020",
     3,
     "transductive",
-    "Moves the prototypes towards the queries that look like them, then picks the prototype of smallest angle.",
+    "Shifts prototypes towards similar queries, then picks the nearest by cosine.",
     (scale(SHARPNESS),),
     presets={"paper": {}, "easyfsl": {"scale": 1.0}},
 )

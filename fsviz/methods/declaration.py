@@ -1,4 +1,4 @@
-"""What a few-shot method says of itself, and the settings that several methods share. Light: no torch here."""
+"""The declaration of a few-shot method, and settings that several methods share. Imports no torch."""
 
 from __future__ import annotations
 
@@ -96,30 +96,30 @@ class Method:
         """The same in words for whoever brings features of another scale or origin."""
         free = self.invariant_to(values)
         if free == {"scale", "shift"}:
-            return "Multiplying all features by a number, or adding a vector to them, changes no prediction."
+            return "Invariant to feature scale and shift."
         if free == {"scale"}:
-            return "Multiplying all features by a number changes no prediction; adding a vector to them does."
+            return "Invariant to feature scale."
         if free == {"shift"}:
-            return f"Adding a vector to all features changes no prediction; multiplying them does: {self.units}."
-        return f"Multiplying all features by a number, or adding a vector to them, changes predictions: {self.units}."
+            return f"Invariant to feature shift, not scale: {self.units}."
+        return f"Depends on feature scale and shift: {self.units}."
 
 
 # Settings that several methods share -----------------------------------------------------------------------------
 
 UNIT_LENGTH = Setting(
     "unit_length",
-    "Features of length one",
-    "Scales the features of every image to length one before the method sees them, as easyfsl's own benchmark does.",
+    "Unit-length features",
+    "Scale features to length 1.",
     "flag",
     False,
 )
 DISTANCE = Setting(
     "distance",
-    "Nearness",
-    "How nearness is measured: by distance, or by angle alone.",
+    "Distance",
+    "Euclidean or cosine.",
     "choice",
     "euclidean",
-    choices={"euclidean": "Distance", "cosine": "Angle"},
+    choices={"euclidean": "Euclidean", "cosine": "Cosine"},
 )
 EUCLIDEAN = {"distance": ("euclidean",)}  # distances do not see the origin, angles do
 STEPS_IN_UNITS = "the learning rate is in units of the features"
@@ -139,8 +139,8 @@ def choice(name: str, title: str, help: str, choices: Mapping[str, str]) -> Sett
 
 
 def scale(default: float) -> Setting:
-    help = "Multiplies the scores before softmax: larger is more confident."
-    return number("scale", "Sharpness of the scores", default, help, 0.01, 100.0)
+    help = "Larger is more confident."
+    return number("scale", "Logit scale", default, help, 0.01, 100.0)
 
 
 def steps(default: int) -> Setting:

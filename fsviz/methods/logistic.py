@@ -19,7 +19,7 @@ METHOD = Method(
     "Bontonou et al. 2020",
     9,
     "inductive",
-    "Trains a linear classifier on support features of length one, in shuffled mini-batches of five images.",
+    "Linear classifier on unit-length support features.",
     (
         whole("epochs", "Epochs", 50, "Passes over the support, of one step per five images.", 1, 500),
         lr(0.01),

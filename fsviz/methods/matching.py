@@ -15,12 +15,12 @@ METHOD = Method(
     "Vinyals et al. 2016",
     11,
     "inductive",
-    "Lets every support image vote for its class, the more the smaller its angle to the query.",
+    "Cosine-weighted vote of the support images.",
     (
         scale(1.0),
         choice(
             "normalise",
-            "Length one",
+            "Unit length",
             "Whether queries are scaled to length one as well as support images, so that only angles count. easyfsl "
             "keeps their length; the context encoders that it adds are of use only once they are trained.",
             {"both": "Support and queries", "support": "Support alone"},

@@ -15,16 +15,16 @@ METHOD = Method(
     "Hu et al. 2021",
     6,
     "transductive",
-    "Shares the queries out among the classes at the least total distance and moves the prototypes, in turns.",
+    "Optimal transport of queries to classes, alternating with prototype updates.",
     (
         steps(20),
         lr(0.2),
-        number("sharpness", "Sharpness", 10.0, "Larger assigns each query to fewer classes.", 0.1, 100.0),
+        number("sharpness", "Assignment sharpness", 10.0, "Larger assigns each query to fewer classes.", 0.1, 100.0),
         number("power", "Power", 0.5, "Exponent that evens out the features before use.", 0.1, 1.0),
         choice(
             "normalise",
-            "Length one",
-            "When features are scaled to length one: after the power is taken, before, or never. easyfsl does so only "
+            "Unit length",
+            "When to scale features to length 1: after the power transform, before it, or never. easyfsl does so only "
             "if asked, and gives no numbers then for features that are much longer than one.",
             {"after": "After", "before": "Before", "none": "Never"},
         ),

@@ -15,7 +15,7 @@ METHOD = Method(
     "Bertinetto et al. 2019",
     2,
     "inductive",
-    "Fits the support labels by least squares with small weights, solved exactly in one go.",
+    "Closed-form ridge regression on the support labels.",
     (weight_decay(1.0, "penalty", 1e-3, 1000.0), scale(10.0)),
     pairwise=True,
     family="Meta",

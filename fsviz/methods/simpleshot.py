@@ -15,21 +15,20 @@ METHOD = Method(
     "Wang et al. 2019",
     1,
     "inductive",
-    "Picks the nearest prototype after taking the mean off all features and scaling them to length one.",
+    "Nearest prototype on centred, unit-length features.",
     (
         choice(
             "centring",
-            "Mean taken off",
-            "Whose mean features are taken off first. Dataset: split train where the tasks use none of its classes, "
-            "else all images.",
+            "Centring",
+            "Subtract this mean first. Dataset: split train if the tasks use none of its classes, else all images.",
             {"dataset": "Dataset", "support": "Support", "none": "None"},
         ),
         DISTANCE,
         scale(1.0),
         choice(
             "normalise",
-            "Length one",
-            "Whether features are scaled to length one after the mean is taken off. easyfsl does so only if asked.",
+            "Unit length",
+            "Scale features to length 1 after centring. easyfsl does so only if asked.",
             {"l2": "Yes", "none": "No"},
         ),
     ),

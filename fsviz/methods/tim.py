@@ -15,16 +15,25 @@ METHOD = Method(
     "Boudiaf et al. 2020",
     5,
     "transductive",
-    "Trains prototypes to fit the support while being sure of each query and using all classes equally.",
+    "Fits prototypes to the support while keeping query predictions confident and balanced.",
     (
         DISTANCE,
         steps(100),
         lr(1e-3),
         scale(1.0),
-        number("cross_entropy_weight", "Weight of the support", 1.0, "How much fitting the support counts.", 0.0, 10.0),
-        number("marginal_weight", "Weight of balance", 1.0, "How much using all classes equally counts.", 0.0, 10.0),
         number(
-            "conditional_weight", "Weight of sureness", 0.1, "How much being sure of every query counts.", 0.0, 10.0
+            "cross_entropy_weight", "Support loss weight", 1.0, "Weight of the cross-entropy on the support.", 0.0, 10.0
+        ),
+        number(
+            "marginal_weight", "Class balance weight", 1.0, "Weight of the marginal entropy of the queries.", 0.0, 10.0
+        ),
+        number(
+            "conditional_weight",
+            "Query confidence weight",
+            0.1,
+            "Weight of the conditional entropy of the queries.",
+            0.0,
+            10.0,
         ),
     ),
     presets={"paper": {}, "easyfsl": {"distance": "cosine", "scale": 10.0, "steps": 50, "lr": 1e-4}},

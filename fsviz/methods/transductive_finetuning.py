@@ -15,7 +15,7 @@ METHOD = Method(
     "Dhillon et al. 2020",
     7,
     "transductive",
-    "Trains prototypes to fit the support while being sure of each query.",
+    "Fits prototypes to the support and makes query predictions confident.",
     (steps(25), lr(5e-5), scale(1.0)),
     presets={"paper": {}, "easyfsl": {}},
     scale_free=None,

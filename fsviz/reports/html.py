@@ -87,7 +87,7 @@ def declared_table(table: Table, rows: Rows) -> Markup:
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """What the report of compared runs holds.
+    """The contents of the report of compared runs.
 
     results    a row per method
     figures    (heading, plotly figure, caption) in the order they are shown

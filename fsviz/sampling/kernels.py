@@ -19,7 +19,7 @@ _ATTEMPTS = 30  # orders of the classes of a task that are tried where groups of
 
 
 @njit(cache=True)
-def _next(state):
+def _next(state: np.ndarray) -> np.uint64:
     """The next 64 random bits."""
     product = state[1] * np.uint64(5)
     result = ((product << np.uint64(7)) | (product >> np.uint64(57))) * np.uint64(9)
@@ -34,26 +34,26 @@ def _next(state):
 
 
 @njit(cache=True)
-def _uniform(state):
+def _uniform(state: np.ndarray) -> float:
     """A number in [0, 1) with 53 random bits."""
     return np.float64(np.int64(_next(state) >> np.uint64(11))) * 1.1102230246251565e-16
 
 
 @njit(cache=True)
-def _below(n, state):
+def _below(n: int, state: np.ndarray) -> int:
     """A whole number in 0 .. n-1."""
-    return min(np.int64(_uniform(state) * n), n - 1)
+    return min(int(_uniform(state) * n), n - 1)
 
 
 @njit(cache=True)
-def _shuffle(values, start, stop, state):
+def _shuffle(values: np.ndarray, start: int, stop: int, state: np.ndarray) -> None:
     for i in range(stop - 1, start, -1):
         j = start + _below(i - start + 1, state)
         values[i], values[j] = values[j], values[i]
 
 
 @njit(cache=True)
-def choose(n, k, state):
+def choose(n: int, k: int, state: np.ndarray) -> np.ndarray:
     """k of the numbers 0 .. n-1, each set equally likely, in ascending order."""
     deck = np.arange(n)
     chosen = np.zeros(n, dtype=np.bool_)
@@ -65,7 +65,7 @@ def choose(n, k, state):
 
 
 @njit(cache=True)
-def _insertion_sort(row):
+def _insertion_sort(row: np.ndarray) -> None:
     for i in range(1, len(row)):
         value = row[i]
         j = i - 1
@@ -76,7 +76,7 @@ def _insertion_sort(row):
 
 
 @njit(cache=True)
-def first_of_each(rows):
+def first_of_each(rows: np.ndarray) -> np.ndarray:
     """Positions of the first occurrence of every different row, ascending: a hash table with open addressing."""
     n, width = rows.shape
     size = 16
@@ -110,7 +110,7 @@ def first_of_each(rows):
 
 
 @njit(cache=True)
-def draw_uniform(n_classes, n_way, n_draws, state):
+def draw_uniform(n_classes: int, n_way: int, n_draws: int, state: np.ndarray) -> np.ndarray:
     """(n_draws, n_way) class positions, every set of classes equally likely, ascending within a task."""
     tasks = np.empty((n_draws, n_way), dtype=np.int32)
     deck = np.arange(n_classes).astype(np.int32)
@@ -124,7 +124,7 @@ def draw_uniform(n_classes, n_way, n_draws, state):
 
 
 @njit(cache=True)
-def _pick(weights, sums, total, n_rows, state):
+def _pick(weights: np.ndarray, sums: np.ndarray, total: float, n_rows: int, state: np.ndarray) -> int:
     """One position with probability proportional to its weight, given the sums of the columns and of all."""
     left = _uniform(state) * total
     column = 0
@@ -145,7 +145,7 @@ def _pick(weights, sums, total, n_rows, state):
 
 
 @njit(cache=True)
-def _sum_columns(weights, sums, n_rows):
+def _sum_columns(weights: np.ndarray, sums: np.ndarray, n_rows: int) -> float:
     """Sums of the columns, and of all: independent additions side by side, in the same order on every machine."""
     for j in range(COLUMNS):
         sums[j] = weights[j]
@@ -160,7 +160,7 @@ def _sum_columns(weights, sums, n_rows):
 
 
 @njit(cache=True)
-def _from_logs(logs, n_classes, weights):
+def _from_logs(logs: np.ndarray, n_classes: int, weights: np.ndarray) -> None:
     """weights = exp(logs - max); classes already drawn have the log weight -inf."""
     top = -np.inf
     for i in range(n_classes):
@@ -170,7 +170,19 @@ def _from_logs(logs, n_classes, weights):
 
 
 @njit(cache=True)
-def draw_semantic(potential, cost, beta, n_classes, n_way, n_draws, state):
+def _renew(drawn: np.ndarray, cost: np.ndarray, logs: np.ndarray, n_classes: int, weights: np.ndarray) -> None:
+    """Adds more classes that were drawn to the log weights, and computes the weights from them again."""
+    for k in range(len(drawn)):
+        for i in range(n_classes):
+            logs[i] -= cost[drawn[k], i]
+        logs[drawn[k]] = -np.inf
+    _from_logs(logs, n_classes, weights)
+
+
+@njit(cache=True)
+def draw_semantic(
+    potential: np.ndarray, cost: np.ndarray, beta: float, n_classes: int, n_way: int, n_draws: int, state: np.ndarray
+) -> np.ndarray:
     """(n_draws, n_way) class positions drawn by the semantic sampler, ascending within a task.
 
     potential  (C, padded C) exp(-cost), zero on the diagonal and in the padding
@@ -215,13 +227,8 @@ def draw_semantic(potential, cost, beta, n_classes, n_way, n_draws, state):
                 if in_logs == 0:
                     for i in range(n_classes):
                         logs[i] = -scale * (occ[i] - low)
-                for k in range(in_logs, way):
-                    drawn = tasks[t, k]
-                    for i in range(n_classes):
-                        logs[i] -= cost[drawn, i]
-                    logs[drawn] = -np.inf
+                _renew(tasks[t, in_logs:way], cost, logs, n_classes, weights)
                 in_logs = way
-                _from_logs(logs, n_classes, weights)
                 total = _sum_columns(weights, sums, n_rows)
             chosen = _pick(weights, sums, total, n_rows, state)
             tasks[t, way] = chosen
@@ -254,13 +261,15 @@ def draw_semantic(potential, cost, beta, n_classes, n_way, n_draws, state):
 
 
 @njit(cache=True)
-def _penalty(more, scale):
+def _penalty(more: float, scale: float) -> float:
     """exp(-scale x more), 0 where it is too small to matter."""
     return math.exp(-scale * more) if -scale * more > _FLUSH else 0.0
 
 
 @njit(cache=True)
-def sample_images(class_ids, decks, starts, sizes, hand, state):
+def sample_images(
+    class_ids: np.ndarray, decks: np.ndarray, starts: np.ndarray, sizes: np.ndarray, hand: int, state: np.ndarray
+) -> np.ndarray:
     """(T, W, hand) image_ids: each class deals from its own shuffled deck and reshuffles when it runs out.
 
     decks   image_ids grouped by class; class c owns decks[starts[c] : starts[c] + sizes[c]]
@@ -297,8 +306,19 @@ def sample_images(class_ids, decks, starts, sizes, hand, state):
 
 
 @njit(cache=True)
-def sample_images_by_group(class_ids, decks, starts, sizes, n_shot, n_query, pairs, group_of, pair_sizes, state):
-    """As `deal`, with no group on both sides of a task: (T, W, n_shot + n_query), and a class that cannot, or -1.
+def sample_images_by_group(
+    class_ids: np.ndarray,
+    decks: np.ndarray,
+    starts: np.ndarray,
+    sizes: np.ndarray,
+    n_shot: int,
+    n_query: int,
+    pairs: np.ndarray,
+    group_of: np.ndarray,
+    pair_sizes: np.ndarray,
+    state: np.ndarray,
+) -> tuple[np.ndarray, int]:
+    """As `sample_images`, with no group on both sides of a task: (T, W, n_shot + n_query), and a failing class or -1.
 
     pairs  (N,) number of the pair of class and group that an image belongs to
     group_of, pair_sizes  (P,) the group of a pair, and how many images it has in its deck
@@ -335,18 +355,29 @@ def sample_images_by_group(class_ids, decks, starts, sizes, n_shot, n_query, pai
             _shuffle(decks, starts[failed], starts[failed] + sizes[failed], state)
         if failed >= 0:
             return dealt, failed
-        for w in range(n_way):
-            c = class_ids[t, w]
-            if c >= 0:
-                deck = decks[starts[c] : starts[c] + sizes[c]]
-                for k, at in enumerate(chosen[w]):
-                    dealt[t, w, k] = deck[(place[c] + at) % len(deck)]
-                place[c] = _put_back(deck, place[c], chosen[w], state)
+        for way in range(n_way):
+            own = class_ids[t, way]
+            if own >= 0:
+                deck = decks[starts[own] : starts[own] + sizes[own]]
+                for k, at in enumerate(chosen[way]):
+                    dealt[t, way, k] = deck[(place[own] + at) % len(deck)]
+                place[own] = _put_back(deck, place[own], chosen[way], state)
     return dealt, -1
 
 
 @njit(cache=True)
-def _pick_hand(deck, place, n_shot, n_query, pairs, group_of, pair_sizes, side, turn, chosen):
+def _pick_hand(
+    deck: np.ndarray,
+    place: int,
+    n_shot: int,
+    n_query: int,
+    pairs: np.ndarray,
+    group_of: np.ndarray,
+    pair_sizes: np.ndarray,
+    side: np.ndarray,
+    turn: int,
+    chosen: np.ndarray,
+) -> bool:
     """Writes positions in the deck, counted from `place` round and round; False where there are no such images."""
     n = len(deck)
     left = n  # images that may still become queries
@@ -389,7 +420,17 @@ def _pick_hand(deck, place, n_shot, n_query, pairs, group_of, pair_sizes, side, 
 
 
 @njit(cache=True)
-def _choose_groups(deck, place, n_shot, n_query, pairs, group_of, pair_sizes, side, turn):
+def _choose_groups(
+    deck: np.ndarray,
+    place: int,
+    n_shot: int,
+    n_query: int,
+    pairs: np.ndarray,
+    group_of: np.ndarray,
+    pair_sizes: np.ndarray,
+    side: np.ndarray,
+    turn: int,
+) -> bool:
     """Puts groups on the side of the support so that both sides have images enough, by exact search: a subset sum."""
     n = len(deck)
     support, query, n_free = 0, 0, 0  # images whose side is known, and groups whose side is not
@@ -428,7 +469,7 @@ def _choose_groups(deck, place, n_shot, n_query, pairs, group_of, pair_sizes, si
 
 
 @njit(cache=True)
-def _put_back(deck, place, chosen, state):
+def _put_back(deck: np.ndarray, place: int, chosen: np.ndarray, state: np.ndarray) -> int:
     """Moves the chosen cards behind the dealer, where cards lie in random order; returns where the dealer now stands.
 
     Where cards from behind the dealer were needed, a new round begins: those first that the last one did not come to.

@@ -1,4 +1,4 @@
-"""What a sampler is: arrays in, tasks out, and a declaration that pages and commands read."""
+"""The declaration of a sampler, which pages and commands read, and the pool it samples from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Need = Literal["distances", "images", "contexts", "attributes", "concepts"]
 
 @dataclass(frozen=True)
 class Pool:
-    """What tasks are drawn from. Arrays only: samplers never look at a taxonomy or at features.
+    """Classes and images to sample tasks from. Arrays only: samplers never see a taxonomy or features.
 
     class_ids        (C,) the classes that may be drawn
     distances        (C, C) between them, or None

@@ -524,7 +524,7 @@ def _imported_recipe(dataset: Dataset, split: str, tasks: Tasks, kind: str) -> d
 # Names of images -------------------------------------------------------------------------------------------------
 
 
-def _image_names(dataset: Dataset):
+def _image_names(dataset: Dataset) -> Callable[[np.ndarray], list[str]]:
     """image_ids -> names. Without an image table, "CLASS/K" is the K-th image of a class, counted from 0."""
     if dataset.images is not None:
         paths = dataset.images["path"].astype(str).to_numpy()

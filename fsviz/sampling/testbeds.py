@@ -191,7 +191,7 @@ def read_testbed(file: Path | io.BytesIO, start: int = 0, stop: int | None = Non
 
 
 def read_measures(path: Path) -> dict[str, np.ndarray]:
-    """What is known of every task of a native file, by name, without reading the tasks."""
+    """Measures of every task of a native file, by name, without reading the tasks."""
     found, _ = _columns(path, "measure:")
     return {name.removeprefix("measure:"): values for name, values in found.items()}
 

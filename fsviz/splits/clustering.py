@@ -114,7 +114,7 @@ DIVERGENCES: dict[str, Divergence] = {
 
 @dataclass(frozen=True)
 class Clustering:
-    """What the search found for S seeds and K targets, the best of N starts each; the train side comes first.
+    """Centroids and class distributions for S seeds and K targets, best of N starts; train comes first.
 
     points      (M, d) the class features it worked on
     targets     (K,) the divergences asked for

@@ -75,7 +75,7 @@ class SkippedImage(TypedDict):
 
 
 class ExtractionSummary(TypedDict, total=False):
-    """What came out of a run so far; how exact the stored features are is known at its end."""
+    """Partial results of a run; the precision of the stored features is added at its end."""
 
     dataset: str
     backbone: str
@@ -216,7 +216,7 @@ def extract_now(dataset: Dataset, backbone: str = DEFAULT, progress: Any = None,
 
 
 def choices(dataset: Dataset) -> list[BackboneChoice]:
-    """What a page offers: the backbones that work offline, whether their features exist, and a warning where due."""
+    """Backbones that work offline, whether their features exist, and a warning if one is due."""
     from fsviz.features import backbones, trained
 
     there = set(features.available(dataset))

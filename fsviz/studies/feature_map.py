@@ -37,7 +37,7 @@ LITTLE = 0.05  # beyond chance: below it islands follow nothing that is known
 
 
 class MapSpec(TypedDict, total=False):
-    """What is asked for; `prepare` adds which features they were, and who executes the run its folder."""
+    """The request for a map; `prepare` adds the identity of the features, and whoever executes the run its folder."""
 
     study: str
     dataset: str
@@ -125,7 +125,7 @@ def finish(spec: MapSpec, result: MapLayout) -> MapSummary:
 
 
 def facts(made: maps.FeatureMap) -> MapSummary:
-    """What there is to say of a map."""
+    """Facts about a map."""
     return {
         "dataset": made.dataset,
         "backbone": made.backbone,
@@ -197,7 +197,7 @@ STUDY = Study(
 
 
 def colours(dataset: Dataset) -> dict[str, str]:
-    """What points can be coloured by, with titles: what the dataset knows of its images. A run comes on top."""
+    """Colourings of the points with their titles, from the dataset; a run is one more."""
     found = {BY_CLASS: "Class"}
     if dataset.taxonomy is not None:
         found[BY_SUPERCLASS] = "Group of classes"
@@ -217,7 +217,7 @@ def default_colour(dataset: Dataset) -> str:
 
 
 def colouring(dataset: Dataset, image_ids: np.ndarray, by: str, class_ids: Sequence[int] = ()) -> Colouring:
-    """What these images (n,) are coloured by.
+    """The colours of these images (n,).
 
     class_ids  with colours by class: the classes to tell from the rest; where none is given all, or the largest
     """
@@ -332,17 +332,17 @@ def _in_thirds(dataset: Dataset, by: str) -> bool:
     return by != name and dataset.images is not None and _is_number(dataset.images[name])
 
 
-def cluster_headline(found: Sequence[NeighbourAgreement]) -> str:
+def cluster_headline(agreements: Sequence[NeighbourAgreement]) -> str:
     """One sentence: what neighbours on the map share most, beside their class."""
-    if not found or found[0].beyond < LITTLE:
+    if not agreements or agreements[0].beyond < LITTLE:
         return "Neighbours on this map share hardly more than chance of anything that is known of the images."
-    first, of_class = found[0], next((one for one in found if one.by == BY_CLASS), None)
+    first, of_class = agreements[0], next((one for one in agreements if one.by == BY_CLASS), None)
     if first.by == BY_SUPERCLASS and of_class is not None and of_class.beyond > 0.9 * first.beyond:
         first = of_class  # images of one class are of one group too
     if of_class is None:
         return f"The islands follow {first.title}: of {_NEAREST} {_told(first)}."
     if first is of_class:
-        other = [one for one in found if one.by not in (BY_CLASS, BY_SUPERCLASS)][:1]
+        other = [one for one in agreements if one.by not in (BY_CLASS, BY_SUPERCLASS)][:1]
         after = "".join(f" Next comes {one.title}: {_told(one)}." for one in other)
         return f"The islands follow class: of {_NEAREST} {_told(first)}.{after}"
     return f"The islands follow {first.title} more than class: of {_NEAREST} {_told(first)}, {_told(of_class)}."
@@ -351,9 +351,9 @@ def cluster_headline(found: Sequence[NeighbourAgreement]) -> str:
 _NEAREST = f"the {maps.NEIGHBOURS} images nearest to an image on the map"
 
 
-def _told(one: NeighbourAgreement) -> str:
-    what = f"are in its third of {one.title}" if one.thirds else f"share its {one.title}"
-    return f"{one.share:.0%} {what} (by chance {percent(one.chance)})"
+def _told(agreement: NeighbourAgreement) -> str:
+    what = f"are in its third of {agreement.title}" if agreement.thirds else f"share its {agreement.title}"
+    return f"{agreement.share:.0%} {what} (by chance {percent(agreement.chance)})"
 
 
 def percent(share: float) -> str:
@@ -380,15 +380,15 @@ def single_task(tasks: Tasks, position: int) -> Tasks:
     return tasks.take(slice(position, position + 1))
 
 
-def names_beside(dataset: Dataset, found: maps.FeatureMap, task: Tasks) -> list[tuple[str, float, float]]:
+def names_beside(dataset: Dataset, feature_map: maps.FeatureMap, task: Tasks) -> list[tuple[str, float, float]]:
     """Class names and the places of support images above which they are written: each class as often as its images lie
     apart, but not twice in one spot."""
-    names, row = dataset.classes["class_name"].astype(str), {int(i): k for k, i in enumerate(found.image_ids)}
-    near = _ONE_SPOT * np.ptp(found.xy, axis=0).max()
+    names, row = dataset.classes["class_name"].astype(str), {int(i): k for k, i in enumerate(feature_map.image_ids)}
+    near = _ONE_SPOT * np.ptp(feature_map.xy, axis=0).max()
     spots: list[tuple[str, float, float]] = []
     for class_id, support in zip(task.class_ids[0], task.support[0]):
         written: list[np.ndarray] = []
-        for xy in (found.xy[row[int(i)]] for i in support if int(i) in row):
+        for xy in (feature_map.xy[row[int(i)]] for i in support if int(i) in row):
             if all(np.linalg.norm(xy - other) > near for other in written):
                 written.append(xy)
                 spots.append((str(names.iat[class_id]), float(xy[0]), float(xy[1])))
@@ -433,12 +433,12 @@ def outline_in(text: str) -> np.ndarray | None:
     return np.array([[left, low], [right, low], [right, high], [left, high]])
 
 
-def images_inside(found: maps.FeatureMap, corners: np.ndarray) -> np.ndarray:
+def images_inside(feature_map: maps.FeatureMap, corners: np.ndarray) -> np.ndarray:
     """image_ids inside an outline: a line from a point to the right crosses its edges an odd number of times."""
-    x, y = found.xy[:, 0], found.xy[:, 1]
+    x, y = feature_map.xy[:, 0], feature_map.xy[:, 1]
     inside = np.zeros(len(x), dtype=bool)
     for (x0, y0), (x1, y1) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         if y0 != y1:
             crosses = (y0 > y) != (y1 > y)
             inside ^= crosses & (x < x0 + (y - y0) / (y1 - y0) * (x1 - x0))
-    return found.image_ids[inside]
+    return feature_map.image_ids[inside]

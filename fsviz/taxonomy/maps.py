@@ -169,7 +169,7 @@ class ClassCard:
 
 
 def class_card(graph: Dag, distances: np.ndarray, position: int, n: int = 5) -> ClassCard:
-    """What there is to know of the class at this place of the split; other classes are given by their places."""
+    """Path, image count and nearest classes of the class at this position of the split; others by position too."""
     others = np.delete(np.arange(len(distances)), position)
     order = others[np.argsort(distances[position, others], kind="stable")]
     return ClassCard(

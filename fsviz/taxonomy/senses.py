@@ -1,4 +1,4 @@
-"""What class names mean: a guess of WordNet senses, and the taxonomy that senses, a table or folders give.
+"""WordNet senses guessed from class names, and taxonomies built from senses, a table or folders.
 
 A class name such as "crane" has several WordNet senses. The guess weighs how usual each is against the company it
 keeps: among robins and gulls a crane is a bird, and among bats and jaguars a seal is no sealing wax.
@@ -52,7 +52,7 @@ _AT_HOME = 0.5  # of a person or a proper name
 
 @dataclass(frozen=True)
 class SenseGuess:
-    """What a class name may mean.
+    """Possible WordNet senses of a class name.
 
     synset_id   the sense taken, "" when WordNet knows none
     candidates  every sense, those a camera can see first

@@ -1,4 +1,4 @@
-"""What a way of training says of itself, and the settings that all share. Light: no torch here."""
+"""The declaration of a training method, and the settings that all share. Imports no torch."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_the_dial_answers_the_same_queries_with_another_support(page, app: str) 
         return float(told.inner_text().split("% at this")[0].rsplit(" ", 1)[1])
 
     before = end()
-    page.get_by_role("slider", name="Shift of contexts").press("End")
+    page.get_by_role("slider", name="Context shift").press("End")
     eventually(page, lambda: end() < before)
 
 

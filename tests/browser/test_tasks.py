@@ -82,7 +82,7 @@ def test_every_step_of_a_slider_redraws_the_histogram_and_a_bar_opens_its_tasks(
     histogram = page.locator(HISTOGRAM).first
     for thousandths in (384, 385):  # steps of 0.001
         before = still(histogram)
-        slider(page, "Closeness α").press("ArrowRight")
+        slider(page, "Semantic weight α").press("ArrowRight")
         expect(page).to_have_url(re.compile(f"alpha=0.{thousandths}(&|$)"))
         eventually(page, lambda before=before: still(histogram) != before)
         settle(page)
@@ -138,7 +138,7 @@ def test_a_testbed_is_kept_and_brought_in_and_two_settings_are_compared(page, ap
     page.get_by_text("Row 4: support must be True or False. Got 'perhaps'").wait_for()
 
     page.get_by_test_id("stMain").get_by_text("Compare", exact=True).click()
-    slider(page, "Closeness α (second)").wait_for(state="attached")
+    slider(page, "Semantic weight α (second)").wait_for(state="attached")
     expect(page).to_have_url(re.compile("compare=true"))
     settle(page)
     page.locator(".st-key-browse input").click()

@@ -449,7 +449,7 @@ def test_a_cancelled_foreground_run_raises_cancelled(numbers) -> None:
     code = (
         "import sys, json; from fsviz import jobs\n"
         "from fsviz.errors import Cancelled\n"
-        "try: jobs.run_here(json.loads(sys.argv[1]))\n"
+        "try: jobs.run_in_foreground(json.loads(sys.argv[1]))\n"
         "except Cancelled as e: print(e); sys.exit(7)"
     )
     spec = numbers(n=3, sleep=LONG)

@@ -106,9 +106,9 @@ def test_words_follow_the_declaration() -> None:
     def words(name: str, **parameters: str) -> str:
         return METHODS[name].invariance(parameters)
 
-    assert words("protonet").endswith("changes no prediction.")
-    assert words("protonet", distance="cosine").endswith("adding a vector to them does.")
-    assert words("transductive_finetuning").startswith("Adding a vector to all features changes no prediction")
+    assert words("protonet") == "Invariant to feature scale and shift."
+    assert words("protonet", distance="cosine") == "Invariant to feature scale."
+    assert words("transductive_finetuning").startswith("Invariant to feature shift, not scale:")
     for name in ("finetune", "tim", "transductive_finetuning"):
         assert "learning rate is in units of the features" in words(name)
     for method in METHODS.values():  # where the scale matters, the reason is given

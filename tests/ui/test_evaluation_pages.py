@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -71,7 +72,7 @@ def test_evaluate_opens_on_an_imported_dataset(same_toy) -> None:
 
 def test_what_the_scale_of_features_does_to_a_method_is_said(same_toy) -> None:
     app = open_page("evaluate")
-    assert "changes no prediction" in texts(app) and "depend on the scale of the features" not in texts(app)
+    assert "Invariant to feature scale" in texts(app) and "depend on the scale of the features" not in texts(app)
     app.pills(key="methods").set_value(["protonet", "tim"]).run()
     assert "TIM: predictions depend on the scale of the features" in texts(app)
 
@@ -241,8 +242,8 @@ def test_every_mean_of_the_headlines_has_an_interval_where_there_is_one(toy) -> 
         app = open_page(name)
         told = [metric.value for metric in app.metric if "%" in metric.value or "points" in metric.value]
         assert len(told) >= 3 and all("±" in value for value in told)
-    assert run_panel.points(1.5, float("nan")) == "+1.5 points"
-    assert run_panel.accuracy({"accuracy": 80.0, "ci95": None}) == "80.0%"
+    best = pd.Series({"name": "Ridge", "accuracy": 80.0, "ci95": float("nan"), "n_way": 5})
+    assert run_panel.most_accurate(best, "tasks", 2).in_words() == "Most accurate: 80.0% (Ridge)"
 
 
 def test_a_click_on_a_curve_lists_its_tasks_and_the_link_keeps_them(toy) -> None:

@@ -25,12 +25,12 @@ def save(dataset: Dataset, split: ClassSplit, name: str, recipe: RawSettings, re
     return [f"{name}_{side}" for side in SIDES]
 
 
-def recipe(found: SplitResult) -> dict[str, Any]:
-    """What made a split, and what came out: kept in its file."""
-    spec = found.settings
+def recipe(result: SplitResult) -> dict[str, Any]:
+    """Settings and outcome of a split, as kept in its file."""
+    spec = result.settings
     sought = spec.get("mode") in TARGETED_MODES
     kept = {name: value for name, value in spec.items() if sought or name in ("mode", "seed")}
-    return {**kept, **({"reached": found.split.reached, "objective": found.objective} if sought else {})}
+    return {**kept, **({"reached": result.split.reached, "objective": result.objective} if sought else {})}
 
 
 def describe_recipe(recipe: RawSettings) -> str:
@@ -61,13 +61,13 @@ def as_csv(split: ClassSplit) -> str:
     return csv(pd.DataFrame({"class_name": split.names, "split": assignment.side_names(split.sides)}))
 
 
-def fitting_name(found: SplitResult) -> str:
+def fitting_name(result: SplitResult) -> str:
     """A name for a split that follows from what decides it: "r0.96", "r0.96-paper-seed3", "random-seed0"."""
-    spec = found.settings
+    spec = result.settings
     if spec["mode"] not in TARGETED_MODES:
         return f"{spec['mode']}-seed{spec['seed']}"
     said = {n: v for n, v in spec.items() if n not in ("backbone", "divergence", "mode", "seed")}
-    usual = _usual(len(found.split.names), spec["mode"])
+    usual = _usual(len(result.split.names), spec["mode"])
     parts = [f"{name.replace('_', '')}{SETTINGS[name].text(v)}" for name, v in said.items() if v != usual[name]]
     mode = [] if spec["mode"] == "stable" else [spec["mode"]]
     seed = [f"seed{spec['seed']}"] if spec["seed"] or mode else []
@@ -86,6 +86,6 @@ def command(dataset: Dataset, spec: Mapping[str, Value], more: Sequence[str] = (
 
 
 def _usual(n_classes: int, mode: str) -> dict[str, Value]:
-    """What every other setting is for so many classes and this mode where nothing is given."""
+    """Defaults of the other settings for so many classes and this mode."""
     fitting = {"dims": splits.default_dims(n_classes), "penalty": splits.default_penalty(mode)}
     return {name: setting.default for name, setting in SETTINGS.items()} | fitting

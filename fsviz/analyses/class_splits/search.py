@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,6 +49,12 @@ class ClassFeatures:
 
     def __len__(self) -> int:
         return len(self.class_ids)
+
+    @property
+    def cache_key(self) -> tuple[str, str, str]:
+        """The key of these features in a cache."""
+        digest = hashlib.blake2b(np.ascontiguousarray(self.points).tobytes(), digest_size=12).hexdigest()
+        return self.dataset, self.backbone, digest
 
     def rows_of(self, class_ids: np.ndarray) -> np.ndarray:
         """Where these classes stand among the points."""
@@ -118,10 +125,10 @@ def class_features(dataset: Dataset, backbone: str = "") -> ClassFeatures:
     )
 
 
-def checked(given: RawSettings) -> dict[str, Value]:
+def checked(requested: RawSettings) -> dict[str, Value]:
     """Every setting of a split: the given ones checked, the others at a default that fits the mode."""
-    mode = str(given.get("mode") or SETTINGS["mode"].default)
-    return Schema(SETTINGS, of="a split").check(given, penalty=splits.default_penalty(mode))
+    mode = str(requested.get("mode") or SETTINGS["mode"].default)
+    return Schema(SETTINGS, of="a split").check(requested, penalty=splits.default_penalty(mode))
 
 
 def possible_modes(dataset: Dataset) -> list[str]:
@@ -282,8 +289,8 @@ def over_targets(
     return [replace(one, split=replace(one.split, title=_title(one))) for one in found]
 
 
-def _title(found: SplitResult) -> str:
-    return f"asked {found.split.requested:g}, reached {found.split.reached:.2f}"
+def _title(result: SplitResult) -> str:
+    return f"asked {result.split.requested:g}, reached {result.split.reached:.2f}"
 
 
 def neighbours(classes: ClassFeatures, split: ClassSplit, position: int, n: int = 6) -> pd.DataFrame:
@@ -310,10 +317,10 @@ def seconds(classes: ClassFeatures, spec: Mapping[str, Value], n_splits: int = 1
     return 7.0 + 2e-5 * numbers if spec["solver"] == "sgd" else 0.1 + 1.5e-6 * numbers
 
 
-def describe_split(found: SplitResult) -> str:
+def describe_split(result: SplitResult) -> str:
     """One sentence where the asked divergence was not reached: the nearest one, and what comes nearer. Else ""."""
-    split = found.split
-    if found.is_reached or split.requested is None or split.reached is None:
+    split = result.split
+    if result.is_reached or split.requested is None or split.reached is None:
         return ""
     n_dims = split.points.shape[1]
     nearer = "a larger weight λ" if n_dims >= len(split.names) - 1 else "more dimensions, or a larger weight λ,"
@@ -324,11 +331,11 @@ def describe_split(found: SplitResult) -> str:
     )
 
 
-def comparison_table(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> pd.DataFrame:
+def comparison_table(dataset: Dataset, classes: ClassFeatures, result: SplitResult) -> pd.DataFrame:
     """The split beside others of the same classes: columns split, train, val, test (numbers of classes), nearest (mean
     distance of a test class to its nearest train class), gap (between the means of train and of held-out classes)."""
     table = []
-    for name, one in compared_splits(dataset, classes, found).items():
+    for name, one in compared_splits(dataset, classes, result).items():
         parts = one.split.parts
         train, held = (
             classes.points[positions_of(classes, one.split.on(*on))].mean(axis=0)
@@ -339,10 +346,10 @@ def comparison_table(dataset: Dataset, classes: ClassFeatures, found: SplitResul
     return pd.DataFrame(table)
 
 
-def compared_splits(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> dict[str, SplitResult]:
+def compared_splits(dataset: Dataset, classes: ClassFeatures, result: SplitResult) -> dict[str, SplitResult]:
     """The split and others of the same classes, by what they are: random, by superclasses, the dataset's own, saved."""
-    spec = found.settings
-    rows = {"this split": found}
+    spec = result.settings
+    rows = {"this split": result}
     kinds = {"random": "at random", "superclasses": "whole superclasses"}
     for mode in kinds:
         if mode != spec.get("mode"):

@@ -76,8 +76,8 @@ def agreement_over_dims(
     progress: Progress | None = None,
     **settings: Any,
 ) -> pd.DataFrame:
-    """What the number of dimensions does: columns dims, those of `Agreement`, reached, above_floor (the objective less
-    M log M, mean over seeds). The last row has all dimensions."""
+    """Agreement by number of dimensions: columns dims, those of `SplitAgreement`, reached, above_floor (the objective
+    less M log M, mean over seeds). The last row has all dimensions."""
     spec = {**checked(settings), "mode": "stable"}
     most = classes.points.shape[1]
     rows: list[dict[str, Any]] = []

@@ -95,7 +95,7 @@ class MeasureEstimate:
 
 @dataclass(frozen=True)
 class DatasetComparison:
-    """What came out.
+    """Results of a comparison.
 
     numbers   measure -> side -> its number, where it is known
     unknown   measure -> side -> why it is not
@@ -113,7 +113,7 @@ class DatasetComparison:
 
     @property
     def measures(self) -> list[str]:
-        """What is known of at least one side, accuracy first."""
+        """Measures available for at least one dataset, accuracy first."""
         return list(self.numbers)
 
     @property
@@ -142,10 +142,10 @@ def check(spec: RawSettings) -> ComparisonSpec:
     return cast(ComparisonSpec, {"sides": names, **values})
 
 
-def fit(sides: Sequence[DatasetSplit], given: RawSettings) -> fitting.Fit:
+def fit(sides: Sequence[DatasetSplit], requested: RawSettings) -> fitting.Fit:
     """Ways, shots and queries that every side can give: those given, else the defaults, lowered to the smallest."""
-    backbone = common_backbone(sides, str(given.get("backbone") or ""))
-    shape = {name: given.get(name) for name in (*SHAPE, SAMPLER.name)}
+    backbone = common_backbone(sides, str(requested.get("backbone") or ""))
+    shape = {name: requested.get(name) for name in (*SHAPE, SAMPLER.name)}
     classes_only = {name: value for name, value in shape.items() if name not in draw.IMAGE_SETTINGS}
     each = []
     for side in sides:

@@ -47,33 +47,36 @@ class MeasureDifference:
 # What differs ------------------------------------------------------------------------------------------------------
 
 
-def differences(found: DatasetComparison, first: str = "") -> list[MeasureDifference]:
+def differences(comparison: DatasetComparison, first: str = "") -> list[MeasureDifference]:
     """The first side (or another) held against every other one, measure by measure."""
-    first = first or found.sides[0].name
+    first = first or comparison.sides[0].name
     return [
-        difference(found, name, first, side.name) for side in found.sides if side.name != first for name in found.asked
+        difference(comparison, name, first, side.name)
+        for side in comparison.sides
+        if side.name != first
+        for name in comparison.asked
     ]
 
 
-def difference(found: DatasetComparison, measure: str, first: str, other: str) -> MeasureDifference:
-    known = found.numbers.get(measure, {})
+def difference(comparison: DatasetComparison, measure: str, first: str, other: str) -> MeasureDifference:
+    known = comparison.numbers.get(measure, {})
     for name in (first, other):
         if name not in known:
-            return MeasureDifference(measure, first, other, "unknown", why=found.unknown[measure][name])
+            return MeasureDifference(measure, first, other, "unknown", why=comparison.unknown[measure][name])
     needs = MEASURES[measure].needs if measure in MEASURES else ()
     alone = [why for need, why in _OF_ONE_DATASET.items() if need in needs]
-    if alone and found.side(first).dataset.name != found.side(other).dataset.name:
+    if alone and comparison.side(first).dataset.name != comparison.side(other).dataset.name:
         return MeasureDifference(measure, first, other, "unknown", why=f"{alone[0][0].upper()}{alone[0][1:]}.")
     return _difference_of(measure, first, other, known[first], known[other])
 
 
 def _difference_of(
-    measure: str, first: str, other: str, one: MeasureEstimate, two: MeasureEstimate
+    measure: str, first: str, other: str, estimate: MeasureEstimate, two: MeasureEstimate
 ) -> MeasureDifference:
-    found = _ordered(one.estimate, two.estimate)
-    over = one.over if one.over == two.over else "tasks or classes"
+    found = _ordered(estimate.estimate, two.estimate)
+    over = estimate.over if estimate.over == two.over else "tasks or classes"
     sign = 1 if direction(measure) == "harder" else -1
-    spread = float(np.sqrt((one.values.var() + two.values.var()) / 2))
+    spread = float(np.sqrt((estimate.values.var() + two.values.var()) / 2))
     scale = 1 / spread if spread else float("nan")
     return MeasureDifference(
         measure,
@@ -82,7 +85,7 @@ def _difference_of(
         _verdict(found, sign),
         found,
         over,
-        here=_verdict(_ordered(one.here, two.here), sign),
+        here=_verdict(_ordered(estimate.here, two.here), sign),
         effect=sign * found.mean * scale,
         effect_ci95=found.ci95 * scale,
     )
@@ -98,10 +101,10 @@ def _ordered(a: Estimate, b: Estimate) -> Estimate:
     return Estimate(a.mean - b.mean, total**0.5, freedom)
 
 
-def _verdict(found: Estimate, sign: int) -> Verdict:
-    if not abs(found.mean) > found.ci95:
+def _verdict(estimate: Estimate, sign: int) -> Verdict:
+    if not abs(estimate.mean) > estimate.ci95:
         return "noise"
-    return "harder" if sign * found.mean > 0 else "easier"
+    return "harder" if sign * estimate.mean > 0 else "easier"
 
 
 def direction(measure: str) -> str:

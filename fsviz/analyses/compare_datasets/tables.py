@@ -93,13 +93,13 @@ def number_rows(measures: pd.DataFrame | Sequence[Mapping[str, Any]]) -> pd.Data
     return rows.assign(**{name: rows[name].replace(VERDICT_WORDS) for name in ("first_is", "here")})
 
 
-def facts(found: DatasetComparison) -> pd.DataFrame:
-    """What every side is: classes, images per class, what it offers, coarsity on its own taxonomy."""
+def facts(comparison: DatasetComparison) -> pd.DataFrame:
+    """Facts per dataset: classes, images per class, capabilities, coarsity on its own taxonomy."""
     rows = []
-    for side in found.sides:
+    for side in comparison.sides:
         counts = side.dataset.classes.loc[side.class_ids, "n_images"].dropna().to_numpy(dtype=float)
         low, middle, high = np.quantile(counts, [0.25, 0.5, 0.75]) if len(counts) else (np.nan,) * 3
-        own = found.own.get(side.name)
+        own = comparison.own.get(side.name)
         rows.append(
             {
                 "side": side.name,
@@ -116,20 +116,20 @@ def facts(found: DatasetComparison) -> pd.DataFrame:
     return pd.DataFrame(rows).astype({"n_images": "Int64"})
 
 
-def measure_table(found: DatasetComparison, first: str = "") -> pd.DataFrame:
+def measure_table(comparison: DatasetComparison, first: str = "") -> pd.DataFrame:
     """A row per measure and side: its mean with the 95% interval, quartiles, and the verdict of the first side against
     it: first_is "harder", "easier", "noise" or "unknown", here the same for these very classes; effect is that in
     standard deviations of tasks, above 0 where the first side is harder."""
-    first = first or found.sides[0].name
-    verdicts = {(d.measure, d.other): d for d in differences(found, first)}
+    first = first or comparison.sides[0].name
+    verdicts = {(d.measure, d.other): d for d in differences(comparison, first)}
     rows = []
-    for measure in found.asked:
-        for side in found.sides:
+    for measure in comparison.asked:
+        for side in comparison.sides:
             d = verdicts.get((measure, side.name))
-            one = found.numbers.get(measure, {}).get(side.name)
+            one = comparison.numbers.get(measure, {}).get(side.name)
             row: dict[str, Any] = {
                 "measure": measure,
-                "title": title(measure, found.spec),
+                "title": title(measure, comparison.spec),
                 "higher_is": direction(measure),
                 "side": side.name,
                 "side_title": side.title,
@@ -144,21 +144,21 @@ def measure_table(found: DatasetComparison, first: str = "") -> pd.DataFrame:
                 "difference_ci95": d.estimate.ci95 if d and d.estimate else np.nan,
                 "effect": d.effect if d else np.nan,
                 "effect_ci95": d.effect_ci95 if d else np.nan,
-                "why": d.why if d else found.unknown.get(measure, {}).get(side.name, ""),
+                "why": d.why if d else comparison.unknown.get(measure, {}).get(side.name, ""),
             }
             rows.append(row)
     return pd.DataFrame(rows)
 
 
-def comparison_dict(found: DatasetComparison) -> dict[str, Any]:
+def comparison_dict(comparison: DatasetComparison) -> dict[str, Any]:
     """The result as plain numbers and words."""
     return {
-        "spec": dict(found.spec),
-        "backbone": found.backbone,
-        "sides": _records(facts(found)),
-        "measures": _records(measure_table(found)),
-        "in_words": [headline(found, side.name) for side in found.sides[1:]],
-        "notes": notes(found),
+        "spec": dict(comparison.spec),
+        "backbone": comparison.backbone,
+        "sides": _records(facts(comparison)),
+        "measures": _records(measure_table(comparison)),
+        "in_words": [headline(comparison, side.name) for side in comparison.sides[1:]],
+        "notes": notes(comparison),
     }
 
 
@@ -177,7 +177,7 @@ def command(spec: Settings, suite: bool = False) -> str:
 
 
 def suite_specs(spec: ComparisonSpec) -> tuple[dict[str, support_sets.Spec], dict[str, str]]:
-    """What to search for hard and easy supports in, side by side: side -> spec of the study `support_sets`; and for
+    """Specs of searches for hard and easy supports: side -> spec of the study `support_sets`; and for
     sides that cannot be, why."""
     sides = dataset_splits(spec["sides"])
     backbone = common_backbone(sides, str(spec["backbone"]))

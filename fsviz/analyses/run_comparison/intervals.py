@@ -16,7 +16,7 @@ from fsviz.analyses.run_comparison.method_runs import CI95, MethodRun
 
 
 def widest(lines: Sequence[MethodRun]) -> str:
-    """What intervals are over unless one is chosen: the widest of CI_UNITS that is known of all lines."""
+    """The default of what intervals are over: the widest of CI_UNITS that is known of all method runs."""
     for over in reversed(CI_UNITS):
         if lines and all(np.isfinite(_half_width(line, over)) for line in lines):
             return over

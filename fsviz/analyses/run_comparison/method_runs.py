@@ -229,7 +229,7 @@ def _unfinished_note(group: Sequence[MethodRun], kept: Sequence[MethodRun]) -> s
 
 
 def _with_nan(value: Any) -> Any:
-    """What JSON keeps as null is a number that does not exist."""
+    """The value with NaN in the place of null, as JSON keeps it."""
     if isinstance(value, dict):
         return {name: _with_nan(one) for name, one in value.items()}
     if isinstance(value, list):
@@ -238,7 +238,7 @@ def _with_nan(value: Any) -> Any:
 
 
 def measures_of(lines: Sequence[MethodRun]) -> list[str]:
-    """What is known of the tasks of every line and differs between them, that of the quarters first."""
+    """Measures that every method run has and that differ between its tasks, that of the quarters first."""
     from fsviz.evaluation import varies
 
     names = [name for name in lines[0].measures if all(name in line.measures for line in lines)] if lines else []

@@ -65,7 +65,7 @@ def class_table(answer: Predictions, tasks: Tasks, dataset: Dataset) -> pd.DataF
 
 @dataclass(frozen=True)
 class Confidence:
-    """What the confidence of a method is worth on some tasks.
+    """Reliability of a method's confidence on some tasks.
 
     low, high  between which 90% of its values lie
     auroc      how often a right answer has a higher confidence than a wrong one, ties half: 0.5 is chance; NaN where

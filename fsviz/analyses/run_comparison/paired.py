@@ -98,7 +98,7 @@ def _p_over_tasks(line: MethodRun, reference: MethodRun) -> float:
 
 
 def describe_p(over: str) -> str:
-    """What the p of `differences` is, in a sentence."""
+    """A sentence that explains the p of `differences`."""
     test = "the larger p of a paired t test and Wilcoxon's signed-rank test" if over == "tasks" else "that of a t test"
     return f"p is {test} {CI_UNITS[over].partition(':')[0]}, corrected for the number of comparisons (Holm)."
 

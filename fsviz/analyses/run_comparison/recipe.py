@@ -24,7 +24,7 @@ _IN_SETTING = ("n_way", "n_shot", "n_query")  # of a recipe, by what a setting s
 
 
 def describe(spec: evaluate.ResolvedSpec) -> list[tuple[str, str]]:
-    """What a run evaluated, as a person says it: pairs of a title and words."""
+    """The description of a run: pairs of a title and text."""
     told = [("Dataset", _dataset_title(spec["dataset"]))]
     told.append(
         ("Backbones" if len(spec["backbones"]) > 1 else "Backbone", ", ".join(map(title_of, spec["backbones"])))

@@ -89,7 +89,7 @@ def _between_quarters(line: MethodRun, row: Mapping[str, Any], measure: str, ove
 
 
 def _computed(line: MethodRun, measure: str) -> evaluate.EntryResult:
-    """What a finished run keeps of a line, from the numbers of its tasks."""
+    """The result that a finished run keeps, from the numbers of its tasks."""
     numbers = {"accuracy": line.accuracy, "top5": line.top5, "loss": line.loss}
     intervals = {column: 100 * difference(line, None, over).ci95 for over, column in CI95.items()}
     return cast(evaluate.EntryResult, {**evaluate.result_of(numbers, line.measures.get(measure)), **intervals})

@@ -1,4 +1,4 @@
-"""What is known of this one task? Everything that fsviz measures, for one task of a testbed.
+"""Why is this one task hard? Everything that fsviz measures, for one task of a testbed.
 
     name of a task -> the task -> answers of methods -> measures, and where they stand among the testbed's tasks
                                -> classes: distances, confusions, contexts; attributes; hard and easy support sets

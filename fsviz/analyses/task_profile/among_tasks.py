@@ -25,7 +25,7 @@ _STEP = 20  # tasks that are measured between two words on how far it is
 
 @dataclass(frozen=True)
 class ValuesAmongTasks:
-    """What was measured of the other tasks of a testbed.
+    """Measured values of the other tasks of a testbed.
 
     positions  (n,) which tasks: all, or some that are evenly spread
     n_tasks    how many there are
@@ -61,20 +61,20 @@ class Percentile:
 
 
 def values_among_tasks(
-    found: ResolvedTestbed,
+    testbed: ResolvedTestbed,
     backbone: str = "",
     most: int = MAX_MEASURED,
     methods: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> ValuesAmongTasks:
     """Measures tasks of a testbed, and what these methods get right of them."""
-    positions = evaluate.spread_evenly(len(found.tasks), most)
-    some = found.tasks.take(positions)
-    dataset = found.dataset
+    positions = evaluate.spread_evenly(len(testbed.tasks), most)
+    some = testbed.tasks.take(positions)
+    dataset = testbed.dataset
     if not backbone or not dataset.has_features or not some.has_images:
         known = draw.with_coarsity(some, dataset).measures
         return ValuesAmongTasks(
-            positions, len(found.tasks), pd.DataFrame({k: v for k, v in known.items() if k in MEASURES})
+            positions, len(testbed.tasks), pd.DataFrame({k: v for k, v in known.items() if k in MEASURES})
         )
     steps = [slice(start, start + _STEP) for start in range(0, len(some), _STEP)]
     rows, total = [], len(steps) * _STEP + len(methods) * _STEP
@@ -92,7 +92,7 @@ def values_among_tasks(
     for name, values in some.measures.items():  # as the tasks carry them: coarsity by the distance they were drawn with
         if name in MEASURES:
             table[name] = values
-    return ValuesAmongTasks(positions, len(found.tasks), table, accuracy)
+    return ValuesAmongTasks(positions, len(testbed.tasks), table, accuracy)
 
 
 def with_values_among_tasks(passport: TaskProfile, among: ValuesAmongTasks) -> TaskProfile:
@@ -135,7 +135,7 @@ def accuracy_percentile(passport: TaskProfile, answer: MethodResult) -> Percenti
 
 
 def orders(passport: TaskProfile, among: ValuesAmongTasks | None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """What the tasks of a testbed can be gone through by: name -> positions, and their values.
+    """Orders of the tasks of a testbed: name -> positions, and their values.
 
     "position", measures by name, and "accuracy of METHOD".
     """

@@ -1,4 +1,4 @@
-"""What a task holds: pairs of classes, its tree, contexts, and recorded support sets."""
+"""The contents of a task: pairs of classes, its tree, contexts, and recorded support sets."""
 
 from __future__ import annotations
 

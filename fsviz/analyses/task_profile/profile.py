@@ -28,7 +28,7 @@ _AS_FAST = 3  # a method that is slower than so many times ProtoNet waits for a 
 
 @dataclass(frozen=True)
 class MethodResult:
-    """What one method said of the task, beside what it is right on in the whole testbed.
+    """Predictions of one method for the task, with its accuracy on the whole testbed.
 
     source       the run it is from, "" where it was computed here
     predictions  of length one; None where a run did not keep them
@@ -68,7 +68,7 @@ class MeasureValue:
 
 @dataclass(frozen=True)
 class TaskProfile:
-    """What is known of one task in a moment.
+    """Everything about one task that is available at once.
 
     tasks    the task alone
     answers  those of runs of its testbed, else of methods that answer at once; () without features or images
@@ -116,32 +116,32 @@ class TaskProfile:
 
 
 def open_task(
-    found: ResolvedTestbed, position: int, backbone: str = "", of_runs: Sequence[MethodResult] = ()
+    testbed: ResolvedTestbed, position: int, backbone: str = "", of_runs: Sequence[MethodResult] = ()
 ) -> TaskProfile:
-    """What can be known of a task in a moment.
+    """The profile of a task, as far as it is available at once.
 
     of_runs  what methods of recorded runs said of this task (see `answers_of_run`); others are then not computed
     """
-    tasks = task_at(found, position)
-    if not found.dataset.has_features or not tasks.has_images:
-        passport = TaskProfile(found, position, "", tasks)
+    tasks = task_at(testbed, position)
+    if not testbed.dataset.has_features or not tasks.has_images:
+        passport = TaskProfile(testbed, position, "", tasks)
         return replace(passport, values=tuple(_values(passport)))
-    backbone = backbone or draw.default_backbone(found.dataset)
-    evaluation.check_tasks(features.load(found.dataset, backbone), tasks)
-    answers = tuple(of_runs) or tuple(_method_results(found.dataset, backbone, tasks))
-    passport = TaskProfile(found, position, backbone, tasks, answers)
+    backbone = backbone or draw.default_backbone(testbed.dataset)
+    evaluation.check_tasks(features.load(testbed.dataset, backbone), tasks)
+    answers = tuple(of_runs) or tuple(_method_results(testbed.dataset, backbone, tasks))
+    passport = TaskProfile(testbed, position, backbone, tasks, answers)
     return replace(passport, values=tuple(_values(passport)))
 
 
-def task_at(found: ResolvedTestbed, position: int) -> Tasks:
+def task_at(testbed: ResolvedTestbed, position: int) -> Tasks:
     """One task of a testbed, alone."""
-    n = len(found.tasks)
+    n = len(testbed.tasks)
     if not 0 <= position < n:
         raise BadInput(
             f"This testbed has {n:,} task{'s' if n > 1 else ''}, at position{'s 0 to' if n > 1 else ''} {n - 1:,}. Got "
             f"{position:,}. Choose one of them."
         )
-    return found.tasks.take(slice(position, position + 1))
+    return testbed.tasks.take(slice(position, position + 1))
 
 
 def fast_methods(dataset: Dataset, backbone: str, tasks: Tasks) -> list[str]:
@@ -159,9 +159,9 @@ def _method_results(dataset: Dataset, backbone: str, tasks: Tasks) -> list[Metho
     return found
 
 
-def digest(found: ResolvedTestbed) -> str:
-    """What runs of exactly these tasks are found by."""
-    return snapshot.digest(found.tasks)
+def digest(testbed: ResolvedTestbed) -> str:
+    """The digest that runs of exactly these tasks share."""
+    return snapshot.digest(testbed.tasks)
 
 
 def is_of_testbed(spec: Any, wanted: str) -> bool:
@@ -172,7 +172,7 @@ def is_of_testbed(spec: Any, wanted: str) -> bool:
 def results_of_run(
     run_id: str, spec: evaluate.ResolvedSpec, chunks: Any, wanted: str, position: int, summary: Any = None
 ) -> list[MethodResult]:
-    """What the methods of a run said of one of its tasks.
+    """Results of the methods of a run on one of its tasks.
 
     chunks  chunks(indices) -> those of the run, None for all
     """

@@ -53,7 +53,7 @@ def value_table(titles: Sequence[str]) -> Table:
     return Table(MEASURE_VALUES.title, *columns, *(c for c in rest if c.name not in ("value", "percentile")))
 
 
-def gap_rows(found: Sequence[AttributeGap]) -> list[dict[str, Any]]:
+def gap_rows(gaps: Sequence[AttributeGap]) -> list[dict[str, Any]]:
     """The rows of custom_task.GAPS."""
     return [
         {
@@ -62,5 +62,5 @@ def gap_rows(found: Sequence[AttributeGap]) -> list[dict[str, Any]]:
             "larger_than": 100 * gap.standing.harder,
             "unit": "standard deviations" if gap.in_deviations else "share of images",
         }
-        for gap in found
+        for gap in gaps
     ]

@@ -9,9 +9,8 @@ from fsviz.settings import N_QUERY, N_SHOT, N_WAY, Setting
 
 SHIFT = Setting(
     "shift",
-    "Shift of contexts",
-    "Share of the support images that are in other contexts than the queries of their class: 0 is none (IID), 1 is all "
-    "of them (OOD). An image that changes does so once on the way.",
+    "Context shift",
+    "Share of support images from other contexts: 0 = same (IID), 1 = other (OOD).",
     "float",
     0.5,
     0.0,
@@ -28,9 +27,8 @@ def _sample(pool: Pool, n_tasks: int, seed: int, shift: float, n_way: int, n_sho
 
 SAMPLER = Sampler(
     "context",
-    "Contexts by a dial",
-    "From the same contexts (0) to other contexts (1): the share of support images that are in another context than "
-    "the queries of their class.",
+    "Context shift",
+    "Share of support images from other contexts: 0 = same (IID), 1 = other (OOD).",
     _sample,
     (SHIFT, N_WAY, N_SHOT, N_QUERY),
     needs=("images", "contexts"),

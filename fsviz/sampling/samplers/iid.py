@@ -15,8 +15,7 @@ def _sample(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int, n_quer
 SAMPLER = Sampler(
     "iid",
     "Same contexts (IID)",
-    "Every support image of a class is in a context of the class's queries. Classes and queries of a seed are those "
-    "of the other samplers of contexts (after Zhang et al. 2024).",
+    "Support shares the queries' contexts (after Zhang et al. 2024).",
     _sample,
     (N_WAY, N_SHOT, N_QUERY),
     needs=("images", "contexts"),

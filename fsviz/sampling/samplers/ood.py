@@ -15,8 +15,7 @@ def _sample(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int, n_quer
 SAMPLER = Sampler(
     "ood",
     "Other contexts (OOD)",
-    "No support image of a class is in a context of the class's queries; otherwise the same tasks as with the same "
-    "contexts (after Zhang et al. 2024). Classes that are seen in one context only are left out.",
+    "Support shares no context with the queries (after Zhang et al. 2024).",
     _sample,
     (N_WAY, N_SHOT, N_QUERY),
     needs=("images", "contexts"),

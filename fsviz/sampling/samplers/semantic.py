@@ -12,7 +12,7 @@ from fsviz.settings import N_WAY, Setting
 
 ALPHA = Setting(
     "alpha",
-    "Closeness α",
+    "Semantic weight α",
     "Two classes at distance D are drawn together with a weight of exp(-α D). At 0 meaning plays no role. The default "
     "follows the distance and, for datasets of your own with few classes, their distances.",
     "float",
@@ -25,7 +25,7 @@ ALPHA = Setting(
 )
 BETA = Setting(
     "beta",
-    "Balance β",
+    "Class balance β",
     "A class is weighted by exp(-β occ / max occ): occ is one more than the number of tasks drawn so far that hold it, "
     "max occ the largest occ of all classes. At 0 classes with many close relatives are drawn more often.",
     "float",
@@ -92,8 +92,7 @@ def _sample(pool: Pool, n_tasks: int, seed: int, n_way: int, alpha: float, beta:
 SAMPLER = Sampler(
     "semantic",
     "Semantic",
-    "Classes close in meaning come together, so tasks range from fine to coarse; every class comes about equally often "
-    "(Bennequin et al. 2022).",
+    "Prefers semantically close classes and balances class use (Bennequin et al. 2022).",
     _sample,
     (ALPHA, BETA, N_WAY, REPEATS),
     needs=("distances",),

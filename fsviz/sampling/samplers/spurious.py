@@ -15,8 +15,7 @@ def _sample(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int, n_quer
 SAMPLER = Sampler(
     "spurious",
     "Swapped contexts",
-    "The support of a class is in the contexts in which the next class of the task is asked, or another one, as far as "
-    "the class is seen there: whoever goes by the background answers wrongly. Otherwise as other contexts.",
+    "Support shows the contexts of another class's queries.",
     _sample,
     (N_WAY, N_SHOT, N_QUERY),
     needs=("images", "contexts"),

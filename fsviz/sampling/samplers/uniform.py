@@ -34,7 +34,7 @@ def _sample(pool: Pool, n_tasks: int, seed: int, n_way: int, repeats: bool = Fal
 SAMPLER = Sampler(
     "uniform",
     "Uniform",
-    "Any classes together: every set of classes is equally likely, as most benchmarks do.",
+    "Every set of classes is equally likely.",
     _sample,
     (N_WAY, REPEATS),
     order=0,

@@ -245,9 +245,7 @@ def _unable(pool: Pool, follow_hierarchy: bool = False, **limits: int) -> dict[i
 SAMPLER = Sampler(
     "variable",
     "Variable",
-    "Ways and shots vary: the number of classes differs from task to task and that of support images from class to "
-    "class, as Meta-Dataset draws them (Triantafillou et al. 2020). Classes are uniform, or from one concept of the "
-    "taxonomy.",
+    "Ways and shots vary from task to task (Meta-Dataset).",
     _sample,
     (MIN_WAY, MAX_WAY, MAX_QUERY, MAX_SUPPORT, FOLLOW),
     needs=("images",),

@@ -1,4 +1,4 @@
-"""What makes these tasks hard? Every measure of every task, set against what methods got right.
+"""Why are these tasks hard? Every measure of every task, compared with the accuracy of methods.
 
     tasks -> measures (fsviz.difficulty.measures) and accuracies -> correlations, families of measures
           -> a regression that has not seen the task -> shares of the causes -> one sentence
@@ -182,12 +182,14 @@ def collect(spec: CausesSpec, chunks: Sequence[Arrays]) -> MeasuredTasks:
     return MeasuredTasks(spec, tasks, ordered, accuracy, {**spec["unknown"], **lost}, spec["recipe"])
 
 
-def with_predictions(found: MeasuredTasks, accuracy: Mapping[str, np.ndarray]) -> MeasuredTasks:
+def with_predictions(measured: MeasuredTasks, accuracy: Mapping[str, np.ndarray]) -> MeasuredTasks:
     """The same tasks with accuracies that were recorded elsewhere: of all tasks, in their order."""
     for label, values in accuracy.items():
-        if len(values) != len(found):
-            raise BadInput(f"{label} answered {len(values):,} tasks, and {len(found):,} were measured. Choose its run.")
-    return replace(found, accuracy={**found.accuracy, **accuracy})
+        if len(values) != len(measured):
+            raise BadInput(
+                f"{label} answered {len(values):,} tasks, and {len(measured):,} were measured. Choose its run."
+            )
+    return replace(measured, accuracy={**measured.accuracy, **accuracy})
 
 
 def prepare(spec: CausesSpec, folder: Path) -> CausesSpec:

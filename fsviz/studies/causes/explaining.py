@@ -20,25 +20,25 @@ from fsviz.workspace import plain_json
 ALIKE = 0.6  # rank correlation from which on measures are one family
 
 
-def summary(found: MeasuredTasks) -> CausesSummary:
+def summary(measured: MeasuredTasks) -> CausesSummary:
     """Everything in numbers: per method its mean, correlations, shares and sentence; families of measures; what is not
     known and why."""
-    spec = found.spec
+    spec = measured.spec
     told: CausesSummary = {
         "dataset": spec["dataset"],
         "backbone": spec["backbone"],
         "testbed": spec["testbed"],
         "run": spec["run"],
-        "n_tasks": len(found),
+        "n_tasks": len(measured),
         "digest": spec["digest"],
-        "unknown": dict(found.unknown),
-        "families": families(found)[1],
+        "unknown": dict(measured.unknown),
+        "families": families(measured)[1],
         "methods": {},
     }
-    for method, values in found.accuracy.items():
-        told["methods"][method] = {**mean(values), "correlations": _correlations_dict(found, method)}
+    for method, values in measured.accuracy.items():
+        told["methods"][method] = {**mean(values), "correlations": _correlations_dict(measured, method)}
         try:
-            by_stage = {stage: explained(found, method, stage) for stage in STAGE.choices}
+            by_stage = {stage: explained(measured, method, stage) for stage in STAGE.choices}
         except BadInput as error:
             told["methods"][method]["sentence"] = str(error)
             continue
@@ -46,20 +46,20 @@ def summary(found: MeasuredTasks) -> CausesSummary:
             "explained": {cast(Stage, stage): _causes_dict(one.whole) for stage, one in by_stage.items()},
             "shares": {cast(Cause, cause): _causes_dict(one) for cause, one in by_stage["labelled"].lost.items()},
             "alone": {cast(Cause, cause): _causes_dict(one) for cause, one in by_stage["labelled"].alone.items()},
-            "luck": finite(sampling_noise(found, method)),
-            "sentence": headline(found, method, by_stage["labelled"]),
+            "luck": finite(sampling_noise(measured, method)),
+            "sentence": headline(measured, method, by_stage["labelled"]),
         }
     return plain_json(told)
 
 
-def headline_numbers(found: MeasuredTasks) -> list[HeadlineNumber]:
+def headline_numbers(measured: MeasuredTasks) -> list[HeadlineNumber]:
     """Per method its mean accuracy, and how much of its variance the measures explain once the support is labelled."""
     numbers = []
-    for method in found.accuracy:
-        mean, half = mean_accuracy(found, method)
+    for method in measured.accuracy:
+        mean, half = mean_accuracy(measured, method)
         numbers.append(HeadlineNumber.around(f"accuracy_{method}", f"Accuracy, {method}", 100 * mean, 100 * half))
         try:
-            total = explained(found, method, "labelled").whole
+            total = explained(measured, method, "labelled").whole
         except BadInput:  # too few tasks for a regression
             continue
         share, low, high = (finite(100 * end) for end in (total.value, total.low, total.high))
@@ -77,38 +77,39 @@ def _causes_dict(share: VarianceShare) -> CausesDict:
     return {"share": finite(share.value), "low": finite(share.low), "high": finite(share.high), "over": share.over}
 
 
-def _correlations_dict(found: MeasuredTasks, method: str) -> dict[str, dict[str, float | None]]:
-    rows = correlations(found, method)
+def _correlations_dict(measured: MeasuredTasks, method: str) -> dict[str, dict[str, float | None]]:
+    rows = correlations(measured, method)
     return {name: {k: finite(getattr(row, k)) for k in ("value", "low", "high")} for name, row in rows.items()}
 
 
-def mean_accuracy(found: MeasuredTasks, method: str) -> tuple[float, float]:
+def mean_accuracy(measured: MeasuredTasks, method: str) -> tuple[float, float]:
     """The mean accuracy and half of its 95% interval over tasks."""
-    mean, ci95 = mean_and_ci95(found.accuracy[method][np.isfinite(found.accuracy[method])])
+    mean, ci95 = mean_and_ci95(measured.accuracy[method][np.isfinite(measured.accuracy[method])])
     return float(mean), float(ci95)
 
 
-def sampling_noise(found: MeasuredTasks, method: str) -> float:
+def sampling_noise(measured: MeasuredTasks, method: str) -> float:
     """The share of the differences in accuracy that the draw of the queries brings, at most."""
-    return evaluation.sampling_noise(found.accuracy[method], found.n_queries)
+    return evaluation.sampling_noise(measured.accuracy[method], measured.n_queries)
 
 
-def correlations(found: MeasuredTasks, method: str) -> dict[str, Correlation]:
+def correlations(measured: MeasuredTasks, method: str) -> dict[str, Correlation]:
     """Pearson's correlation of every measure with the accuracy of a method, with its 95% interval over classes."""
-    accuracy = found.accuracy[method]
+    accuracy = measured.accuracy[method]
     return {
-        name: evaluation.correlation(accuracy, values, found.tasks.class_ids) for name, values in found.measures.items()
+        name: evaluation.correlation(accuracy, values, measured.tasks.class_ids)
+        for name, values in measured.measures.items()
     }
 
 
-def families(found: MeasuredTasks) -> tuple[pd.DataFrame, list[list[str]]]:
+def families(measured: MeasuredTasks) -> tuple[pd.DataFrame, list[list[str]]]:
     """Rank correlations among the measures, each turned so that higher is harder; rows and columns in an order that
     puts families together, and the families: measures that are alike on the average (see ALIKE)."""
     from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
     from scipy.spatial.distance import squareform
     from scipy.stats import spearmanr
 
-    directed = pd.DataFrame({name: harder(name, found.measures[name]) for name in varied(found)})
+    directed = pd.DataFrame({name: harder(name, measured.measures[name]) for name in varied(measured)})
     if directed.shape[1] < 2:
         return pd.DataFrame(np.ones((directed.shape[1],) * 2), directed.columns, directed.columns), [
             [n] for n in directed
@@ -128,32 +129,32 @@ def families(found: MeasuredTasks) -> tuple[pd.DataFrame, list[list[str]]]:
     )
 
 
-def varied(found: MeasuredTasks) -> list[str]:
+def varied(measured: MeasuredTasks) -> list[str]:
     """Measures that are known of most tasks and differ between them."""
     return [
         name
-        for name, values in found.measures.items()
+        for name, values in measured.measures.items()
         if np.isfinite(values).mean() > 0.5 and np.nanmax(values) > np.nanmin(values)
     ]
 
 
-def causes_at(found: MeasuredTasks, stage: str) -> dict[Cause, list[str]]:
+def causes_at(measured: MeasuredTasks, stage: str) -> dict[Cause, list[str]]:
     """The measures that are known at a stage, by cause."""
     known = list(STAGE_TITLES)[: list(STAGE_TITLES).index(cast(Stage, stage)) + 1]
-    names = [name for name in varied(found) if MEASURES[name].stage in known]
+    names = [name for name in varied(measured) if MEASURES[name].stage in known]
     groups = {cause: [name for name in names if MEASURES[name].cause == cause] for cause in HARD_PHRASES}
     return {cause: group for cause, group in groups.items() if group}
 
 
-def explained(found: MeasuredTasks, method: str, stage: str = "labelled") -> VarianceExplained:
-    """What a regression on the measures that are known at a stage says of tasks it has not learned from."""
-    groups = cast(Mapping[str, Sequence[str]], causes_at(found, stage))
-    return evaluation.explain(found.measures, found.accuracy[method], groups, found.tasks.class_ids)
+def explained(measured: MeasuredTasks, method: str, stage: str = "labelled") -> VarianceExplained:
+    """Variance explained on held-out tasks by a regression on the measures of a stage."""
+    groups = cast(Mapping[str, Sequence[str]], causes_at(measured, stage))
+    return evaluation.explain(measured.measures, measured.accuracy[method], groups, measured.tasks.class_ids)
 
 
-def headline(found: MeasuredTasks, method: str, known: VarianceExplained) -> str:
+def headline(measured: MeasuredTasks, method: str, variance: VarianceExplained) -> str:
     """Why these tasks are hard, in one sentence with its numbers, or that no cause explains it."""
-    share, lost = known.whole, known.lost
+    share, lost = variance.whole, variance.lost
     ordered = sorted(lost, key=lambda cause: -lost[cause].value)
     sure = [cause for cause in ordered if lost[cause].sure > 0]
     if share.low <= 0 or not sure:
@@ -177,16 +178,16 @@ def _interval(share: VarianceShare) -> str:
     return f"95% interval {max(share.low, 0):.0%} to {min(share.high, 1):.0%}"
 
 
-def calibration(found: MeasuredTasks, method: str, known: VarianceExplained, n_groups: int = 8) -> pd.DataFrame:
+def calibration(measured: MeasuredTasks, method: str, variance: VarianceExplained, n_groups: int = 8) -> pd.DataFrame:
     """Tasks in groups by what the regression expects: columns expected, accuracy, ci95 (over tasks), n_tasks."""
-    there = np.flatnonzero(np.isfinite(known.expected))
-    order = there[np.argsort(known.expected[there], kind="stable")]
+    there = np.flatnonzero(np.isfinite(variance.expected))
+    order = there[np.argsort(variance.expected[there], kind="stable")]
     rows = []
     for part in np.array_split(order, min(n_groups, max(1, len(order) // 5))):
-        mean, ci95 = mean_and_ci95(found.accuracy[method][part])
+        mean, ci95 = mean_and_ci95(measured.accuracy[method][part])
         rows.append(
             {
-                "expected": float(known.expected[part].mean()),
+                "expected": float(variance.expected[part].mean()),
                 "accuracy": float(mean),
                 "ci95": float(ci95),
                 "n_tasks": len(part),

@@ -30,13 +30,13 @@ FEW = 0.1  # the share of tasks that count as the hardest
 ACCURACY, EXPECTED, RANK = "accuracy", "expected", "rank "
 
 
-def ranks(found: MeasuredTasks) -> dict[str, np.ndarray]:
+def ranks(measured: MeasuredTasks) -> dict[str, np.ndarray]:
     """By measure, where every task (T,) stands among these: 0 the easiest, 1 the hardest by this measure."""
     from scipy.stats import rankdata
 
     told = {}
-    for name in varied(found):
-        values = harder(name, found.measures[name])
+    for name in varied(measured):
+        values = harder(name, measured.measures[name])
         there = np.isfinite(values)
         told[name] = np.full(len(values), np.nan)
         told[name][there] = (rankdata(values[there]) - 0.5) / there.sum()
@@ -44,21 +44,23 @@ def ranks(found: MeasuredTasks) -> dict[str, np.ndarray]:
 
 
 def brush_text(ranges: Mapping[str, tuple[float, float]]) -> str:
-    """What `chosen` reads: axis~low~high, semicolons between."""
+    """The text that `chosen` reads: axis~low~high, separated by semicolons."""
     return ";".join(f"{axis}~{min(ends):.6g}~{max(ends):.6g}" for axis, ends in ranges.items())
 
 
-def chosen(found: MeasuredTasks, method: str, brush: str = "", known: VarianceExplained | None = None) -> np.ndarray:
+def chosen(
+    measured: MeasuredTasks, method: str, brush: str = "", variance: VarianceExplained | None = None
+) -> np.ndarray:
     """Which tasks (T,) a brush chooses; the hardest tenth where it is empty.
 
     An axis is "accuracy", "expected", a measure, or "rank " and a measure: where it stands among these tasks.
     """
-    accuracy = found.accuracy[method]
+    accuracy = measured.accuracy[method]
     if not brush:
         few = max(1, round(FEW * np.isfinite(accuracy).sum()))
         order = np.argsort(np.where(np.isfinite(accuracy), accuracy, np.inf), kind="stable")
-        return np.isin(np.arange(len(found)), order[:few])
-    which = np.ones(len(found), dtype=bool)
+        return np.isin(np.arange(len(measured)), order[:few])
+    which = np.ones(len(measured), dtype=bool)
     for part in brush.split(";"):
         axis, *ends = part.split("~")
         try:
@@ -66,31 +68,31 @@ def chosen(found: MeasuredTasks, method: str, brush: str = "", known: VarianceEx
         except ValueError:
             raise BadInput(f"A range of tasks is written axis~low~high: accuracy~0.2~0.6. Got {part[:40]!r}.") from None
         with np.errstate(invalid="ignore"):
-            values = _axis_values(found, method, axis, known)
+            values = _axis_values(measured, method, axis, variance)
             which &= (values >= low) & (values <= high)
     return which
 
 
-def _axis_values(found: MeasuredTasks, method: str, axis: str, known: VarianceExplained | None) -> np.ndarray:
+def _axis_values(measured: MeasuredTasks, method: str, axis: str, variance: VarianceExplained | None) -> np.ndarray:
     if axis == ACCURACY:
-        return found.accuracy[method]
-    if axis == EXPECTED and known is not None:
-        return known.expected
-    if axis.startswith(RANK) and axis.removeprefix(RANK) in varied(found):
-        return ranks(found)[axis.removeprefix(RANK)]
-    if axis in found.measures:
-        return found.measures[axis]
-    axes = [ACCURACY, *found.measures, *([EXPECTED] if known else [])]
+        return measured.accuracy[method]
+    if axis == EXPECTED and variance is not None:
+        return variance.expected
+    if axis.startswith(RANK) and axis.removeprefix(RANK) in varied(measured):
+        return ranks(measured)[axis.removeprefix(RANK)]
+    if axis in measured.measures:
+        return measured.measures[axis]
+    axes = [ACCURACY, *measured.measures, *([EXPECTED] if variance else [])]
     raise UnknownName("axis of chosen tasks", axis, axes)
 
 
-def extremes(found: MeasuredTasks, which: np.ndarray) -> pd.DataFrame:
+def extremes(measured: MeasuredTasks, which: np.ndarray) -> pd.DataFrame:
     """How the chosen tasks stand in every measure among all: rank (0.5 is the middle, 1 the hardest), its 95% interval
     over classes low and high, and whether that is beyond chance with as many measures looked at."""
     from scipy import stats
 
     rows = []
-    table = ranks(found)
+    table = ranks(measured)
     for name, values in table.items():
         there = np.isfinite(values)
         n = int((which & there).sum())
@@ -98,7 +100,7 @@ def extremes(found: MeasuredTasks, which: np.ndarray) -> pd.DataFrame:
             continue
         mean = float(values[which & there].mean())
         influence = np.where(which, values - mean, 0.0)[there] * (there.sum() / n)
-        error, _ = evaluation.of_influence(mean, influence, found.tasks.class_ids[there])
+        error, _ = evaluation.of_influence(mean, influence, measured.tasks.class_ids[there])
         half, sure = (float(stats.t.ppf(1 - 0.025 / m, error.freedom)) * error.error for m in (1, len(table)))
         beyond = abs(mean - 0.5) > sure
         rows.append({"measure": name, "rank": mean, "low": mean - half, "high": mean + half, "beyond": beyond})
@@ -106,30 +108,30 @@ def extremes(found: MeasuredTasks, which: np.ndarray) -> pd.DataFrame:
 
 
 def selection_breakdown(
-    found: MeasuredTasks, method: str, known: VarianceExplained, which: np.ndarray
+    measured: MeasuredTasks, method: str, variance: VarianceExplained, which: np.ndarray
 ) -> dict[str, float]:
-    """What parts the chosen tasks from all, in accuracy (0 to 1): "below" the mean of all, by cause what the regression
-    puts down to it, and "left" unexplained: luck, and causes that nobody measured."""
-    accuracy = found.accuracy[method]
-    there = which & np.isfinite(known.expected)
+    """Difference of the selected tasks from all, in accuracy (0 to 1): "below" the mean of all, by cause what the
+    regression puts down to it, and "left" unexplained: luck, and causes that nobody measured."""
+    accuracy = measured.accuracy[method]
+    there = which & np.isfinite(variance.expected)
     if not there.any():
         raise BadInput("No task is chosen. Choose a wider range.")
     below = float(np.nanmean(accuracy) - accuracy[there].mean())
-    by_cause = {cause: -float(values[there].mean()) for cause, values in known.added.items()}
+    by_cause = {cause: -float(values[there].mean()) for cause, values in variance.added.items()}
     return {"below": below, **by_cause, "left": below - sum(by_cause.values())}
 
 
-def describe_selection(found: MeasuredTasks, method: str, known: VarianceExplained, which: np.ndarray) -> str:
+def describe_selection(measured: MeasuredTasks, method: str, variance: VarianceExplained, which: np.ndarray) -> str:
     """The same in a sentence."""
-    parts = selection_breakdown(found, method, known, which)
+    parts = selection_breakdown(measured, method, variance, which)
     below, left = parts.pop("below"), parts.pop("left")
     n = int(which.sum())
     told = f"The {n:,} chosen tasks lie {abs(100 * below):.1f} points {'below' if below >= 0 else 'above'} the mean"
-    if known.whole.low <= 0:
+    if variance.whole.low <= 0:
         return told + "; no cause explains the accuracy of these tasks beyond chance."
     sign, why = (1, HARD_PHRASES) if below >= 0 else (-1, EASY_PHRASES)
     points = {cause: 100 * sign * value for cause, value in sorted(parts.items(), key=lambda pair: -pair[1] * sign)}
-    sure = {cause: n for cause, n in points.items() if n > 0.5 and known.lost[cause].sure > 0}
+    sure = {cause: n for cause, n in points.items() if n > 0.5 and variance.lost[cause].sure > 0}
     named = [f"{n:.1f} because {why[cast(Cause, cause)]}" for cause, n in sure.items()]
     by = f": by what was measured, {', '.join(named)}" if named else ": nothing that was measured says why"
     rest = sum(points.values()) - sum(sure.values())
@@ -138,15 +140,15 @@ def describe_selection(found: MeasuredTasks, method: str, known: VarianceExplain
     return f"{told}{by}{others}; {left:.1f} are left to luck and to what nobody measured."
 
 
-def predictions(dataset: Dataset, found: MeasuredTasks, method: str, task: int) -> Predictions | None:
-    """What the built-in method of this title says of one task, the only one of the answer; None for other methods."""
+def predictions(dataset: Dataset, measured: MeasuredTasks, method: str, task: int) -> Predictions | None:
+    """Predictions of the built-in method of this title for one task; None for other methods."""
     name = next((name for name, one in METHODS.items() if one.title == method), None)
     if name is None:
         return None
-    tasks = found.tasks.take(np.array([task]))
-    return evaluate.predict_tasks(dataset, found.spec["backbone"], name, METHODS[name].checked(), tasks)
+    tasks = measured.tasks.take(np.array([task]))
+    return evaluate.predict_tasks(dataset, measured.spec["backbone"], name, METHODS[name].checked(), tasks)
 
 
-def as_table(found: MeasuredTasks) -> pd.DataFrame:
+def as_table(measured: MeasuredTasks) -> pd.DataFrame:
     """One row per task: every measure by name, and the accuracy of every method under its title."""
-    return pd.DataFrame({**found.measures, **found.accuracy}, index=pd.RangeIndex(len(found), name="task"))
+    return pd.DataFrame({**measured.measures, **measured.accuracy}, index=pd.RangeIndex(len(measured), name="task"))

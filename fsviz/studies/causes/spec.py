@@ -1,4 +1,4 @@
-"""What a study of causes is asked for, and the types of what it hands out."""
+"""Settings of the study of causes, and the types of its results."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class CausesDict(TypedDict):
 
 
 class MethodCauses(TypedDict, total=False):
-    """What the summary says of one method; the shares and luck are there where a regression could be learned."""
+    """Results of one method; shares and sampling noise need enough tasks for a regression."""
 
     accuracy: Any
     ci95: Any
@@ -82,7 +82,7 @@ class MethodCauses(TypedDict, total=False):
 
 
 class CausesSummary(TypedDict, total=False):
-    """What came out of a run: while it is under way, how many tasks are measured and how accurate methods were."""
+    """Results of a run; while it is under way, the number of measured tasks and accuracies only."""
 
     dataset: str
     backbone: str
@@ -161,6 +161,6 @@ def command(spec: CausesSpec) -> str:
     return shlex.join(["fsviz", "causes", dataset.name, "--backbone", spec["backbone"], *flags, *methods])
 
 
-def fit(dataset: Dataset, backbone: str, given: RawSettings) -> fitting.Fit:
+def fit(dataset: Dataset, backbone: str, requested: RawSettings) -> fitting.Fit:
     """Ways, shots and queries of the tasks: those given, else the defaults, lowered to what the dataset has."""
-    return fitting.fit(dataset, given, TASK_DEFAULTS, [backbone], varied=True)
+    return fitting.fit(dataset, requested, TASK_DEFAULTS, [backbone], varied=True)

@@ -22,8 +22,8 @@ def correlation_table(methods: Iterable[str]) -> Table:
     return Table("Correlation with accuracy", Column("title", "Measure"), *by_method)
 
 
-def task_table(found: MeasuredTasks) -> Table:
+def task_table(measured: MeasuredTasks) -> Table:
     """A row per task: every measure, and the accuracy of every method."""
-    accuracies = (Column(method, method, kind="share") for method in found.accuracy)
-    columns = (Column("task", "Task", kind="count"), *map(measures.column, found.measures), *accuracies)
+    accuracies = (Column(method, method, kind="share") for method in measured.accuracy)
+    columns = (Column("task", "Task", kind="count"), *map(measures.column, measured.measures), *accuracies)
     return Table("Measures and accuracies of every task", *columns)

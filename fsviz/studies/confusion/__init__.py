@@ -130,13 +130,13 @@ class ConfusionSpec(TypedDict, total=False):
 
 
 class ConfusionRequest(ConfusionSpec, total=False):
-    """What a page asks for: a spec, not checked yet, and by what two classes are alike."""
+    """The request of a page: an unchecked spec, and the similarity of classes."""
 
     likeness: str
 
 
 class ConfusionSummary(TypedDict, total=False):
-    """What `summary` says of a graph; that of a run names its features too."""
+    """The summary of a graph; that of a run names its features too."""
 
     pairs: int
     mean: float

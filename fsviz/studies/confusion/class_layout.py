@@ -17,11 +17,11 @@ def communities(graph: ClassGraph, seed: int = 0) -> np.ndarray:
     return class_confusion.find_communities(graph.weights, seed=seed)
 
 
-def community_order(graph: ClassGraph, found: np.ndarray) -> np.ndarray:
+def community_order(graph: ClassGraph, values: np.ndarray) -> np.ndarray:
     """(C,) positions of the classes, community by community, and in each the one most like its fellows first."""
-    same = found[:, None] == found[None, :]
+    same = values[:, None] == values[None, :]
     inside = np.nansum(np.where(same, graph.weights, 0.0), axis=1)
-    return np.lexsort((-inside, found))
+    return np.lexsort((-inside, values))
 
 
 def layout(graph: ClassGraph, seed: int = 0) -> np.ndarray:

@@ -17,7 +17,7 @@ from fsviz.studies.confusion.similarities import SIMILARITIES
 
 @dataclass(frozen=True)
 class TrainTestMatches:
-    """What base classes give to novel ones, by the edges that are kept (section IV-B4); positions in rows and columns.
+    """Matches of train and test classes, by the kept edges (section IV-B4); positions in rows and columns.
 
     matches      (base, novel) joined to each other alone: what a novel class looks like, one base class has taught
     split_base   base -> novel classes that share it: their images look alike to the backbone

@@ -214,7 +214,7 @@ def tasks_per_pair(n_pairs: int) -> int:
 
 
 def describe_versus(first: ClassGraph, second: ClassGraph) -> list[str]:
-    """What a command adds to compare the first graph with the second; a recorded run has no such words."""
+    """Flags that compare the first graph with the second; a recorded run has none."""
     if SIMILARITIES[second.kind].needs == "run":
         return []
     kind = ["--versus", second.kind] if second.kind != first.kind else []

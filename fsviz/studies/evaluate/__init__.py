@@ -192,7 +192,7 @@ def _prepare_predictions(spec: dict[str, Any], dataset: Dataset, folder: Path) -
 
 
 def _run_testbed(testbed: Testbed) -> RunTestbed:
-    """What a spec says of one frozen testbed."""
+    """The entry of one saved testbed in a resolved spec."""
     tasks = testbed.tasks
     shape: TasksShape = {
         "n_tasks": len(tasks),

@@ -69,7 +69,7 @@ def spread_evenly(n_tasks: int, most: int) -> np.ndarray:
 
 
 def predict_tasks(dataset: Dataset, backbone: str, method: str, parameters: RawSettings, tasks: Tasks) -> Predictions:
-    """What one method says of these tasks, computed here and now."""
+    """Predictions of one method for these tasks, not recorded."""
     from fsviz.evaluation import evaluate
 
     table = features.load(dataset, backbone)

@@ -46,7 +46,7 @@ def requires_local(spec: RawSettings) -> str:
 
 
 def scale_notes(chosen: Iterable[MethodChoice]) -> list[str]:
-    """What to know of the methods (name, parameters) whose predictions change with the scale of the features."""
+    """Notes on methods whose predictions change with the scale of the features."""
     titles: dict[str, list[str]] = {}  # by reason
     for one in chosen:
         method = METHODS.get(one["name"])

@@ -1,4 +1,4 @@
-"""What finished chunks hold: numbers of every task, predictions, and the summary of a run.
+"""Numbers of every task, predictions and the summary of a run, from its finished chunks.
 
 Accuracies in a summary are percentages; fractions in arrays.
 """
@@ -24,7 +24,7 @@ NUMBERS = ("accuracy", "top5", "loss", "confidence")  # what is kept of every ta
 
 
 class EntryResult(TypedDict, total=False):
-    """What the summary of a run says of one entry; percentages but for the loss. Intervals over images and classes,
+    """Results of one entry, in percent except the loss. Intervals over images and classes,
     and correlations, are there once the run is finished."""
 
     method: str
@@ -50,7 +50,7 @@ class EntryResult(TypedDict, total=False):
 
 
 class EvaluationSummary(TypedDict):
-    """What came out of a run so far."""
+    """Partial results of a run."""
 
     results: list[EntryResult]
     failed: list[FailedMethod]
@@ -99,7 +99,7 @@ def summary_of(
     numbers: np.ndarray,
     measures: Sequence[Mapping[str, np.ndarray]],
     failed: Mapping[int, str],
-    whole: Evaluation | None = None,
+    evaluation: Evaluation | None = None,
 ) -> EvaluationSummary:
     results = []
     for which, (entry, values) in enumerate(zip(entries(spec), numbers, strict=True)):
@@ -113,9 +113,9 @@ def summary_of(
         result |= result_of(dict(zip(NUMBERS, values[:, done], strict=True)), of_done.get("coarsity"))
         result |= {"testbed": testbed["testbed_name"], "sampler": testbed["recipe"].get("sampler", "")}
         result |= {"setting": testbed["tasks"]["setting"], "n_way": testbed["tasks"]["n_way"]}
-        if whole is not None:
-            right = _as_floats(whole.right[which])
-            result |= _intervals(values[0], of_done, right, whole.first[entry.testbed])
+        if evaluation is not None:
+            right = _as_floats(evaluation.right[which])
+            result |= _intervals(values[0], of_done, right, evaluation.first[entry.testbed])
         results.append(result)
     broken = list(spec.get("failed", []))
     for which, error in failed.items():
@@ -147,7 +147,7 @@ def task_numbers(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> list[dict[str,
 
 
 def numbers_in(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> np.ndarray:
-    """What chunks hold of NUMBERS (entries, 4, T), NaN where a task is in none."""
+    """NUMBERS of every entry and task from chunks (entries, 4, T), NaN for tasks in none."""
     numbers = np.full((len(entries(spec)), len(NUMBERS), spec["tasks"]["n_tasks"]), np.nan)
     for chunk in chunks:
         values, start = chunk["numbers"], int(chunk["start"])
@@ -212,7 +212,7 @@ def correct_file(spec: ResolvedSpec) -> Path:
 
 
 def predictions(spec: ResolvedSpec, chunks: Sequence[Arrays], which: int) -> Predictions:
-    """What entry number `which` said of the queries of its first tasks, up to the first that is not finished."""
+    """Predictions of entry number `which` for its first tasks, up to the first unfinished one."""
     own = sorted(((int(c["start"]), c) for c in chunks if int(c["part"]) == which), key=lambda pair: pair[0])
     found: list[Predictions] = []
     for start, chunk in own:

@@ -37,7 +37,7 @@ def _centre(dataset: Dataset, table: Features, class_ids: np.ndarray, unit_lengt
 
 
 def fingerprint_of(table: Features) -> FeaturesFingerprint:
-    """What tells these features from others of the same name: their key, shape and images."""
+    """Key, shape and images of features, which identify them among others of the same name."""
     ids = hashlib.blake2b(np.ascontiguousarray(table.image_ids, dtype=np.int64).tobytes(), digest_size=8).hexdigest()
     key = hashlib.blake2b(repr(sorted(dict(table.key).items())).encode(), digest_size=8).hexdigest()
     return {"rows": int(table.values.shape[0]), "dims": int(table.values.shape[1]), "images": ids, "key": key}

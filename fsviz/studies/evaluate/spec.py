@@ -1,4 +1,4 @@
-"""What an evaluation is made of: its spec, the resolved spec of a run, and its entries.
+"""The spec of an evaluation, the resolved spec of a run, and its entries.
 
 A spec has "backbones" and "methods" (names, or {"name", "parameters"}), and either "testbed" (a name or a path) or
 "sampler" ({"sampler", "split", "n_way", ...}) or "samplers", several of those, of as many tasks each. In the place of
@@ -23,7 +23,7 @@ from fsviz.user import methods as user_methods
 
 
 class TasksShape(TypedDict):
-    """What a settled spec says of the tasks of one testbed."""
+    """Number and shape of the tasks of one testbed in a resolved spec."""
 
     n_tasks: int
     n_way: int
@@ -34,7 +34,7 @@ class TasksShape(TypedDict):
 
 
 class RunTestbed(TypedDict):
-    """What a settled spec says of one testbed, whose tasks lie in the run's folder."""
+    """One testbed of a resolved spec; its tasks lie in the run's folder."""
 
     testbed_name: str
     recipe: dict[str, Any]
@@ -61,7 +61,7 @@ class FailedMethod(TypedDict):
 
 
 class EntryLists(TypedDict, total=False):
-    """What the entries of a run are made of."""
+    """The lists whose product is the entries of a run."""
 
     backbones: list[str]
     methods: list[MethodChoice]
@@ -69,7 +69,7 @@ class EntryLists(TypedDict, total=False):
 
 
 class EvaluationSpec(EntryLists, total=False):
-    """What is asked for: of "testbed", "sampler" and "samplers" one."""
+    """The request for an evaluation, with one of "testbed", "sampler" and "samplers"."""
 
     study: str
     dataset: str
@@ -85,7 +85,7 @@ class EvaluationSpec(EntryLists, total=False):
 
 
 class FeaturesFingerprint(TypedDict):
-    """What tells the features of a run from others of the same name."""
+    """Identity of the features of a run among others of the same name."""
 
     rows: int
     dims: int

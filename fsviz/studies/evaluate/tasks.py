@@ -119,9 +119,9 @@ def testbed_titles(names: Iterable[str]) -> dict[str, str]:
     return {name: name if title in shared else title for name, title in titles.items()}
 
 
-def fit(dataset: Dataset, backbones: Sequence[str], given: RawSettings) -> fitting.Fit:
+def fit(dataset: Dataset, backbones: Sequence[str], requested: RawSettings) -> fitting.Fit:
     """Ways, shots and queries of an evaluation: those given, else the defaults, lowered to what the dataset has."""
-    return fitting.fit(dataset, given, DEFAULTS, backbones)
+    return fitting.fit(dataset, requested, DEFAULTS, backbones)
 
 
 def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, **usual: int) -> draw.TaskSpec:

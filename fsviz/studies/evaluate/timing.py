@@ -120,7 +120,7 @@ def _trial_tasks(spec: EvaluationSpec, dataset: Dataset, tables: Mapping[str, Fe
 
 
 def devices() -> list[dict[str, str]]:
-    """What evaluations can run on here, the fastest first: torch's name of each device and what it is."""
+    """Devices of this machine, the fastest first: torch's name of each and a title."""
     import torch
 
     found = [

@@ -30,7 +30,7 @@ State = dict[str, np.ndarray]  # of a learner (see training.networks), "best." w
 
 
 def state_after(spec: TrainingSpec, epoch: int) -> State:
-    """What there is after so many epochs: from the folder, the missing epochs trained again. Training may have ended
+    """The state after so many epochs, from the folder; missing epochs are trained again. Training may have ended
     before."""
     kept = newest_state(spec, epoch)
     state = kept if kept is not None else _first_state(spec)

@@ -1,4 +1,4 @@
-"""What finished chunks of a training run hold: the learning curve, and the accuracy on test tasks."""
+"""The learning curve and the accuracy on test tasks, from finished chunks of a training run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class UnreadImage(TypedDict):
 
 
 class HeldOutResult(TypedDict, total=False):
-    """What the test tasks say of what was trained, or of Finetune at a rate; intervals over images and classes are
+    """Accuracy on test tasks of the trained method, or of Finetune; intervals over images and classes are
     there once the run is finished."""
 
     method: str
@@ -57,7 +57,7 @@ class HeldOutResult(TypedDict, total=False):
 
 
 class TrainingSummary(TypedDict, total=False):
-    """What came out of a run so far; the backbone and its file are there once it is finished."""
+    """Partial results of a run; the backbone and its file are there once it is finished."""
 
     dataset: str
     method: str

@@ -29,5 +29,5 @@ def predictions_from(scores: Any, tasks: Tasks, which: str) -> Predictions:
     return evaluation.predictions_from(scores.cpu().contiguous(), ways, there, TITLES[which], lambda task: cause)
 
 
-def accuracies(said: Predictions) -> np.ndarray:
-    return evaluation.task_accuracy(said)
+def accuracies(predictions: Predictions) -> np.ndarray:
+    return evaluation.task_accuracy(predictions)

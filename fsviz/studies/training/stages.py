@@ -14,7 +14,7 @@ TrainingSpec = dict[str, Any]
 
 
 def entries(spec: Settings) -> list[str]:
-    """What is measured on the test tasks: the method itself and, with the backbone of Multiclass, Finetune."""
+    """Methods measured on the test tasks: the trained one and, with the backbone of Multiclass, Finetune."""
     return [spec["method"], *([FINETUNE] if spec.get("finetune_steps") else [])]
 
 

@@ -48,7 +48,7 @@ def finetune_rate(spec: TrainingSpec) -> float:
 
 
 def answers(spec: TrainingSpec, which: str, tasks: Tasks, rate: float = 0.0) -> Predictions:
-    """What the best network says of the queries, by the method itself or by Finetune."""
+    """Predictions of the best network for the queries, by the method itself or by Finetune."""
     from fsviz.training import finetuning
 
     learner = best_learner(spec)

@@ -90,8 +90,8 @@ def _pick(dataset: Dataset) -> study.ComparisonSpec | None:
 
 
 def _choices(dataset: Dataset, first: str) -> dict[str, str]:
-    """What can be compared with, by name: splits of this dataset, other datasets by their split test, and the other
-    splits of those that are chosen."""
+    """Datasets and splits to compare with, by name: splits of this dataset, other datasets by their split test, and the
+    other splits of those that are chosen."""
     asked = ",".join(st.query_params.get_all(AGAINST)).split(",")
     chosen = [str(text) for text in (st.session_state.get(AGAINST) or asked)]
     found = {f"{dataset.name}:{s}": study.DatasetSplit(f"{dataset.name}:{s}", dataset, s).title for s in dataset.splits}
@@ -181,19 +181,19 @@ def _found(spec: study.ComparisonSpec) -> study.DatasetComparison | None:
     return found
 
 
-def _compare(asked: RawSettings, progress: Progress | None = None) -> study.DatasetComparison:
-    return study.compare(asked["spec"], progress)
+def _compare(request: RawSettings, progress: Progress | None = None) -> study.DatasetComparison:
+    return study.compare(request["spec"], progress)
 
 
-def _compare_meaning(asked: RawSettings, progress: Progress | None = None) -> study.DatasetComparison:
-    return study.compare(asked["spec"], progress, meaning_only=True)
+def _compare_meaning(request: RawSettings, progress: Progress | None = None) -> study.DatasetComparison:
+    return study.compare(request["spec"], progress, meaning_only=True)
 
 
-def _answer(found: study.DatasetComparison, first_look: bool = False) -> None:
-    first, *others = found.sides
+def _answer(comparison: study.DatasetComparison, first_look: bool = False) -> None:
+    first, *others = comparison.sides
     numbers: list[HeadlineNumber | None] = []
     for side in others:
-        both = [(d.verdict, d.here) for d in study.differences(found) if d.other == side.name]
+        both = [(d.verdict, d.here) for d in study.differences(comparison) if d.other == side.name]
         rows, here = [verdict for verdict, _ in both], [verdict for _, verdict in both]
         known = len(rows) - rows.count("unknown")
         numbers.append(
@@ -209,51 +209,55 @@ def _answer(found: study.DatasetComparison, first_look: bool = False) -> None:
                 "very classes and images, over tasks. One in twenty differences is beyond noise by chance.",
             )
         )
-    show_numbers([*numbers, *[None] * (3 - len(numbers))])
+    show_numbers([*numbers, *[None] * (3 - len(numbers))], "preview" if first_look else "headline")
     for side in others:
-        st.markdown(escape(study.headline(found, side.name)))
-    table = study.measure_table(found)
-    if all(d.verdict == "unknown" for d in study.differences(found)):
+        st.markdown(escape(study.headline(comparison, side.name)))
+    table = study.measure_table(comparison)
+    if all(d.verdict == "unknown" for d in study.differences(comparison)):
         return
     if first_look:
         figure = figures.plot_differences(table, first.name)
         export.chart("What parts them, so far", figure, key=SO_FAR)
         return
-    picked = _picked_measure(found)
+    picked = _picked_measure(comparison)
     export.chart(
         "What parts them",
         figures.plot_differences(table, first.name, picked),
         key=CHART,
         sets=controls.MEASURE,
     )
-    spec = found.spec
+    spec = comparison.spec
     st.caption(
         f"{spec['n_tasks']:,} tasks per side of {spec['n_way']:,} classes"
-        + (f", {spec['n_shot']:,} support and {spec['n_query']:,} query images per class" if found.backbone else "")
+        + (
+            f", {spec['n_shot']:,} support and {spec['n_query']:,} query images per class"
+            if comparison.backbone
+            else ""
+        )
         + f", sampler {escape(study.SAMPLED.choices[spec['sampler']])}. 95% intervals over classes: what "
         "tasks of other "
         "classes of the same kind would give. Filled: beyond that. Hollow with a dot: beyond noise for these very "
         "classes and images only. Hollow: within noise. Click a point for its measure. "
-        + " ".join(map(escape, study.notes(found)))
+        + " ".join(map(escape, study.notes(comparison)))
     )
 
 
-def _picked_measure(found: study.DatasetComparison) -> str:
+def _picked_measure(comparison: study.DatasetComparison) -> str:
     """The measure that the link names or that was clicked, else the first that most sides have."""
-    titles = {name: study.title(name, found.spec) for name in found.measures}
-    most = max(titles, key=lambda name: len(found.numbers[name]), default="")
+    titles = {name: study.title(name, comparison.spec) for name in comparison.measures}
+    most = max(titles, key=lambda name: len(comparison.numbers[name]), default="")
     setting = controls.MEASURE.with_(choices=titles, default=most)
     return str(links.value_of(setting, setting.name)) if titles else ""
 
 
-def _one_measure(found: study.DatasetComparison) -> None:
-    if not found.measures:
+def _one_measure(comparison: study.DatasetComparison) -> None:
+    if not comparison.measures:
         st.info("No measure is known of any side.", icon="🧩")
         return
-    titles = {name: study.title(name, found.spec) for name in found.measures}
-    most = max(titles, key=lambda name: len(found.numbers[name]))
+    titles = {name: study.title(name, comparison.spec) for name in comparison.measures}
+    most = max(titles, key=lambda name: len(comparison.numbers[name]))
     name = controls.pick(controls.MEASURE.with_(choices=titles, default=most), st.columns([2, 3])[0])
-    table = study.measure_table(found)
+    table = study.measure_table(comparison)
     rows = table[(table["measure"] == name) & np.isfinite(table["mean"])]
     axis = "accuracy of a task (%)" if name == study.ACCURACY else measures.lower_title(name)
     figure = figures.plot_measure(rows, axis, study.direction(name))
@@ -263,53 +267,55 @@ def _one_measure(found: study.DatasetComparison) -> None:
         "Bars hold the middle half of the tasks, a stroke is their median, a point the mean with its 95% interval "
         f"over {escape(' or '.join(dict.fromkeys(rows['over'])))}. "
         + (f"{escape(measures.get(name).description)} " if name in measures.MEASURES else "")
-        + " ".join(f"{escape(row.side_title)}: {escape(_why(found, name, row.side))}" for row in lacking.itertuples())
+        + " ".join(
+            f"{escape(row.side_title)}: {escape(_why(comparison, name, row.side))}" for row in lacking.itertuples()
+        )
     )
-    _what_to_add(found)
+    _what_to_add(comparison)
 
 
-def _why(found: study.DatasetComparison, measure: str, side: str) -> str:
-    return found.unknown.get(measure, {}).get(side, "not known.")
+def _why(comparison: study.DatasetComparison, measure: str, side: str) -> str:
+    return comparison.unknown.get(measure, {}).get(side, "not known.")
 
 
-def _what_to_add(found: study.DatasetComparison) -> None:
+def _what_to_add(comparison: study.DatasetComparison) -> None:
     """The way to features where a side has images and no features under the backbone."""
-    for side in found.sides:
-        if side.dataset.has_pixels and found.backbone not in features.available(side.dataset):
+    for side in comparison.sides:
+        if side.dataset.has_pixels and comparison.backbone not in features.available(side.dataset):
             shell.link_to_add_images(
                 f"Extract features of {escape(side.dataset.title)}", shell.link(side.dataset, do="Extract features")
             )
 
 
-def _all_numbers(found: study.DatasetComparison) -> None:
-    facts = study.facts(found)
+def _all_numbers(comparison: study.DatasetComparison) -> None:
+    facts = study.facts(comparison)
     st.markdown("**What they are**")
     export.table(study.FACTS, facts.drop(columns="side"))
     st.markdown("**Every measure of every dataset**")
-    numbers = study.number_rows(study.measure_table(found))
+    numbers = study.number_rows(study.measure_table(comparison))
     export.table(study.NUMBERS, numbers.drop(columns="side"), height=460)
-    _what_to_add(found)
+    _what_to_add(comparison)
 
 
 # The suite ---------------------------------------------------------------------------------------------------------
 
 
-def _suite(found: study.DatasetComparison) -> None:
-    specs, without = study.suite_specs(found.spec)
+def _suite(comparison: study.DatasetComparison) -> None:
+    specs, without = study.suite_specs(comparison.spec)
     rows = []
     for name, of_side in specs.items():
-        summary = _searched(found.side(name), of_side)
+        summary = _searched(comparison.side(name), of_side)
         if summary is not None:
-            rows.append(study.suite_row(found.side(name), summary))
+            rows.append(study.suite_row(comparison.side(name), summary))
     counts = " or ".join(f"{n:,}" for n in dict.fromkeys(row["n_tasks"] for row in rows))
     published = caching.cached_call(study.published_suite)
     export.chart("Hard, random and easy supports", figures.plot_suite(rows, published.to_dict("records")), key="suite")
-    spec = found.spec
+    spec = comparison.spec
     st.caption(
         (
             f"Computed here (bold): {counts} uniform tasks per side of {spec['n_way']:,} classes and "
-            f"{spec['n_shot']:,} support images, features of {escape(title_of(found.backbone))}, the same queries with "
-            "hard, random and easy supports; 95% intervals over tasks of these images. "
+            f"{spec['n_shot']:,} support images, features of {escape(title_of(comparison.backbone))}, the same queries "
+            "with hard, random and easy supports; 95% intervals over tasks of these images. "
             if rows
             else ""
         )
@@ -317,7 +323,7 @@ def _suite(found: study.DatasetComparison) -> None:
         "backbones. Their tasks of Meta-Dataset have varying numbers of classes and images, those of ObjectNet, "
         "CURE-OR and ORBIT five of each, on other backbones: heights are not comparable with those above, what hard "
         "supports cost is. "
-        + " ".join(f"{escape(found.side(name).title)} is left out: {escape(why)}" for name, why in without.items())
+        + " ".join(f"{escape(comparison.side(name).title)} is left out: {escape(why)}" for name, why in without.items())
     )
     if rows:
         table = pd.DataFrame(rows).assign(cost=lambda t: t["random"] - t["hard"])

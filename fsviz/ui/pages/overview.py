@@ -120,52 +120,52 @@ def _answer(dataset: Dataset) -> None:
     _classified(found)
 
 
-def _classified(found: study.TaskContrast) -> None:
-    assert found.accuracy is not None
-    mean, half = found.mean
+def _classified(contrast: study.TaskContrast) -> None:
+    assert contrast.accuracy is not None
+    mean, half = contrast.mean
     usual = f"{100 * mean:.1f}{half_width(half, 1, 100)}%"
     clicked = None
     columns = shell.responsive_columns("tasks", 2, gap="small")
-    for column, name, task in zip(columns, ("hard", "easy"), (found.hard, found.easy)):
+    for column, name, task in zip(columns, ("hard", "easy"), (contrast.hard, contrast.easy)):
         with column:
             number = HeadlineNumber(
                 f"accuracy_{name}",
                 f"{'A' if name == 'hard' else 'An'} {name} task",
-                100 * found.accuracy[task],
+                100 * contrast.accuracy[task],
                 unit="% right",
                 digits=0,
                 note=f"mean of all tasks: {usual}",
             )
             show_number(number)
-            clicked = _task(found, task, f"look_{name}", True) or clicked
-            _to_passport(found, task)
-    page_links.to_gallery(found.dataset, clicked)
-    _causes(found)
-    if not found.backbone:
+            clicked = _task(contrast, task, f"look_{name}", True) or clicked
+            _to_passport(contrast, task)
+    page_links.to_gallery(contrast.dataset, clicked)
+    _causes(contrast)
+    if not contrast.backbone:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             st.markdown("No backbone has seen these images yet; one that has sees more than pixels.", width="content")
-            shell.link_to_fix(found.dataset, "features")
-    chance = f"Guessing would get {found.tasks.chance_level:.0%} right."
+            shell.link_to_fix(contrast.dataset, "features")
+    chance = f"Guessing would get {contrast.tasks.chance_level:.0%} right."
     st.caption(
-        f"{escape(study.rule(found))} They are not typical: all {len(found.tasks):,} tasks have a mean accuracy of "
-        f"**{usual}** (95% interval over tasks of these images). {chance} "
+        f"{escape(study.rule(contrast))} They are not typical: all {len(contrast.tasks):,} tasks have a mean accuracy "
+        f"of **{usual}** (95% interval over tasks of these images). {chance} "
         f"Each row is a class: the image that the classifier learned from, then some of the "
-        f"{found.tasks.query.shape[2]:,} it had to name; a tick is right, a cross wrong, with what was said instead."
+        f"{contrast.tasks.query.shape[2]:,} it had to name; a tick is right, a cross wrong, with what was said instead."
     )
 
 
-def _to_passport(found: study.TaskContrast, task: int) -> None:
-    if (testbed := caching.look_name(found.dataset)) != "":
-        page_links.to_passport(found.dataset, testbed, task)
-    elif found.tasks.has_images:
-        page_links.to_passport(found.dataset, task_ids.images_name(found.dataset, found.tasks, task), 0)
+def _to_passport(contrast: study.TaskContrast, task: int) -> None:
+    if (testbed := caching.look_name(contrast.dataset)) != "":
+        page_links.to_passport(contrast.dataset, testbed, task)
+    elif contrast.tasks.has_images:
+        page_links.to_passport(contrast.dataset, task_ids.images_name(contrast.dataset, contrast.tasks, task), 0)
 
 
-def _task(found: study.TaskContrast, task: int, key: str, told: bool) -> int | None:
+def _task(contrast: study.TaskContrast, task: int, key: str, told: bool) -> int | None:
     """A task, class by class; `told`: which queries are right. Returns the image that was clicked."""
-    tasks, names = found.tasks, found.names_of(task)
-    assert found.predictions is not None
-    predicted = found.predictions.predicted[task]
+    tasks, names = contrast.tasks, contrast.names_of(task)
+    assert contrast.predictions is not None
+    predicted = contrast.predictions.predicted[task]
     rows = []
     for way, name in enumerate(names):
         support = [Tile(int(i), badge="support") for i in tasks.support[task, way] if i != PAD]
@@ -177,40 +177,40 @@ def _task(found: study.TaskContrast, task: int, key: str, told: bool) -> int | N
                 frame=("right" if fine[q] else "wrong") if told else None,
                 badge=names[predicted[way, q]] if told and not fine[q] else "",
             )
-            for q in found.some_queries(task, way, N_QUERIES)
+            for q in contrast.some_queries(task, way, N_QUERIES)
         ]
         note = f"{int(fine[query != PAD].sum())} of {int((query != PAD).sum())} right" if told else ""
         rows.append(Row(name, [*support, *queries], note))
-    if found.dataset.has_pixels:
-        return task_rows(found.dataset, rows, key, tile_px=LARGE if shell.classroom() else TILE)
+    if contrast.dataset.has_pixels:
+        return task_rows(contrast.dataset, rows, key, tile_px=LARGE if shell.classroom() else TILE)
     told_rows = {"class": names, **({"right": [row.note for row in rows]} if told else {})}
     export.table(CLASSES, told_rows, key=f"{key}_names")
     return None
 
 
-def _causes(found: study.TaskContrast) -> None:
+def _causes(contrast: study.TaskContrast) -> None:
     """The strongest cause in one sentence, the others after it, each with the page that shows it."""
-    assert found.accuracy is not None
-    causes = found.explaining()[:MOST_CAUSES]
-    gap = 100 * float(found.accuracy[found.easy] - found.accuracy[found.hard])
+    assert contrast.accuracy is not None
+    causes = contrast.explaining()[:MOST_CAUSES]
+    gap = 100 * float(contrast.accuracy[contrast.easy] - contrast.accuracy[contrast.hard])
     if not causes:
         st.markdown(
             f"**Why? No known cause explains the {gap:.0f} points between the two.** What was measured of all "
-            f"{len(found.tasks):,} tasks (closeness of their classes, how typical support images are, how support and "
-            "queries differ) does not part these two beyond chance."
+            f"{len(contrast.tasks):,} tasks (closeness of their classes, how typical support images are, how support "
+            "and queries differ) does not part these two beyond chance."
         )
         return
-    words = [study.describe(found, cause) for cause in causes]
+    words = [study.describe(contrast, cause) for cause in causes]
     st.markdown(f"**Why is the first one harder? Above all, {escape(words[0])}.**")
     for cause, said in zip(causes, words):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            about = f"About **{found.points(cause):.0f}** of {gap:.0f} points"
+            about = f"About **{contrast.points(cause):.0f}** of {gap:.0f} points"
             st.markdown(
                 f"{about}: {escape(said)}." if cause is not causes[0] else f"{about} go with that.", width="content"
             )
-            _try_it(found, cause)
+            _try_it(contrast, cause)
     st.caption(
-        f"Points are what a straight line through all {len(found.tasks):,} tasks gives for the difference between "
+        f"Points are what a straight line through all {len(contrast.tasks):,} tasks gives for the difference between "
         "these two. Causes overlap, so they do not add up; only those that chance would not explain are named "
         f"(correlation with the accuracy {causes[0].correlation.value:.2f}, 95% interval "
         f"{causes[0].correlation.low:.2f} to {causes[0].correlation.high:.2f} over "
@@ -218,31 +218,31 @@ def _causes(found: study.TaskContrast) -> None:
     )
 
 
-def _try_it(found: study.TaskContrast, cause: study.CauseContrast) -> None:
+def _try_it(contrast: study.TaskContrast, cause: study.CauseContrast) -> None:
     """The page that shows a cause, with this very task or its setting."""
-    has_contexts = cause.attribute == "context" and found.dataset.contexts is not None
-    if found.backbone and cause.kind == "support":
-        _this_task(found, "Try it: swap support images of this very task")
-    elif found.backbone and cause.kind not in ("meaning", "looks") and has_contexts:
-        _this_task(found, "Try it: swap support images of this task for some of other contexts")
+    has_contexts = cause.attribute == "context" and contrast.dataset.contexts is not None
+    if contrast.backbone and cause.kind == "support":
+        _this_task(contrast, "Try it: swap support images of this very task")
+    elif contrast.backbone and cause.kind not in ("meaning", "looks") and has_contexts:
+        _this_task(contrast, "Try it: swap support images of this task for some of other contexts")
     else:
-        page, label, selection = _page_of(found, cause)
-        shell.page_link(page, label, shell.link(found.dataset, **selection), icon="👉")
+        page, label, selection = _page_of(contrast, cause)
+        shell.page_link(page, label, shell.link(contrast.dataset, **selection), icon="👉")
 
 
-def _page_of(found: study.TaskContrast, cause: study.CauseContrast) -> tuple[str, str, dict[str, object]]:
+def _page_of(contrast: study.TaskContrast, cause: study.CauseContrast) -> tuple[str, str, dict[str, object]]:
     """The page that shows a cause, the label of its link, and what the link selects."""
-    selection: dict[str, object] = {"split": found.recipe.split, "classes": found.names_of(found.hard)}
-    if not found.backbone:
+    selection: dict[str, object] = {"split": contrast.recipe.split, "classes": contrast.names_of(contrast.hard)}
+    if not contrast.backbone:
         return "images", "Try it: look at images of these classes", {**selection, "order": "class"}
     if cause.kind == "meaning":
         return "classes", "Try it: these classes in the tree of meanings", selection
-    selection = {"split": found.recipe.split, "backbone": found.backbone}
+    selection = {"split": contrast.recipe.split, "backbone": contrast.backbone}
     if cause.kind == "looks":
-        a, b = found.closest_of(found.hard)
+        a, b = contrast.closest_of(contrast.hard)
         label = f"Try it: {escape(a)} and {escape(b)} as the backbone sees them"
         return "confusion", label, {**selection, "classes": [a, b]}
-    shape = {name: str(found.recipe.settings[name]) for name in ("n_way", "n_shot", "n_query")}
+    shape = {name: str(contrast.recipe.settings[name]) for name in ("n_way", "n_shot", "n_query")}
     return (
         "hard_supports",
         "Try it: how support and query differ in hard tasks",
@@ -250,20 +250,20 @@ def _page_of(found: study.TaskContrast, cause: study.CauseContrast) -> tuple[str
     )
 
 
-def _this_task(found: study.TaskContrast, label: str) -> None:
-    page_links.to_task(found.dataset, found.tasks, found.hard, found.backbone, label, study.METHOD)
+def _this_task(contrast: study.TaskContrast, label: str) -> None:
+    page_links.to_task(contrast.dataset, contrast.tasks, contrast.hard, contrast.backbone, label, study.METHOD)
 
 
-def _by_meaning(found: study.TaskContrast) -> None:
+def _by_meaning(contrast: study.TaskContrast) -> None:
     """Two tasks in names, where nobody can classify images: fine-grained and coarse."""
-    dataset, coarsity = found.dataset, found.tasks.measures["coarsity"]
+    dataset, coarsity = contrast.dataset, contrast.tasks.measures["coarsity"]
     columns = shell.responsive_columns("tasks", 2, gap="small")
-    for column, title, task in zip(columns, ("A fine-grained task", "A coarse task"), (found.hard, found.easy)):
+    for column, title, task in zip(columns, ("A fine-grained task", "A coarse task"), (contrast.hard, contrast.easy)):
         with column:
-            top, between = found.places_of(task)
+            top, between = contrast.places_of(task)
             note = f"all below “{top}”" if top != "root" else "with no group in common"
             show_number(HeadlineNumber.worded("coarsity", title, f"coarsity {coarsity[task]:.1f}", note=note))
-            names, images = found.names_of(task), found.tasks.support[task]
+            names, images = contrast.names_of(task), contrast.tasks.support[task]
             if dataset.has_pixels and images.size:
                 rows = [
                     Row(name, [Tile(int(i)) for i in images[way]], " › ".join(between[way]))
@@ -274,11 +274,11 @@ def _by_meaning(found: study.TaskContrast) -> None:
                 for name, path in zip(names, between):
                     way_down = " › ".join(map(escape, path))
                     st.markdown(f"**{escape(name)}**" + (f" :gray[{way_down}]" if path else ""))
-            _to_passport(found, task)
+            _to_passport(contrast, task)
             shell.page_link(
                 "classes",
                 "Try it: these classes in the tree of meanings",
-                shell.link(dataset, split=found.recipe.split, classes=names),
+                shell.link(dataset, split=contrast.recipe.split, classes=names),
                 icon="👉",
             )
     st.markdown(
@@ -287,8 +287,8 @@ def _by_meaning(found: study.TaskContrast) -> None:
     )
     missing = "features" if dataset.has_pixels else "images"
     st.caption(
-        f"{escape(study.rule(found))} The median of all is {np.median(coarsity):.1f}. {escape(dataset.title)} has no "
-        f"{missing} here: with them, the two would be a hard and an easy task by accuracy. "
+        f"{escape(study.rule(contrast))} The median of all is {np.median(coarsity):.1f}. {escape(dataset.title)} has "
+        f"no {missing} here: with them, the two would be a hard and an easy task by accuracy. "
         f"{shell.missing_hint(dataset, missing)}"
     )
 
@@ -298,24 +298,24 @@ def _by_meaning(found: study.TaskContrast) -> None:
 
 @st.fragment
 @shell.errors_on_page()
-def _guess(found: study.TaskContrast) -> None:
+def _guess(contrast: study.TaskContrast) -> None:
     """A random task in images: how many of its queries are named rightly? First the guess, then the answer."""
-    assert found.accuracy is not None
+    assert contrast.accuracy is not None
     with st.container(border=True):
         st.subheader("Guess before you see", anchor=False)
-        bands = found.bands()
-        number = Setting("guess", "Task", "Tasks were drawn at random.", "int", 1, 1, len(found.tasks))
+        bands = contrast.bands()
+        number = Setting("guess", "Task", "Tasks were drawn at random.", "int", 1, 1, len(contrast.tasks))
         task = int(links.value_of(number, "guess")) - 1
         guessed: dict[tuple[str, int], int] = st.session_state.setdefault(GUESSED, {})
-        key = (found.dataset.name, task)
+        key = (contrast.dataset.name, task)
         st.markdown(
             f"Random task {task + 1:,}: ProtoNet sees one labelled image per class, then names "
-            f"{int((found.tasks.query[task] != PAD).sum()):,} others. **How many does it get right?**"
+            f"{int((contrast.tasks.query[task] != PAD).sum()):,} others. **How many does it get right?**"
         )
-        _task(found, task, f"guess_{task}", key in guessed)
+        _task(contrast, task, f"guess_{task}", key in guessed)
         columns = st.columns(4)
         for which, column in enumerate(columns):
-            is_truth = key in guessed and which == found.band_of(task)
+            is_truth = key in guessed and which == contrast.band_of(task)
             column.button(
                 _band(bands, which) + (" ✓" if is_truth else " ✗" if guessed.get(key) == which else ""),
                 key=f"answer_{task}_{which}",
@@ -327,17 +327,17 @@ def _guess(found: study.TaskContrast) -> None:
             )
         if key not in guessed:
             return
-        truth = found.band_of(task)
-        mean, half = found.mean
+        truth = contrast.band_of(task)
+        mean, half = contrast.mean
         fine = guessed[key] == truth
         said = "Right!" if fine else "Too high." if guessed[key] > truth else "Too low."
         st.markdown(
-            f"**{said} It got {found.accuracy[task]:.0%} right**; all tasks average "
+            f"**{said} It got {contrast.accuracy[task]:.0%} right**; all tasks average "
             f"{100 * mean:.1f}{half_width(half, 1, 100)}%. Ticks and crosses above show where."
         )
-        mine = [right == found.band_of(t) for (name, t), right in guessed.items() if name == found.dataset.name]
+        mine = [right == contrast.band_of(t) for (name, t), right in guessed.items() if name == contrast.dataset.name]
         left, right = st.columns([1, 3], vertical_alignment="center")
-        left.button("Next task", icon="➡️", type="primary", on_click=_next_task, args=[len(found.tasks)], key="next")
+        left.button("Next task", icon="➡️", type="primary", on_click=_next_task, args=[len(contrast.tasks)], key="next")
         right.caption(
             f"{sum(mine):,} of {len(mine):,} guessed rightly so far; by chance it would be about one in four."
         )

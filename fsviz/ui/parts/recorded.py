@@ -1,4 +1,4 @@
-"""What recorded evaluations hold, read once for all visitors: their lines, their answers, the names of their tasks."""
+"""Recorded evaluations, read once for all visitors: method runs, predictions, ids of tasks."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def method_runs(run: jobs.Run) -> list[run_comparison.MethodRun]:
 
 
 def predictions_of(line: run_comparison.MethodRun) -> tuple[Predictions, Tasks]:
-    """What a line said of the queries of its first tasks, and these tasks."""
+    """Predictions of a method run for its first tasks, and these tasks."""
     return _answer(line.run_id, line.entry, int(line.done.sum()), str(jobs.folder(line.run_id)))
 
 
 def task_id(dataset: Dataset, line: run_comparison.MethodRun, task: int) -> TaskId | None:
-    """What names a task of a run in links."""
+    """The id of a task of a run, for links."""
     spec = jobs.spec(line.run_id)
     entry = evaluate.entries(spec)[line.entry]
     testbed = evaluate.run_testbeds(spec)[entry.testbed]
@@ -40,7 +40,7 @@ def task_id(dataset: Dataset, line: run_comparison.MethodRun, task: int) -> Task
 
 
 def identity(line: run_comparison.MethodRun) -> tuple[Any, ...]:
-    """What stands for a line in a cache: it changes when others of its tasks are compared. Lines that belong to no run
+    """The key of a method run in a cache: it changes when others of its tasks are compared. Those that belong to no run
     share their keys, so their numbers count."""
     numbers = line.accuracy if line.run_id == run_comparison.PREVIEW else np.packbits(line.done)
     return line.key, line.digest, line.label, hashlib.blake2b(numbers.tobytes(), digest_size=12).digest()

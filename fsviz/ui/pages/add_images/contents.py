@@ -1,4 +1,4 @@
-"""What a folder holds: counts, sample images and problems."""
+"""The contents of a folder: counts, sample images and problems."""
 
 from __future__ import annotations
 

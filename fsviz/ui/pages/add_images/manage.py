@@ -39,7 +39,7 @@ def show_datasets(title: str = "Added before") -> None:
 
 
 def _show_dataset(dataset: Dataset) -> None:
-    """What a dataset holds, a link to it, and a field for another title."""
+    """Counts of a dataset, a link to it, and a field for another title."""
     contents = f"{dataset.n_classes:,} classes, {dataset.n_images or 0:,} images"
     contents += ", features" if dataset.has_features else ", no features yet"
     st.markdown(f"**{escape(dataset.title)}** · {contents}")

@@ -174,7 +174,7 @@ def _sense_label(sense: Any) -> str:
 
 
 def show_meanings(dataset: Dataset) -> None:
-    """What the classes of a dataset of one's own mean, to be corrected after it was saved."""
+    """Meanings of the classes of a user dataset, to be corrected after it was saved."""
     st.subheader(f"What do the classes of {escape(dataset.title)} mean?", anchor=False)
     if dataset.name not in image_folders.workspace_dataset_names():
         st.info("Meanings can be changed for datasets of your own. Pick one in the sidebar.", icon="🧩")

@@ -159,7 +159,7 @@ def _stop(request: tuple[str, str]) -> None:
 
 
 def show_layouts() -> None:
-    """What can be given, drawn as it lies on disk; shown while nothing has been given."""
+    """Layouts of folders and tables that can be read, shown while no source is named."""
     st.markdown("**Any of these will do:**")
     one, two, three = shell.responsive_columns("forms", 3)
     one.caption("A folder per class; splits with folders per class; concepts with folders of contexts")

@@ -35,7 +35,7 @@ PREVIEW_SECONDS = 1.0  # a method whose first look would take longer waits for t
 
 @dataclass(frozen=True)
 class RunView:
-    """What the page shows: a finished run of these settings, or a first look at a few of its tasks.
+    """The results on the page: of a finished run of these settings, or of a preview.
 
     testbed  the tasks whose images are at hand: of a run, the first ones
     waiting  chosen methods that are not in it
@@ -63,7 +63,7 @@ def earlier_runs(dataset: Dataset, spec: evaluate.EvaluationSpec) -> tuple[jobs.
 
 
 def view_of_run(dataset: Dataset, spec: evaluate.EvaluationSpec, run: jobs.Run) -> RunView | None:
-    """What a finished run of these settings says; None where its files are damaged."""
+    """The results of a finished run of these settings; None if its files are damaged."""
     which = evaluate.matching_entries(spec, run.spec, dataset)
     try:
         known = {line.entry: line for line in recorded.method_runs(run)}
@@ -123,7 +123,7 @@ def preview_of(dataset: Dataset, spec: evaluate.EvaluationSpec) -> RunView | Non
 
 
 def _task_id(dataset: Dataset, spec: evaluate.EvaluationSpec, testbed: Testbed, task: int) -> TaskId | None:
-    """What names a task of the look in links: of a saved testbed that is looked at in part, its place in the whole."""
+    """The id of a task of the preview in links; in a saved testbed, its position there."""
     with suppress(FsvizError):
         if spec.get("testbed"):
             whole = load_testbed(str(spec["testbed"]), dataset)
@@ -134,7 +134,7 @@ def _task_id(dataset: Dataset, spec: evaluate.EvaluationSpec, testbed: Testbed, 
 
 
 def full_run_note(dataset: Dataset, testbed: Testbed, n_tasks: int) -> str:
-    """What a run of so many tasks has that this look has not: narrower intervals, and perhaps other tasks."""
+    """A sentence on what the full run adds to the preview: narrower intervals, and perhaps other tasks."""
     told = "A run of more tasks has narrower intervals."
     if testbed.recipe.get("sampler") not in SAMPLERS or n_tasks <= len(testbed.tasks):
         return told

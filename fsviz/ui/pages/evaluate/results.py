@@ -35,25 +35,25 @@ from fsviz.ui.parts.task_list import TASK
 WHOSE = Setting("whose", "Answers of", "Also by a click on a point of the figure above.", "choice", "")
 
 
-def show_results(dataset: Dataset, spec: evaluate.EvaluationSpec, shown: RunView) -> None:
+def show_results(dataset: Dataset, spec: evaluate.EvaluationSpec, view: RunView) -> None:
     """Headline, figures, mistakes and single tasks of a finished run or of a first look."""
-    named = run_comparison.by_name(shown.lines)
-    over = recorded.widest(shown.lines)
-    table = run_comparison.with_interval(recorded.result_table(shown.lines, over=over), over)
+    named = run_comparison.by_name(view.lines)
+    over = recorded.widest(view.lines)
+    table = run_comparison.with_interval(recorded.result_table(view.lines, over=over), over)
     top = table.loc[table["accuracy"].idxmax()]
-    _show_headline(dataset, shown, table, top, over, spec["sampler"]["n_tasks"] if spec.get("sampler") else 0)
+    _show_headline(dataset, view, table, top, over, spec["sampler"]["n_tasks"] if spec.get("sampler") else 0)
     figure = st.container()  # filled when it is known whose answers are looked at: they have the band
     st.subheader("What gets confused", anchor=False)
     whose = _pick_method(named, str(top["name"]))
     with figure:
-        _show_figure(shown, table, whose, over)
-    answer = shown.answer(named[whose])
-    error_gallery.show_confusions(dataset, answer, shown.testbed.tasks, whose, key="look", over=over)
-    _show_single_tasks(dataset, shown, answer, whose)
+        _show_figure(view, table, whose, over)
+    answer = view.answer(named[whose])
+    error_gallery.show_confusions(dataset, answer, view.testbed.tasks, whose, key="look", over=over)
+    _show_single_tasks(dataset, view, answer, whose)
 
 
 def _link_keys(named: Mapping[str, run_comparison.MethodRun]) -> dict[str, str]:
-    """What stands in the link for each line: its method and backbone."""
+    """The key of each method run in the link: its method and backbone."""
     return {f"{line.method}@{line.backbone}": name for name, line in named.items()}
 
 
@@ -73,10 +73,10 @@ def _at_point(values: np.ndarray, point: Point) -> tuple[str | None, int] | None
     return point.at(1), int(np.nanargmin(np.abs(values - float(point.x))))
 
 
-def _show_single_tasks(dataset: Dataset, shown: RunView, answer: Predictions, whose: str) -> None:
+def _show_single_tasks(dataset: Dataset, view: RunView, answer: Predictions, whose: str) -> None:
     """Every task whose images are at hand, the hardest first; the chosen one with its images and answers."""
     st.subheader("Task by task, the hardest first", anchor=False)
-    testbed, line = shown.testbed, run_comparison.by_name(shown.lines)[whose]
+    testbed, line = view.testbed, run_comparison.by_name(view.lines)[whose]
     tasks = testbed.tasks
     accuracy = answer.task_mean(answer.rank == 0)
     coarsity = tasks.measures.get("coarsity")
@@ -90,31 +90,31 @@ def _show_single_tasks(dataset: Dataset, shown: RunView, answer: Predictions, wh
         task = task_list.pick_task(dataset, tasks, order, notes, testbed.name, "look_tasks")
     with right:
         st.markdown(f"**Task {task:,}**: {escape(whose)} names {accuracy[task]:.0%} of its queries rightly")
-        task_list.show_task(dataset, tasks, task, "look_task", answer=answer, named=shown.task_name(line, task))
+        task_list.show_task(dataset, tasks, task, "look_task", answer=answer, named=view.task_name(line, task))
 
 
-def _show_headline(dataset: Dataset, shown: RunView, table: Any, top: Any, over: str, n_tasks: int) -> None:
-    tasks, n = shown.testbed.tasks, len(shown.lines)
+def _show_headline(dataset: Dataset, view: RunView, table: Any, top: Any, over: str, n_tasks: int) -> None:
+    tasks, n = view.testbed.tasks, len(view.lines)
     shape = (
         f"{int(top['n_tasks']):,} tasks, {escape(tasks.setting)}, {'up to ' if (tasks.query < 0).any() else ''}"
         f"{tasks.query.shape[2]:,} queries per class."
     )
-    if shown.run:
-        st.caption(f"Finished run {escape(shown.run)}: {shape}")
+    if view.run:
+        st.caption(f"Finished run {escape(view.run)}: {shape}")
     else:
-        st.caption(f"First look: {shape} {escape(full_run_note(dataset, shown.testbed, n_tasks))}")
-    if shown.waiting:
+        st.caption(f"First look: {shape} {escape(full_run_note(dataset, view.testbed, n_tasks))}")
+    if view.waiting:
         st.info(
-            f"**{', '.join(map(escape, shown.waiting))}** {'is' if len(shown.waiting) == 1 else 'are'} slower and not "
+            f"**{', '.join(map(escape, view.waiting))}** {'is' if len(view.waiting) == 1 else 'are'} slower and not "
             "in this first look, so it does not say which of the chosen methods is best. The run has them all.",
             icon="⏳",
         )
     chance = HeadlineNumber(
         "chance", "Guessing", 100 * tasks.chance_level, help="One class out of the ways of a task, at random."
     )
-    numbers = [run_panel.most_accurate(top, over, n, len(shown.waiting))]
+    numbers = [run_panel.most_accurate(top, over, n, len(view.waiting))]
     if n > 1:
-        nearest = recorded.differences(shown.lines, over=over).iloc[0]
+        nearest = recorded.differences(view.lines, over=over).iloc[0]
         runner = table[table["name"] == nearest["name"]].iloc[0]
         ahead = HeadlineNumber.around("", "", nearest["difference"], nearest["ci95"], "points", signed=True)
         numbers.append(
@@ -156,12 +156,12 @@ def _show_headline(dataset: Dataset, shown: RunView, table: Any, top: Any, over:
     show_numbers(numbers)
 
 
-def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
-    named = run_comparison.by_name(shown.lines)
-    testbed, n_tasks = shown.testbed, int(named[whose].done.sum())
+def _show_figure(view: RunView, table: Any, whose: str, over: str) -> None:
+    named = run_comparison.by_name(view.lines)
+    testbed, n_tasks = view.testbed, int(named[whose].done.sum())
     lines = WHOSE.with_(choices=_link_keys(named))
     window = min(max(20, n_tasks // 5), n_tasks)
-    curves = recorded.curves(shown.lines, window=window, over=over)
+    curves = recorded.curves(view.lines, window=window, over=over)
     if curves:
         known = measures.get(run_comparison.QUARTERS)
         coarsity = testbed.tasks.measures[known.name]
@@ -187,11 +187,11 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
     chance = 100 * testbed.tasks.chance_level
     export.chart(
         "Accuracy of the methods",
-        figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], chance, top5, not shown.waiting),
+        figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], chance, top5, not view.waiting),
         key="look_bars",
         sets=Click({"y": lines}),
     )
-    why = escape(run_comparison.no_curve_reason(shown.lines))
+    why = escape(run_comparison.no_curve_reason(view.lines))
     st.caption(
         f"{f'{why} ' if why else ''}Mean accuracy over the same {n_tasks:,} tasks; bars are 95% intervals "
         f"{run_comparison.CI_UNITS[over]}. The page Runs has the others. A click on a point shows that method's "

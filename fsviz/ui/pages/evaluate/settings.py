@@ -48,25 +48,25 @@ BESIDE_SHOTS: dict[str, tuple[int, ...]] = {"both": (), "tables": (1, 5)}  # non
 
 
 class EvaluationRequest(evaluate.EvaluationSpec, total=False):
-    """What the sidebar asks for: a spec, further testbeds, and the shots of several samplers in one run."""
+    """The request of the sidebar: a spec, further testbeds, and the shots of several samplers in one run."""
 
     more_testbeds: list[str]
     beside: tuple[int, ...] | None
 
 
-def pick_settings(dataset: Dataset, known: list[str]) -> EvaluationRequest | None:
+def pick_settings(dataset: Dataset, names: list[str]) -> EvaluationRequest | None:
     """The sidebar: what to run. Returns the spec, None when something has to be chosen first."""
     chosen = _pick_methods()
-    links.several_of({name: title_of(name) for name in known}, "backbones", known[:1])
+    links.several_of({name: title_of(name) for name in names}, "backbones", names[:1])
     backbones = st.multiselect(
         "Backbones",
-        known,
+        names,
         key="backbones",
         format_func=title_of,
         **controls.BY_TYPING,
         help="Frozen networks whose features of these images are at hand. More of them: page Add images.",
     )
-    source = _pick_tasks(dataset, (backbones or known)[0])
+    source = _pick_tasks(dataset, (backbones or names)[0])
     device = _pick_device()
     if not chosen or not backbones:
         return None

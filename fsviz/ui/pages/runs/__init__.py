@@ -129,8 +129,8 @@ def _show_comparison(every: list[run_comparison.MethodRun], chosen: Sequence[job
 def _show_unfinished(
     chosen: Sequence[jobs.Run], lines: Sequence[run_comparison.MethodRun], notes: Sequence[str]
 ) -> tuple[Sequence[str], int]:
-    """What is missing of runs that are not finished, and the way to it; returns sentences beyond the notes, and how
-    many methods have no results yet."""
+    """Shows which methods of unfinished runs have no results, and resumes them; returns sentences beyond the notes, and
+    how many methods have no results yet."""
     unfinished = [run for run in chosen if run.state != "finished"]
     begun = {(line.run_id, line.entry) for line in lines}
     more, n_missing = [], 0
@@ -165,7 +165,7 @@ def _group_name(line: run_comparison.MethodRun) -> str:
 
 
 def _pick_interval(lines: list[run_comparison.MethodRun]) -> str:
-    """What intervals are over: every one of the comparison. The widest that is known unless chosen, as in reports and
+    """Picks what all intervals are over. The widest that is known unless chosen, as in reports and
     commands."""
     return controls.pick(OVER.with_(default=recorded.widest(lines)), shell.side(), as_buttons=True)
 

@@ -245,12 +245,12 @@ def _show_task(dataset: Dataset, line: run_comparison.MethodRun, task: int, who:
     page_links.from_task(dataset, tasks, task, line.backbone, line.method, named=named)
 
 
-def _curve_settings(known: list[str]) -> tuple[str, int]:
+def _curve_settings(names: list[str]) -> tuple[str, int]:
     """The measure of the tasks to draw against, and the share of the tasks (percent) in a rolling window."""
-    picked = known[0]
-    if len(known) > 1:
+    picked = names[0]
+    if len(names) > 1:
         setting = controls.MEASURE.with_(
-            title="Accuracy against", choices={name: measures.title(name) for name in known}, default=picked
+            title="Accuracy against", choices={name: measures.title(name) for name in names}, default=picked
         )
         picked = controls.pick(setting, shell.side())
     return picked, controls.pick(WINDOW, shell.side(), as_slider=True)

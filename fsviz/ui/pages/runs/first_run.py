@@ -1,4 +1,4 @@
-"""What the page shows before the first result: a button for a first run, and published results."""
+"""The page before the first result: a button for a first run, and published results."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def _describe_tasks(testbed: evaluate.RunTestbed) -> str:
 
 
 def _actions(marked: Sequence[jobs.Run]) -> None:
-    """What can be done to the ticked runs, and how many may go at once."""
+    """Buttons for the ticked runs, and the number of runs at the same time."""
     compare, cancel, resume, delete, workers = st.columns([1, 1, 1, 1, 1.4], vertical_alignment="bottom")
     comparable = [run.id for run in marked if is_comparable(run)]
     stoppable = [run for run in marked if run.active]

@@ -14,7 +14,6 @@ from fsviz.figures import class_splits as figures
 from fsviz.records import SIDES, Dataset, HeadlineNumber
 from fsviz.ui.pages.train_test_distance import (
     accuracy_cost,
-    computed,
     published,
     save,
     settings,
@@ -25,6 +24,7 @@ from fsviz.ui.pages.train_test_distance import (
 )
 from fsviz.ui.pages.train_test_distance.settings import CLASS
 from fsviz.ui.parts import controls, drilldown, export, hover, shell
+from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.headline import show_number
 from fsviz.ui.parts.image_wall import Tile, gallery
@@ -41,34 +41,33 @@ def show(dataset: Dataset) -> None:
         published.show_without_features(dataset)
         return
     spec = settings.pick_spec(dataset)
-    key = computed.key(spec)
     try:
-        classes = computed.classes(dataset, str(spec["backbone"]))
+        classes = settings.class_features(dataset, str(spec["backbone"]))
     except FsvizError as error:
         st.error(escape(shell.with_setting_titles(error)), icon="⚠️")
         shell.offer_demo(dataset)
         return
-    if not computed.fits(study.seconds(classes, spec, study.SEEDS.default)):
+    if not settings.is_affordable(study.seconds(classes, spec, study.SEEDS.default)):
         return
-    found = computed.found(dataset, key)
-    alike = _headline(found, computed.nearest_at_random(dataset, key))
-    _map_and_side(dataset, classes, found)
-    stability.headline(alike, computed.agreement(dataset, key))
+    result = cached_call(study.find_split, dataset, classes, words="Looking for the split", keep=256, **spec)
+    alike = _headline(result, cached_call(study.nearest_at_random, classes, result.split, keep=256))
+    _map_and_side(dataset, classes, result)
+    stability.headline(alike, cached_call(study.agreement, dataset, classes, keep=256, **spec))
     section = controls.pick_section("What is behind it?", SECTIONS)
     if section == "Other divergences":
-        _small_multiples(dataset, key, found)
+        _small_multiples(dataset, classes, result)
     if section == "How certain":
-        stability.show(dataset, spec, found)
+        stability.show(dataset, spec, result)
     if section == "Other splits":
-        _comparisons(dataset, key)
+        _comparisons(dataset, classes, result)
     if section == "What it costs":
         accuracy_cost.show(dataset)
-        train.show(dataset, classes, found)
+        train.show(dataset, classes, result)
     if section == "Trees":
-        trees.show(dataset, found.split)
+        trees.show(dataset, result.split)
     if section == "Published splits":
         published.show(dataset)
-    save.show(dataset, found)
+    save.show(dataset, result)
 
 
 PAGE = Page(
@@ -87,12 +86,12 @@ PAGE = Page(
 )
 
 
-def _headline(found: study.SplitResult, at_random: tuple[float, float]) -> Any:
+def _headline(result: study.SplitResult, at_random: tuple[float, float]) -> Any:
     """Four numbers; returns the slot of the last one, which takes a moment longer.
 
     at_random  between what 95% of random splits have as distance of a test class to the nearest training class
     """
-    split = found.split
+    split = result.split
     reached = HeadlineNumber.worded(
         "reached", "Divergence reached", "none asked", help="This split is not made from centroids."
     )
@@ -120,14 +119,14 @@ def _headline(found: study.SplitResult, at_random: tuple[float, float]) -> Any:
         HeadlineNumber(
             "nearest",
             "Nearest training class",
-            found.nearest,
+            result.nearest,
             unit="",
             digits=2,
             note=f"random splits {at_random[0]:.2f} to {at_random[1]:.2f}",
             help="Distance of a test class to the training class that is most like it, mean over test classes; "
             "features of unit length, all dimensions. 95% of random splits with as many classes on every side are in "
             "the range below it: a wanted divergence moves the two sides apart as groups, and a test class can still "
-            f"have a training class next to it. Farthest from any training class: {found.farthest}.",
+            f"have a training class next to it. Farthest from any training class: {result.farthest}.",
         ),
     ]
     *columns, last = shell.responsive_columns("headline", 4, "pairs")
@@ -136,16 +135,16 @@ def _headline(found: study.SplitResult, at_random: tuple[float, float]) -> Any:
     return last.empty()
 
 
-def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.SplitResult) -> None:
-    split = found.split
+def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, result: study.SplitResult) -> None:
+    split = result.split
     left, side = shell.responsive_columns("map", [2.2, 1], gap="medium")
     with side:
         picked = _pick_class(split.names)
-        _in_words(dataset, found)
+        _in_words(dataset, result)
         if picked is not None:
-            _class_card(dataset, classes, found, picked)
+            _class_card(dataset, classes, result, picked)
         else:
-            _superclasses(dataset, found)
+            _superclasses(dataset, result)
     with left:
         faces = study.faces(dataset, split.class_ids) if dataset.has_pixels else split.class_ids
         figure = figures.plot_split(split, faces.tolist(), picked)
@@ -183,28 +182,28 @@ def _pick_class(names: tuple[str, ...]) -> int | None:
     return names.index(name) if name in names else None
 
 
-def _in_words(dataset: Dataset, found: study.SplitResult) -> None:
-    """What the sides are made of, and where the divergence that was asked for is not there."""
-    superclasses.say(dataset, found.split)
-    said = study.describe_split(found)
+def _in_words(dataset: Dataset, result: study.SplitResult) -> None:
+    """Superclasses on each side of the split, and a note if the requested divergence is not reached."""
+    superclasses.say(dataset, result.split)
+    said = study.describe_split(result)
     if said:
         st.info(escape(said), icon="🎯")
-    if found.is_at_floor:
+    if result.is_at_floor:
         fewer = (
             "Fewer dimensions, at the left, let"
-            if found.settings["mode"] == "stable"
+            if result.settings["mode"] == "stable"
             else ("Mode “stable” with few dimensions lets")
         )
         st.warning(
-            f"The objective is at its floor, {found.floor:.3f} (M log M for M = {len(found.split.names):,} classes): "
+            f"The objective is at its floor, {result.floor:.3f} (M log M for M = {len(result.split.names):,} classes): "
             "with so many dimensions nearly any split can have the asked divergence, so the random start chose this "
             f"one. {fewer} the classes choose.",
             icon="🎲",
         )
 
 
-def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.SplitResult, place: int) -> None:
-    split = found.split
+def _class_card(dataset: Dataset, classes: study.ClassFeatures, result: study.SplitResult, place: int) -> None:
+    split = result.split
     with st.container(border=True):
         st.markdown(f"**{escape(split.names[place])}** is a **{SIDES[split.sides[place]]}** class.")
         if split.scores is not None:
@@ -226,39 +225,42 @@ def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Spl
         st.caption("The classes most like it, whatever their side; a row leads to its class.")
 
 
-def _small_multiples(dataset: Dataset, key: computed.Spec, found: study.SplitResult) -> None:
-    if found.split.requested is None:
+def _small_multiples(dataset: Dataset, classes: study.ClassFeatures, result: study.SplitResult) -> None:
+    if result.split.requested is None:
         st.info("This split asks for no divergence. Choose the mode “stable” at the left to see what others do.")
         return
-    many = computed.over_targets(dataset, key)
+    spec = {name: value for name, value in result.settings.items() if name != "divergence"}
+    words = "Looking for splits with other divergences"
+    many = cached_call(study.over_targets, dataset, classes, words=words, keep=64, **spec)
     export.chart(
         "Splits as more divergence is asked for",
         figures.plot_small_multiples([one.split for one in many]),
         key="small_multiples",
-        sets=Click(CLASS, found.split.names),
+        sets=Click(CLASS, result.split.names),
     )
     st.caption(
         "The same classes as more divergence is asked for, all else as at the left (figure 3 of the paper). The "
         "centroids move apart: "
         + ", ".join(f"{study.centroid_distance(one.split):.1f}" for one in many)
         + " in units of the features, in which a class is about "
-        f"{float(np.linalg.norm(found.split.points, axis=1).mean()):.1f} from the middle. They lie far outside the "
+        f"{float(np.linalg.norm(result.split.points, axis=1).mean()):.1f} from the middle. They lie far outside the "
         "classes, so that the map shows their direction. Click a class to see its images above."
     )
 
 
-def _superclasses(dataset: Dataset, found: study.SplitResult) -> None:
-    if not study.superclass_shares(dataset, found.split):
+def _superclasses(dataset: Dataset, result: study.SplitResult) -> None:
+    if not study.superclass_shares(dataset, result.split):
         return
-    superclasses.draw(dataset, found.split, "mix", 80, 28)
+    superclasses.draw(dataset, result.split, "mix", 80, 28)
     st.caption(
         "Classes by superclass and side; click a bar for its classes. The split has not seen them: it knows features "
         "alone. Superclasses come from the root of the taxonomy down; the largest is replaced by those below it."
     )
 
 
-def _comparisons(dataset: Dataset, key: computed.Spec) -> None:
-    table = computed.comparisons(dataset, key)
+def _comparisons(dataset: Dataset, classes: study.ClassFeatures, result: study.SplitResult) -> None:
+    words = "Comparing with other splits"
+    table = cached_call(study.comparison_table, dataset, classes, result, words=words, keep=64)
     chosen = drilldown.table(study.COMPARISONS, table, key="comparisons", name=BESIDE, texts=table["split"].tolist())
     st.caption(
         "Features of unit length, all dimensions. A wanted divergence moves the means of the two sides apart, but a "
@@ -267,7 +269,7 @@ def _comparisons(dataset: Dataset, key: computed.Spec) -> None:
     )
     if chosen:
         drilldown.heading(f"Train and test classes: {escape(chosen)}", BESIDE)
-        split = computed.beside(dataset, key, chosen)
+        split = cached_call(study.compared_splits, dataset, classes, result, words=words, keep=64)[chosen].split
         for side in ("train", "test"):
             st.markdown(f"**{side}**: {len(split.on(side)):,} classes")
             drilldown.classes(dataset, split.on(side).tolist(), f"beside_{side}")

@@ -1,4 +1,4 @@
-"""What far test classes cost a network that was trained: the recorded grid or one's own runs, beside published ones."""
+"""Accuracy cost of distant test classes: the recorded grid or user runs, next to published results."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def show(dataset: Dataset) -> None:
 
 
 def _how(grid: study.TrainingGrid) -> None:
-    """What a recorded grid is made of."""
+    """The settings of the recorded grid."""
     recipe, rows = grid.facts["recipe"], grid.rows
     side = recipe.get("side", 32)
     others = recipe.get("compared") or []
@@ -132,7 +132,7 @@ def _finding(rows: pd.DataFrame) -> str:
 
 
 def _all_cells(rows: pd.DataFrame) -> list[str]:
-    """What points of the figures stand for: a method at a divergence, a method's matched runs."""
+    """Keys of the points of the figures: a method at a divergence, a method's matched runs."""
     known = rows.dropna(subset=["asked"])
     cells = known.loc[known["comparison"] == study.DIVERGENCE, ["method", "asked"]].drop_duplicates()
     matched = rows.loc[rows["comparison"] == study.MATCHED, "method"].unique()

@@ -15,7 +15,7 @@ from fsviz.ui.parts.shell import escape
 
 
 def show_without_features(dataset: Dataset) -> None:
-    """What there is for a dataset of which no images are here."""
+    """The page for a dataset without images."""
     if not study.published_targets(dataset.name):
         shell.require(dataset, "features")
         return

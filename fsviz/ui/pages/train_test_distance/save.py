@@ -15,10 +15,10 @@ from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.shell import escape, link, load_dataset
 
 
-def show(dataset: Dataset, found: study.SplitResult) -> None:
+def show(dataset: Dataset, result: study.SplitResult) -> None:
     st.divider()
-    command = study.command(dataset, found.settings)
-    offer(dataset, found.split, study.recipe(found), study.fitting_name(found), command, "split")
+    command = study.command(dataset, result.settings)
+    offer(dataset, result.split, study.recipe(result), study.fitting_name(result), command, "split")
     _bring(dataset)
     _saved(dataset)
 

@@ -1,4 +1,4 @@
-"""What the sides of a split are made of: in a line each, and as bars that lead to their classes."""
+"""Superclasses on each side of a split: one line each, and bars that link to their classes."""
 
 from __future__ import annotations
 

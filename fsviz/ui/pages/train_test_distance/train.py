@@ -19,7 +19,7 @@ from fsviz.studies import training as study
 from fsviz.studies.extraction import SKIPPED
 from fsviz.tasks import fitting
 from fsviz.text import code
-from fsviz.ui.pages.train_test_distance import accuracy_cost, computed
+from fsviz.ui.pages.train_test_distance import accuracy_cost, settings
 from fsviz.ui.parts import access, export, run_panel, shell
 from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.controls import pick, say_fit
@@ -46,15 +46,15 @@ MATCHED_AT = 2.0  # the divergence of the matched comparison
 PREFIX = "train_"  # of their keys in the link: the page has settings of the same name
 
 
-def show(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> None:
+def show(dataset: Dataset, classes: ClassFeatures, result: SplitResult) -> None:
     st.divider()
     st.markdown("**Train a network on this split**")
     if not dataset.has_pixels:
         st.caption(f"{escape(dataset.title)} has features but no images here, and networks are trained from pixels.")
         return
-    spec = _pick_spec(dataset, classes, found)
+    spec = _pick_spec(dataset, classes, result)
     run = _run_of(spec)
-    _offer_grid(dataset, classes, found, spec)
+    _offer_grid(dataset, classes, result, spec)
     if run is not None and run.state == "finished":
         _came_out(dataset, classes, run.id)
         return
@@ -84,9 +84,9 @@ def show(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> None:
         )
 
 
-def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: SplitResult, spec: Settings) -> None:
+def _offer_grid(dataset: Dataset, classes: ClassFeatures, result: SplitResult, spec: Settings) -> None:
     """The method at every divergence, on both sides, and matched: what the figure above is made of."""
-    if found.split.requested is None or not access.can("run"):
+    if result.split.requested is None or not access.can("run"):
         return
     trainer = training.get(spec["method"])
     settings = {name: spec[name] for name in trainer.settings if name != "seed"}
@@ -122,21 +122,21 @@ def _is_of(spec: Settings, run: jobs.Run) -> bool:
     return same and _classes_of(split) == _classes_of(spec["split"]) and jobs.has_same_spec(settings, run.spec)
 
 
-def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> dict[str, Any]:
+def _pick_spec(dataset: Dataset, classes: ClassFeatures, result: SplitResult) -> dict[str, Any]:
     with st.container(border=True):
         one, two, *rest = st.columns(4, vertical_alignment="bottom")
         method = pick(study.METHOD, one, key=f"{PREFIX}method")
         choices = dict(TRAINED_ON.choices)
-        if found.split.scores is None:
+        if result.split.scores is None:
             del choices["second"]
         which = pick(TRAINED_ON.with_(choices=choices), two)
         trainer = training.get(method)
         side = which if which in (transfer.FIRST, transfer.SECOND) else transfer.FIRST
         half = which if which in (transfer.NEAREST, transfer.FARTHEST) else ""
-        split = transfer.split_to_train(dataset, classes, found, side, half)
+        split = transfer.split_to_train(dataset, classes, result, side, half)
         fits = study.fit(dataset, {"method": method, "split": split})
         slots = iter([*rest, *(slot for _ in range(2) for slot in st.columns(4, vertical_alignment="bottom"))])
-        n_held = max(2, min(len(found.split.on(held)) for held in ("val", "test")))
+        n_held = max(2, min(len(result.split.on(held)) for held in ("val", "test")))
         values: dict[str, Any] = {}
         settings = fitting.with_defaults(trainer.settings, fits)
         for name in (name for name in SHOWN if name in settings):
@@ -205,7 +205,7 @@ def _came_out(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
 
 @cache_data("Comparing tasks with the train classes", 32)
 def _correlations(dataset: str, backbone: str, run_id: str) -> pd.DataFrame:
-    classes = computed.classes(shell.load_dataset(dataset), backbone)
+    classes = settings.class_features(shell.load_dataset(dataset), backbone)
     return transfer.divergence_correlations(classes, jobs.spec(run_id), jobs.chunks(run_id))
 
 
