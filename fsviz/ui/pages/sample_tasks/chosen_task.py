@@ -73,9 +73,7 @@ def _show_distances(classes: Classes, bed: Testbed, task: int) -> None:
                         for p in positions
                     ],
                     "distance": others,
-                }
-                if len(class_ids) <= 12
-                else 420,
+                },
             )
             st.caption(
                 "Images are dealt once there is at least one support image per class."
