@@ -91,6 +91,12 @@ class Column:
             return f"{value:{sign},.{digits}f}"
         return f"{value:{sign}.4g}" if abs(value) < 1000 else f"{value:{sign},.0f}"
 
+    def half_width(self, value: float) -> str:
+        """The half width of an interval as text: two significant digits for numbers without declared digits."""
+        if self.shown_digits is None and abs(value) < 100:
+            return f"{self.scale * float(value):.2g}"
+        return self.number(value, "")
+
     def cell(self, row: Mapping[str, Any], nothing: str = NOTHING) -> str:
         """The value of a row as text, with its interval where that is known."""
         value: Any = row.get(self.name)
@@ -102,7 +108,7 @@ class Column:
         if not ends or any(is_missing(end) for end in ends):
             return self.number(value)
         if len(ends) == 1:
-            return f"{self.number(value)} ± {self.number(ends[0], '')}"
+            return f"{self.number(value)} ± {self.half_width(ends[0])}"
         return f"{self.number(value)} ({self.number(ends[0])} to {self.number(ends[1])})"
 
 

@@ -35,6 +35,8 @@ NAN = float("nan")
         (Column("x", "X", kind="percent"), {"x": 59.04}, "59.0"),
         (Column("x", "X", kind="percent", interval="half"), {"x": 59.04, "half": 0.66}, "59.0 ± 0.7"),
         (Column("x", "X", kind="percent", interval="half"), {"x": 59.04, "half": None}, "59.0"),
+        (Column("x", "X", kind="number", interval="half"), {"x": 45.789, "half": 8.616}, "45.79 ± 8.6"),
+        (Column("x", "X", kind="number", interval="half"), {"x": 4578.9, "half": 861.6}, "4,579 ± 861.6"),
         (Column("x", "X", kind="share", interval="half"), {"x": 0.5904, "half": 0.0066}, "59.0 ± 0.7"),
         (Column("x", "X", kind="points", interval="half"), {"x": 8.81, "half": 2.62}, "+8.8 ± 2.6"),
         (Column("x", "X", kind="points"), {"x": -0.31}, "-0.3"),

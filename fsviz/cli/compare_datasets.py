@@ -68,7 +68,7 @@ def show_compare_datasets(result: dict[str, Any]) -> str:
         [
             to_text(study.FACTS, result["sides"]),
             "",
-            to_text(study.NUMBERS.without("side_title"), study.number_rows(result["measures"])),
+            to_text(study.NUMBERS.without("side_title", "why"), study.number_rows(result["measures"])),
             "",
             *result["in_words"],
             "",

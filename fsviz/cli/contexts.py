@@ -52,7 +52,7 @@ def _shift_table(result: dict[str, Any]) -> Table:
         columns.append(Column(f"accuracy_{name}", name, kind="percent", interval=f"accuracy_{name}_ci95"))
     for name in first["loss"]:
         columns.append(Column(f"loss_{name}", f"Loss, {name}", kind="points", interval=f"loss_{name}_ci95"))
-        columns.append(Column(f"loss_{name}_ci95_classes", "± over classes", "points", 1, kind="number"))
+        columns.append(Column(f"loss_{name}_ci95_classes", f"± over classes, {name}", "points", 1, kind="number"))
     return Table("Accuracy by support", *tuple(columns))
 
 

@@ -439,8 +439,8 @@ def _folder_problems(root: Path, listing: _FolderListing) -> list[Problem]:
     if listing.loose:
         message = f"Skipped {pluralize(len(listing.loose), 'image')} outside any class folder."
         problems.append(Problem("left_out", message, tuple(listing.loose)))
-    other = excluded_by_suffix(listing.others)
-    return [*problems, other] if other else problems
+    suffix_problem = excluded_by_suffix(listing.others)
+    return [*problems, suffix_problem] if suffix_problem else problems
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

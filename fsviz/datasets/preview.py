@@ -198,12 +198,10 @@ def _copies(root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None])
     if (group != PAD).any():
         members = images.assign(at=group)[group != PAD].groupby("at")
         sizes, classes = members.size(), members["class_name"].nunique()
-        exactly = f" ({int((exact != PAD).sum()):,} byte by byte)" if (exact != PAD).any() else ""
+        exactly = f", {int((exact != PAD).sum()):,} byte by byte" if (exact != PAD).any() else ""
         message = (
-            f"{pluralize(len(sizes), 'group')} of copies: {pluralize(int(sizes.sum()), 'image')} showing the "
-            "same picture as "
-            f"another{exactly}, at most {int(sizes.max()):,} together. A task keeps copies on one side, so that no "
-            "query is a copy of a support image."
+            f"{pluralize(len(sizes), 'group')} of duplicates ({pluralize(int(sizes.sum()), 'image')}{exactly}, at most "
+            f"{int(sizes.max()):,} together). Each group stays on one side of a task."
         )
         largest = sizes.sort_values(ascending=False, kind="stable").index
         problems.append(Problem("copies", message, tuple(_in_words(members.get_group(g)) for g in largest)))
@@ -217,8 +215,7 @@ def _copies(root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None])
             problems.append(Problem("two_classes", message, tuple(_in_words(members.get_group(g)) for g in torn)))
     if not has_pixels.all():
         message = (
-            f"{pluralize(int((~has_pixels).sum()), 'image')} of very many pixels compared by bytes alone: copies "
-            "in another size "
+            f"{pluralize(int((~has_pixels).sum()), 'very large image')} compared by bytes only: copies in another size "
             "or quality are not found."
         )
         problems.append(Problem("not_compared", message, tuple(images["path"][~has_pixels])))
@@ -242,10 +239,8 @@ def _frames(images: pd.DataFrame, glimpses: list[np.ndarray | None]) -> list[Pro
         return []
     names = images["class_name"].unique()
     message = (
-        f"The images of these {pluralize(len(names), 'folder')} follow one another like frames of videos. If "
-        "they are, take "
-        "each folder as a group of the class above it (--groups folder): frames of one video then stay on one side of "
-        "a task."
+        f"The images of these {pluralize(len(names), 'folder')} look like frames of videos. If they are, use "
+        "--groups folder: the images of one folder then stay on one side of a task."
     )
     return [Problem("frames", message, tuple(names))]
 
@@ -264,9 +259,8 @@ def _one_split_per_class(images: pd.DataFrame) -> tuple[pd.DataFrame, list[Probl
     return images, [
         Problem(
             "two_splits",
-            f"{pluralize(n, 'class', 'classes')} in more than one split. Splits of few-shot learning share "
-            "no class, so "
-            "each was put into the split that holds most of its images; the attribute image_split keeps the original.",
+            f"{pluralize(n, 'class', 'classes')} in several splits; each was assigned to the split with most "
+            "of its images. The attribute image_split keeps the original.",
             tuple(f"{name}: {', '.join(counts[name].index)}" for name in shared),
         )
     ]
@@ -279,8 +273,8 @@ def _about_classes(images: pd.DataFrame) -> list[Problem]:
     if len(few):
         lonely = int((few < 2).sum())
         message = (
-            f"{pluralize(len(few), 'class', 'classes')} with fewer than {SHOTS + QUERIES} images: the usual task takes "
-            f"{SHOTS} + {QUERIES} of each class. Choose fewer shots and queries, or add images."
+            f"{pluralize(len(few), 'class', 'classes')} with fewer than {SHOTS + QUERIES} images. "
+            "Use fewer shots or queries, or add images."
         )
         if lonely:
             message += (

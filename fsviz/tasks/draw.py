@@ -1,4 +1,4 @@
-"""From settings to a testbed: the one way, for pages, commands and the other studies.
+"""Sample testbeds from settings, the same way for pages, commands and studies.
 
     settings -> recipe -> classes, and images for them (a sampler) -> coarsity -> testbed
 
@@ -51,7 +51,7 @@ KEEP_GROUPS = Setting(
     True,
     advanced=True,
 )
-# What every sampler together can be asked for, each setting once.
+# Settings of all samplers, each once.
 SAMPLER_SETTINGS: dict[str, Setting] = {s.name: s for sampler in SAMPLERS.values() for s in sampler.settings}
 IMAGE_SETTINGS: dict[str, Setting] = {s.name: s for s in (SHOTS, N_QUERY)}
 SETTINGS: dict[str, Setting] = {
@@ -60,13 +60,12 @@ SETTINGS: dict[str, Setting] = {
     **IMAGE_SETTINGS,
     **{s.name: s for s in (KEEP_GROUPS, N_TASKS, SEED, DISTANCE, DAG, BACKBONE)},
 }
-IMAGE_DEFAULTS: dict[str, Value] = {s.name: s.default for s in (N_SHOT, N_QUERY)}  # images, where nothing else is said
+IMAGE_DEFAULTS: dict[str, Value] = {s.name: s.default for s in (N_SHOT, N_QUERY)}  # defaults of the image settings
 _LONGEST_NAME = 100
 
 
 class TaskSpec(TypedDict, total=False):
-    """What the checked spec of a study says of its tasks: what every sampler knows. Settings of one sampler alone
-    stand beside it, and are read by their names."""
+    """The settings of tasks in the checked spec of a study, for all samplers."""
 
     dataset: str
     backbone: str
@@ -145,9 +144,9 @@ class Recipe:
 
 
 def check_settings(requested: Mapping[str, object], **defaults: Value) -> dict[str, Value]:
-    """Every setting of tasks by name: the given ones (None is not given), else these defaults, else its own.
+    """Every setting of tasks by name: as requested, else these defaults, else its own default.
 
-    alpha follows the distance; split and backbone are "" where the dataset decides.
+    alpha follows the distance; split and backbone are "" if the dataset decides.
     """
     requested = {name: value for name, value in requested.items() if value is not None}
     unknown = [name for name in requested if name not in SETTINGS]
@@ -159,9 +158,9 @@ def check_settings(requested: Mapping[str, object], **defaults: Value) -> dict[s
 
 
 def recipe_for(dataset: Dataset, **requested: object) -> Recipe:
-    """The recipe of these settings, checked against the dataset (see `checked` for what is not given).
+    """The recipe of these settings, checked against the dataset. Settings of other samplers have no effect.
 
-    Settings of other samplers may be among them and have no effect. Without n_shot, tasks are of classes only.
+    Without n_shot, tasks have classes only.
     """
     requested = {name: value for name, value in requested.items() if value is not None}
     values = check_settings(requested, **alpha_for(dataset, requested))
@@ -200,7 +199,7 @@ def recipe_for(dataset: Dataset, **requested: object) -> Recipe:
 
 
 def recipe_of(testbed: Testbed, dataset: Dataset) -> Recipe:
-    """The recipe that a testbed carries; refused for testbeds that no sampler drew (imported, searched)."""
+    """The recipe of a testbed; refuses testbeds that no sampler made (imported, searched)."""
     if testbed.recipe.get("sampler") not in SAMPLERS:
         raise Missing(f"The testbed {testbed.name!r} was not drawn by a sampler, so its settings cannot draw it again.")
     return recipe_for(dataset, **{name: value for name, value in testbed.recipe.items() if name in SETTINGS})
@@ -339,7 +338,7 @@ def draw(
     distances: np.ndarray | None = None,
     usable: np.ndarray | None = None,
 ) -> Testbed:
-    """Draws the tasks of a recipe and measures their coarsity.
+    """Samples the tasks of a recipe and measures their coarsity.
 
     distances  the matrix of `class_distances`, where the caller already has it
     usable     image_ids that may be drawn (those with features, say); all where None
@@ -486,18 +485,18 @@ def default_backbone(dataset: Dataset) -> str:
 
 
 def default_sampler(dataset: Dataset) -> str:
-    """Classes close in meaning where the dataset says what they mean, any classes elsewhere."""
+    """Semantically close classes if the dataset has a taxonomy, else uniform."""
     return str(SAMPLER.default) if SAMPLER.default in possible_samplers(dataset) else "uniform"
 
 
 def possible_distances(dataset: Dataset) -> list[str]:
-    """The distances this dataset can give: by taxonomy, by features, both or none."""
+    """The distances that this dataset supports: by taxonomy, by features, both or none."""
     has = {"taxonomy": dataset.taxonomy is not None, "features": dataset.has_features}
     return [name for name, kind in DISTANCES.items() if has[kind.needs]]
 
 
 def possible_samplers(dataset: Dataset, distance: str = str(DISTANCE.default)) -> list[str]:
-    """The samplers whose needs this dataset meets, with this distance between classes."""
+    """The samplers that this dataset supports, with this distance between classes."""
     capabilities = _offers(dataset, distance)
     return [name for name, sampler in SAMPLERS.items() if set(sampler.needs) <= capabilities]
 
@@ -572,7 +571,7 @@ def explain(measure: str, recipe: RawSettings) -> str:
 
 
 def safe_name(parts: Sequence[str], settings: Settings, between: str = "_") -> str:
-    """The name of a testbed as a file can have it; where it is cut, a digest of all settings keeps it apart."""
+    """A testbed name that is valid as a file name; if it is cut, a digest of all settings keeps it unique."""
     name = between.join(parts)
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "_.+=-") else "_" for c in name)
     if plain == name and len(name) <= _LONGEST_NAME:
@@ -582,10 +581,7 @@ def safe_name(parts: Sequence[str], settings: Settings, between: str = "_") -> s
 
 
 def title_of(name: str, recipe: RawSettings) -> str:
-    """A readable title of a testbed whose name was made from its recipe; a name that somebody gave stays.
-
-    Settings that the title does not say differ between two testbeds of one title: whoever lists them tells by name.
-    """
+    """A readable title of a testbed whose name was made from its recipe; a name chosen by a person stays."""
     sampler = SAMPLERS.get(str(recipe.get("sampler", "")))
     start = safe_name([str(recipe.get(part, "")) for part in ("dataset", "split", "sampler")], {})
     if sampler is None or not name.startswith(f"{start}_"):

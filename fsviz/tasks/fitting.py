@@ -149,10 +149,10 @@ def check(
     drawn   False if the tasks come from elsewhere, so that nothing needs to fit
     choice  a search picks the support; otherwise tasks are compared with each other by their classes
     """
-    given = settings.requested(spec)
-    dataset = datasets.load(given["dataset"])
-    fits = defaults(dataset, given, usual, [given["backbone"]], drawn=drawn, choice=choice, varied=not choice)
-    return {**settings.check(given, **fits), "dataset": dataset.name}
+    requested = settings.requested(spec)
+    dataset = datasets.load(requested["dataset"])
+    fits = defaults(dataset, requested, usual, [requested["backbone"]], drawn=drawn, choice=choice, varied=not choice)
+    return {**settings.check(requested, **fits), "dataset": dataset.name}
 
 
 @dataclass(frozen=True)

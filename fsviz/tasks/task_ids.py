@@ -287,14 +287,14 @@ def _of_images(parts: list[str], dataset: Dataset) -> Testbed:
             raise ValueError
     except ValueError:
         raise BadInput(
-            "The images in this link cannot be read: a part of it seems to be missing. Copy the whole link again."
+            "The images in this link cannot be read: part of it is missing. Copy the whole link again."
         ) from None
     class_of_image = dataset.image_class_ids()
     unknown = [i for side in sides for row in side for i in row if i >= len(class_of_image)]
     if unknown:
         raise BadInput(
-            f"{dataset.title} has {len(class_of_image):,} images here, numbered from 0, and this task has image "
-            f"{unknown[0]:,}: it was made of other images. Add those, or build a task on the page Edit a task."
+            f"The link's task does not exist here (image {unknown[0]:,}; {dataset.title} has "
+            f"{len(class_of_image):,} images). Open it with the same images, or create a task from these."
         )
     padded = []
     for side in sides:
@@ -314,13 +314,13 @@ def _compare(parts: list[str], dataset: Dataset, testbed: Testbed) -> None:
         return
     if check[: _CHECK // 2] != actual[: _CHECK // 2]:
         raise BadInput(
-            f"This link names a task of {dataset.title} with other images or classes than those here, so it cannot be "
-            "shown: image numbers would mean other pictures. Add the same images, or choose a task of these."
+            f"The link's task does not exist here (other images or classes of {dataset.title}). Open it with the same "
+            "images, or sample a new task."
         )
-    how = {"drawn": "this version of fsviz draws", "saved": "the testbed of that name has"}.get(parts[0], "here are")
+    reasons = {"drawn": "this version of fsviz samples other tasks", "saved": "the testbed has other tasks"}
     raise BadInput(
-        f"This link names other tasks than {how}, so its task cannot be shown. Choose one on the page Sample tasks, or "
-        "open the link with the copy of fsviz it was made with."
+        f"The link's task does not exist here ({reasons.get(parts[0], 'the tasks differ')}). Open it with the same "
+        "data and fsviz version, or sample a new task."
     )
 
 

@@ -189,7 +189,7 @@ def copies_are_shown_and_folders_of_frames_become_groups(page, tmp_path: Path) -
         photograph(i).save(tmp_path / "pets" / f"kind{i % 2}" / f"{i}.png")
         photograph(i).resize((90, 70)).save(tmp_path / "pets" / f"kind{i % 2}" / f"{i}_small.jpg")
     give_path(page, tmp_path / "pets")
-    page.get_by_text("4 groups of copies: 8 images").first.click()
+    page.get_by_text("4 groups of duplicates (8 images").first.click()
     page.get_by_text("kind0/0.png = kind0/0_small.jpg").first.wait_for(state="attached")
     expect(page.locator(".tile").nth(8 + 8 - 1)).to_be_attached()  # samples, and the copies side by side
     settle(page)

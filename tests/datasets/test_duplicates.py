@@ -149,9 +149,7 @@ def test_add_reports_groups_of_copies_and_keeps_them(tmp_path: Path, home: Path)
     photograph(13).resize((120, 90), Image.LANCZOS).save(root / "cat" / "dog.webp")
     preview = image_folders.inspect(root)
     told = next(p.message for p in preview.problems if p.kind == "copies")
-    assert told.startswith(
-        "3 groups of copies: 6 images showing the same picture as another (2 byte by byte), at most 2"
-    )
+    assert told.startswith("3 groups of duplicates (6 images, 2 byte by byte, at most 2 together)")
     assert "cat/0.png = cat/z.png" in items(preview, "copies")
     assert items(preview, "two_classes") == "cat/dog.webp = dog/3.png"
     dataset = image_folders.register("pets", preview)

@@ -18,7 +18,6 @@ from fsviz.sampling.testbeds import list_testbeds, load_testbed
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY
 from fsviz.studies import evaluate, support_sets
 from fsviz.tasks import draw, snapshot
-from fsviz.tasks.repeats import count_repeats
 from tests.sampling.small import small_dataset
 
 LITE = "efficientnet_lite0"
@@ -320,28 +319,6 @@ def test_a_task_is_named_by_testbed_and_position() -> None:
     for wrong in ("mine", "mine:", ":3", "mine:x", "mine:-1", "mine:³"):
         with pytest.raises(BadInput, match="TESTBED:POSITION"):
             TaskId.parse(wrong)
-
-
-def test_what_dropping_repeats_did_is_counted_in_the_draws_themselves() -> None:
-    from fsviz import datasets
-
-    demo = datasets.load("demo")
-    shares = {}
-    for repeats in (False, True):
-        for n_tasks in (100, 5000):
-            asked = {"split": "test", "n_tasks": n_tasks, "repeats": repeats}
-            bed = draw.sample(demo, sampler="semantic", **asked)
-            shares[repeats, n_tasks] = float(np.median(bed.tasks.measures["coarsity"]))
-            found = count_repeats(demo, bed)
-            assert (found is None) == repeats
-            if found is not None:
-                again = draw.sample(demo, sampler="semantic", **{**asked, "n_tasks": 2 * n_tasks, "repeats": True})
-                assert (found.n_drawn, found.n_repeated) == (2 * n_tasks, 2 * n_tasks - again.recipe["n_distinct"])
-                assert f"{found.n_repeated:,}" in found.describe()
-                changed = "This changes how hard the tasks are" in found.describe()
-                assert changed == (n_tasks == 5000)  # 4 repeats of 200 change nothing that can be told from chance
-    assert shares[False, 5000] > shares[False, 100] + 2  # coarser, because the finest sets came before
-    assert abs(shares[True, 5000] - shares[True, 100]) < 2
 
 
 def test_a_recipe_as_published_is_written_as_before_there_was_a_choice() -> None:

@@ -88,7 +88,7 @@ def test_the_task_says_its_dataset() -> None:
     ("task", "words"),
     [
         ("rubbish", "as a link to its passport has it"),
-        ("drawn~toy~n_way-4~0123456789ab:0", "with other images or classes than those here"),
+        ("drawn~toy~n_way-4~0123456789ab:0", "other images or classes of"),
         ("drawn~nowhere~n_way-4~0123456789ab:0", "is of the dataset 'nowhere', which is not here"),
         ("saved~toy~mine~0123456789ab:0", "testbed 'mine' of Toy is not in this workspace"),
         ("run~toy~r1~0~0123456789ab:0", "not in this workspace"),
