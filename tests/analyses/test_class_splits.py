@@ -229,7 +229,7 @@ def test_what_cannot_be_split_is_one_sentence(toy, home: Path) -> None:
     save_toy_features(toy, "flat_net", spoil=lambda values: values.__setitem__(slice(None), 1.0))
     with pytest.raises(BadInput, match="All 16 classes have the same mean feature"):
         study.class_features(toy, "flat_net")
-    with pytest.raises(Missing, match=r"no features.*--published 0\.96"):
+    with pytest.raises(Missing, match=r"no efficientnet_lite0 features.*--published 0\.96"):
         study.class_features(datasets.load("cifar100"))
     with pytest.raises(UnknownName, match="setting of a split 'divergenc'"):
         study.checked({"divergenc": 3})

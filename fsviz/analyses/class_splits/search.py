@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,6 +49,12 @@ class ClassFeatures:
 
     def __len__(self) -> int:
         return len(self.class_ids)
+
+    @property
+    def cache_key(self) -> tuple[str, str, str]:
+        """The key of these features in a cache."""
+        digest = hashlib.blake2b(np.ascontiguousarray(self.points).tobytes(), digest_size=12).hexdigest()
+        return self.dataset, self.backbone, digest
 
     def rows_of(self, class_ids: np.ndarray) -> np.ndarray:
         """Where these classes stand among the points."""

@@ -14,7 +14,6 @@ from fsviz.figures import class_splits as figures
 from fsviz.records import SIDES, Dataset, HeadlineNumber
 from fsviz.ui.pages.train_test_distance import (
     accuracy_cost,
-    computed,
     published,
     save,
     settings,
@@ -25,6 +24,7 @@ from fsviz.ui.pages.train_test_distance import (
 )
 from fsviz.ui.pages.train_test_distance.settings import CLASS
 from fsviz.ui.parts import controls, drilldown, export, hover, shell
+from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.headline import show_number
 from fsviz.ui.parts.image_wall import Tile, gallery
@@ -41,34 +41,33 @@ def show(dataset: Dataset) -> None:
         published.show_without_features(dataset)
         return
     spec = settings.pick_spec(dataset)
-    key = computed.key(spec)
     try:
-        classes = computed.classes(dataset, str(spec["backbone"]))
+        classes = settings.class_features(dataset, str(spec["backbone"]))
     except FsvizError as error:
         st.error(escape(shell.with_setting_titles(error)), icon="⚠️")
         shell.offer_demo(dataset)
         return
-    if not computed.fits(study.seconds(classes, spec, study.SEEDS.default)):
+    if not settings.is_affordable(study.seconds(classes, spec, study.SEEDS.default)):
         return
-    found = computed.found(dataset, key)
-    alike = _headline(found, computed.nearest_at_random(dataset, key))
-    _map_and_side(dataset, classes, found)
-    stability.headline(alike, computed.agreement(dataset, key))
+    result = cached_call(study.find_split, dataset, classes, words="Looking for the split", keep=256, **spec)
+    alike = _headline(result, cached_call(study.nearest_at_random, classes, result.split, keep=256))
+    _map_and_side(dataset, classes, result)
+    stability.headline(alike, cached_call(study.agreement, dataset, classes, keep=256, **spec))
     section = controls.pick_section("What is behind it?", SECTIONS)
     if section == "Other divergences":
-        _small_multiples(dataset, key, found)
+        _small_multiples(dataset, classes, result)
     if section == "How certain":
-        stability.show(dataset, spec, found)
+        stability.show(dataset, spec, result)
     if section == "Other splits":
-        _comparisons(dataset, key)
+        _comparisons(dataset, classes, result)
     if section == "What it costs":
         accuracy_cost.show(dataset)
-        train.show(dataset, classes, found)
+        train.show(dataset, classes, result)
     if section == "Trees":
-        trees.show(dataset, found.split)
+        trees.show(dataset, result.split)
     if section == "Published splits":
         published.show(dataset)
-    save.show(dataset, found)
+    save.show(dataset, result)
 
 
 PAGE = Page(
@@ -226,11 +225,13 @@ def _class_card(dataset: Dataset, classes: study.ClassFeatures, result: study.Sp
         st.caption("The classes most like it, whatever their side; a row leads to its class.")
 
 
-def _small_multiples(dataset: Dataset, key: computed.Spec, result: study.SplitResult) -> None:
+def _small_multiples(dataset: Dataset, classes: study.ClassFeatures, result: study.SplitResult) -> None:
     if result.split.requested is None:
         st.info("This split asks for no divergence. Choose the mode “stable” at the left to see what others do.")
         return
-    many = computed.over_targets(dataset, key)
+    spec = {name: value for name, value in result.settings.items() if name != "divergence"}
+    words = "Looking for splits with other divergences"
+    many = cached_call(study.over_targets, dataset, classes, words=words, keep=64, **spec)
     export.chart(
         "Splits as more divergence is asked for",
         figures.plot_small_multiples([one.split for one in many]),
@@ -257,8 +258,9 @@ def _superclasses(dataset: Dataset, result: study.SplitResult) -> None:
     )
 
 
-def _comparisons(dataset: Dataset, key: computed.Spec) -> None:
-    table = computed.comparisons(dataset, key)
+def _comparisons(dataset: Dataset, classes: study.ClassFeatures, result: study.SplitResult) -> None:
+    words = "Comparing with other splits"
+    table = cached_call(study.comparison_table, dataset, classes, result, words=words, keep=64)
     chosen = drilldown.table(study.COMPARISONS, table, key="comparisons", name=BESIDE, texts=table["split"].tolist())
     st.caption(
         "Features of unit length, all dimensions. A wanted divergence moves the means of the two sides apart, but a "
@@ -267,7 +269,7 @@ def _comparisons(dataset: Dataset, key: computed.Spec) -> None:
     )
     if chosen:
         drilldown.heading(f"Train and test classes: {escape(chosen)}", BESIDE)
-        split = computed.beside(dataset, key, chosen)
+        split = cached_call(study.compared_splits, dataset, classes, result, words=words, keep=64)[chosen].split
         for side in ("train", "test"):
             st.markdown(f"**{side}**: {len(split.on(side)):,} classes")
             drilldown.classes(dataset, split.on(side).tolist(), f"beside_{side}")

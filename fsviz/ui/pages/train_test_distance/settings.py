@@ -9,7 +9,8 @@ import streamlit as st
 from fsviz.analyses import class_splits as study
 from fsviz.records import Dataset
 from fsviz.settings import Setting, Value
-from fsviz.ui.parts import links, shell
+from fsviz.ui.parts import access, links, shell
+from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import pick, pick_backbone
 
 CLASS = Setting("class", "Class", "The class that is looked at.", "choice", None)
@@ -44,3 +45,21 @@ def pick_spec(dataset: Dataset) -> dict[str, Value]:
                 spec["solver"] = pick(own["solver"])
         links.drop_from_link(*(name for name in own if name not in spec))
     return study.checked(spec)
+
+
+def class_features(dataset: Dataset, backbone: str) -> study.ClassFeatures:
+    """The mean features of the classes, computed once for all visitors."""
+    return cached_call(study.class_features, dataset, backbone, words="Averaging the features of every class", keep=16)
+
+
+def is_affordable(seconds: float) -> bool:
+    """Whether so many seconds may be computed for this visitor at once; shows why not."""
+    limit = access.limit("seconds")
+    if seconds <= limit:
+        return True
+    st.info(
+        f"This takes about {seconds:,.0f} s. Visitors of this shared server may ask for {limit:,.0f} s at a time: take "
+        "fewer random starts or dimensions, at the left.",
+        icon="⏳",
+    )
+    return False

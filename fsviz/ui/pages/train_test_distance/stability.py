@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from fsviz.analyses import class_splits as study
 from fsviz.figures import class_splits as figures
-from fsviz.records import Dataset, HeadlineNumber
-from fsviz.settings import Value
+from fsviz.records import Dataset, HeadlineNumber, Progress
+from fsviz.settings import RawSettings, Value
 from fsviz.text import percent
-from fsviz.ui.pages.train_test_distance import computed
-from fsviz.ui.parts import access, export
+from fsviz.ui.pages.train_test_distance import settings
+from fsviz.ui.parts import access, export, shell
 from fsviz.ui.parts.caching import compute_with_progress
 from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.headline import show_number
@@ -38,14 +39,14 @@ def show(dataset: Dataset, spec: Mapping[str, Value], result: study.SplitResult)
     if result.split.requested is None:
         st.info("This split is not searched for, so another seed gives another one. Choose the mode “stable”.")
         return
-    known = computed.classes(dataset, str(spec["backbone"]))
+    known = settings.class_features(dataset, str(spec["backbone"]))
     n_seeds = study.SWEEP_SEEDS
     if study.sweep_seconds(known, spec) > access.limit("seconds"):
         n_seeds = study.FEW_SEEDS
-    if not computed.fits(study.sweep_seconds(known, spec, n_seeds)):
+    if not settings.is_affordable(study.sweep_seconds(known, spec, n_seeds)):
         return
     asked = {"dataset": dataset.name, "n_seeds": n_seeds, **spec}
-    table = compute_with_progress(computed.over_dims, asked, "Splits of several seeds")
+    table = compute_with_progress(_agreement_over_dims, asked, "Splits of several seeds")
     most = study.max_dims(dataset) if spec["mode"] == "stable" else 0
     export.chart(
         "Agreement of seeds by dimensions",
@@ -70,3 +71,11 @@ def show(dataset: Dataset, spec: Mapping[str, Value], result: study.SplitResult)
         f"starts each. Reached divergence and objective are means over seeds. {study.SIDE_RULE}"
         + (" Click a point to see the split of so many dimensions above." if most else "")
     )
+
+
+def _agreement_over_dims(spec: RawSettings, progress: Progress) -> pd.DataFrame:
+    """For `compute_with_progress`: settings and the dataset's name in one."""
+    dataset = shell.load_dataset(str(spec["dataset"]))
+    values = {name: value for name, value in spec.items() if name != "dataset"}
+    classes = settings.class_features(dataset, str(values["backbone"]))
+    return study.agreement_over_dims(dataset, classes, progress=progress, **values)

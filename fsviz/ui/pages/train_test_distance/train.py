@@ -19,7 +19,7 @@ from fsviz.studies import training as study
 from fsviz.studies.extraction import SKIPPED
 from fsviz.tasks import fitting
 from fsviz.text import code
-from fsviz.ui.pages.train_test_distance import accuracy_cost, computed
+from fsviz.ui.pages.train_test_distance import accuracy_cost, settings
 from fsviz.ui.parts import access, export, run_panel, shell
 from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.controls import pick, say_fit
@@ -205,7 +205,7 @@ def _came_out(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
 
 @cache_data("Comparing tasks with the train classes", 32)
 def _correlations(dataset: str, backbone: str, run_id: str) -> pd.DataFrame:
-    classes = computed.classes(shell.load_dataset(dataset), backbone)
+    classes = settings.class_features(shell.load_dataset(dataset), backbone)
     return transfer.divergence_correlations(classes, jobs.spec(run_id), jobs.chunks(run_id))
 
 

@@ -9,9 +9,9 @@ from fsviz.analyses import class_splits as study
 from fsviz.features.backbones import title_of
 from fsviz.figures import class_splits as figures
 from fsviz.records import SIDES, ClassSplit, Dataset
-from fsviz.ui.pages.train_test_distance import computed
 from fsviz.ui.pages.train_test_distance.settings import CLASS
 from fsviz.ui.parts import export
+from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import escape
@@ -40,7 +40,7 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
     few = len(split.on(str(study.PART.default))) < LEAST <= len(split.names) <= MOST
     part = pick(study.PART.with_(default="all") if few else study.PART, three)
     asked = split.class_ids if part == "all" else split.on(part)
-    class_ids = np.intersect1d(asked, study.all_with_features(dataset, (left, right)))
+    class_ids = np.intersect1d(asked, cached_call(study.all_with_features, dataset, (left, right)))
     if len(class_ids) < LEAST or len(class_ids) > MOST:
         st.info(
             f"These are {len(class_ids):,} classes; two trees can be read side by side with {LEAST} to {MOST:,} of "
@@ -48,7 +48,7 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
             icon="🌳",
         )
     else:
-        facing = computed.tanglegram(dataset, left, right, tuple(map(int, class_ids)))
+        facing = cached_call(study.tanglegram, dataset, left, right, class_ids, words="Turning the branches", keep=64)
         sides = [SIDES[s] for s in split.sides[np.searchsorted(split.class_ids, class_ids)]]
         names = [split.names[i] for i in np.searchsorted(split.class_ids, class_ids)]
         export.chart(
@@ -69,7 +69,8 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
 
 
 def _table(dataset: Dataset, known: tuple[str, ...], titles: dict[str, str]) -> None:
-    table = computed.hop_table(dataset, known)
+    class_ids = cached_call(study.all_with_features, dataset, known)
+    table = cached_call(study.hop_table, dataset, list(known), class_ids, words="Comparing trees")
     st.markdown("**How far the trees are apart** (table 3 of the paper)")
     export.table(
         study.HOPS,
