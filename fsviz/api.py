@@ -80,8 +80,8 @@ class Evaluation:
         )
 
     def _repr_html_(self) -> str:
-        told = [f"No results of {one['label']}: {one['error']}" for one in self.failed]
-        return "".join(f"<p>{_escaped(sentence)}</p>" for sentence in told) + self.table.to_html(
+        notes = [f"No results of {failure['label']}: {failure['error']}" for failure in self.failed]
+        return "".join(f"<p>{_escaped(sentence)}</p>" for sentence in notes) + self.table.to_html(
             index=False, float_format="%.2f"
         )
 
@@ -118,8 +118,8 @@ def sample(dataset: str | Dataset, **settings: Any) -> Testbed:
 
     Defaults that a small dataset cannot give are lowered, with a warning; what is given is not changed.
     """
-    found = _dataset(dataset)
-    return draw.sample(found, **_sampled(found, settings))
+    data = _dataset(dataset)
+    return draw.sample(data, **_sampled(data, settings))
 
 
 def evaluate(
@@ -141,20 +141,20 @@ def evaluate(
     from fsviz.sampling.testbeds import save_testbed
 
     user_code.allow()
-    found = _dataset(dataset)
+    data = _dataset(dataset)
     several = methods if isinstance(methods, list) else [methods]
-    backbones = [backbone] if isinstance(backbone, str) else list(backbone or features.required(found))
+    backbones = [backbone] if isinstance(backbone, str) else list(backbone or features.required(data))
     spec: dict[str, Any] = {
         "study": "evaluate",
-        "dataset": found.name,
+        "dataset": data.name,
         "backbones": backbones,
-        "methods": [_method(one) for one in several],
+        "methods": [_method(item) for item in several],
         "seed": settings.pop("seed", 0),
         "device": device,
     }
     if tasks is None:
-        sampler = {"sampler": draw.default_sampler(found), **settings}
-        spec["sampler"] = {**_said(evaluation_study.fit(found, backbones, sampler)), **sampler}
+        sampler = {"sampler": draw.default_sampler(data), **settings}
+        spec["sampler"] = {**_said(evaluation_study.fit(data, backbones, sampler)), **sampler}
     elif settings:
         raise BadInput(f"A testbed brings its own tasks, so {next(iter(settings))} has no effect. Leave it out.")
     else:
@@ -166,12 +166,12 @@ def evaluation(run: str) -> Evaluation:
     """An evaluation that was recorded before, by the id of its run."""
     from fsviz import jobs
 
-    found = jobs.status(run)
-    if found.study != "evaluate":
-        raise BadInput(f"Run {run} is no evaluation but {found.study}. Choose another.")
+    record = jobs.status(run)
+    if record.study != "evaluate":
+        raise BadInput(f"Run {run} is no evaluation but {record.study}. Choose another.")
     summary = jobs.results(run)
     lines = run_comparison.method_runs(
-        run, jobs.spec(run), jobs.chunks(run), summary if found.state == "finished" else None
+        run, jobs.spec(run), jobs.chunks(run), summary if record.state == "finished" else None
     )
     return Evaluation(run, tuple(lines), tuple(summary.get("failed") or ()))
 
@@ -192,10 +192,10 @@ def hard(dataset: str | Dataset, backbone: str | None = None, **settings: Any) -
     from fsviz import jobs
     from fsviz.studies import support_sets
 
-    found = _dataset(dataset)
-    backbone = backbone or draw.default_backbone(found)
-    _said(support_sets.fit(found, backbone, settings))
-    spec = {"study": "support_sets", "dataset": found.name, "backbone": backbone, **settings}
+    data = _dataset(dataset)
+    backbone = backbone or draw.default_backbone(data)
+    _said(support_sets.fit(data, backbone, settings))
+    spec = {"study": "support_sets", "dataset": data.name, "backbone": backbone, **settings}
     sets: SupportSets = jobs.compute(spec)
     if failed := support_sets.summary(sets)["failed"]:
         warnings.warn(failed, stacklevel=2)
@@ -302,8 +302,8 @@ def torch_tasks(source: Testbed | str | Dataset, **settings: Any) -> TaskBatches
         if settings:
             raise BadInput(f"A testbed brings its own tasks, so {next(iter(settings))} has no effect. Leave it out.")
         return TaskBatches.of_testbed(source)
-    found = _dataset(source)
-    return TaskBatches.live(found, _sampled(found, settings))
+    data = _dataset(source)
+    return TaskBatches.live(data, _sampled(data, settings))
 
 
 def _dataset(given: str | Dataset) -> Dataset:

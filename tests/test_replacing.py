@@ -104,7 +104,7 @@ def test_what_was_replaced_is_no_leftover_for_long_and_never_comes_back(tmp_path
     aside.mkdir()  # as a kill after the second rename leaves it
     (aside / "dataset.json").write_text("{}")
     age(home)
-    assert [left.what for left in workspace.leftovers()] == ["replaced folder"]
+    assert [left.description for left in workspace.leftovers()] == ["replaced folder"]
     remove_dataset("pets")
     assert "pets" not in datasets.names() and not aside.exists()
     with pytest.raises(UnknownName):

@@ -95,8 +95,8 @@ def quantile_groups(measure: np.ndarray, n_bins: int = 4, usable: np.ndarray | N
 
 def varies(measure: np.ndarray) -> bool:
     """Whether a measure (T,) differs between tasks by more than rounding; NaNs are left out."""
-    known = measure[np.isfinite(measure)]
-    return bool(len(known) and np.ptp(known) > 1e-9 * np.abs(known).max())
+    finite = measure[np.isfinite(measure)]
+    return bool(len(finite) and np.ptp(finite) > 1e-9 * np.abs(finite).max())
 
 
 def window_starts(n_tasks: int, window: int, most: int | None = None) -> np.ndarray:
@@ -141,11 +141,11 @@ def class_accuracy(predictions: Predictions, tasks: Tasks) -> pd.DataFrame:
     Columns class_id, n_tasks, n_queries, accuracy (over queries), ci95 (over tasks).
     """
     there = predictions.predicted != PAD
-    asked = there.sum(2)
-    used = asked > 0
+    n_queries = there.sum(2)
+    used = n_queries > 0
     class_ids = tasks.class_ids[used]
     right = ((predictions.rank == 0) & there).sum(2)[used]
-    frame = pd.DataFrame({"class_id": class_ids, "asked": asked[used], "right": right})
+    frame = pd.DataFrame({"class_id": class_ids, "asked": n_queries[used], "right": right})
     frame["share"] = frame["right"] / frame["asked"]
     grouped = frame.groupby("class_id")
     table = pd.DataFrame(
@@ -210,8 +210,8 @@ def pair_confusion(predictions: Predictions, tasks: Tasks) -> PairConfusion:
     k = len(class_ids)
     there = predictions.predicted != PAD
     t, w, q = np.nonzero(there)
-    said = place[t, predictions.predicted[t, w, q]]
-    confused = np.bincount(place[t, w] * k + said, minlength=k * k).reshape(k, k)
+    predicted = place[t, predictions.predicted[t, w, q]]
+    confused = np.bincount(place[t, w] * k + predicted, minlength=k * k).reshape(k, k)
     t, w = np.nonzero(tasks.class_ids != PAD)
     shape = (len(tasks), k)
     queries = csr_array((there.sum(2)[t, w], (t, place[t, w])), shape=shape, dtype=np.int64)

@@ -87,8 +87,8 @@ def estimate(
     if over == "tasks":
         return Estimate(mean, float(np.sqrt(independent)), np.inf)
     assert values is not None and tasks is not None, "intervals over images and classes need the queries"
-    known = np.isfinite(values).any(axis=(1, 2))
-    values, tasks = (values, tasks) if known.all() else (values[known], tasks.take(known))
+    finite = np.isfinite(values).any(axis=(1, 2))
+    values, tasks = (values, tasks) if finite.all() else (values[finite], tasks.take(finite))
     of_classes = Estimate(mean, float("nan"), float("nan"))
     if n_classes := _n_classes(tasks.class_ids):
         shared = _shared_by_classes(_task_means(values), tasks.class_ids)
@@ -122,10 +122,10 @@ def correlation(
         return Correlation(value, float("nan"), float("nan"))
     if class_ids is not None:
         class_ids = class_ids[both[: len(class_ids)]]
-    found, over = of_influence(value, influence, class_ids)
+    error, over = of_influence(value, influence, class_ids)
     if abs(value) >= 1:
         return Correlation(value, value, value, over)
-    half = t_quantile(0.975, found.freedom) * found.error / (1 - value**2)
+    half = t_quantile(0.975, error.freedom) * error.error / (1 - value**2)
     low, high = np.tanh(np.arctanh(value) + np.array([-half, half]))
     return Correlation(value, float(low), float(high), over)
 
@@ -166,7 +166,7 @@ def _estimate(mean: float, independent: float, n: int, shared: _Shared, most: fl
         Estimate(mean, float(np.sqrt(variance)), freedom),
         Estimate(mean, float(np.sqrt(max(shared.raw, variance))), most),
     )
-    return min(either, key=lambda found: found.ci95)
+    return min(either, key=lambda candidate: candidate.ci95)
 
 
 def _n_classes(class_ids: np.ndarray) -> int:
@@ -195,25 +195,25 @@ def _shared_by_images(values: np.ndarray, tasks: Tasks) -> _Shared:
 
     # as a query: how much more often right than its class, weighed by its share of the mean
     share = 1.0 / (np.bincount(t, minlength=n_tasks)[t] * n_tasks)
-    asked = np.bincount(query, minlength=n_images)
-    of_image = np.bincount(query, value, minlength=n_images) / np.maximum(asked, 1)
+    n_asked = np.bincount(query, minlength=n_images)
+    of_image = np.bincount(query, value, minlength=n_images) / np.maximum(n_asked, 1)
     of_class = _means(query_class, value, n_classes, share)
     effect = np.bincount(query, share * (value - of_class[query_class]), minlength=n_images)
     asked_class = np.bincount(query_class, minlength=n_classes)
-    repeats = asked_class - np.bincount(class_of[asked > 0], minlength=n_classes)
+    repeats = asked_class - np.bincount(class_of[n_asked > 0], minlength=n_classes)
     within = np.bincount(query_class, (value - of_image[query]) ** 2, minlength=n_classes) / np.maximum(repeats, 1)
     whole = np.bincount(query_class, (value - of_class[query_class]) ** 2, minlength=n_classes)
     variance = whole / np.maximum(asked_class - 1, 1)
     within = np.where(repeats > 0, within, variance)  # no image asked twice: all is noise
     squares: np.ndarray = np.bincount(query, share**2, minlength=n_images)
-    noise_query = squares * within[class_of] * (1 - asked / np.maximum(asked_class[class_of], 1))
+    noise_query = squares * within[class_of] * (1 - n_asked / np.maximum(asked_class[class_of], 1))
     # the squares of single tasks; deviations from the mean of n values have products of -variance / n with each other
     own: np.ndarray = np.bincount(query, (share * (value - of_class[query_class])) ** 2, minlength=n_images)
-    own = own - squares * (variance / np.maximum(asked_class, 1))[class_of] * np.maximum(asked - 1, 0)
+    own = own - squares * (variance / np.maximum(asked_class, 1))[class_of] * np.maximum(n_asked - 1, 0)
 
     # as a support image: how its tasks go, once the queries' own effects (known from other tasks) are taken off
-    others = (asked[query] * of_image[query] - value) / np.maximum(asked[query] - 1, 1)
-    of_query = np.where(asked[query] > 1, others - of_class[query_class], 0.0)
+    others = (n_asked[query] * of_image[query] - value) / np.maximum(n_asked[query] - 1, 1)
+    of_query = np.where(n_asked[query] > 1, others - of_class[query_class], 0.0)
     rest = _means(t, value - of_query, n_tasks)[u]
     per_class = np.bincount(support_class, minlength=n_classes)
     shots = np.bincount(u * tasks.n_way + v, minlength=n_tasks * tasks.n_way)[u * tasks.n_way + v]
@@ -231,13 +231,13 @@ def _shared_by_images(values: np.ndarray, tasks: Tasks) -> _Shared:
     own = own + np.bincount(support, (scale * rest) ** 2, minlength=n_images)
     own = own - squares * np.maximum(held - 1, 0) / np.maximum(tasks_of_class[class_of], 1)
     small = size[class_of[used]]
-    single = noise_query**2 / np.maximum(asked, 1) + noise_support**2 / np.maximum(held, 1)
+    single = noise_query**2 / np.maximum(n_asked, 1) + noise_support**2 / np.maximum(held, 1)
     return _sum_of_products(
         effect[used],
         own[used],
         (noise_query + noise_support)[used],
         single[used],
-        (asked + held)[used],
+        (n_asked + held)[used],
         small / np.maximum(small - 1, 1),
     )
 

@@ -52,8 +52,8 @@ def evaluate(
     on = torch_device(device)
     check_tasks(features, tasks)
     table = np.asarray(features.values)
-    drawn = tasks.support.size + tasks.query.size
-    check_each_chunk = drawn < len(table)
+    n_images = tasks.support.size + tasks.query.size
+    check_each_chunk = n_images < len(table)
     largest = LARGE if check_each_chunk else _largest_in_table(features)
     in_units = "scale" not in chosen.invariant_to(settings)
     unit_length = settings.pop(UNIT_LENGTH.name)
@@ -91,8 +91,8 @@ def evaluate(
             else:
                 scores = _own_scores(predict, images, double, on, settings, chosen.title, first + start)
                 cause = partial(_own_cause, chosen.title)
-            said = predictions_from(scores, masks[0].any(2), query_mask, chosen.title, cause, first + start)
-            for name, values in said.arrays().items():
+            predictions = predictions_from(scores, masks[0].any(2), query_mask, chosen.title, cause, first + start)
+            for name, values in predictions.arrays().items():
                 getattr(answer, name)[part] = values
             if progress is not None:
                 done = start + size
@@ -224,9 +224,9 @@ def check_tasks(features: Features, tasks: Tasks) -> None:
             without = (image_ids >= 0) & (rows < 0)
             if without.any():
                 _raise_without_features(features, tasks, half, np.argwhere(without)[0] + [start, 0, 0])
-            other = (image_ids >= 0) & (features.class_ids[rows] != class_ids[..., None])
-            if other.any():
-                task, way, place = np.argwhere(other)[0]
+            mismatch = (image_ids >= 0) & (features.class_ids[rows] != class_ids[..., None])
+            if mismatch.any():
+                task, way, place = np.argwhere(mismatch)[0]
                 raise BadInput(
                     f"Image {image_ids[task, way, place]} is given as class {class_ids[task, way]} in the {half} "
                     f"of task {start + task}, but dataset {features.dataset!r} has it as class "

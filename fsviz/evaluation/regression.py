@@ -71,17 +71,17 @@ def explain(
     class_ids  (T, W) of the tasks: intervals are over classes where tasks have different ones
     """
     accuracy = np.asarray(accuracy, dtype=float)
-    known = np.isfinite(accuracy)
+    finite = np.isfinite(accuracy)
     names = [name for group in groups.values() for name in group]
-    if known.sum() < LEAST_TASKS:
+    if finite.sum() < LEAST_TASKS:
         raise BadInput(
             f"Explaining the accuracy takes at least {LEAST_TASKS} tasks, to learn from some and to try on others. "
-            f"Got {int(known.sum())}. Draw more tasks."
+            f"Got {int(finite.sum())}. Draw more tasks."
         )
     if not names:
         raise BadInput("Explaining the accuracy takes at least one measure of the tasks. None is known of these.")
-    x = np.stack([np.asarray(numbers[name], dtype=float)[known] for name in names], axis=1)
-    y, class_ids = accuracy[known], class_ids[known]
+    x = np.stack([np.asarray(numbers[name], dtype=float)[finite] for name in names], axis=1)
+    y, class_ids = accuracy[finite], class_ids[finite]
     folds = _folds(class_ids, seed)
     middle = np.empty(len(y))
     for fold in range(FOLDS):
@@ -100,9 +100,9 @@ def explain(
         by_group = _held_out(x[:, group], y, middle, folds, {}, seed)[0]
         alone[name] = share(missed_blindly - (y - by_group) ** 2, group, len(columns))
     return VarianceExplained(
-        _spread(expected, known),
-        _spread(middle, known),
-        {name: _spread(values, known) for name, values in added.items()},
+        _spread(expected, finite),
+        _spread(middle, finite),
+        {name: _spread(values, finite) for name, values in added.items()},
         share(missed_blindly - missed),
         {name: share(values, columns[name], len(columns)) for name, values in worse.items()},
         alone,
@@ -187,11 +187,11 @@ def _share(
     """
     from scipy import stats
 
-    whole = missed.mean()
-    if whole <= 0:
+    total = missed.mean()
+    if total <= 0:
         return VarianceShare(float("nan"), float("nan"), float("nan"), float("nan"), "tasks")
-    value = float(saved.mean() / whole)
-    error, over = of_influence(value, (saved - value * missed) / whole, class_ids)
+    value = float(saved.mean() / total)
+    error, over = of_influence(value, (saved - value * missed) / total, class_ids)
     half, sure = (float(stats.t.ppf(1 - 0.025 / n, error.freedom)) * error.error for n in (1, several))
     return VarianceShare(value, value - by_heart - half, value + half, value - by_heart - sure, over)
 
@@ -221,8 +221,8 @@ def _by_heart(x: np.ndarray, y: np.ndarray, class_ids: np.ndarray) -> np.ndarray
     return by_class[0] * by_class[1:] / max(n_classes - 1, 1)
 
 
-def _spread(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+def _spread(values: np.ndarray, finite: np.ndarray) -> np.ndarray:
     """Values of the known tasks, at the places of all."""
-    found = np.full(len(known), np.nan)
-    found[known] = values
-    return found
+    result = np.full(len(finite), np.nan)
+    result[finite] = values
+    return result

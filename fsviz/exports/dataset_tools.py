@@ -111,7 +111,7 @@ def write_atlas(
     dataset: Dataset, path: Path, backbone: str = "", runs: Iterable[LoadedRun] = (), pictures: bool = True
 ) -> dict[str, Any]:
     """A Parquet file that Embedding Atlas opens: 2-D coordinates of the map of features, the nearest images by the
-    features themselves (of at most MOST_COMPARED images), and small pictures."""
+    features themselves (of at most MAX_COMPARED images), and small pictures."""
     backbone = backbone or draw.default_backbone(dataset)
     table = images_table(dataset, backbone, runs)
     left_out = int(table["x"].isna().sum())

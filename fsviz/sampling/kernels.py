@@ -170,6 +170,13 @@ def _from_logs(logs: np.ndarray, n_classes: int, weights: np.ndarray) -> None:
 
 
 @njit(cache=True)
+def _log_penalties(occ: np.ndarray, low: int, scale: float, logs: np.ndarray) -> None:
+    """Log weights of the classes before any is drawn."""
+    for i in range(len(logs)):
+        logs[i] = -scale * (occ[i] - low)
+
+
+@njit(cache=True)
 def _renew(drawn: np.ndarray, cost: np.ndarray, logs: np.ndarray, n_classes: int, weights: np.ndarray) -> None:
     """Adds more classes that were drawn to the log weights, and computes the weights from them again."""
     for k in range(len(drawn)):
@@ -225,8 +232,7 @@ def draw_semantic(
             total = _sum_columns(weights, sums, n_rows)
             if total < _RENEW:
                 if in_logs == 0:
-                    for i in range(n_classes):
-                        logs[i] = -scale * (occ[i] - low)
+                    _log_penalties(occ, low, scale, logs)
                 _renew(tasks[t, in_logs:way], cost, logs, n_classes, weights)
                 in_logs = way
                 total = _sum_columns(weights, sums, n_rows)

@@ -325,9 +325,9 @@ def check_tasks(tasks: Tasks, dataset: Dataset, rows: _Rows | None = None, lines
     if beyond.any():
         t, w, k = np.argwhere(beyond)[0]
         raise BadInput(f"{at(t, w, k)}: {told(t, w, k)} is none of the {len(of_image):,} of {dataset.title}. {advice}")
-    other = (images != PAD) & (of_image[images] != class_ids[:, :, None])
-    if other.any():
-        t, w, k = np.argwhere(other)[0]
+    mismatch = (images != PAD) & (of_image[images] != class_ids[:, :, None])
+    if mismatch.any():
+        t, w, k = np.argwhere(mismatch)[0]
         raise BadInput(
             f"{at(t, w, k)}: {told(t, w, k)} is of another class, {names[of_image[images[t, w, k]]]!r} instead of "
             f"{names[class_ids[t, w]]!r}. {advice}"
@@ -355,15 +355,15 @@ def _dataset_images(
     in_split = np.argsort(_rank_in_split(dataset, order), kind="stable")[-int(np.isin(of_image, order).sum()) :]
     readings = []
     for ids in (np.arange(len(of_image)), in_split):
-        known = (image >= 0) & (image < len(ids))
-        found = ids[np.where(known, image, 0)]
-        readings.append((found, known & (of_image[found] == class_ids)))
-    (found, fits), through_split = readings
+        is_known = (image >= 0) & (image < len(ids))
+        image_ids = ids[np.where(is_known, image, 0)]
+        readings.append((image_ids, is_known & (of_image[image_ids] == class_ids)))
+    (image_ids, fits), through_split = readings
     if fits.all():
-        return found, fits
+        return image_ids, fits
     if through_split[1].sum() > fits.sum():
-        found, fits = through_split
-    return np.where(fits, found, np.where(image < 0, len(of_image), image)), fits
+        image_ids, fits = through_split
+    return np.where(fits, image_ids, np.where(image < 0, len(of_image), image)), fits
 
 
 def _labelled(dataset: Dataset, split: str) -> np.ndarray:
@@ -388,8 +388,8 @@ def _with_images(dataset: Dataset, task: np.ndarray, class_id: np.ndarray) -> tu
             f"Every task of the testbed holds a class that has no images in {dataset.title}. Add the images of the "
             "missing classes."
         )
-    told = f"{len(gone):,} of {total:,} tasks hold a class that has no images in {dataset.title} and were left out."
-    return ~np.isin(task, gone), [told]
+    message = f"{len(gone):,} of {total:,} tasks hold a class that has no images in {dataset.title} and were left out."
+    return ~np.isin(task, gone), [message]
 
 
 def _with_queries(
@@ -538,22 +538,22 @@ def _image_names(dataset: Dataset) -> Callable[[np.ndarray], list[str]]:
 def _image_ids(dataset: Dataset, names: list[str]) -> np.ndarray:
     """The image_id of every name, PAD where there is none."""
     if dataset.images is not None:
-        known = pd.Index(dataset.images["path"].astype(str))
-        if known.is_unique:
-            return known.get_indexer(names).astype(np.int64)
-        known = {path: i for i, path in reversed(list(enumerate(known)))}
-        return np.array([known.get(name, PAD) for name in names], dtype=np.int64)
+        paths = pd.Index(dataset.images["path"].astype(str))
+        if paths.is_unique:
+            return paths.get_indexer(names).astype(np.int64)
+        paths = {path: i for i, path in reversed(list(enumerate(paths)))}
+        return np.array([paths.get(name, PAD) for name in names], dtype=np.int64)
     of_image = dataset.image_class_ids()
     starts = np.searchsorted(of_image, np.arange(dataset.n_classes))
     sizes = np.bincount(of_image, minlength=dataset.n_classes)
     class_of = {folder: c for c, folder in enumerate(_class_folders(dataset))}
-    found = np.full(len(names), PAD, dtype=np.int64)
+    image_ids = np.full(len(names), PAD, dtype=np.int64)
     for i, name in enumerate(names):
         folder, _, number = name.rpartition("/")
         c = class_of.get(folder)
         if c is not None and number.isdecimal() and int(number) < sizes[c]:
-            found[i] = starts[c] + int(number)
-    return found
+            image_ids[i] = starts[c] + int(number)
+    return image_ids
 
 
 def _class_folders(dataset: Dataset) -> list[str]:

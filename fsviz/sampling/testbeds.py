@@ -177,11 +177,11 @@ def write_testbed(path: Path, testbed: Testbed) -> None:
 
 def read_testbed(file: Path | io.BytesIO, start: int = 0, stop: int | None = None) -> Testbed:
     """Tasks `start` to `stop` of a native file, all by default, as they were written: not checked against a dataset."""
-    found, meta = _columns(file, None, start, stop)
+    columns, meta = _columns(file, None, start, stop)
     try:
         shapes = meta["shapes"]
-        arrays = {name: found[name].reshape(-1, *shapes[name]) for name in _ARRAYS if name in shapes}
-        measures = {name.removeprefix("measure:"): values for name, values in found.items() if ":" in name}
+        arrays = {name: columns[name].reshape(-1, *shapes[name]) for name in _ARRAYS if name in shapes}
+        measures = {name.removeprefix("measure:"): values for name, values in columns.items() if ":" in name}
         tasks = Tasks(**arrays, measures=measures)
         if any(array.shape[:2] != tasks.class_ids.shape for array in arrays.values()):
             raise ValueError(f"its arrays are of different tasks: {shapes}")
@@ -192,8 +192,8 @@ def read_testbed(file: Path | io.BytesIO, start: int = 0, stop: int | None = Non
 
 def read_measures(path: Path) -> dict[str, np.ndarray]:
     """Measures of every task of a native file, by name, without reading the tasks."""
-    found, _ = _columns(path, "measure:")
-    return {name.removeprefix("measure:"): values for name, values in found.items()}
+    columns, _ = _columns(path, "measure:")
+    return {name.removeprefix("measure:"): values for name, values in columns.items()}
 
 
 def _write(file: Path | io.BytesIO, testbed: Testbed) -> None:

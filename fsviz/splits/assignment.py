@@ -83,13 +83,13 @@ def group_sides(groups: np.ndarray, seed: int = 0) -> np.ndarray:
     left = np.random.default_rng(seed).permutation(len(names)).tolist()
     side_of = np.full(len(names), TRAIN)
     for side in (TEST, VAL):
-        taken = 0
+        n_taken = 0
         for group in list(left):
-            if taken + counts[group] <= wanted:
+            if n_taken + counts[group] <= wanted:
                 side_of[group] = side
-                taken += counts[group]
+                n_taken += counts[group]
                 left.remove(group)
-        if not taken:  # every group is larger than a fifth
+        if not n_taken:  # every group is larger than a fifth
             group = min(left, key=lambda g: counts[g])
             side_of[group] = side
             left.remove(group)

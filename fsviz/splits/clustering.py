@@ -210,17 +210,17 @@ def cluster(
     if solver not in SOLVERS:
         raise UnknownName("solver", solver, SOLVERS)
     n_seeds, n_targets, (n_classes, dims) = len(seeds), len(targets), points.shape
-    drawn = np.stack([np.random.default_rng(seed).normal(size=(starts, 2 * dims)) for seed in seeds])
-    begin = np.repeat(drawn[:, None], n_targets, axis=1).reshape(-1, 2 * dims)
+    samples = np.stack([np.random.default_rng(seed).normal(size=(starts, 2 * dims)) for seed in seeds])
+    begin = np.repeat(samples[:, None], n_targets, axis=1).reshape(-1, 2 * dims)
     wanted = np.broadcast_to(np.asarray(targets, dtype=float)[None, :, None], (n_seeds, n_targets, starts)).ravel()
     places = torch.as_tensor(points)
     ends, values = [], []
     chunk = max(1, MOST_NUMBERS // (2 * n_classes))
     for at in range(0, len(begin), chunk):
-        asked = torch.as_tensor(wanted[at : at + chunk].copy())
+        requested = torch.as_tensor(wanted[at : at + chunk].copy())
 
-        def of(numbers: Tensor, which: Tensor, asked: Tensor = asked) -> Tensor:
-            return objective(places, numbers.view(-1, 2, dims), asked[which], penalty, divergence)
+        def of(numbers: Tensor, which: Tensor, requested: Tensor = requested) -> Tensor:
+            return objective(places, numbers.view(-1, 2, dims), requested[which], penalty, divergence)
 
         with threads(1):  # matrices this small are slower on several cores
             end = (lbfgs if solver == "lbfgs" else descent)(of, torch.as_tensor(begin[at : at + chunk]))

@@ -66,5 +66,5 @@ def wasserstein(p: Gaussian, q: Gaussian) -> float:
 
 def divergences(p: Gaussian, q: Gaussian) -> dict[str, float]:
     """Every divergence of two Gaussians, by the names of TITLES."""
-    one, other = kl(p, q), kl(q, p)
-    return dict(zip(TITLES, (one + other, one, wasserstein(p, q)), strict=True))
+    forward, backward = kl(p, q), kl(q, p)
+    return dict(zip(TITLES, (forward + backward, forward, wasserstein(p, q)), strict=True))

@@ -58,8 +58,8 @@ def lbfgs(objective: Objective, start: Tensor, steps: int = 500, tolerance: floa
             length = np.where(short, 0.0 if halving == MOST_HALVINGS - 2 else length / 2, length)
         turn = new_gradient - gradient
         product = _dot(turn, move)
-        told = product > 1e-12 * _dot(turn, turn)
-        curvatures.append(told / np.where(told, product, 1.0))
+        informative = product > 1e-12 * _dot(turn, turn)
+        curvatures.append(informative / np.where(informative, product, 1.0))
         moves.append(move)
         turns.append(turn)
         del moves[:-MEMORY], turns[:-MEMORY], curvatures[:-MEMORY]

@@ -109,8 +109,8 @@ def tanglegram(left: ClassTree, right: ClassTree) -> Tanglegram:
 
 def count_crossings(first: np.ndarray, second: np.ndarray) -> int:
     """Pairs of classes that stand in one order on one side and in the other on the other side."""
-    seen = second[np.argsort(first, kind="stable")]
-    return int(np.triu(seen[:, None] > seen[None, :], 1).sum())
+    order = second[np.argsort(first, kind="stable")]
+    return int(np.triu(order[:, None] > order[None, :], 1).sum())
 
 
 def longest_rise(values: np.ndarray) -> np.ndarray:
@@ -121,11 +121,11 @@ def longest_rise(values: np.ndarray) -> np.ndarray:
         at = int(np.searchsorted([values[t] for t in tails], value))
         before[i] = tails[at - 1] if at else -1
         tails[at : at + 1] = [i]
-    place, found = tails[-1] if tails else -1, []
+    place, positions = tails[-1] if tails else -1, []
     while place >= 0:
-        found.append(place)
+        positions.append(place)
         place = int(before[place])
-    return np.array(found[::-1], dtype=int)
+    return np.array(positions[::-1], dtype=int)
 
 
 def _children(tree: ClassTree) -> list[list[int]]:

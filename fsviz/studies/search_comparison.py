@@ -131,10 +131,10 @@ class Cell:
 
 def check(spec: RawSettings) -> Spec:
     """The spec with every setting; ways, shots and queries fit the dataset, and greedy search comes last."""
-    given = SETTINGS.requested(spec)
-    names = given.pop(SEARCHES.name, None) or SEARCHES.default
-    one_search = support_sets.check({N_TASKS.name: DEFAULT_TASKS, **given})
-    return cast(Spec, {**SETTINGS.pick(one_search), "searches": sorted(names, key=lambda name: name == "greedy")})
+    requested = SETTINGS.requested(spec)
+    names = requested.pop(SEARCHES.name, None) or SEARCHES.default
+    of_search = support_sets.check({N_TASKS.name: DEFAULT_TASKS, **requested})
+    return cast(Spec, {**SETTINGS.pick(of_search), "searches": sorted(names, key=lambda name: name == "greedy")})
 
 
 def prepare(spec: Spec, folder: Path) -> Spec:
@@ -176,9 +176,9 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
         times: list[float] = []
         while len(times) < 3 and sum(times) < _SHORT:
             began = time.perf_counter()
-            found = support_sets.search(base, tasks, table, cell.objective, spec["seed"])
+            searched = support_sets.search(base, tasks, table, cell.objective, spec["seed"])
             times.append(time.perf_counter() - began)
-        tasks, seconds = found, min(times)
+        tasks, seconds = searched, min(times)
     accuracy = evaluation.task_accuracy(support_sets.classify(base, table, tasks))
     return {"seconds": np.full(len(tasks), seconds / len(tasks)), "accuracy": accuracy}
 
@@ -212,10 +212,10 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
     return {"dataset": spec["dataset"], "backbone": spec["backbone"], "n_tasks": spec["n_tasks"], "rows": rows}
 
 
-def headline(found: Summary) -> list[HeadlineNumber]:
+def headline(summary: Summary) -> list[HeadlineNumber]:
     """The accuracy of every search with every objective, and its seconds per task."""
     numbers = []
-    for row in found["rows"]:
+    for row in summary["rows"]:
         title = "Random supports" if row["search"] == RANDOM else SEARCH.choices[row["search"]]
         of = "" if row["search"] == RANDOM else f", {row['objective']} supports"
         name = f"{row['search']}_{row['objective']}"
@@ -366,19 +366,19 @@ def steps_in_words(table: pd.DataFrame) -> str:
     if len(harder):
         best = int(more.loc[harder, "change"].idxmin())
         at = more.loc[best]
-        told = f"Here {best} steps find harder sets than one ({at['change']:+.1f} ± {at['change_ci95']:.1f} points)."
+        text = f"Here {best} steps find harder sets than one ({at['change']:+.1f} ± {at['change_ci95']:.1f} points)."
     elif len(easier) == len(more):
         at = more.iloc[0]
-        told = (
+        text = (
             f"Here, as in the paper, one step finds the hardest sets: with two, accuracy is {at['change']:+.1f} ± "
             f"{at['change_ci95']:.1f} points."
         )
     else:
-        told = "Here no number of steps finds clearly harder sets than one."
+        text = "Here no number of steps finds clearly harder sets than one."
     weighted = table.set_index("n_steps")["weighted"]
     top, chosen = int(weighted.idxmax()), int(after["selected"].idxmax())
-    told += f" The loss of the weighted prototypes is highest {_after(top)}, that of the selected sets {_after(chosen)}"
-    return told + f"; accuracy is lowest {_after(hardest_at)}."
+    text += f" The loss of the weighted prototypes is highest {_after(top)}, that of the selected sets {_after(chosen)}"
+    return text + f"; accuracy is lowest {_after(hardest_at)}."
 
 
 def _p_of(mean: pd.Series, ci95: pd.Series) -> np.ndarray:
@@ -418,16 +418,16 @@ class Filtered:
     @property
     def second(self) -> str:
         """What else may make tasks hard: their number of classes where it varies, else how close these are; or ""."""
-        known = ("n_way", "coarsity") if self.tasks["n_way"].nunique() > 1 else ("coarsity",)
-        return next((name for name in known if name in self.tasks and self.tasks[name].notna().any()), "")
+        names = ("n_way", "coarsity") if self.tasks["n_way"].nunique() > 1 else ("coarsity",)
+        return next((name for name in names if name in self.tasks and self.tasks[name].notna().any()), "")
 
     @property
     def means(self) -> pd.DataFrame:
         """Per kind: n_tasks, and accuracy, n_way and coarsity (where known) with their ci95."""
         rows = []
         for kind, part in self.tasks.groupby("kind", sort=False):
-            known = {k: v for name in part.columns if name != "kind" for k, v in _mean(name, part[name]).items()}
-            rows.append({"kind": kind, "n_tasks": len(part), **known})
+            means = {k: v for name in part.columns if name != "kind" for k, v in _mean(name, part[name]).items()}
+            rows.append({"kind": kind, "n_tasks": len(part), **means})
         return pd.DataFrame(rows)
 
 
@@ -453,8 +453,8 @@ def filtered_tasks(spec: RawSettings, progress: Progress | None = None) -> Filte
     def say(done: int, total: int, message: str) -> object:
         return progress(n_random + done, n_random + total, message) if progress is not None else None
 
-    found = support_sets.search(spec, first, table, "hard", spec["seed"], say)
-    searched = 100 * evaluation.task_accuracy(support_sets.classify(spec, table, found))
+    with_search = support_sets.search(spec, first, table, "hard", spec["seed"], say)
+    searched = 100 * evaluation.task_accuracy(support_sets.classify(spec, table, with_search))
     kept = hardest(accuracy, max(1, n_random // PAPER_SHARE))
     tasks = pd.concat(
         [
@@ -465,33 +465,33 @@ def filtered_tasks(spec: RawSettings, progress: Progress | None = None) -> Filte
         ignore_index=True,
     )
     curve = pd.DataFrame(dict(zip(("accuracy", "draws"), draws_needed(accuracy), strict=True)))
-    sets = {"random": drawn, "filtered": drawn.take(kept), "searched": found}
+    sets = {"random": drawn, "filtered": drawn.take(kept), "searched": with_search}
     return Filtered(tasks, curve, rarity(accuracy, float(searched.mean())), sets)
 
 
 def _described(kind: str, tasks: Tasks, accuracy: np.ndarray) -> pd.DataFrame:
-    found = pd.DataFrame({"kind": kind, "accuracy": accuracy, "n_way": (tasks.class_ids != PAD).sum(axis=1)})
-    return found.assign(coarsity=tasks.measures["coarsity"]) if "coarsity" in tasks.measures else found
+    table = pd.DataFrame({"kind": kind, "accuracy": accuracy, "n_way": (tasks.class_ids != PAD).sum(axis=1)})
+    return table.assign(coarsity=tasks.measures["coarsity"]) if "coarsity" in tasks.measures else table
 
 
-def filtered_in_words(found: Filtered) -> str:
+def filtered_in_words(result: Filtered) -> str:
     """How many random tasks it takes, and what filtering picks that the search does not."""
-    rare, by = found.as_hard, found.means.set_index("kind")
+    rare, by = result.as_hard, result.means.set_index("kind")
     half = by.loc["searched", "accuracy_ci95"]
     within = "" if np.isnan(half) else f" ± {half:.1f}"
-    told = f"Tasks with searched supports have a mean accuracy of {rare.at_most:.1f}{within}%. "
+    text = f"Tasks with searched supports have a mean accuracy of {rare.at_most:.1f}{within}%. "
     if rare.n_found:
-        told += (
+        text += (
             f"One random task in {rare.draws:,.0f} is as hard ({rare.n_found:,} of {rare.n_drawn:,}; 95% interval: one "
             f"in {rare.low:,.0f} to {rare.high:,.0f})."
         )
     else:
-        told += f"None of {rare.n_drawn:,} random tasks is as hard (95% interval: at most one in {rare.low:,.0f})."
-    if not found.second:
-        return told
-    name = found.second
+        text += f"None of {rare.n_drawn:,} random tasks is as hard (95% interval: at most one in {rare.low:,.0f})."
+    if not result.second:
+        return text
+    name = result.second
     filtered, searched = (f"{by.loc[k, name]:.1f} ± {by.loc[k, f'{name}_ci95']:.1f}" for k in ("filtered", "searched"))
-    told += {
+    text += {
         "n_way": f" Filtered tasks have {filtered} classes, searched ones {searched}",
         "coarsity": f" Filtered tasks have a coarsity of {filtered}, searched ones of {searched}",
     }[name]
@@ -499,5 +499,5 @@ def filtered_in_words(found: Filtered) -> str:
     apart = abs(gap) > math.hypot(by.loc["filtered", f"{name}_ci95"], by.loc["searched", f"{name}_ci95"])
     if apart and (gap > 0) == (name == "n_way"):
         picked = {"n_way": "tasks of many classes", "coarsity": "classes that are close in meaning"}[name]
-        told += f": filtering picks {picked}, the search has no need of them"
-    return told + "."
+        text += f": filtering picks {picked}, the search has no need of them"
+    return text + "."

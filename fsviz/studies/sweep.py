@@ -120,7 +120,7 @@ class SweepResult:
 
     def at(self, value: str) -> Any:
         """The result at a value, written as in links and commands."""
-        by_text = {self.setting.text(known): result for known, result in self.results}
+        by_text = {self.setting.text(each): result for each, result in self.results}
         if value not in by_text:
             raise UnknownName("value", value, by_text)
         return by_text[value]
@@ -157,13 +157,17 @@ def check(spec: RawSettings) -> SweepSpec:
     study = studies.of(raw)
     if study.headline is None:
         raise UnknownName("study that can be swept", study.name, swept_studies())
-    known = swept_settings(study)
+    settings = swept_settings(study)
     name = str(spec.get(VARY.name) or "")
-    if name not in known:
-        raise UnknownName(f"setting of {study.settings.of}", name, known, "Choose one that has a number or a choice.")
+    if name not in settings:
+        raise UnknownName(
+            f"setting of {study.settings.of}", name, settings, "Choose one that has a number or a choice."
+        )
     base = {**study.check({k: v for k, v in raw.items() if k != "study"}), "study": study.name}
-    values = spec.get(VALUES.name) or _declared_values(study, base, known[name])
-    parsed = [known[name].parse(value) if isinstance(value, str) else known[name].check(value) for value in values]
+    values = spec.get(VALUES.name) or _declared_values(study, base, settings[name])
+    parsed = [
+        settings[name].parse(value) if isinstance(value, str) else settings[name].check(value) for value in values
+    ]
     for value in parsed:
         study.check({**_without_name(base), name: value})
     return {
@@ -211,7 +215,7 @@ def command(spec: SweepSpec) -> str:
     declared = study.sweeps(_without_name(base)).get(spec["vary"], ())
     values = [] if spec["values"] == [known[spec["vary"]].check(value) for value in declared] else spec["values"]
     changed = {n: base[n] for n in known if n != spec["vary"] and base[n] != known[n].default}
-    words = ["python", "-m", "fsviz", "sweep", study.name, spec["dataset"], VARY.flag, spec["vary"]]
+    words = ["fsviz", "sweep", study.name, spec["dataset"], VARY.flag, spec["vary"]]
     words += [VALUES.flag, ",".join(known[spec["vary"]].text(value) for value in values)] if values else []
     words += ["--backbone", base["backbone"]] if "backbone" in study.settings.required else []
     return shlex.join([*words, *to_args(changed, known)])

@@ -232,19 +232,19 @@ def branch(dag: Dag, node: int) -> Dag:
 
 
 def _listed(names: Sequence[str], most: int = 5) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+    text = ", ".join(repr(name) for name in names[:most])
+    return f"{text} and {len(names) - most:,} more" if len(names) > most else text
 
 
 def _ancestors(class_nodes: Sequence[str], up: Mapping[str, list[str]]) -> set[str]:
-    seen = set(class_nodes)
-    waiting = list(seen)
+    ancestors = set(class_nodes)
+    waiting = list(ancestors)
     while waiting:
         for parent in up.get(waiting.pop(), ()):
-            if parent not in seen:
-                seen.add(parent)
+            if parent not in ancestors:
+                ancestors.add(parent)
                 waiting.append(parent)
-    return seen
+    return ancestors
 
 
 def _root(

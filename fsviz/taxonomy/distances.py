@@ -186,9 +186,9 @@ DAG = Setting(
 
 def class_distances(dag: Dag, distance: str = "jiang_conrath") -> np.ndarray:
     """The (C, C) matrix of one of the DISTANCES that need only a taxonomy."""
-    known = [name for name, kind in DISTANCES.items() if kind.needs == "taxonomy"]
-    if distance not in known:
-        raise UnknownName("distance in a taxonomy", distance, known)
+    names = [name for name, kind in DISTANCES.items() if kind.needs == "taxonomy"]
+    if distance not in names:
+        raise UnknownName("distance in a taxonomy", distance, names)
     return DISTANCES[distance].measure(dag)
 
 
@@ -205,11 +205,11 @@ def lowest_superordinate(dag: Dag, positions: Sequence[int] | np.ndarray) -> int
 
 def _last_written(dag: Dag, order: np.ndarray) -> np.ndarray:
     """For every pair of classes, the last node in this order that is above both."""
-    found = np.zeros((dag.n_classes, dag.n_classes), dtype=np.int64)
+    last = np.zeros((dag.n_classes, dag.n_classes), dtype=np.int64)
     for node in order:
         under = np.flatnonzero(dag.below[node])
-        found[np.ix_(under, under)] = node
-    return found
+        last[np.ix_(under, under)] = node
+    return last
 
 
 def _hops(dag: Dag) -> np.ndarray:

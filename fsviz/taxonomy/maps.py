@@ -51,9 +51,9 @@ def class_map(graph: Dag, deepest: int | None = None, layout: str = "radial", re
     visible = depth <= (depth.max() if deepest is None else max(1, int(deepest)))
     for position in reveal:
         visible[graph.path_to(int(graph.class_nodes[position]))] = True
-    shown = np.flatnonzero(visible)
+    nodes = np.flatnonzero(visible)
     new = np.full(len(graph), -1, dtype=np.int64)
-    new[shown] = np.arange(len(shown))
+    new[nodes] = np.arange(len(nodes))
     edge = (new[graph.parents] >= 0) & (new[graph.children] >= 0)
     folded = np.zeros(len(graph), dtype=bool)
     folded[graph.tree_parent[(new < 0) & graph.holds]] = True
@@ -63,13 +63,13 @@ def class_map(graph: Dag, deepest: int | None = None, layout: str = "radial", re
     while (hidden := new[place] < 0).any():
         place[hidden] = graph.tree_parent[place[hidden]]
     return ClassMap(
-        names=tuple(graph.names[v] for v in shown),
-        xy=(radial if layout == "radial" else layered)(graph, shown),
-        depth=depth[shown],
-        n_images=graph.counts[shown],
-        n_classes=graph.held[shown].sum(axis=1),
-        class_position=class_at[shown],
-        folded=folded[shown],
+        names=tuple(graph.names[v] for v in nodes),
+        xy=(radial if layout == "radial" else layered)(graph, nodes),
+        depth=depth[nodes],
+        n_images=graph.counts[nodes],
+        n_classes=graph.held[nodes].sum(axis=1),
+        class_position=class_at[nodes],
+        folded=folded[nodes],
         parents=new[graph.parents[edge]],
         children=new[graph.children[edge]],
         shown_at=new[place],

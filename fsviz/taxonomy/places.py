@@ -33,11 +33,11 @@ def place_in_taxonomy(dataset: Dataset, class_id: int) -> TaxonomyPlace | None:
     path = _shortest_way_up(node, parents)
     level = {ancestor: i for i, ancestor in enumerate(path)}  # 0 is the class itself
     meeting: dict[int, list[int]] = {}
-    for other, other_node in enumerate(dataset.classes["node"].astype(str)):
-        if other != class_id and other_node:
+    for class_index, other_node in enumerate(dataset.classes["node"].astype(str)):
+        if class_index != class_id and other_node:
             met = [level[a] for a in _ancestors(other_node, parents) if a in level]
             if met:
-                meeting.setdefault(min(met), []).append(other)
+                meeting.setdefault(min(met), []).append(class_index)
     lowest = min(meeting) if meeting else None
     names = dataset.node_names
     return TaxonomyPlace(
@@ -51,7 +51,7 @@ def _shortest_way_up(node: str, parents: dict[str, list[str]]) -> list[str]:
     """Breadth-first from the node to the nearest root; the first parent listed wins a tie."""
     before: dict[str, str] = {}
     waiting = deque([node])
-    seen = {node}
+    visited = {node}
     while waiting:
         here = waiting.popleft()
         if not parents.get(here):
@@ -60,19 +60,19 @@ def _shortest_way_up(node: str, parents: dict[str, list[str]]) -> list[str]:
                 path.append(before[path[-1]])
             return path[::-1]
         for parent in parents[here]:
-            if parent not in seen:
-                seen.add(parent)
+            if parent not in visited:
+                visited.add(parent)
                 before[parent] = here
                 waiting.append(parent)
     return [node]  # a cycle has no root: only the class itself can be told
 
 
 def _ancestors(node: str, parents: dict[str, list[str]]) -> set[str]:
-    found = {node}
+    ancestors = {node}
     waiting = [node]
     while waiting:
         for parent in parents.get(waiting.pop(), ()):
-            if parent not in found:
-                found.add(parent)
+            if parent not in ancestors:
+                ancestors.add(parent)
                 waiting.append(parent)
-    return found
+    return ancestors

@@ -72,15 +72,17 @@ class SenseGuess:
 def guess_senses(class_names: Iterable[str], progress: Progress | None = None) -> list[SenseGuess]:
     """One guess per class, in order. Names are cleaned first: numbers, signs and camel case do not matter."""
     class_names = [str(name) for name in class_names]
-    found: list[tuple[str, tuple[Sense, ...]]] = []
+    matches: list[tuple[str, tuple[Sense, ...]]] = []
     for i, name in enumerate(class_names):
-        found.append(_candidates(name))
+        matches.append(_candidates(name))
         if progress:
             progress(i + 1, len(class_names), "looking class names up in WordNet")
-    found = _without_counters(class_names, found)
-    weights = _weigh([senses for _, senses in found], [words for words, _ in found])
-    taken = [senses[int(weight.argmax())] if senses else None for (_, senses), weight in zip(found, weights)]
-    compared = iter(_compared(*zip(*((name, sense) for name, sense in zip(class_names, taken) if sense is not None))))
+    matches = _without_counters(class_names, matches)
+    weights = _weigh([senses for _, senses in matches], [words for words, _ in matches])
+    selected = [senses[int(weight.argmax())] if senses else None for (_, senses), weight in zip(matches, weights)]
+    compared = iter(
+        _compared(*zip(*((name, sense) for name, sense in zip(class_names, selected) if sense is not None)))
+    )
     return [
         SenseGuess(
             name,
@@ -88,7 +90,7 @@ def guess_senses(class_names: Iterable[str], progress: Progress | None = None) -
             senses,
             _unknown(words) if sense is None else _doubt(name, words, senses, sense, *next(compared)),
         )
-        for name, (words, senses), sense in zip(class_names, found, taken, strict=True)
+        for name, (words, senses), sense in zip(class_names, matches, selected, strict=True)
     ]
 
 
@@ -132,12 +134,12 @@ def taxonomy_from_senses(chosen: Mapping[str, str]) -> Taxonomy | None:
     A class without a sense hangs directly below "entity", far from everything; classes that share a sense become its
     children, so that every class keeps a node of its own.
     """
-    known = {name: synset for name, synset in chosen.items() if synset}
-    if not known:
+    synsets = {name: synset for name, synset in chosen.items() if synset}
+    if not synsets:
         return None
-    edges, names = wordnet.hypernym_closure(dict.fromkeys(known.values()))
+    edges, names = wordnet.hypernym_closure(dict.fromkeys(synsets.values()))
     names = dict(names)
-    shared = {synset for synset, n in Counter(known.values()).items() if n > 1}
+    shared = {synset for synset, n in Counter(synsets.values()).items() if n > 1}
     extra, nodes = [], {}
     for name, synset in chosen.items():
         if synset and synset not in shared:
@@ -213,11 +215,11 @@ def _candidates(name: str) -> tuple[str, tuple[Sense, ...]]:
     if named is not None:
         return name, (named,)
     words = clean(name)
-    found = wordnet.senses(words) if len(words) > 1 else []
-    if " " in words and not _says(found, words):
+    matches = wordnet.senses(words) if len(words) > 1 else []
+    if " " in words and not _says(matches, words):
         joined = wordnet.senses(re.sub(r"[ -]", "", words))  # "gold fish" is the goldfish, not any fish
-        found = joined or _of_the_thing(_BEHIND.split(words)[0]) or found
-    return words, tuple(sorted(found, key=_unlikely))
+        matches = joined or _of_the_thing(_BEHIND.split(words)[0]) or matches
+    return words, tuple(sorted(matches, key=_unlikely))
 
 
 def _of_the_thing(words: str) -> list[Sense]:
@@ -227,9 +229,13 @@ def _of_the_thing(words: str) -> list[Sense]:
     """
     parts = words.split()
     while len(parts) > 1:
-        found = wordnet.senses(" ".join(parts))
-        if len(parts[-1]) > 1 and parts[-1] not in _STATES and any(s.is_physical and not _is_odd(s)[0] for s in found):
-            return found
+        matches = wordnet.senses(" ".join(parts))
+        if (
+            len(parts[-1]) > 1
+            and parts[-1] not in _STATES
+            and any(s.is_physical and not _is_odd(s)[0] for s in matches)
+        ):
+            return matches
         parts.pop()
     return wordnet.senses(parts[0]) if len(parts[0]) > 1 else []
 

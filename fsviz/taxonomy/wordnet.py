@@ -67,20 +67,20 @@ def senses(name: str) -> list[Sense]:
         return list(spelt)
     words = text.replace("-", " ").split()
     for start in range(len(words)):
-        found = _named(SHIPPED, "_".join(words[start:]))
-        if found:
-            return list(found)
+        matches = _named(SHIPPED, "_".join(words[start:]))
+        if matches:
+            return list(matches)
     return []
 
 
 @lru_cache(maxsize=8192)
 def _named(shipped: Path, lemma: str) -> tuple[Sense, ...]:
     """The senses of a name as WordNet spells it, or of its singular."""
-    found = _reader().synsets(lemma, pos="n")
-    if not found:
+    synsets = _reader().synsets(lemma, pos="n")
+    if not synsets:
         return ()
     met = set().union(*(_met(shipped, form) for form in {lemma, _reader().morphy(lemma, "n") or lemma}))
-    return tuple(replace(_sense(s), met=s.offset() in met) for s in found)
+    return tuple(replace(_sense(s), met=s.offset() in met) for s in synsets)
 
 
 def _met(shipped: Path, lemma: str) -> set[int]:
@@ -104,9 +104,9 @@ def _index(shipped: Path) -> list[bytes]:
 
 def named_sense(name: str) -> Sense | None:
     """The sense whose id stands in a name, as in "crane (n02012849)"; None where there is no id of WordNet."""
-    for found in _ID_IN_NAME.findall(str(name)):
+    for match_id in _ID_IN_NAME.findall(str(name)):
         try:
-            return sense(found.lower())
+            return sense(match_id.lower())
         except BadInput:
             continue
     return None
@@ -149,9 +149,9 @@ def _synset(synset_id: str) -> Any:
     if match:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # NLTK warns and returns None where no synset starts
-            found = _reader().synset_from_pos_and_offset("n", int(match[1]))
-        if found is not None:
-            return found
+            synset = _reader().synset_from_pos_and_offset("n", int(match[1]))
+        if synset is not None:
+            return synset
     raise BadInput(
         f"A WordNet id is the letter n and eight digits of WordNet 3.0, such as n02084071 (dog). Got {synset_id!r}. "
         "Look ids up with 'fsviz senses NAME'."

@@ -36,12 +36,12 @@ def scores(
 
     def of_task(one_support: Tensor, one_query: Tensor) -> Tensor:
         def loss(of: Weights) -> Tensor:
-            seen = features(of, one_support)
-            return F.cross_entropy(nearest(seen.view(1, n_way, n_shot, -1), seen.unsqueeze(0))[0], labels)
+            embedded = features(of, one_support)
+            return F.cross_entropy(nearest(embedded.view(1, n_way, n_shot, -1), embedded.unsqueeze(0))[0], labels)
 
         after = adapt(loss, weights, steps, lr, first_order=True)
-        seen = features(after, one_support).view(1, n_way, n_shot, -1)
-        return nearest(seen, features(after, one_query).unsqueeze(0))[0]
+        embedded = features(after, one_support).view(1, n_way, n_shot, -1)
+        return nearest(embedded, features(after, one_query).unsqueeze(0))[0]
 
     parts = []
     for start in range(0, len(support), _AT_ONCE):

@@ -83,10 +83,10 @@ def meta_step(
     def of_task(one_support: Tensor, one_query: Tensor) -> Tensor:
         return task_scores(learner.model, weights, one_support, one_query, only, settings)
 
-    said = vmap(of_task)(support, query)  # T, m, W
-    loss = F.cross_entropy(said.flatten(0, 1), labels.repeat(len(said)))
+    logits = vmap(of_task)(support, query)  # T, m, W
+    loss = F.cross_entropy(logits.flatten(0, 1), labels.repeat(len(logits)))
     update(learner, loss)
-    return float(loss.detach()), float((said.detach().argmax(2) == labels).float().mean())
+    return float(loss.detach()), float((logits.detach().argmax(2) == labels).float().mean())
 
 
 @torch.no_grad()

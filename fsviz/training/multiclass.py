@@ -43,10 +43,10 @@ def step(
     rows, of = batch
     pixels = images(rows)
     labels = torch.from_numpy(of).to(pixels.device)
-    said = learner.model.train()(pixels)
-    loss = F.cross_entropy(said, labels)
+    logits = learner.model.train()(pixels)
+    loss = F.cross_entropy(logits, labels)
     update(learner, loss)
-    return float(loss.detach()), float((said.detach().argmax(1) == labels).float().mean())
+    return float(loss.detach()), float((logits.detach().argmax(1) == labels).float().mean())
 
 
 def scores(learner: Learner, images: Images, support: np.ndarray, query: np.ndarray, settings: Settings) -> Tensor:

@@ -103,11 +103,11 @@ class Learner:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that the next step depends on."""
-        found = {f"weights.{name}": value for name, value in self.weights().items()}
+        values = {f"weights.{name}": value for name, value in self.weights().items()}
         for name, parameter in self.model.named_parameters():
             for moment, value in self.optimiser.state.get(parameter, {}).items():
-                found[f"{moment}.{name}"] = value.detach().cpu().numpy().copy()
-        return found
+                values[f"{moment}.{name}"] = value.detach().cpu().numpy().copy()
+        return values
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """The learner as it was when `arrays` were taken, to the last bit."""

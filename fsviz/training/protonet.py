@@ -45,11 +45,11 @@ def step(
     n_tasks, n_way, n_query = query.shape
     features = learner.model.train()(images(np.concatenate([support.reshape(-1), query.reshape(-1)])))
     of_support, of_query = torch.split(features, [support.size, query.size])
-    said = nearest(of_support.view(*support.shape, -1), of_query.view(n_tasks, n_way * n_query, -1))
-    labels = labels_of(n_way, n_query, said.device)
-    loss = F.cross_entropy(said.flatten(0, 1), labels.repeat(n_tasks))
+    logits = nearest(of_support.view(*support.shape, -1), of_query.view(n_tasks, n_way * n_query, -1))
+    labels = labels_of(n_way, n_query, logits.device)
+    loss = F.cross_entropy(logits.flatten(0, 1), labels.repeat(n_tasks))
     update(learner, loss)
-    return float(loss.detach()), float((said.detach().argmax(2) == labels).float().mean())
+    return float(loss.detach()), float((logits.detach().argmax(2) == labels).float().mean())
 
 
 def scores(learner: Learner, images: Images, support: np.ndarray, query: np.ndarray, settings: Settings) -> Tensor:

@@ -108,7 +108,7 @@ def add(
     by_size: bool = False,
     **options: Any,
 ) -> dict[str, Any]:
-    """All of it in one go, for the command line; `options` are those of datasets.folders.inspect.
+    """All of it in one go, for the command line; `options` are those of datasets.image_folders.inspect.
 
     taxonomy_file  a CSV child,parent, or one of the words FOLDERS, WORDNET and NONE; where nothing is said, nested
                    folders are their own taxonomy, as on the page
@@ -254,7 +254,7 @@ def attach(
     progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Images on disk for a benchmark of the catalog; `options` are those of datasets.folders.inspect."""
+    """Images on disk for a benchmark of the catalog; `options` are those of datasets.image_folders.inspect."""
     check_new_name(name, overwrite)
     preview, upload = preview_path(path, progress=progress, **options)
     return attach_preview(name, benchmark, preview, overwrite, title, upload)

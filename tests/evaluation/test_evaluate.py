@@ -269,7 +269,7 @@ def test_small_classes_are_named_with_what_would_fit() -> None:
         BadInput, match=r"Class 'owl' has 8 images .* n_shot \+ n_query = 12. .*n_shot 3 with n_query 5"
     ):
         check_class_sizes(fewer, np.arange(3), 5, 7, {0: "cat", 1: "owl", 2: "dog"})
-    with pytest.raises(BadInput, match=r"Class 7 has 0 images .*Leave the class out"):
+    with pytest.raises(BadInput, match=r"Class 7 has 0 images .*Remove the class from the split"):
         check_class_sizes(features, np.array([0, 7]), 1, 1)
 
 

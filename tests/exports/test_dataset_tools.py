@@ -181,7 +181,7 @@ def test_a_file_builds_a_backbone(toy, capsys, monkeypatch) -> None:
     )
     assert "Say which function" in fails(capsys, "extract", "digits", "--backbone", "./net.py")
     monkeypatch.setattr(user_code, "_allowed", False)
-    with pytest.raises(NotAllowed, match="only from the command line"):
+    with pytest.raises(NotAllowed, match="from the command line"):
         load_backbone("./net.py:build", on="cpu")
 
 

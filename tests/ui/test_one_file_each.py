@@ -75,6 +75,7 @@ def measure(inputs):
 import numpy as np
 
 from fsviz import datasets
+from fsviz.records import HeadlineNumber
 from fsviz.settings import Schema, Setting
 from fsviz.studies.study import Part, Study
 
@@ -98,9 +99,13 @@ def collect(spec, chunks):
     return {"n_images": int(sum(chunk["n_images"].sum() for chunk in chunks))}
 
 
+def headline(result):
+    return [HeadlineNumber("n_images", "Images", result["n_images"], unit="")]
+
+
 STUDY = Study(
     name="headcount", title="headcount", settings=SETTINGS, check=SETTINGS.check, prepare=prepare, parts=parts,
-    run_chunk=run_chunk, collect=collect,
+    run_chunk=run_chunk, collect=collect, headline=headline,
 )
 """,
     "fsviz/ui/pages/newest.py": """
@@ -162,6 +167,8 @@ run = jobs.run_in_foreground({**asked, "step": 5})
 study = {"results": jobs.results(run.id), "computed": jobs.compute(asked), "n_chunks": run.n_chunks}
 study |= {"found": jobs.find({**asked, "step": 5}).id == run.id, "another": jobs.find(asked), "message": run.message}
 codes.append(main(["runs", "show", run.id]))
+codes.append(main("sweep headcount toy --vary step --values 2,5".split()))
+study["swept"] = fsviz.sweep("headcount", "toy", "step", [2, 5]).table["number"].tolist()
 from fsviz.figures.palette import SET_SYMBOLS, meaning
 from fsviz.studies import search_comparison
 from fsviz.studies import support_sets
@@ -214,7 +221,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> list:
 
 
 def test_commands_take_them(answer) -> None:
-    assert answer[0] == [0, 0, 0, 0, 0]
+    assert answer[0] == [0, 0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("page", ASKED)
@@ -254,3 +261,4 @@ def test_a_study_runs_is_found_and_can_be_computed(answer) -> None:
     study = answer[4]
     assert study["results"] == study["computed"] == {"n_images": 16 * 30}
     assert study["n_chunks"] == 4 and study["found"] and study["another"] is None
+    assert study["swept"] == [16 * 30, 16 * 30]

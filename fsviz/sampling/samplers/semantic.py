@@ -78,10 +78,10 @@ def sample_semantic(
     np.fill_diagonal(potential, 0.0)
     state = stream(seed, 1)
     n_drawn = n_tasks if repeats else 2 * n_tasks
-    drawn = kernels.draw_semantic(potential, cost, beta, len(class_ids), n_way, n_drawn, state)
+    positions = kernels.draw_semantic(potential, cost, beta, len(class_ids), n_way, n_drawn, state)
     if repeats:
-        return Tasks(class_ids[drawn])
-    return Tasks(class_ids[keep_distinct(drawn, n_tasks, state)])
+        return Tasks(class_ids[positions])
+    return Tasks(class_ids[keep_distinct(positions, n_tasks, state)])
 
 
 def _sample(pool: Pool, n_tasks: int, seed: int, n_way: int, alpha: float, beta: float, repeats: bool = False) -> Tasks:

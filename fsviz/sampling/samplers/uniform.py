@@ -21,10 +21,10 @@ def sample_uniform(class_ids: np.ndarray, n_way: int, n_tasks: int, seed: int, r
     from fsviz.sampling import kernels
 
     state = stream(seed, 0)
-    drawn = kernels.draw_uniform(len(class_ids), n_way, n_tasks if repeats else 2 * n_tasks, state)
+    positions = kernels.draw_uniform(len(class_ids), n_way, n_tasks if repeats else 2 * n_tasks, state)
     if repeats:
-        return Tasks(class_ids[drawn])
-    return Tasks(class_ids[keep_distinct(drawn, n_tasks, state)])
+        return Tasks(class_ids[positions])
+    return Tasks(class_ids[keep_distinct(positions, n_tasks, state)])
 
 
 def _sample(pool: Pool, n_tasks: int, seed: int, n_way: int, repeats: bool = False) -> Tasks:

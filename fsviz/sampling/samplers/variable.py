@@ -104,17 +104,19 @@ def sample_variable(
             f"No concept of the taxonomy has {limits.min_way} to {limits.max_concept} classes with two images or more. "
             "Lower min_way, pick another split, or draw without the hierarchy (--no-follow-hierarchy)."
         )
-    whole = concepts is not None and not two_levels
+    whole_concept = concepts is not None and not two_levels
     rng = np.random.default_rng(seed)
-    drawn = [_draw_task(rng, _draw_classes(rng, eligible, whole, limits), images_of, limits) for _ in range(n_tasks)]
-    n_way = max(len(classes) for classes, _, _ in drawn)
-    n_shot = max(len(row) for _, support, _ in drawn for row in support)
-    n_query = max(len(row) for _, _, query in drawn for row in query)
+    parts = [
+        _draw_task(rng, _draw_classes(rng, eligible, whole_concept, limits), images_of, limits) for _ in range(n_tasks)
+    ]
+    n_way = max(len(classes) for classes, _, _ in parts)
+    n_shot = max(len(row) for _, support, _ in parts for row in support)
+    n_query = max(len(row) for _, _, query in parts for row in query)
     _check_room(n_tasks * n_way * (n_shot + n_query))  # padded to the largest task
     tasks = Tasks(
         np.full((n_tasks, n_way), PAD), np.full((n_tasks, n_way, n_shot), PAD), np.full((n_tasks, n_way, n_query), PAD)
     )
-    for t, (classes, support, query) in enumerate(drawn):
+    for t, (classes, support, query) in enumerate(parts):
         tasks.class_ids[t, : len(classes)] = classes
         for w, (of_support, of_query) in enumerate(zip(support, query, strict=True)):
             tasks.support[t, w, : len(of_support)] = of_support
@@ -156,10 +158,10 @@ def _vary(
     order = np.argsort(alike, kind="stable")
     counts = np.bincount(alike)
     starts = np.cumsum(counts) - counts
-    drawn = images != PAD
+    present = images != PAD
     sorter = np.argsort(image_ids)
-    pair = alike[sorter[np.searchsorted(image_ids, images[drawn], sorter=sorter)]]
-    images[drawn] = image_ids[order[starts[pair] + rng.integers(0, counts[pair])]]
+    pair = alike[sorter[np.searchsorted(image_ids, images[present], sorter=sorter)]]
+    images[present] = image_ids[order[starts[pair] + rng.integers(0, counts[pair])]]
 
 
 def shots_and_queries(rng: np.random.Generator, n_images: np.ndarray, limits: VariableLimits) -> tuple[np.ndarray, int]:
@@ -200,9 +202,9 @@ def _draw_task(
     shots, n_query = shots_and_queries(rng, n_images, limits)
     support, query = [], []
     for class_id, n_shot in zip(classes, shots, strict=True):
-        drawn = rng.choice(images_of[int(class_id)], n_shot + n_query, replace=False)
-        support.append(drawn[:n_shot])
-        query.append(drawn[n_shot:])
+        sampled = rng.choice(images_of[int(class_id)], n_shot + n_query, replace=False)
+        support.append(sampled[:n_shot])
+        query.append(sampled[n_shot:])
     return classes, support, query
 
 

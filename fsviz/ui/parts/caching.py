@@ -1,4 +1,4 @@
-"""What pages compute once and keep: `cached_call` for functions of the engine, `cache_data` for those of a page.
+"""Caches for all visitors: `cached_call` for functions of the engine, `cache_data` for those of a page.
 
 A function of a dataset is computed again when the dataset changes in the workspace, whatever its record's age. An
 argument of another type that is too large to hash declares `cache_key`, a property that changes when the argument does.
@@ -169,6 +169,6 @@ def look(dataset: Dataset) -> headline.TaskContrast:
 
 @cache_data(most=16)
 def look_name(dataset: Dataset) -> str:
-    """What names the tasks of that look in links, "" where only their images do."""
+    """The name of these tasks in links, "" if only their images name them."""
     found = look(dataset)
     return task_ids.name_testbed(dataset, found.tasks, found.recipe.values, (found.backbone,) if found.backbone else ())

@@ -1,4 +1,4 @@
-"""What a click sets, declared where a figure, graph or table is shown: `export.chart(..., sets=SETTING)`.
+"""Clicks, declared where a figure, graph or table is shown: `export.chart(..., sets=SETTING)`.
 
 This is the one place that reads the selections that Streamlit reports. A click writes what the clicked point carries
 into a declared setting, and so into the link of the page. A click on something that stands for nothing is ignored.
@@ -51,7 +51,7 @@ Values: TypeAlias = Mapping[Any, Any] | Sequence[Any] | Callable[[Point], Any]
 
 @dataclass(frozen=True)
 class Area:
-    """What a box or a lasso sets: the value that a function makes of the x and y of its corners.
+    """A box or a lasso that sets the value that a function makes of the x and y of its corners.
 
     clears  whether a click that draws no area resets the setting
     """
@@ -63,7 +63,7 @@ class Area:
 
 @dataclass(frozen=True)
 class Click:
-    """What a click sets.
+    """A click and the settings that it sets.
 
     sets     one setting, several, those of what a point carries at each place, or a function that is called; none
              where only an area sets something
@@ -172,7 +172,7 @@ def _targets(sets: Targets) -> tuple[Setting, ...]:
 
 
 def _choice(click: Click, point: Point) -> Choice:
-    """What a point sets to which value; nothing if it stands for nothing."""
+    """The settings of a point with their values; none if it stands for nothing."""
     if isinstance(click.sets, Mapping):
         values: tuple[Any, ...] = tuple(point.at(place) for place in click.sets)
     elif not click.sets:
@@ -191,7 +191,7 @@ def _choice(click: Click, point: Point) -> Choice:
 
 
 def _value(values: Values | None, point: Point) -> Any:
-    """What a point stands for; None if it stands for nothing."""
+    """The value of a point; None if it stands for nothing."""
     if callable(values):
         return values(point)
     carried = point.at(0)

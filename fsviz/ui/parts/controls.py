@@ -99,7 +99,7 @@ def _number(setting: Setting, where: Any, common: dict[str, Any], as_slider: boo
 
 
 def pick_section(label: str, sections: Sequence[str], default: str = "") -> str:
-    """What a page shows below its answer, one of several; in the link as show."""
+    """The section that a page shows below its answer; in the link as show."""
     choices = {name: name for name in sections}
     return pick(Setting("show", label, "", "choice", default or sections[0], choices=choices), as_buttons=True)
 

@@ -1,4 +1,4 @@
-"""What is low on a page comes when what is above it stands.
+"""Draws the lower part of a page after the upper part is rendered.
 
 A browser draws the images of a page when nothing else is left to do: first come the scripts of every kind of element
 (Plotly alone has several megabytes to fetch and compile) and every element that the page sends. In a fragment, `stands`

@@ -1,5 +1,4 @@
-"""What is behind a point, a bar, a cell or a row: a click puts it into the link, and its tasks, classes or images are
-shown below, next to the figure that stays as it is.
+"""Drill-down: a click on a point, bar, cell or row puts it into the link and shows its tasks, classes or images below.
 
 What a point carries is in the link under a name, so that a link opens with the same thing chosen. A text that the page
 does not know is reported as ignored, like any setting of a link. A second click on the same thing, a double click on
@@ -73,7 +72,7 @@ def table(
 
 
 def chosen(name: str, texts: Iterable[str], about: str = "") -> str:
-    """What is chosen under a name of the link, "" for nothing."""
+    """The choice under a name of the link, "" for nothing."""
     return str(links.value_of(_setting(name, texts), name, about))
 
 
@@ -83,7 +82,7 @@ def _setting(name: str, texts: Iterable[str]) -> Setting:
 
 
 def heading(words: str, name: str) -> None:
-    """What is shown because it was clicked, in Markdown, with a way to close it."""
+    """The heading of a drill-down, in Markdown, with a button that closes it."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{words}**")
         st.button("Close", key=f"close_{name}", on_click=_forget, args=(name,))

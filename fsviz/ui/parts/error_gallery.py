@@ -91,7 +91,7 @@ def show_confusions(
 
 
 def _order_in_words(sure: run_comparison.Confidence) -> str:
-    """What the order of the mistakes is worth."""
+    """One sentence about the order of the mistakes: whether confidence ranks them."""
     if not np.isfinite(sure.low):
         return "How sure the answers were is not known: they were made elsewhere."
     if not sure.is_told:

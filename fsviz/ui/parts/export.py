@@ -49,7 +49,7 @@ class Item:
 
 @dataclass
 class _Shown:
-    """What a page shows, in its order, and the run that was told of last."""
+    """The items of a page in their order, and the script run that was registered last."""
 
     question: str
     items: dict[tuple[str, str], Item] = field(default_factory=dict)
@@ -76,7 +76,7 @@ def chart(
 
 
 def _stay_visible(figure: Any) -> None:
-    """What was not clicked steps back a little: as plotly has it, all the rest of the figure would nearly vanish."""
+    """Dims unselected marks less than Plotly does: by default they nearly vanish."""
     for trace in figure.data:
         if trace.type in ("scatter", "bar") and trace.unselected.marker.opacity is None:
             now = trace.marker.opacity
@@ -181,7 +181,7 @@ def forget(key: str) -> None:
 
 
 def shown() -> list[Item]:
-    """What the page shows now."""
+    """The items that the page shows now."""
     state: _Shown | None = st.session_state.get(_SHOWN)
     return list(state.items.values()) if state else []
 

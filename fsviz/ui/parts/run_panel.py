@@ -1,4 +1,4 @@
-"""What pages share that show runs: those under way, the offer to start one, and numbers with their intervals."""
+"""Runs on pages: those under way, the offer to start one, and numbers with their intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was picked on one page and goes along to the next: classes, and a task.
+"""Selections that go along from page to page: classes, and a task.
 
 Only the navigation carries: a link that says something itself decides alone. The record of a page says what it
 takes. What is carried stands in the link of the page it came to, and leaves it like anything else picked there.

@@ -148,9 +148,11 @@ async def lifespan(_: Any) -> AsyncIterator[None]:
 
 
 def _look() -> None:
-    """What the first page shows, so that whoever opens it need not wait for it: images first, then what parts them."""
+    """Prepares what the first page shows: the records of all pages, images, then what separates the two tasks."""
     from fsviz.ui.parts import caching, shell
+    from fsviz.ui.parts.page import PAGES
 
+    len(PAGES)
     logging.getLogger(get_script_run_ctx.__module__).setLevel(logging.ERROR)  # warns of a page that nobody looks at
     with suppress(FsvizError):  # the page says why
         _ = caching.look(shell.load_dataset(shell.DEFAULT_DATASET)).causes

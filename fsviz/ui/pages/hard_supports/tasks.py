@@ -117,7 +117,7 @@ def one_task(dataset: Dataset, found: SupportSets, task: int, explained: Attribu
         default="hard",
         key="queries_of",
         required=True,
-        format_func=lambda name: f"{name} support",
+        format_func=lambda name: f"{SUPPORT_SETS[name].title} support",
     )
     clicked["query"] = task_rows(dataset, _query_rows(dataset, found, task, str(view), ways), "queries", tile_px=76)
     st.caption(

@@ -24,6 +24,8 @@ from fsviz.ui.parts import (
 )
 from fsviz.ui.parts.shell import escape
 
+FORMATS = ("CSV", "JSON", "LaTeX", "Markdown", "Figures", "HTML report")
+
 
 def show_exports(
     comparison: run_comparison.RunComparison,
@@ -38,21 +40,16 @@ def show_exports(
     st.subheader("Take it along", anchor=False)
     stem = f"fsviz-{chosen[0].id}" if len(chosen) == 1 else f"fsviz-{len(chosen)}-runs"
     recipes = [_recipe(run) for run in chosen]
-    files: list[tuple[str, Callable[[], str], str, str]] = [
-        ("CSV", lambda: csv(comparison.table.drop(columns=["digest"])), "csv", "text/csv"),
-        ("JSON", lambda: _as_json(comparison, chosen, section, published), "json", "application/json"),
-        ("LaTeX", lambda: _as_text(comparison, tables.to_latex, tables.pairs_to_latex), "tex", "text/plain"),
-        (
-            "Markdown",
-            lambda: _as_text(comparison, tables.to_markdown, tables.pairs_to_markdown),
-            "md",
-            "text/markdown",
-        ),
-        ("Figures", lambda: _as_figures(comparison, section), "plotly.json", "application/json"),
-        ("HTML report", lambda: _as_report(comparison, recipes, section, published), "html", "text/html"),
+    files: list[tuple[Callable[[], str], str, str]] = [
+        (lambda: csv(comparison.table.drop(columns=["digest"])), "csv", "text/csv"),
+        (lambda: _as_json(comparison, chosen, section, published), "json", "application/json"),
+        (lambda: _as_text(comparison, tables.to_latex, tables.pairs_to_latex), "tex", "text/plain"),
+        (lambda: _as_text(comparison, tables.to_markdown, tables.pairs_to_markdown), "md", "text/markdown"),
+        (lambda: _as_figures(comparison, section), "plotly.json", "application/json"),
+        (lambda: _as_report(comparison, recipes, section, published), "html", "text/html"),
     ]
     columns = st.columns([1, 1, 1, 1.2, 1, 1.4])  # by their labels, which a narrow page would cut
-    for column, (label, data, suffix, mime) in zip(columns, files, strict=True):
+    for column, label, (data, suffix, mime) in zip(columns, FORMATS, files, strict=True):
         column.download_button(
             label, data, f"{stem}.{suffix}", mime, key=f"export_{suffix}", width="stretch", on_click="ignore"
         )

@@ -19,12 +19,13 @@ from fsviz.difficulty.objectives import OBJECTIVES, SUPPORT_SETS
 from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import task_profile as figures
-from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.records import PAD, Dataset, HeadlineNumber, Predictions, Progress, TaskId
 from fsviz.settings import RawSettings, Setting
 from fsviz.tasks import task_ids
 from fsviz.tasks.task_ids import TASK_NAME, ResolvedTestbed
-from fsviz.taxonomy import maps
+from fsviz.ui.pages.task.attributes import show_attributes
+from fsviz.ui.pages.task.choices import pick_answer, picked_answer
+from fsviz.ui.pages.task.classes import show_classes
 from fsviz.ui.parts import access, caching, controls, export, links, page_links, selections, shell, task_list
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.headline import show_numbers
@@ -39,8 +40,6 @@ BY = Setting(
     "choice",
     study.POSITION,
 )
-ANSWERS_OF = Setting("answers_of", "Answers of", "The method whose answers to the queries are shown.", "choice", "")
-PAIRS = Setting("pairs", "Two classes", "What the table of its classes shows.", "choice", "")
 WHOLE = Setting(
     "whole",
     "Measure every task",
@@ -156,7 +155,7 @@ def _show(passports: Sequence[TaskProfile]) -> None:
     """First what is there at once, then what has to be measured of other tasks, each in its place."""
     head = st.container()
     if len(passports) > 1:
-        _pick_answer(passports[0])
+        pick_answer(passports[0])
         walls = list(st.columns(2, gap="large"))
         measured = st.container()
     else:
@@ -171,16 +170,16 @@ def _show(passports: Sequence[TaskProfile]) -> None:
             if len(passports) > 1:
                 st.markdown(f"**{BESIDE[which]}**: task {passport.position:,} of {escape(passport.found.title)}")
             if len(passports) == 1:
-                _pick_answer(passport)
+                pick_answer(passport)
             _images(passport, which)
             _leads(passport)
             if not which:
                 selections.show(passport.dataset, passport.tasks, 0, passport.task_id, picked=True)
     with classes:
-        _classes(passports)
+        show_classes(passports)
     with measured:
         slot = st.container()
-        _contexts_and_gaps(passports)
+        show_attributes(passports)
     with slot:
         spreads = [_spread(passport, whole) for passport in passports]
     passports = [study.with_values_among_tasks(p, s) for p, s in zip(passports, spreads, strict=True)]
@@ -340,7 +339,7 @@ def _images(passport: TaskProfile, which: int) -> None:
     if not passport.has_images or not dataset.has_pixels:
         _without_images(passport)
         return
-    answer = _picked_answer(passport)
+    answer = picked_answer(passport)
     names = passport.names
     ways = range(len(names))
     rows = []
@@ -369,19 +368,6 @@ def _said(answer: MethodResult) -> Predictions:
     return answer.predictions
 
 
-def _pick_answer(passport: TaskProfile) -> None:
-    """Whose answers frame the queries: the same for both of two tasks, where both have them."""
-    known = {one.key: one for one in passport.answers if one.predictions is not None}
-    if known and passport.dataset.has_pixels:
-        titles = {key: f"{one.label}, {one.accuracy:.0%} right" for key, one in known.items()}
-        controls.pick(ANSWERS_OF.with_(choices=titles, default=next(iter(titles))), about=passport.backbone)
-
-
-def _picked_answer(passport: TaskProfile) -> MethodResult | None:
-    known = {one.key: one for one in passport.answers if one.predictions is not None}
-    return known.get(st.session_state.get(ANSWERS_OF.name, ""), next(iter(known.values()), None))
-
-
 def _without_images(passport: TaskProfile) -> None:
     dataset = passport.dataset
     st.markdown("**Its classes**")
@@ -400,70 +386,6 @@ def _without_images(passport: TaskProfile) -> None:
             f"{escape(dataset.title)} comes without images here, so only names, taxonomy and coarsity are known of its "
             f"tasks. {shell.missing_hint(dataset, 'images')}"
         )
-
-
-def _classes(passports: Sequence[TaskProfile]) -> None:
-    st.subheader("How its classes relate" if len(passports) == 1 else "How their classes relate", anchor=False)
-    titles = {
-        pairs.name: pairs.title for passport in passports for pairs in cached_call(study.class_pairs, passport, keep=64)
-    }
-    whose = {} if not any(p.answers for p in passports) else {"answers": "Answers to the queries"}
-    titles |= whose
-    if not titles:
-        st.caption("Nothing is known here of how its classes relate: the dataset has neither a taxonomy nor features.")
-        return
-    chosen = str(controls.pick(PAIRS.with_(choices=titles, default=next(iter(titles))), shell.side()))
-    if len(passports) == 1:
-        left, right = shell.responsive_columns("classes", [9, 11], gap="large")
-        with left:
-            _pair_map(passports[0], chosen, 0)
-        with right:
-            _tree(passports[0], 0)
-        return
-    for which, (slot, passport) in enumerate(zip(st.columns(2, gap="large"), passports, strict=True)):
-        with slot:
-            _pair_map(passport, chosen, which)
-            _tree(passport, which)
-
-
-def _pair_map(passport: TaskProfile, chosen: str, which: int) -> None:
-    if chosen == "answers":
-        answer = _picked_answer(passport)
-        if answer is None:
-            st.caption("No answers to its queries are known.")
-            return
-        export.chart(
-            "Answers to the queries",
-            figures.plot_confusion_matrix(study.predicted_pairs(answer, len(passport.names)), passport.names),
-            key=f"answered_{which}",
-        )
-        st.caption(f"How many queries of a class (rows) {escape(answer.label)} named as which class.")
-        return
-    pairs = next((p for p in cached_call(study.class_pairs, passport, keep=64) if p.name == chosen), None)
-    if pairs is None:
-        st.caption("Not known for this task.")
-        return
-    export.chart(
-        pairs.title,
-        taxonomy_figures.plot_task_distances(pairs.values, passport.names, pairs.title, float(pairs.most), 330),
-        key=f"pairs_{which}",
-    )
-    st.caption(escape(pairs.what) + (" The sidebar has answers and other numbers." if passport.answers else ""))
-
-
-def _tree(passport: TaskProfile, which: int) -> None:
-    found = cached_call(study.tree, passport, keep=64)
-    if found is None:
-        return
-    graph, places = found
-    st.markdown("**Their place in the taxonomy**, from the smallest concept above all of them:")
-    export.graph(
-        "Its classes in the taxonomy",
-        taxonomy_figures.plot_task_tree(maps.task_map(graph, places)),
-        key=f"passport_tree_{which}",
-        height=60 + 34 * len(places),
-        alt="Tree of concepts above the classes of the task",
-    )
 
 
 def _standings(passports: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks]) -> None:
@@ -555,36 +477,6 @@ def _answers(passports: Sequence[TaskProfile]) -> None:
     else:
         told += "Computed here with fast methods; with a run of this testbed, every method of the run is listed."
     st.caption(escape(told))
-
-
-def _contexts_and_gaps(passports: Sequence[TaskProfile]) -> None:
-    slots = [st.container()] if len(passports) == 1 else st.columns(2, gap="large")
-    for which, (slot, passport) in enumerate(zip(slots, passports, strict=True)):
-        with slot:
-            _one_gaps(passport, which)
-
-
-def _one_gaps(passport: TaskProfile, which: int) -> None:
-    found = cached_call(study.gaps, passport, keep=64)
-    seen = cached_call(study.contexts, passport, keep=64)
-    if not found and seen is None:
-        if passport.has_images:
-            st.caption(
-                "The images have neither contexts nor attributes, so how support and queries differ can be seen but "
-                "not measured."
-            )
-        return
-    st.markdown("**Contexts and attributes**: how its support differs from its queries")
-    if seen is not None and seen["n"].sum():
-        share = seen["shared"].sum() / seen["n"].sum()
-        st.caption(
-            f"{share:.0%} of its {int(seen['n'].sum()):,} queries were taken in a context of their own class's support."
-        )
-        with st.expander("Contexts, class by class"):
-            export.table(study.CONTEXTS, seen, key=f"contexts_{which}")
-    if found:
-        export.table(custom_task.GAPS, study.gap_rows(found), height=300, key=f"gaps_{which}")
-        st.caption("The gap of every attribute between support and queries, class by class on average; 0 is none.")
 
 
 def _support_sets(passport: TaskProfile, which: int, titled: bool) -> None:

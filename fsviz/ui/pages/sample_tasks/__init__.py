@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import comb
 from typing import Any
@@ -13,18 +12,24 @@ import streamlit as st
 
 from fsviz.analyses import semantic_sampling as study
 from fsviz.difficulty import measures
-from fsviz.errors import FsvizError
 from fsviz.figures import tasks as figures
-from fsviz.figures import taxonomy as taxonomy_figures
-from fsviz.records import PAD, Dataset, HeadlineNumber, TaskId, Testbed
-from fsviz.sampling import SAMPLERS, testbeds
+from fsviz.records import PAD, Dataset, HeadlineNumber, Testbed
+from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting, Value
-from fsviz.tables import Column, Table
-from fsviz.tasks import draw, fitting, task_ids
+from fsviz.tasks import draw, fitting
 from fsviz.tasks.draw import SHOTS, Recipe
-from fsviz.tasks.repeats import RepeatCounts, count_repeats
-from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
-from fsviz.ui.parts import access, caching, controls, drilldown, export, hover, links, page_links, shell, task_list
+from fsviz.taxonomy import DISTANCE, DISTANCES
+from fsviz.ui.pages.sample_tasks.chosen_task import show_chosen_task
+from fsviz.ui.pages.sample_tasks.save import show_import, show_save
+from fsviz.ui.pages.sample_tasks.testbeds import (
+    Classes,
+    coarsity_digits,
+    coarsity_text,
+    draw_images,
+    draw_testbed,
+    repeat_counts,
+)
+from fsviz.ui.parts import access, caching, controls, export, links, shell, task_list
 from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
@@ -34,7 +39,6 @@ HISTOGRAM = "coarsity_histogram"
 MOST_LISTED = 60  # tasks around a quantile
 MOST_WORK = 1.7e9  # classes x ways x tasks: about five seconds on one core
 MOST_DEALT = 2000  # tasks of a sampler that deals images itself
-MOST_ROWS = 12  # classes of a task shown with images
 COMPARE = Setting("compare", "Compare", "Draw the tasks of a second setting beside the first.", "flag", False)
 QUANTILE = Setting(
     "quantile",
@@ -47,45 +51,7 @@ QUANTILE = Setting(
 )
 BAR = Setting("bar", "Bar", "The bar whose tasks are listed: its testbed and a coarsity in it.", "text", "")
 WITH = Setting("with", "With", "The class whose tasks are listed, and their testbed.", "text", "")
-CELL = Setting("cell", "Pair", "The two classes of the task that are looked at, by their places.", "choice", "")
 BROWSE = Setting("browse", "Testbed", "The testbed whose tasks are listed.", "choice", "chosen")
-MOST_DEALT_IMAGES = 5_000_000  # images of a testbed that are dealt while somebody waits
-MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": "application/json"}
-
-
-@dataclass(frozen=True)
-class Classes:
-    """The classes that tasks are drawn from, and how far apart they are (distance "" where nothing is known of it)."""
-
-    dataset: Dataset
-    split: str
-    distance: str = ""
-    dag: str = str(DAG.default)
-    backbone: str = ""
-
-    @property
-    def n(self) -> int:
-        return len(self.dataset.split_class_ids(self.split))
-
-    @property
-    def names(self) -> list[str]:
-        return controls.class_names(self.dataset, self.split)
-
-    @property
-    def distances(self) -> np.ndarray | None:
-        if not self.distance:
-            return None
-        return caching.distances(self.dataset, self.split, self.distance, self.dag, self.backbone)
-
-    @property
-    def graph(self) -> Dag | None:
-        if self.dataset.taxonomy is None:
-            return None
-        return caching.graph(self.dataset, self.split, self.dag)
-
-    def recipe(self, **settings: object) -> Recipe:
-        how = {"distance": self.distance or None, "dag": self.dag, "backbone": self.backbone}
-        return draw.recipe_for(self.dataset, split=self.split, **how, **settings)
 
 
 def show(dataset: Dataset) -> None:
@@ -111,7 +77,7 @@ def show(dataset: Dataset) -> None:
     _live(classes)
     access.show_denied("upload")
     if access.can("upload") and not shell.classroom():
-        _bring_testbed(dataset, split)
+        show_import(dataset, split)
 
 
 PAGE = Page(
@@ -140,7 +106,7 @@ def _live(classes: Classes) -> None:
         images = _images(classes, recipes)
     if any(_is_too_much(classes, recipe) for recipe in recipes.values()):
         return
-    beds = {name: _testbed(classes, recipe) for name, recipe in recipes.items()}
+    beds = {name: draw_testbed(classes, recipe) for name, recipe in recipes.items()}
     titles = {name: _title(classes, recipe, name == "second") for name, recipe in recipes.items()}
     full = {name: _with_images(classes, recipe, images) for name, recipe in recipes.items()}
     if classes.distance:
@@ -150,11 +116,11 @@ def _live(classes: Classes) -> None:
         bar = _histograms(classes, beds, titles) if classes.distance else None
         listed = _browser(classes, beds, titles, full, bar)
     if listed is not None:
-        _chosen_task(classes, *listed)
+        show_chosen_task(classes, *listed)
     _balance(classes, beds, titles)
     _left_out(classes, recipes)
     if not shell.classroom():
-        _save(classes, beds, titles, full)
+        show_save(classes, beds, titles, full)
 
 
 def _recipes(classes: Classes) -> dict[str, Recipe]:
@@ -217,12 +183,6 @@ def _is_too_much(classes: Classes, recipe: Recipe) -> bool:
     return True
 
 
-def _names_of(classes: Classes, class_ids: np.ndarray) -> list[str]:
-    order = classes.dataset.split_class_ids(classes.split)
-    named = dict(zip(order.tolist(), classes.names, strict=True))
-    return [named[int(class_id)] for class_id in class_ids]
-
-
 def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
     uniform, bed = beds["uniform"], beds.get("chosen", beds["uniform"])
     title = SAMPLERS[str(bed.recipe["sampler"])].title
@@ -234,13 +194,13 @@ def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
             "Uniform median",
             medians[0],
             unit="",
-            digits=_digits(medians[0]),
+            digits=coarsity_digits(medians[0]),
             help="Median coarsity of uniform sampling. Half of the uniformly drawn tasks have a smaller coarsity.",
         )
     ]
     if bed is not uniform:
-        digits = _digits(medians[1])
-        is_same = _number(medians[0]) == _number(medians[1])
+        digits = coarsity_digits(medians[1])
+        is_same = coarsity_text(medians[0]) == coarsity_text(medians[1])
         alike = np.ptp(uniform.tasks.measures["coarsity"]) < 1e-9
         numbers += [
             HeadlineNumber(
@@ -313,7 +273,7 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
             f" {bed.recipe['n_distinct']:,} different sets of {f'{ways:,} ' if ways else ''}classes came up"
             f"{f' ({possible:,} exist)' if possible < 1e6 else ''}; the other tasks repeat them with other images."
         )
-    dropped = None if bed.recipe["n_distinct"] == 1 else _repeats(classes.dataset, bed, classes.distances)
+    dropped = None if bed.recipe["n_distinct"] == 1 else repeat_counts(classes.dataset, bed, classes.distances)
     told = "" if dropped is None else f" {escape(dropped.describe())}"
     st.caption(
         f"{len(bed.tasks):,} tasks each, on the same axes; dashed: the median.{told}{repeats} "
@@ -412,8 +372,8 @@ def _browser(
         found = np.flatnonzero(bins.bin_of(coarsity) == bar[1])
         found = found[np.argsort(coarsity[found], kind="stable")]
         left.markdown(
-            f"**{escape(titles[name])}**: {len(found):,} tasks with a coarsity of {_number(bins.edges[bar[1]])} to "
-            f"{_number(bins.edges[bar[1] + 1])}, the finest first"
+            f"**{escape(titles[name])}**: {len(found):,} tasks with a coarsity of "
+            f"{coarsity_text(bins.edges[bar[1]])} to {coarsity_text(bins.edges[bar[1] + 1])}, the finest first"
         )
         right.button("Back to quantiles", on_click=_forget_bar, icon="↩️")
     else:
@@ -429,199 +389,16 @@ def _browser(
     if not len(found):
         st.info("No task lies in this bar with the present setting. Click another one.", icon="🧩")
         return None
-    bed = _dealt(classes, full[name]) or beds[name]
-    notes = {int(i): "" if coarsity is None else f"coarsity {_number(float(coarsity[i]))}" for i in found}
+    bed = draw_images(classes, full[name]) or beds[name]
+    notes = {int(i): "" if coarsity is None else f"coarsity {coarsity_text(float(coarsity[i]))}" for i in found}
     examples = None if bed.tasks.has_images else partial(_example_images, classes, bed)
     about = f"{beds[name].name} {bar} {wanted} {st.session_state.get('quantile') if bar is None else ''}"
     return bed, task_list.pick_task(classes.dataset, bed.tasks, found, notes, about, examples=examples)
 
 
-def _chosen_task(classes: Classes, bed: Testbed, task: int) -> None:
-    pictured = classes.dataset.has_pixels and bed.tasks.has_images
-    st.subheader(f"Task {task:,}: its own images" if pictured else f"Task {task:,}: its classes", anchor=False)
-    if classes.distance:
-        _task(classes, bed, task)
-    elif pictured:
-        task_list.show_task(classes.dataset, bed.tasks, task, "task_images", named=_named(classes, bed, task))
-    else:
-        ids = bed.tasks.class_ids[task]
-        st.markdown(", ".join(escape(n) for n in _names_of(classes, ids[ids != PAD])))
-        page_links.from_task(classes.dataset, bed.tasks, task, named=_named(classes, bed, task))
-
-
-def _named(classes: Classes, bed: Testbed, task: int) -> TaskId | None:
-    """What names the task in links; None for one of classes only whose recipe does not draw it again."""
-    return task_ids.name_task(classes.dataset, bed.tasks, task, bed.recipe)
-
-
 def _example_images(classes: Classes, bed: Testbed, task: int) -> np.ndarray:
     ids = bed.tasks.class_ids[task]
     return study.example_images(classes.dataset, ids[ids != PAD], 1)[:, 0]
-
-
-def _dealt(classes: Classes, recipe: Recipe) -> Testbed | None:
-    """The testbed with its images; None where it has none, or too many to deal while somebody waits."""
-    if SAMPLERS[recipe.sampler].deals:
-        return _testbed(classes, recipe)
-    if "n_shot" not in recipe.settings or recipe.n_tasks * draw.max_images({**recipe.values}) > MOST_DEALT_IMAGES:
-        return None
-    return _drawn_with_images(classes.dataset, recipe, classes.distances)
-
-
-def _class_table(high: float) -> Table:
-    """The classes of a task that has no images."""
-    return Table(
-        "Classes of the task",
-        Column("class", "Class", width=190),
-        Column("place", "Place in the taxonomy", width=230),
-        Column("distance", "Mean distance to the others", digits=2, kind="bar", high=high, width=90),
-    )
-
-
-def _task(classes: Classes, bed: Testbed, task: int) -> None:
-    dataset, distances, graph = classes.dataset, classes.distances, classes.graph
-    assert distances is not None  # the browser is shown only where they are
-    class_ids = bed.tasks.class_ids[task]
-    class_ids = class_ids[class_ids != PAD]
-    positions = np.searchsorted(dataset.split_class_ids(classes.split), class_ids)
-    shown = _names_of(classes, class_ids)
-    inside = distances[np.ix_(positions, positions)]
-    few = len(class_ids) <= 10  # the tree of more needs the whole width
-    left, right = shell.responsive_columns("task", [3, 2], gap="medium")
-    with left:
-        if dataset.has_pixels and bed.tasks.has_images:
-            notes = [_mean_note(inside, i) for i in range(len(shown))]
-            task_list.show_task(dataset, bed.tasks, task, "task_images", notes, named=_named(classes, bed, task))
-        else:
-            others = inside.sum(axis=1) / max(len(class_ids) - 1, 1)
-            export.table(
-                _class_table(float(distances.max())),
-                {
-                    "class": shown,
-                    "place": [
-                        " › ".join(maps.class_card(graph, distances, int(p)).path[-3:-1]) if graph else ""
-                        for p in positions
-                    ],
-                    "distance": others,
-                }
-                if len(class_ids) <= 12
-                else 420,
-            )
-            st.caption(
-                "Images are dealt once there is at least one support image per class."
-                if dataset.has_pixels
-                else f"{escape(dataset.title)} comes without images here; its classes are named instead."
-            )
-            page_links.from_task(dataset, bed.tasks, task, named=_named(classes, bed, task))
-        if not dataset.has_pixels and few:
-            _task_tree(graph, positions)
-    with right:
-        name = DISTANCES[classes.distance].title
-        export.chart(
-            "Class distances of the task",
-            taxonomy_figures.plot_task_distances(inside, shown, name, float(distances.max()), 380),
-            key="task_distances",
-        )
-        pictured = bed.tasks.has_images and dataset.has_pixels
-        faces = [int(i) for i in bed.tasks.support[task, : len(class_ids), 0]] if pictured else None
-        hover.answer_cells(dataset, "task_distances", faces, Click(CELL, _pair_of), len(class_ids))
-        values = inside[np.triu_indices(len(class_ids), 1)]
-        st.caption(
-            f"Coarsity {_number(bed.tasks.measures['coarsity'][task])} is "
-            + (
-                f"the square of the distance between its two classes, {values[0]:.2f} ({name})."
-                if len(values) == 1
-                else f"the mean of the squares of the {len(values):,} distances between its classes ({name}); they run "
-                f"from {values.min():.2f} to {values.max():.2f}."
-            )
-        )
-        if dataset.has_pixels and few:
-            _task_tree(graph, positions)
-    if not few:
-        _task_tree(graph, positions)
-    pair = drilldown.chosen(
-        CELL.name, [f"{a}-{b}" for a in range(len(shown)) for b in range(len(shown))], f"{bed.name} {task}"
-    )
-    if pair:
-        places = sorted({int(at) for at in pair.split("-")})
-        drilldown.heading(" and ".join(escape(shown[at]) for at in places), CELL.name)
-        drilldown.classes(dataset, [int(class_ids[at]) for at in places], "cell_classes")
-
-
-def _pair_of(cell: Point) -> str:
-    """The two classes of a cell, or of a class of the tree the class itself."""
-    return f"{cell.data[0]}-{cell.data[-1]}"
-
-
-def _task_tree(graph: Dag | None, positions: np.ndarray) -> None:
-    if graph is None or len(positions) > 25:
-        return
-    st.markdown("**Their place in the taxonomy**, from the smallest concept above all of them; click a class:")
-    drawn = maps.task_map(graph, positions.tolist())
-    export.graph(
-        "The task in the taxonomy",
-        taxonomy_figures.plot_task_tree(drawn),
-        key="task_tree",
-        height=60 + 34 * len(positions),
-        sets=Click(CELL, [None if at == PAD else f"{at}-{at}" for at in drawn.class_position.tolist()]),
-        alt="Tree of concepts above the classes of the task",
-    )
-
-
-def _mean_note(inside: np.ndarray, row: int) -> str:
-    mean = inside[row].sum() / max(len(inside) - 1, 1)
-    return f"{mean:.{1 if inside.max() >= 2 else 2}f} from the others on average"
-
-
-def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], recipes: dict[str, Recipe]) -> None:
-    st.subheader("Keep these tasks as a testbed", anchor=False)
-    st.caption("A testbed is a saved, ordered list of tasks with the recipe that drew it: every method sees the same.")
-    if st.session_state.get("keep") not in beds:
-        st.session_state.pop("keep", None)
-    which_column, rest = shell.responsive_columns("keep", [3, 8], vertical_alignment="bottom")
-    start = list(beds).index("chosen") if "chosen" in beds else 0
-    which = which_column.selectbox("Tasks", list(beds), index=start, format_func=titles.__getitem__, key="keep")
-    recipe = recipes[which]
-    deals = SAMPLERS[recipe.sampler].deals
-    name = rest.text_input("Name", placeholder=recipe.name, key="testbed_name").strip() or recipe.name
-    has_images = "n_shot" in recipe.settings or deals
-    buttons = st.columns(4)
-    access.show_denied("save")
-    words: dict[str, Any] = {"type": "primary", "icon": "💾", "width": "stretch", "key": "save_testbed"}
-    if access.can("save") and buttons[0].button("Save testbed", **words):
-        try:
-            testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
-            saved, said = access.do("save", draw.save, testbed, number=name == recipe.name)
-            st.success(f"{escape(said)} {len(testbed.tasks):,} tasks.", icon="✅")
-            if testbed.tasks.has_images and classes.dataset.has_features:
-                controls.link_to_evaluate(classes.dataset, saved, "Evaluate methods on this testbed")
-        except FsvizError as error:
-            st.error(escape(shell.with_setting_titles(error)), icon="⚠️")
-    tasks = beds[which].tasks
-    per_class = tasks.support.shape[2] + tasks.query.shape[2] if tasks.has_images else 0
-    if not tasks.has_images:
-        per_class = sum(recipe.settings.get(setting, 0) for setting in draw.IMAGE_SETTINGS)
-    n_images = tasks.class_ids.size * per_class
-    if n_images > access.limit("exported"):
-        st.caption(f"🔒 {n_images:,} images are too many for a file that visitors of this shared server may ask for.")
-    for column, kind in zip(buttons[1:] if n_images <= access.limit("exported") else (), testbeds.FORMATS):
-        column.download_button(
-            kind.upper() if kind != "parquet" else "Parquet",
-            partial(_file, classes, recipe, name, kind),
-            file_name=f"{name}.{kind}",
-            mime=MIME[kind],
-            key=f"download_{kind}",
-            on_click="ignore",
-            icon="⬇️",
-            width="stretch",
-            disabled=kind == "json" and not has_images,
-            help={
-                "parquet": "The native format: one row per task, the recipe inside.",
-                "csv": "One row per image: task, variance (the coarsity), labels, image_id, support.",
-                "json": "Paths of the support and query images of each task; needs images.",
-            }[kind],
-        )
-    shell.command_popover(recipe.command(f"{name}.parquet"), "The same tasks from a terminal")
 
 
 def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
@@ -654,63 +431,6 @@ def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
 def _with_images(classes: Classes, recipe: Recipe, images: dict[str, Value]) -> Recipe:
     """The recipe with these numbers of images per class."""
     return draw.recipe_for(classes.dataset, **{**recipe.values, **images})
-
-
-def _file(classes: Classes, recipe: Recipe, name: str, kind: str) -> bytes:
-    testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
-    return testbeds.export(testbed, classes.dataset, kind)
-
-
-def _bring_testbed(dataset: Dataset, split: str) -> None:
-    with st.expander("Bring a testbed of your own (CSV, JSON or Parquet)"):
-        st.caption(
-            "CSV with the columns task, variance, labels, image_id, support; JSON with Support and Query image paths; "
-            "or a Parquet file saved here. Files of Bennequin et al. hold support rows only: queries are then drawn. "
-            "Labels count through the classes of split "
-            f"{escape(repr(split))}. Every row is checked."
-        )
-        uneven = st.checkbox("Allow tasks of different shapes (ways, shots)", key="uneven")
-        file = st.file_uploader("Testbed file", ["csv", "json", "parquet"], key="testbed_file")
-        if file is None:
-            return
-        bed = access.do("upload", testbeds.parse_testbed, file.getvalue(), file.name, dataset, split, uneven)
-        images = "classes only" if not bed.tasks.has_images else "with images"
-        st.success(
-            f"{len(bed.tasks):,} tasks of {bed.tasks.n_way:,} classes, {images}: every row is in order.", icon="✅"
-        )
-        for note in bed.recipe.get("notes", ()):
-            st.info(escape(note), icon="🎲")
-        name = st.text_input("Keep it as", bed.name, key="bring_name")
-        if st.button("Save in the workspace", key="save_brought", icon="💾"):
-            path = access.do("save", testbeds.save_testbed, Testbed(name.strip(), bed.tasks, bed.recipe))
-            st.success(f"Saved to {escape(path)}.", icon="✅")
-
-
-def _number(value: float) -> str:
-    return f"{value:.{_digits(value)}f}"
-
-
-def _digits(value: float) -> int:
-    return 1 if value >= 10 else 2 if value >= 1 else 3
-
-
-@caching.cache_data("Drawing tasks", 24)
-def _drawn(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
-    return draw.draw(dataset, recipe, distances=_distances)
-
-
-@caching.cache_data("Dealing images", 6)
-def _drawn_with_images(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
-    return draw.draw(dataset, recipe, distances=_distances)
-
-
-@caching.cache_data(most=64, hashes={Testbed: lambda bed: bed.name})
-def _repeats(dataset: Dataset, bed: Testbed, _distances: np.ndarray | None) -> RepeatCounts | None:
-    return count_repeats(dataset, bed, _distances)
-
-
-def _testbed(classes: Classes, recipe: Recipe) -> Testbed:
-    return _drawn(classes.dataset, recipe, classes.distances)
 
 
 @caching.cache_data("Loading the samplers")

@@ -2,14 +2,13 @@
 
     dataset -> features -> tasks (queries fixed) -> FastDiffSel or greedy search -> predictions -> what differs
 
-A chunk holds the supports of its tasks and what is said of their queries. Accuracies are fractions inside and
+A chunk holds the supports of its tasks and the predictions for their queries. Accuracies are fractions inside and
 percentages in the summary. After Basu et al. 2023.
 """
 
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,123 +19,62 @@ import pandas as pd
 
 from fsviz import datasets, evaluation, features
 from fsviz.difficulty import attribute_effects
-from fsviz.difficulty.objectives import OBJECTIVES, RANDOM, SUPPORT_SETS
+from fsviz.difficulty.objectives import OBJECTIVES, RANDOM
 from fsviz.difficulty.search_options import SearchOptions
 from fsviz.errors import BadInput
-from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, HeadlineNumber, Predictions, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import RawSettings, Schema, Setting, Settings, Value, name_parts, to_args
+from fsviz.settings import RawSettings, Settings, Value
 from fsviz.studies import chunk_data
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
+from fsviz.studies.support_sets.search_settings import (
+    CLASSIFIER,
+    LOSS,
+    LOSSES,
+    N_STEPS,
+    N_SWEEPS,
+    OBJECTIVE,
+    SEARCH,
+    SEARCH_SETTINGS,
+    SETS,
+    SETTINGS,
+    SKIP_SMALL,
+    START,
+    STEP,
+    STEP_SIZES,
+    TASK_DEFAULTS,
+    TASK_SETTINGS,
+)
+from fsviz.studies.support_sets.set_testbeds import command, export_sets, recipe_of, save_sets, to_testbed
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw, fitting, snapshot
 
-SETS = tuple(SUPPORT_SETS)
-LOSSES: dict[str, tuple[str, float | None]] = {  # name -> the search's loss and its scale
-    "euclidean": ("euclidean", None),  # squared distances, scaled task by task: features of any size give the same
-    "plain": ("euclidean", 1.0),  # squared distances as they are, the formula of Basu et al. 2023
-    "cosine": ("cosine", None),  # cosines times ten, as in their published code
-}
-STEP_SIZES = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
-SEARCH = Setting(
-    "search",
-    "Search",
-    "FastDiffSel takes one gradient step. Refined: a few swaps of single images after it, several times as long, and "
-    "nearer to what greedy search finds. To the letter: algorithm 1 of the paper as printed, with the sum of the "
-    "losses, the projection before the choice, and weights that may fall below zero. Greedy search swaps one support "
-    "image at a time: slower, a run.",
-    "choice",
-    "fastdiffsel",
-    choices={
-        "fastdiffsel": "FastDiffSel",
-        "refined": "FastDiffSel, refined",
-        "literal": "FastDiffSel, to the letter",
-        "greedy": "Greedy",
-    },
-    advanced=True,
-)
-_VERBS = " or ".join(f"{objective.verb} ({objective.name})" for objective in OBJECTIVES.values())
-LOSS = Setting(
-    "loss",
-    "Loss",
-    f"The search {_VERBS} the cross-entropy of the queries. Plain: from their squared Euclidean "
-    "distances to the prototypes, the paper's formula. Euclidean: the same after scaling the distances of every task "
-    "to a mean of 3, because with large ones a single query decides. Cosine: from cosines times ten, as in the paper's "
-    "published code.",
-    "choice",
-    "euclidean",
-    choices={name: name.capitalize() for name in LOSSES},
-    advanced=True,
-)
-START = Setting(
-    "start",
-    "Selection weights start",
-    "From equal weights one step of any size picks the same images; from random ones its size matters.",
-    "choice",
-    "ones",
-    choices={"ones": "Equal", "random": "Random"},
-    advanced=True,
-)
-STEP = Setting(
-    "step",
-    "Step size",
-    "How far one gradient step moves the selection weights. The paper uses 200.",
-    "float",
-    200.0,
-    1e-6,
-    1e6,
-    stops=STEP_SIZES,
-)
-N_STEPS = Setting(
-    "n_steps",
-    "Gradient steps",
-    "Gradient steps of FastDiffSel.",
-    "int",
-    1,
-    1,
-    100,
-    advanced=True,
-)
-N_SWEEPS = Setting("n_sweeps", "Sweeps", "Sweeps of greedy search.", "int", 1, 1, 20)
-CLASSIFIER = Setting(
-    "classifier",
-    "Classifier",
-    "The method whose accuracy is shown. The search itself always uses prototypes (class means).",
-    "choice",
-    "protonet",
-    choices={name: method.title for name, method in METHODS.items()},
-)
-OBJECTIVE = Setting(
-    "objective",
-    "Sets to keep",
-    "Which support sets become a testbed.",
-    "choice",
-    "hard",
-    choices={name: kind.title for name, kind in SUPPORT_SETS.items()},
-)
-DEVICE = Setting(
-    "device", "Device", "Where the search runs: cpu, cuda, cuda:0, ... or auto.", "text", "cpu", advanced=True
-)
-SKIP_SMALL = Setting(
-    "skip_small",
-    "Leave out small classes",
-    "Draw no class that has fewer images than support and query need together, instead of refusing.",
-    "flag",
-    False,
-)
-SEARCH_SETTINGS: dict[str, Setting] = {
-    s.name: s for s in (SEARCH, LOSS, START, STEP, N_STEPS, N_SWEEPS, CLASSIFIER, OBJECTIVE, DEVICE, SKIP_SMALL)
-}
-TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.IMAGE_DEFAULTS, "n_tasks": 200}
-TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
-SETTINGS = Schema(
-    {name: s.with_(default=TASK_DEFAULTS.get(name, s.default)) for name, s in TASK_SETTINGS.items()} | SEARCH_SETTINGS,
-    required=("dataset", "backbone"),
-    of="the search for hard tasks",
-)
+__all__ = [
+    "CLASSIFIER",
+    "LOSS",
+    "LOSSES",
+    "N_STEPS",
+    "N_SWEEPS",
+    "OBJECTIVE",
+    "SEARCH",
+    "SEARCH_SETTINGS",
+    "SETS",
+    "SETTINGS",
+    "SKIP_SMALL",
+    "START",
+    "STEP",
+    "STEP_SIZES",
+    "TASK_DEFAULTS",
+    "TASK_SETTINGS",
+    "command",
+    "export_sets",
+    "recipe_of",
+    "save_sets",
+    "to_testbed",
+]
+
 _LARGE = "classes with enough images"  # the split that tasks are drawn from where small classes are left out
 _CHUNK_IMAGES = {"fastdiffsel": 15_000, "refined": 4000, "literal": 15_000, "greedy": 300}  # a second on one core
 _LARGEST_CHUNK = 200  # tasks
@@ -342,11 +280,11 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
     """Support sets and predictions of one range of tasks."""
     tasks = snapshot.tasks(spec["folder"], start=start, stop=stop)
     table = chunk_data.features_of(spec["dataset"], spec["backbone"])
-    found = search_and_classify(spec, tasks, table, spec["seed"])
+    sets = search_and_classify(spec, tasks, table, spec["seed"])
     arrays: dict[str, np.ndarray] = {}
     for name in SETS:
-        arrays[f"{name}_support"] = found.tasks[name].support
-        arrays |= found.predictions[name].arrays(f"{name}_")
+        arrays[f"{name}_support"] = sets.tasks[name].support
+        arrays |= sets.predictions[name].arrays(f"{name}_")
     return arrays
 
 
@@ -357,13 +295,13 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> SupportSets:
     rows = joined(chunks)[0]
     drawn = snapshot.tasks(spec["folder"]).take(rows["positions"])
     tasks = {n: Tasks(drawn.class_ids, rows[f"{n}_support"], drawn.query, drawn.measures) for n in SETS}
-    said = {name: Predictions.from_arrays(rows, f"{name}_") for name in SETS}
-    return SupportSets(cast(Spec, SETTINGS.pick(spec)), tasks, said)
+    predictions = {name: Predictions.from_arrays(rows, f"{name}_") for name in SETS}
+    return SupportSets(cast(Spec, SETTINGS.pick(spec)), tasks, predictions)
 
 
-def finish(spec: Spec, found: SupportSets) -> Summary:
+def finish(spec: Spec, sets: SupportSets) -> Summary:
     """Saves the tasks of the spec's objective as a testbed, and names it."""
-    return {"testbed": save_sets(found, spec["objective"])[0]}
+    return {"testbed": save_sets(sets, spec["objective"])[0]}
 
 
 # --- how long it takes -------------------------------------------------------------------------------------------
@@ -422,43 +360,43 @@ def _largest_task(spec: Settings) -> Tasks:
 # --- what came out -----------------------------------------------------------------------------------------------
 
 
-def summary(found: SupportSets) -> Summary:
+def summary(sets: SupportSets) -> Summary:
     """Mean accuracies in percent with their 95% intervals, the drop from random to hard, rank correlations."""
-    spec = found.spec
+    spec = sets.spec
     accuracy, ci95 = {}, {}
     for name in SETS:
-        mean, half = mean_and_ci95(100 * found.accuracy(name))
+        mean, half = mean_and_ci95(100 * sets.accuracy(name))
         accuracy[name], ci95[name] = float(mean), finite(half)
-    drop, drop_half = mean_and_ci95(100 * (found.accuracy("random") - found.accuracy("hard")))
-    rho = loss_accuracy_correlation(found)
+    drop, drop_half = mean_and_ci95(100 * (sets.accuracy("random") - sets.accuracy("hard")))
+    rho = loss_accuracy_correlation(sets)
     return {
         "accuracy": accuracy,
         "ci95": ci95,
         "drop": float(drop),
         "drop_ci95": finite(drop_half),
-        "n_tasks": len(found),
-        "harder_than_random": float(np.mean(found.accuracy("hard") < found.accuracy("random"))),
+        "n_tasks": len(sets),
+        "harder_than_random": float(np.mean(sets.accuracy("hard") < sets.accuracy("random"))),
         "spearman_loss_accuracy": rho.value if rho else None,
         "spearman_ci95": [rho.low, rho.high] if rho else None,
         "spearman_over": rho.over if rho else None,
-        "histogram": accuracy_histogram(found),
+        "histogram": accuracy_histogram(sets),
         "failed": failed_search(spec, accuracy),
         "dataset": spec["dataset"],
         "backbone": spec["backbone"],
     }
 
 
-def headline(found: SupportSets) -> list[HeadlineNumber]:
+def headline(sets: SupportSets) -> list[HeadlineNumber]:
     """What hard supports cost, and the accuracy with every set."""
-    numbers = summary(found)
+    numbers = summary(sets)
     cost = HeadlineNumber.around("drop", "Hard supports cost", numbers["drop"], numbers["drop_ci95"], "points")
-    sets = [
+    accuracies = [
         HeadlineNumber.around(
             f"accuracy_{name}", f"Accuracy, {name} supports", numbers["accuracy"][name], numbers["ci95"][name]
         )
         for name in SETS
     ]
-    return [cost, *sets]
+    return [cost, *accuracies]
 
 
 def sweeps(spec: Spec) -> dict[str, Sequence[Value]]:
@@ -484,22 +422,22 @@ def failed_search(spec: RawSettings, accuracy: Mapping[str, float]) -> str:
     return f"The search fails with these settings: its {sets}, against {random:.1f}% with random supports. {advice}."
 
 
-def accuracy_histogram(found: SupportSets, n_bins: int = 20) -> dict[str, list[float]]:
+def accuracy_histogram(sets: SupportSets, n_bins: int = 20) -> dict[str, list[float]]:
     """Tasks per bin of accuracy (percent) for every set; the last bin includes 100."""
     edges = np.linspace(0, 100, n_bins + 1)
-    counts = {name: np.histogram(100 * found.accuracy(name), edges)[0].tolist() for name in SETS}
+    counts = {name: np.histogram(100 * sets.accuracy(name), edges)[0].tolist() for name in SETS}
     return {"edges": edges.tolist(), **counts}
 
 
-def bin_of(found: SupportSets, which: str, edges: np.ndarray) -> np.ndarray:
+def bin_of(sets: SupportSets, which: str, edges: np.ndarray) -> np.ndarray:
     """(T,) the bin of accuracy_histogram that each task falls into; the last one includes its end."""
-    return np.minimum(np.searchsorted(edges, 100 * found.accuracy(which), side="right") - 1, len(edges) - 2)
+    return np.minimum(np.searchsorted(edges, 100 * sets.accuracy(which), side="right") - 1, len(edges) - 2)
 
 
-def loss_accuracy_correlation(found: SupportSets) -> evaluation.Correlation | None:
+def loss_accuracy_correlation(sets: SupportSets) -> evaluation.Correlation | None:
     """Spearman's rank correlation of accuracy with minus the query loss, over hard, random and easy tasks together."""
-    loss, accuracy = (np.stack([of(name) for name in SETS], axis=1) for of in (found.loss, found.accuracy))
-    return rank_correlation(-loss, accuracy, found.tasks["random"].class_ids)
+    loss, accuracy = (np.stack([of(name) for name in SETS], axis=1) for of in (sets.loss, sets.accuracy))
+    return rank_correlation(-loss, accuracy, sets.tasks["random"].class_ids)
 
 
 def rank_correlation(measure: np.ndarray, accuracy: np.ndarray, class_ids: np.ndarray) -> evaluation.Correlation | None:
@@ -508,8 +446,8 @@ def rank_correlation(measure: np.ndarray, accuracy: np.ndarray, class_ids: np.nd
     The sets of a task count once, and tasks share classes: the interval is over classes where that is possible.
     None where one of the two is constant or there are too few tasks.
     """
-    found = evaluation.correlation(accuracy, measure, class_ids, rank=True)
-    return None if np.isnan(found.low) else found
+    correlation = evaluation.correlation(accuracy, measure, class_ids, rank=True)
+    return None if np.isnan(correlation.low) else correlation
 
 
 def correlation_in_words(value: float, interval: Sequence[float], over: str) -> str:
@@ -518,23 +456,23 @@ def correlation_in_words(value: float, interval: Sequence[float], over: str) -> 
     return f"{value:.2f} (95% interval over {units}: {interval[0]:.2f} to {interval[1]:.2f})"
 
 
-def coarsity_table(found: SupportSets, n_bins: int = 4) -> pd.DataFrame | None:
+def coarsity_table(sets: SupportSets, n_bins: int = 4) -> pd.DataFrame | None:
     """Accuracy of hard, random and easy sets by quartile of coarsity; None where tasks have no coarsity.
 
     Columns set, bin (1 = closest in meaning), low, high, n_tasks, accuracy, ci95 (fractions).
     """
-    coarsity = found.tasks["random"].measures.get("coarsity")
+    coarsity = sets.tasks["random"].measures.get("coarsity")
     if coarsity is None or np.isfinite(coarsity).sum() < 2 * n_bins:
         return None
-    parts = [evaluation.accuracy_by_quantile(found.accuracy(name), coarsity, n_bins).assign(set=name) for name in SETS]
+    parts = [evaluation.accuracy_by_quantile(sets.accuracy(name), coarsity, n_bins).assign(set=name) for name in SETS]
     return pd.concat(parts, ignore_index=True)
 
 
-def tasks_between(found: SupportSets, low: float, high: float) -> np.ndarray:
+def tasks_between(sets: SupportSets, low: float, high: float) -> np.ndarray:
     """The tasks whose coarsity is between two values, both included, the hardest first."""
-    coarsity = found.tasks["random"].measures["coarsity"]
+    coarsity = sets.tasks["random"].measures["coarsity"]
     which = np.flatnonzero((coarsity >= low) & (coarsity <= high))
-    return which[np.argsort(found.accuracy("hard")[which], kind="stable")]
+    return which[np.argsort(sets.accuracy("hard")[which], kind="stable")]
 
 
 def without_choice(tasks: Tasks, table: Features, dataset: Dataset) -> tuple[list[str], float]:
@@ -558,76 +496,6 @@ def understated(spec: Spec, tasks: Tasks, dataset: Dataset) -> str:
         f"{share:.0%} of all classes of these tasks, because no more images are left beside the queries than support "
         "images are needed. Lower n_shot or n_query, or add images."
     )
-
-
-def accuracy_of(spec: Spec, table: Features, tasks: Tasks, dataset: Dataset | None = None) -> tuple[float, float]:
-    mean, half = mean_and_ci95(100 * evaluation.task_accuracy(classify(spec, table, tasks, dataset)))
-    return float(mean), float(half)
-
-
-# --- testbeds ----------------------------------------------------------------------------------------------------
-
-
-def to_testbed(found: SupportSets, which: str = "hard", name: str | None = None) -> Testbed:
-    """One of the sets as a testbed like any other, with the recipe that made it and a name that follows from it."""
-    OBJECTIVE.check(which)
-    spec = found.spec
-    recipe = recipe_of({**spec, "n_tasks": len(found)}, which)
-    if name is None:
-        drawn = _recipe({**spec, "n_tasks": len(found)})
-        searched = {name: value for name, value in recipe.items() if name in SEARCH_SETTINGS}
-        classes = [] if spec["sampler"] == "uniform" else [str(spec["sampler"])]
-        parts = [spec["dataset"], spec["split"], which, spec["backbone"], *classes, *drawn.parts]
-        name = draw.safe_name([*parts, *name_parts(searched, SEARCH_SETTINGS)], recipe, "-")
-    return Testbed(name, found.tasks[which].with_measure("query_loss", found.loss(which)), recipe)
-
-
-def recipe_of(spec: Spec, which: str) -> dict[str, Any]:
-    """What made one of the sets, as a testbed keeps it; random sets owe nothing to the search."""
-    searched = {} if which not in OBJECTIVES else {k: v for k, v in _search_of(spec).items() if k != "device"}
-    recipe = {"dataset": spec["dataset"], **_recipe(spec).values, "backbone": spec["backbone"], **searched}
-    return recipe | {"sampler": f"{which}_sets" if which in OBJECTIVES else spec["sampler"], "classes": spec["sampler"]}
-
-
-def save_sets(found: SupportSets, which: str = "hard", name: str | None = None) -> tuple[str, str]:
-    """Saves one of the sets as a testbed of the workspace: its name, and a sentence. Nothing is replaced."""
-    return draw.save(to_testbed(found, which, name), number=name is None)
-
-
-def command(spec: Settings, name: str = "hard", more: Sequence[str] = ()) -> str:
-    """The command that finds the same sets, or one of another name that asks something of the same tasks.
-
-    more  words of that command alone. A spec without "search" is one of all searches.
-    """
-    searched = {name: value for name, value in _search_of(spec).items() if value != SEARCH_SETTINGS[name].default}
-    tasks = _recipe(spec).arguments | {"backbone": spec["backbone"]}
-    flags = to_args(tasks, draw.SETTINGS) + to_args(searched, SEARCH_SETTINGS)
-    return shlex.join(["fsviz", name, spec["dataset"], *flags, *more])
-
-
-def _recipe(spec: Settings) -> draw.Recipe:
-    settings = {name: spec.get(name) for name in (*TASK_SETTINGS, "backbone")}
-    return draw.recipe_for(datasets.load(spec["dataset"]), **settings)
-
-
-def _search_of(spec: Settings) -> dict[str, Value]:
-    """The settings that had a part in the search: one search has no sweeps, the other no steps."""
-    search = spec.get("search")
-    unused: tuple[str, ...] = (
-        () if search is None else ("start", "step", "n_steps") if search == "greedy" else ("n_sweeps",)
-    )
-    if search in ("fastdiffsel", "refined") and spec["start"] == "ones" and spec["n_steps"] == 1:
-        unused += ("step",)
-    if not spec.get("skip_small"):
-        unused += ("skip_small",)  # nothing of a name or a recipe changes
-    return {name: spec[name] for name in SEARCH_SETTINGS if name in spec and name not in (*unused, "objective")}
-
-
-def export_sets(found: SupportSets, which: str, kind: str) -> bytes:
-    """One of the sets as the bytes of a testbed file: parquet, csv or json."""
-    from fsviz.sampling.testbeds import export
-
-    return export(to_testbed(found, which), datasets.load(found.spec["dataset"]), kind)
 
 
 # --- checking ----------------------------------------------------------------------------------------------------
