@@ -43,7 +43,7 @@ def expect_command(page, words: str) -> None:
 
 
 def slider(page, label: str):
-    return page.locator(f'[data-testid="stMain"] input[type="range"][aria-label="{label}"]')
+    return page.locator(f'input[type="range"][aria-label="{label}"]')
 
 
 def test_the_demo_shows_histograms_and_a_task_with_images_at_once(page, app: str) -> None:
