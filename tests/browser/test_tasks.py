@@ -43,7 +43,7 @@ def expect_command(page, words: str) -> None:
 
 
 def slider(page, label: str):
-    return page.locator(f'[data-testid="stMain"] input[type="range"][aria-label="{label}"]')
+    return page.locator(f'input[type="range"][aria-label="{label}"]')
 
 
 def test_the_demo_shows_histograms_and_a_task_with_images_at_once(page, app: str) -> None:
@@ -137,7 +137,7 @@ def test_a_testbed_is_kept_and_brought_in_and_two_settings_are_compared(page, ap
     page.locator('[data-testid="stFileUploader"] input').set_input_files(broken)
     page.get_by_text("Row 4: support must be True or False. Got 'perhaps'").wait_for()
 
-    page.get_by_test_id("stMain").get_by_text("Compare", exact=True).click()
+    page.get_by_test_id("stSidebar").get_by_text("Compare", exact=True).click()
     slider(page, "Semantic weight α (second)").wait_for(state="attached")
     expect(page).to_have_url(re.compile("compare=true"))
     settle(page)

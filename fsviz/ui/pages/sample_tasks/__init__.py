@@ -64,6 +64,7 @@ def show(dataset: Dataset) -> None:
         )
         return
     _warm_up()
+    settings = shell.side().container()  # above the distance between classes, which is chosen less often
     classes = Classes(dataset, split)
     if draw.possible_distances(dataset):
         classes = Classes(dataset, split, *controls.pick_distance(dataset))
@@ -74,7 +75,7 @@ def show(dataset: Dataset) -> None:
             "known. Give your own copy a taxonomy or extract features on the page Add images.",
             icon="🧩",
         )
-    _live(classes)
+    _live(classes, settings)
     access.show_denied("upload")
     if access.can("upload") and not shell.classroom():
         show_import(dataset, split)
@@ -97,11 +98,10 @@ PAGE = Page(
 
 @st.fragment
 @shell.errors_on_page()
-def _live(classes: Classes) -> None:
-    """Everything that follows the sliders: they rerun this part of the page only."""
-    headline = st.container()
-    side, charts = st.columns([2, 7], gap="medium")
-    with side:
+def _live(classes: Classes, settings: Any) -> None:
+    """Everything that follows the sliders, which are drawn in `settings`: they rerun this part of the page only."""
+    headline, charts = st.container(), st.container()
+    with settings:
         recipes = _recipes(classes)
         images = _images(classes, recipes)
     if any(_is_too_much(classes, recipe) for recipe in recipes.values()):
