@@ -115,10 +115,10 @@ def test_filtered_tasks_are_kept_in_the_order_of_their_accuracies(toy) -> None:
 
 def test_predictions_lead_to_tasks_and_images(toy) -> None:
     few = {"n_tasks": "20", "n_way": "3", "n_shot": "2", "n_query": "4"}
-    page = open_link("predict_accuracy", "toy", show="Spread by cause", cause="fixed classes", **few)
-    assert "Tasks: fixed classes, the hardest first" in words(page)
+    page = open_link("predict_accuracy", "toy", show="Sources of variance", cause="fixed classes", **few)
+    assert "Tasks: fixed classes, hardest first" in words(page)
     page = open_link("predict_accuracy", "toy", show="What to label next", labelled="random@2", **few)
-    assert "The first 2 images to be labelled: random" in words(page)
+    assert "First 2 images to label: random" in words(page)
 
 
 def test_images_are_labelled_in_the_order_of_their_confidence(toy) -> None:
@@ -127,7 +127,7 @@ def test_images_are_labelled_in_the_order_of_their_confidence(toy) -> None:
     tasks, images = prediction.labelled_images(result, "least confident", 4)
     from fsviz import features
 
-    said = measured.predictions(result.spec, tasks, features.load(toy, "alpha_net"))
+    said = measured.predict(result.spec, tasks, features.load(toy, "alpha_net"))
     for t, chosen in enumerate(images):
         order = np.argsort(said["confidence"][t].ravel(), kind="stable")
         assert chosen.tolist() == tasks.query[t].ravel()[order[:4]].tolist()
