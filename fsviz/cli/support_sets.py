@@ -47,7 +47,7 @@ def asked(args: argparse.Namespace, searched: Iterable[Setting]) -> dict[str, Va
     """The settings of tasks and search that were given; those of tasks without effect are named."""
     from fsviz import datasets
 
-    tasks, search = sampler_flags.asked(args, study.TASK_SETTINGS), from_args(args, searched)
+    tasks, search = sampler_flags.requested(args, study.TASK_SETTINGS), from_args(args, searched)
     dataset = datasets.load(args.dataset)
     named = [getattr(args, name, None) or [] for name in ("sources", "backbones")]
     searched_with = next(filter(None, [getattr(args, "backbone", None), *named[0], *named[1]]), None)

@@ -150,7 +150,7 @@ def draw_tasks(spec: Spec) -> dict[str, Testbed]:
     dataset = datasets.load(spec["dataset"])
     table = features.load(dataset, spec["backbone"])
     return {
-        name: draw.draw(dataset, _recipe(dataset, spec, **sampler), name=name, usable=table.image_ids)
+        name: draw.sample_testbed(dataset, _recipe(dataset, spec, **sampler), name=name, usable=table.image_ids)
         for name, sampler in supports(spec).items()
     }
 
@@ -309,7 +309,7 @@ def answered(spec: Spec, method: str, shift: float) -> tuple[Tasks, Predictions]
     """The tasks of a spec with this share of the support in other contexts, and what one method says of them."""
     dataset = datasets.load(spec["dataset"])
     usable = features.load(dataset, spec["backbone"]).image_ids
-    tasks = draw.draw(dataset, _recipe(dataset, spec, "context", shift=shift), usable=usable).tasks
+    tasks = draw.sample_testbed(dataset, _recipe(dataset, spec, "context", shift=shift), usable=usable).tasks
     return tasks, evaluate.predict_tasks(dataset, spec["backbone"], method, {}, tasks)
 
 

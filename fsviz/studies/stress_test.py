@@ -451,7 +451,7 @@ def _told(name: str, measure: np.ndarray, accuracy: np.ndarray, class_ids: np.nd
     """A rank correlation of (T, S) numbers under its name, with its 95% interval and what that is over."""
     rho = support_sets.rank_correlation(measure, accuracy, class_ids[: len(accuracy)])
     interval = rho and [rho.low, rho.high]
-    return {name: rho and rho.value, f"{name}_ci95": interval, f"{name}_over": rho and rho.over}
+    return {name: rho and rho.value, f"{name}_ci95": interval, f"{name}_over": rho and rho.ci_unit}
 
 
 # --- cells and chunks --------------------------------------------------------------------------------------------

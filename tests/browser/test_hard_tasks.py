@@ -81,7 +81,7 @@ def test_the_demo_shows_a_result_at_once_and_a_task_can_be_read(page, app: str) 
 
 def test_a_click_on_the_distribution_lists_its_tasks_and_every_section_opens(page, app: str) -> None:
     open_page(page, app, f"?n_tasks=50&n_way=3&n_shot=1&n_query=4&seed={next(TRIES)}")
-    page.wait_for_selector("text=The same from a terminal")
+    page.wait_for_selector("text=Command line")
     settle(page)
     chart = page.locator(".st-key-distribution .js-plotly-plot")
     points = chart.locator(".scatterlayer .trace .point")  # markers alone: lines have none
@@ -118,17 +118,17 @@ def test_a_click_on_the_distribution_lists_its_tasks_and_every_section_opens(pag
 
 def test_a_long_search_runs_as_a_job_ends_in_the_page_and_is_saved(page, app: str) -> None:
     open_page(page, app, f"?n_tasks=2000&search=greedy&n_way=3&n_shot=1&n_query=4&seed={next(SEARCHES)}")
-    page.get_by_role("button", name="Start the run").click()
+    page.get_by_role("button", name="Run", exact=True).click()
     command = page.locator("code").filter(has_text="greedy")  # before the run has ended, that of the preview
 
     def look() -> None:
         if not page.locator("code").count():
-            page.get_by_role("button", name="The same from a terminal").click()
+            page.get_by_role("button", name="Command line").click()
 
     insist(look, command)
     page.keyboard.press("Escape")
     expect(page.locator('[data-testid="stProgress"]')).to_have_count(0)
-    expect(page.get_by_role("button", name="Start the run")).to_have_count(0)
+    expect(page.get_by_role("button", name="Run", exact=True)).to_have_count(0)
     eventually(page, lambda: metric(page, "Hard supports cost") > 15)
     settle(page)
     page.get_by_role("button", name="Save testbed").click()

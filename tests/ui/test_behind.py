@@ -59,7 +59,7 @@ def test_splits_lead_to_classes_and_runs() -> None:
     table = next(frame.value for frame in page.dataframe if "trained_on" in frame.value)
     assert table["run"].tolist() == of_slope["run"].tolist() and not any(b.key == "see_split" for b in page.button)
     page = open_link("train_test_distance", "demo", runs_of="maml@77", show="What it costs")
-    assert "is not possible here" in page.toast[0].value and "maml" in page.toast[0].value
+    assert "does not apply here" in page.toast[0].value and "maml" in page.toast[0].value
 
 
 def test_a_bar_of_superclasses_leads_to_its_classes(toy) -> None:

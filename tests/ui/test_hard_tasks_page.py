@@ -107,15 +107,15 @@ def test_a_long_search_offers_a_run_and_shows_a_preview(open_page, shifted, monk
     page = open_page("shifted")
     page.select_slider(key="n_tasks").set_value(1000).run()
     assert_fine(page)
-    assert any(button.label == "Start the run" for button in page.button)
+    assert any(button.label == "Run" for button in page.button)
     assert any("Below is a preview of" in text.value for text in page.markdown)
     assert len(page.metric) >= 4 and "The preview shows" not in texts(page)
     page.select_slider(key="n_tasks").set_value(50)
     page.selectbox(key="search").set_value("refined").run()
-    assert not any(button.label == "Start the run" for button in page.button)
+    assert not any(button.label == "Run" for button in page.button)
     page.selectbox(key="sampler").set_value("variable").run()  # large tasks take longer
     assert_fine(page)
-    assert any(button.label == "Start the run" for button in page.button)
+    assert any(button.label == "Run" for button in page.button)
     assert "The preview shows FastDiffSel, which is faster than FastDiffSel, refined." in texts(page)
 
 
@@ -124,7 +124,7 @@ def test_a_finished_run_is_shown(open_page) -> None:
     spec = {"dataset": "shifted", "backbone": "first", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 50}
     run = jobs.run_in_foreground({"study": "support_sets", **spec, "search": "greedy"})
     page = open_page("shifted", **SMALL, search="greedy")
-    assert not any(button.label == "Start the run" for button in page.button)
+    assert not any(button.label == "Run" for button in page.button)
     numbers = jobs.results(run.id)
     assert page.metric[0].value == f"{numbers['drop']:.1f} ± {numbers['drop_ci95']:.1f} points"
     assert page.metric[1].value == f"{numbers['accuracy']['hard']:.1f} ± {numbers['ci95']['hard']:.1f}%"

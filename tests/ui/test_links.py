@@ -96,7 +96,7 @@ def test_impossible_settings_are_one_sentence_and_leave_the_link(page: str) -> N
     (toast,) = app.toast
     for name, text in asked.items():
         assert f"{name}={text}" in toast.value.replace("\\", "")
-    assert "is not possible here and was left out" in toast.value
+    assert "does not apply here" in toast.value
     assert not link_of(app)
 
 
@@ -206,7 +206,7 @@ def test_a_slider_reaches_what_a_link_asks_for() -> None:
     assert app.slider(key="alpha").max == 6 and "333" in app.select_slider(key="n_tasks").options
     fine(app.slider(key="alpha").set_value(2.5).run())
     assert app.slider(key="alpha").max == 6 and link_of(app) == {"alpha": "2.5", "n_tasks": "333"}
-    assert "2.5 is beyond the usual end of this slider, 2;" in "".join(caption.value for caption in app.caption)
+    assert "2.5 from the link, is beyond the usual maximum of 2" in "".join(caption.value for caption in app.caption)
     fine(app.slider(key="alpha").set_value(2.0).run())
     assert "usual end" not in "".join(caption.value for caption in app.caption)
 
@@ -264,10 +264,10 @@ def test_tasks_of_all_classes_are_called_alike_instead_of_fine_grained() -> None
 
 def test_what_dropping_repeats_did_is_said_and_can_be_turned_off() -> None:
     app = fine(run("sample_tasks", dataset="linked", n_tasks="500"))
-    assert any("had classes that had come before" in c.value for c in app.caption)
+    assert any("repeat the classes of an earlier one" in c.value for c in app.caption)
     fine(app.toggle(key="repeats").set_value(True).run())
     assert link_of(app)["repeats"] == "true" and "--repeats" in app.code[0].value
-    assert not any("had classes that had come before" in c.value for c in app.caption)
+    assert not any("repeat the classes of an earlier one" in c.value for c in app.caption)
 
 
 def test_a_saved_testbed_leads_to_evaluate(own_workspace) -> None:

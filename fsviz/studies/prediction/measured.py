@@ -217,7 +217,7 @@ def correlations(found: Measured) -> dict[str, Correlation]:
             "low": finite(pearson.low),
             "high": finite(pearson.high),
             "spearman": finite(evaluation.correlation(found.outcome, values, rank=True).value),
-            "over": pearson.over,
+            "over": pearson.ci_unit,
             "why": "" if known else undefined(name, found.spec),
         }
     return result

@@ -165,7 +165,7 @@ def draw_tasks(spec: Settings, dataset: Dataset, tables: Mapping[str, Features])
     """Random tasks from images that all these features have."""
     sampler = {name: spec[name] for name in (*TASK_SETTINGS, "backbone") if name in spec and name != "seed"}
     drawn_from = dataset
-    if spec.get("skip_small") and not SAMPLERS[str(sampler["sampler"])].deals:
+    if spec.get("skip_small") and not SAMPLERS[str(sampler["sampler"])].samples_images:
         class_ids = dataset.split_class_ids(sampler["split"])
         sizes = np.min([class_sizes(dataset, table)[class_ids] for table in tables.values()], axis=0)
         kept = class_ids[sizes >= sampler["n_shot"] + sampler["n_query"]]
@@ -378,7 +378,7 @@ def summary(sets: SupportSets) -> Summary:
         "harder_than_random": float(np.mean(sets.accuracy("hard") < sets.accuracy("random"))),
         "spearman_loss_accuracy": rho.value if rho else None,
         "spearman_ci95": [rho.low, rho.high] if rho else None,
-        "spearman_over": rho.over if rho else None,
+        "spearman_over": rho.ci_unit if rho else None,
         "histogram": accuracy_histogram(sets),
         "failed": failed_search(spec, accuracy),
         "dataset": spec["dataset"],

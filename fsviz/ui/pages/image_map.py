@@ -213,7 +213,7 @@ def _figure(
 
 def _around(dataset: Dataset, found: maps.FeatureMap) -> np.ndarray | None:
     """The outline that was drawn on this map, kept in the link as around; None for none."""
-    asked, state = links.asked_for(OUTLINE.name), st.session_state
+    asked, state = links.requested_for(OUTLINE.name), st.session_state
     here = " ".join(found.cache_key)
     if asked is not None or state.get("around_of") != here:
         state["around_of"], state[OUTLINE.name] = here, asked or ""
@@ -379,7 +379,7 @@ def _draw(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks, TaskId | Non
 
 @caching.cache_data("Drawing tasks", 16, hashes={draw.Recipe: repr})
 def _drawn(dataset: Dataset, recipe: draw.Recipe, backbone: str) -> Tasks:
-    return draw.draw(dataset, recipe, usable=features.load(dataset, backbone).image_ids).tasks
+    return draw.sample_testbed(dataset, recipe, usable=features.load(dataset, backbone).image_ids).tasks
 
 
 # What is chosen
@@ -387,7 +387,7 @@ def _drawn(dataset: Dataset, recipe: draw.Recipe, backbone: str) -> Tasks:
 
 def _chosen(dataset: Dataset) -> int | None:
     """The image with the ring, kept in the link as image."""
-    asked, state = links.asked_for(IMAGE.name), st.session_state
+    asked, state = links.requested_for(IMAGE.name), st.session_state
     if asked is not None or state.get("mapped_dataset") != dataset.name:
         state["mapped_dataset"], state["mapped_image"] = dataset.name, links.image_id(asked, dataset)
     image_id = state["mapped_image"]

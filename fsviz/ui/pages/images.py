@@ -265,7 +265,7 @@ def _chosen(dataset: Dataset) -> int | None:
 
     When the page is opened and when the browser goes back, the link decides; then the walls forget their clicks.
     """
-    asked, state = links.asked_for(IMAGE.name), st.session_state
+    asked, state = links.requested_for(IMAGE.name), st.session_state
     if asked is not None or state.get("seen_dataset") != dataset.name:
         state["seen_dataset"], state["followed"] = dataset.name, links.image_id(asked, dataset)
         state["seen_click"] = None

@@ -114,7 +114,7 @@ def _distribution(found: SupportSets) -> None:
     spec = found.spec
     shape = (
         f"sampler {SAMPLERS[spec['sampler']].title}"
-        if SAMPLERS[spec["sampler"]].deals
+        if SAMPLERS[spec["sampler"]].samples_images
         else f"{spec['n_way']:,} classes, {spec['n_shot']:,} support and {spec['n_query']:,} query images per class"
     )
     if numbers["failed"]:

@@ -112,7 +112,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             few = {**spec, "n_query": int(table.set_index("attribute").loc[shifted, "n_query"])}
             pair = attribute_shifts.curated_tasks(few, shifted)
             _pair(dataset, pair, "shifted")
-            page_links.from_task(dataset, pair.with_shift, 0, str(spec["backbone"]), support="the differing")
+            page_links.from_task(dataset, pair.with_shift, 0, str(spec["backbone"]))
     problems = table[table["problem"] != ""]
     if len(problems):
         with st.expander(f"Too few images for a shift of {escape(', '.join(problems['attribute']))}"):

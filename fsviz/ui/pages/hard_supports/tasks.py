@@ -109,7 +109,7 @@ def one_task(dataset: Dataset, found: SupportSets, task: int, explained: Attribu
         )
     backbone = str(found.spec["backbone"])
     named = task_ids.name_task(dataset, found.tasks["random"], task, found.spec, (backbone,))
-    page_links.from_task(dataset, found.tasks["hard"], task, backbone, support="the hard", named=named)
+    page_links.from_task(dataset, found.tasks["hard"], task, backbone, named=named)
     _reasons(dataset, found, explained, task)
     view = st.segmented_control(
         "Queries, as classified with the",

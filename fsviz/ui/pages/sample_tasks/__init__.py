@@ -133,7 +133,7 @@ def _recipes(classes: Classes) -> dict[str, Recipe]:
     drawn_from = (classes.dataset, classes.split)
     fits = _fit(*drawn_from, sampler)
     own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, of=drawn_from, **fits.values)
-    n_tasks = controls.pick(N_TASKS.with_(default=1000 if SAMPLERS[sampler].deals else 5000))
+    n_tasks = controls.pick(N_TASKS.with_(default=1000 if SAMPLERS[sampler].samples_images else 5000))
     shared = {"n_tasks": n_tasks, "seed": controls.pick(SEED)}
     chosen = classes.recipe(sampler=sampler, **own, **shared)
     recipes = {"chosen": chosen}
@@ -171,7 +171,7 @@ def _is_too_much(classes: Classes, recipe: Recipe) -> bool:
     """Draws that would take longer than a page should are left to a terminal."""
     ways = recipe.settings.get("n_way", recipe.settings.get("max_way", 1))
     most = min(MOST_WORK, access.limit("draws"))
-    dealt = recipe.n_tasks if SAMPLERS[recipe.sampler].deals else 0
+    dealt = recipe.n_tasks if SAMPLERS[recipe.sampler].samples_images else 0
     if classes.n * ways * recipe.n_tasks <= most and dealt <= min(MOST_DEALT, 5 * access.limit("tasks")):
         return False
     st.info(
@@ -409,7 +409,7 @@ def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
     chosen = recipes.get("chosen", next(iter(recipes.values())))
     dealt = {name: value for name, value in chosen.settings.items() if name in draw.IMAGE_SETTINGS}
     fits = _fit(classes.dataset, classes.split, chosen.sampler)
-    if SAMPLERS[chosen.sampler].deals:
+    if SAMPLERS[chosen.sampler].samples_images:
         controls.release_images(chosen.sampler)
     else:
         smallest = study.smallest_class(classes.dataset, classes.split) or 1
@@ -422,7 +422,7 @@ def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
         setting = N_QUERY.with_(title="Queries per class", high=room, default=min(fits.values["n_query"], room))
         n_query = controls.pick(setting, disabled=n_shot == 0)
         dealt = {"n_shot": n_shot, "n_query": n_query} if n_shot else {}
-    if dealt or SAMPLERS[chosen.sampler].deals:
+    if dealt or SAMPLERS[chosen.sampler].samples_images:
         dealt |= controls.pick_groups(classes.dataset)
     controls.say_fit(fits, {**chosen.settings, **dealt})
     return dealt
