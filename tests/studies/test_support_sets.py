@@ -392,7 +392,7 @@ def test_bad_input_is_named(shifted) -> None:
         ({"n_shot": 40}, "images with features"),
         ({"n_way": 50}, "n_way"),
         ({"step": -1.0}, "step must be a number from"),
-        ({"shots": 3}, "no setting"),
+        ({"shots": 3}, "Unknown setting"),
         ({"backbone": "third"}, "has no third features"),
         ({"classifier": "svm"}, "Unknown classifier"),
     ):
