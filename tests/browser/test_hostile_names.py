@@ -100,11 +100,11 @@ WORDS = """
 import sys
 sys.path.insert(0, {root!r})
 import streamlit as st
-from fsviz.text import plain
+from fsviz.text import escape_markdown
 for i, name in enumerate({names!r}):
     with st.container(key=f"at{{i}}"):
         for place in ("{{}}", "above\\n{{}}", "- {{}}", "**{{}}**: x"):
-            st.markdown(place.format(plain(name)))
+            st.markdown(place.format(escape_markdown(name)))
 """
 
 
