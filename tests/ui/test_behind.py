@@ -139,9 +139,9 @@ def test_tasks_of_a_class_and_a_pair_of_a_task(toy) -> None:
     name = datasets.load("demo").classes["class_name"].astype(str)
     test = name[datasets.load("demo").split_class_ids("test")].iloc[0]
     page = open_link("sample_tasks", "demo", **{"with": f"chosen:{test}", "cell": "0-1", "n_tasks": "200"})
-    assert f"tasks with {test}, the finest first" in words(page) and not page.toast
+    assert f"tasks with {test}, finest first" in words(page) and not page.toast
     page = open_link("sample_tasks", "demo", **{"with": "chosen:no such class", "n_tasks": "200"})
-    assert "the finest first" not in words(page)
+    assert "finest first" not in words(page)
 
 
 def test_runs_lead_to_the_tasks_of_a_quarter_and_to_where_methods_differ(toy) -> None:
