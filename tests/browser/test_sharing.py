@@ -295,7 +295,7 @@ def test_a_visitor_sees_no_way_to_change_a_page_and_files_are_taken_from_the_unl
     tab.get_by_role("button", name="Unlock", exact=True).click()
     tab.get_by_text("Editing unlocked").wait_for()
     settle(tab)
-    tab.get_by_text("Bring a testbed of your own").click()
+    tab.get_by_text("Import a testbed").click()
     content = {"name": "tasks.csv", "mimeType": "text/csv", "buffer": b"task,labels\n"}
     tab.locator("input[type=file]").set_input_files(content)
     tab.get_by_text("tasks.csv").first.wait_for()

@@ -46,9 +46,9 @@ def figure(page: AppTest, which: int = 0) -> dict:
 def test_the_demo_shows_its_table_at_once(open_page) -> None:
     page = open_page()
     assert not page.error and [m.label for m in page.metric][:3] == [
-        "Concepts",
+        "Classes",
         "Contexts",
-        "Tie of concept and context",
+        "Class–context association (V)",
     ]
     heat, _, markers = figure(page)["data"]
     assert heat["type"] == "heatmap" and len(markers["text"]) == 30 * 14 + 30 + 14
@@ -59,10 +59,10 @@ def test_the_demo_shows_its_table_at_once(open_page) -> None:
 
 def test_a_cell_a_row_a_column_and_an_empty_cell(open_page) -> None:
     cell = texts(open_page(concept="owl", context="night"))
-    assert "owl · night" in cell and "times as often as by chance" in cell
-    assert "No image shows owl in city" in texts(open_page(concept="owl", context="city"))
-    assert "bits from what chance would give" in texts(open_page(concept="owl"))
-    assert "concepts, " in texts(open_page(context="night"))
+    assert "owl · night" in cell and "x as often as expected by chance" in cell
+    assert "No image of owl in city" in texts(open_page(concept="owl", context="city"))
+    assert "contexts, association " in texts(open_page(concept="owl"))
+    assert "classes, association " in texts(open_page(context="night"))
 
 
 def test_search_and_cells_against_chance(open_page) -> None:
@@ -84,19 +84,19 @@ def test_a_dataset_without_contexts_gets_a_way_out(open_page) -> None:
     assert "Open the demo" in [b.label for b in page.button]
 
 
-COSTS = {"show": "What another context costs", "n_tasks": "20"}
+COSTS = {"show": "Cost of a context change", "n_tasks": "20"}
 
 
 def test_what_another_context_costs(open_page) -> None:
     page = open_page(**COSTS, methods="protonet,ridge")
     assert not page.error, [e.value for e in page.error]
     same, other, swapped = figure(page)["data"][:3]
-    assert "Loses most by other contexts" in [m.label for m in page.metric]
+    assert "Largest loss" in [m.label for m in page.metric]
     assert len(same["y"]) == 2 and "ProtoNet · Metric" in same["y"] and "Meta" in " ".join(same["y"])
     for trace in (same, other, swapped):
         assert trace["error_x"]["array"]
-    assert "Over 20 tasks ProtoNet falls from" in texts(page)
-    assert "The most treacherous contexts" in texts(page)
+    assert "% at 100% shift (20 tasks)" in texts(page)
+    assert "Most misleading contexts" in texts(page)
     assert "over classes" in " ".join(m.delta for m in page.metric)
     along = figure(page, 1)
     assert along["layout"]["shapes"][0]["x0"] == 1
@@ -107,7 +107,7 @@ def test_what_another_context_costs(open_page) -> None:
 def test_as_few_tasks_as_asked_are_shown_and_the_link_of_other_pages_is_valid(open_page) -> None:
     asked = {**COSTS, "n_tasks": "4", "n_way": "4", "n_shot": "2", "n_query": "3", "seed": "123456789"}
     page = open_page(**asked, methods="protonet")
-    assert not page.error and "Over 4 tasks ProtoNet" in texts(page)
+    assert not page.error and "shift (4 tasks)" in texts(page)
     assert not page.toast and asked.items() <= link_of(page).items()
     assert next(m.value for m in page.metric if m.label == "Tasks") == "4"
 
@@ -159,19 +159,19 @@ def test_a_cluster_is_a_choice_beside_the_start_and_one_that_is_not_there_is_sai
 
 
 def test_images_and_words(open_page) -> None:
-    page = open_page(show="Images and words")
+    page = open_page(show="Image–text similarity")
     assert not page.error, [e.value for e in page.error]
-    assert [m.label for m in page.metric][4:6] == ["Nearer to their context", "Image and concept"]
+    assert [m.label for m in page.metric][4:6] == ["Closer to context text", "Similarity to class text"]
     assert len(page.get("plotly_chart")) == 3 and "not comparable" in texts(page)
     assert "EmojiCoCo (demo), Demo CLIP" in str(figure(page, 1)["layout"]["yaxis"]["ticktext"])
-    refused = open_page(show="Images and words", concept_prompt="a photo")
-    assert "must hold" in refused.error[0].value
-    counts = open_page("metacoco", show="Images and words")
+    refused = open_page(show="Image–text similarity", concept_prompt="a photo")
+    assert "must contain" in refused.error[0].value
+    counts = open_page("metacoco", show="Image–text similarity")
     assert "has no features of an image-text model" in texts(counts) and len(figure(counts)["data"][0]["x"]) == 18
 
 
 def test_a_table_of_counts_cannot_be_classified_but_has_published_numbers(open_page) -> None:
-    page = open_page("metacoco", show="What another context costs")
+    page = open_page("metacoco", show="Cost of a context change")
     assert "table of counts" in texts(page) and "published numbers" in texts(page)
     assert "Published accuracy (%)" in page.dataframe[0].proto.columns
 

@@ -217,7 +217,7 @@ def test_the_task_of_the_scatter_comes_from_the_link() -> None:
 
 
 def test_the_method_and_the_task_of_a_change_of_context_come_from_the_link() -> None:
-    query = {"show": "What another context costs", "methods": "protonet,simpleshot", "n_tasks": "20"}
+    query = {"show": "Cost of a context change", "methods": "protonet,simpleshot", "n_tasks": "20"}
     app = open_link("contexts", "demo", **query, looked="simpleshot", place="3")
     assert app.selectbox(key="looked").value == "simpleshot" and app.number_input(key="place").value == 3
     assert (in_link(app, "looked"), in_link(app, "place")) == ("simpleshot", "3")
@@ -227,8 +227,8 @@ def test_the_method_and_the_task_of_a_change_of_context_come_from_the_link() -> 
     ("page", "asked"),
     [
         ("images", {}),
-        ("contexts", {"show": "What another context costs", "n_tasks": "10"}),
-        ("contexts", {"show": "Images and words"}),
+        ("contexts", {"show": "Cost of a context change", "n_tasks": "10"}),
+        ("contexts", {"show": "Image–text similarity"}),
         ("add_images", {}),
     ],
 )

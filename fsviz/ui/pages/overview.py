@@ -246,7 +246,7 @@ def _page_of(contrast: study.TaskContrast, cause: study.CauseContrast) -> tuple[
     return (
         "hard_supports",
         "Try it: how support and query differ in hard tasks",
-        {**selection, "show": "Attributes", **shape},
+        {**selection, "show": "Attribute shift", **shape},
     )
 
 
