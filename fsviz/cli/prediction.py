@@ -61,7 +61,7 @@ def register(commands: argparse._SubParsersAction) -> None:
 def run_predict(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, jobs
 
-    tasks = sampler_flags.asked(args, study.TASK_SETTINGS)
+    tasks = sampler_flags.requested(args, study.TASK_SETTINGS)
     dataset, backbone = datasets.load(args.dataset), sampler_flags.backbone(args)
     fits = sampler_flags.say_fit(study.fit(dataset, backbone, tasks))
     sampler_flags.name_unused(tasks, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **tasks}))

@@ -164,11 +164,11 @@ def check(spec: RawSettings) -> Spec:
         raise BadInput(f"The setting {SHARE.name} needs the question {' or '.join(_MEASURED)}. Got {question}.")
     if question == "spread" and values["setting"] == "unsupervised":
         raise BadInput("The question spread needs labels. Choose setting supervised or semi.")
-    sampler, of_classes = SAMPLERS[values["sampler"]], [repr(s.name) for s in SAMPLERS.values() if not s.deals]
+    sampler, of_classes = SAMPLERS[values["sampler"]], [repr(s.name) for s in SAMPLERS.values() if not s.samples_images]
     instead = f"Choose the sampler {' or '.join(of_classes)}."
     if sampler.varies and (question != "correlations" or values[SHARE.name]):
         raise BadInput(f"This question needs the same ways and shots in every task. {instead}")
-    if sampler.deals and question == "spread":
+    if sampler.samples_images and question == "spread":
         raise BadInput(f"The question spread samples its own images. {instead}")
     return cast(Spec, values)
 

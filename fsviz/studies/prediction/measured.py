@@ -218,7 +218,7 @@ def correlations(tasks: PredictionTasks) -> dict[str, Correlation]:
             "low": finite(pearson.low),
             "high": finite(pearson.high),
             "spearman": finite(evaluation.correlation(tasks.outcome, values, rank=True).value),
-            "over": pearson.over,
+            "over": pearson.ci_unit,
             "why": "" if is_defined else undefined(name, tasks.spec),
         }
     return result
