@@ -53,10 +53,10 @@ def test_points_are_those_of_a_straight_line_through_all_tasks(found: study.Task
 
 
 def test_causes_that_explain_are_known_and_ordered(found: study.TaskContrast) -> None:
-    causes = found.explaining()
+    causes = found.main_causes()
     points = [found.points(cause) for cause in causes]
     assert points == sorted(points, reverse=True) and min(points) >= 1
-    assert all(cause.known and cause.correlation.high < 0 for cause in causes)
+    assert all(cause.is_significant and cause.correlation.high < 0 for cause in causes)
     assert {"support", "looks"} <= {cause.kind for cause in found.causes}
     assert all(found.dataset.classes["class_name"].isin([name]).any() for name in found.closest_of(found.hard))
 
@@ -64,10 +64,10 @@ def test_causes_that_explain_are_known_and_ordered(found: study.TaskContrast) ->
 def test_what_chance_gives_is_no_cause(found: study.TaskContrast) -> None:
     noise = np.random.default_rng(3)
     measured = {("gap", f"noise {i}", True): noise.random(len(found.tasks)) for i in range(12)}
-    assert not any(cause.known for cause in study._causes(measured, found.accuracy, found.tasks))
+    assert not any(cause.is_significant for cause in study._causes(measured, found.accuracy, found.tasks))
     aside = replace(found)
     vars(aside)["causes"] = study._causes(measured, found.accuracy, found.tasks)
-    assert aside.explaining() == []
+    assert aside.main_causes() == []
 
 
 def test_support_at_the_middle_of_its_class_is_typical() -> None:
@@ -78,7 +78,7 @@ def test_support_at_the_middle_of_its_class_is_typical() -> None:
     )
     tasks = Tasks(np.array([[0, 1], [0, 1]]), np.array([[[4], [7]], [[0], [5]]]), np.array([[[1], [6]], [[1], [6]]]))
     usual = np.sqrt([4 / 5, 8 / 3])  # root mean square distance from the middles (1, 0) and (12, 0)
-    assert np.allclose(study._untypical(table, tasks), [0, (1 / usual[0] + 2 / usual[1]) / 2])
+    assert np.allclose(study._atypical(table, tasks), [0, (1 / usual[0] + 2 / usual[1]) / 2])
 
 
 def test_four_answers_with_about_as_many_tasks_each(found: study.TaskContrast) -> None:
@@ -98,21 +98,21 @@ def test_without_features_the_finest_and_the_coarsest() -> None:
     coarsity = found.tasks.measures["coarsity"]
     assert found.accuracy is None
     assert (found.hard, found.easy) == (coarsity.argmin(), coarsity.argmax())
-    top, between = found.places_of(found.hard)
+    top, between = found.concepts_of(found.hard)
     assert top and len(between) == len(found.names_of(found.hard)) == 5
     assert "finest and the coarsest" in study.rule(found)
 
 
 def test_without_features_and_taxonomy_bare_pixels_are_compared() -> None:
     found = study.contrast(datasets.load("digits"))
-    assert not found.backbone and "on bare pixels" in study.rule(found)
+    assert not found.backbone and "on raw pixels" in study.rule(found)
     table = pixel_features.of_images(
         found.dataset, np.unique(np.concatenate([found.tasks.support, found.tasks.query], axis=2))
     )
     two = found.tasks.take(np.array([found.hard, found.easy]))
     again = evaluation.task_accuracy(evaluation.evaluate(table, two, "protonet"))
     assert np.allclose(again, found.accuracy[[found.hard, found.easy]]) and again[0] < again[1]
-    assert any("in their pixels" in study.describe(found, cause) for cause in found.explaining())
+    assert any("in their pixels" in study.describe(found, cause) for cause in found.main_causes())
 
 
 def test_pixels_are_colours_on_a_grid() -> None:

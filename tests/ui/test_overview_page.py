@@ -53,13 +53,14 @@ def links_of(app: AppTest) -> list[tuple[str, str]]:
 
 def test_a_hard_and_an_easy_task_with_mean_cause_and_the_page_that_shows_it(found) -> None:
     app = opened("demo")
-    assert [m.value for m in app.metric[:2]] == [f"{found.accuracy[t]:.0%} right" for t in (found.hard, found.easy)]
+    assert [m.value for m in app.metric[:2]] == [f"{found.accuracy[t]:.0%} correct" for t in (found.hard, found.easy)]
     mean, half = found.mean
     assert f"{100 * mean:.1f} ± {100 * half:.1f}%" in app.metric[0].delta
-    assert "1,000 random 5-way 1-shot tasks" in words(app) and "not typical" in words(app)
-    assert "Why is the first one harder?" in words(app)
-    tried = [link for link in links_of(app) if link[0].startswith("Try it")]
-    assert len(tried) == min(3, len(found.explaining()))
+    assert "1,000 random 5-way 1-shot tasks" in words(app) and "Not typical." in app.metric[0].help
+    assert "Why? In the hard task" in words(app)
+    to_causes = ("Edit support images", "Show in taxonomy", "Compare ", "Attribute shifts")
+    tried = [link for link in links_of(app) if link[0].startswith(to_causes)]
+    assert len(tried) == min(3, len(found.main_causes()))
     assert all("dataset=demo" in query and ("split=test" in query or "support=" in query) for _, query in tried)
 
 
@@ -74,7 +75,7 @@ def test_try_it_opens_the_very_pair_of_classes(found) -> None:
 def test_try_it_opens_the_very_task(found) -> None:
     """Its support, its queries, and so the accuracy that the first page tells."""
     app = opened("demo")
-    asked = next(query for label, query in links_of(app) if "swap support images" in label)
+    asked = next(query for label, query in links_of(app) if label.startswith("Edit support images"))
     built = open_link("edit_task", **{name: value[0] for name, value in parse_qs(asked).items()})
     assert f"{found.accuracy[found.hard]:.0%}" in built.metric[0].value
     assert in_link(built, "support").replace(".", ",") == ",".join(map(str, found.tasks.support[found.hard].ravel()))
@@ -92,18 +93,18 @@ def test_what_is_below_the_images_comes_when_they_stand() -> None:
 def test_a_class_table_shows_a_fine_and_a_coarse_task_in_names() -> None:
     app = opened("tiered_imagenet")
     found = study.contrast(datasets.load("tiered_imagenet"))
-    assert [m.label for m in app.metric[:2]] == ["A fine-grained task", "A coarse task"]
+    assert [m.label for m in app.metric[:2]] == ["Fine-grained task", "Coarse task"]
     assert all(f"**{name}**" in words(app) for name in found.names_of(found.hard))
     assert "has no images here" in words(app)
 
 
 def test_without_features_and_taxonomy_the_page_shows_what_pixels_tell() -> None:
     app = opened("digits")
-    assert [m.label for m in app.metric[:2]] == ["A hard task", "An easy task"]
-    assert "on bare pixels" in words(app) and "No backbone has seen these images yet" in words(app)
+    assert [m.label for m in app.metric[:2]] == ["Hard task", "Easy task"]
+    assert "on raw pixels" in words(app) and "Classified by raw pixels." in words(app)
     labels = dict(links_of(app))
-    assert "Extract features" in labels and "order=class" in labels["Try it: look at images of these classes"]
-    assert "they are all in one split" in words(app) and "grouped by split" not in words(app)
+    assert "Extract features" in labels and "order=class" in labels["Show images of these classes"]
+    assert "all classes are in one split" in words(app) and "grouped by split" not in words(app)
 
 
 def test_without_pixels_too_the_page_says_what_is_missing_and_how_to_attach_it() -> None:
@@ -119,11 +120,11 @@ def test_boxes_and_bars_of_the_fact_sheet_lead_on_and_are_in_the_link() -> None:
     app = opened("demo", box=leaf, size_bar="2 0")
     assert not app.toast and in_link(app, "box") == leaf and in_link(app, "size_bar") == "2 0"
     labels = dict(links_of(app))
-    assert "classes=tiger" in labels["Look at it on the page Images"]
-    assert "classes=tiger" in labels["Its place among meanings"]
+    assert "classes=tiger" in labels["Show images"]
+    assert "classes=tiger" in labels["Show in taxonomy"]
     assert "**30 classes:**" in words(app) and "and 18 more" in words(app)
-    assert labels["Look at the first 12 on the page Images"].count("classes=") == 12
-    told = dict(links_of(opened("demo", box=group)))["Its part of the tree of meanings"]
+    assert labels["Show images of the first 12"].count("classes=") == 12
+    told = dict(links_of(opened("demo", box=group)))["Show in taxonomy"]
     assert f"at={group}" in told
     assert not open_link("classes", "demo", at=group, split="all").toast
     assert not opened("demo", box="nonsense", size_bar="x").exception
@@ -138,7 +139,7 @@ def test_what_is_drawn_later_keeps_its_settings_in_the_link() -> None:
     assert [toast.value for toast in app.toast] == ["This link's setting nothing=1 does not apply here."]
     app.session_state[deferred.STANDS] = True
     app.run()
-    assert in_link(app, "box") == leaf and "classes=tiger" in dict(links_of(app))["Look at it on the page Images"]
+    assert in_link(app, "box") == leaf and "classes=tiger" in dict(links_of(app))["Show images"]
 
 
 def test_bars_count_the_classes_that_they_lead_to() -> None:
@@ -191,19 +192,19 @@ def test_a_class_sees_the_question_and_not_how_it_is_computed_or_kept(page: str)
 
 def test_guess_before_you_see(found) -> None:
     app = opened("demo", classroom="true", guess="3")
-    assert "Random task 3:" in words(app) and "It got" not in words(app)
+    assert "Random task 3:" in words(app) and "The mean is" not in words(app)
     answers = [button for button in app.button if (button.key or "").startswith("answer_")]
     assert len(answers) == 4
     truth = found.band_of(2)
     answers[truth].click().run()
-    assert f"**Right! It got {found.accuracy[2]:.0%} right**" in words(app)
+    assert f"**Correct: {found.accuracy[2]:.0%}.**" in words(app)
     app.button(key="next").click().run()
-    assert "Random task 4:" in words(app) and "It got" not in words(app)
+    assert "Random task 4:" in words(app) and "The mean is" not in words(app)
     assert in_link(app, "guess") == "4"
     wrong = 0 if found.band_of(3) else 3
     app.button(key=f"answer_3_{wrong}").click().run()
-    assert ("Too low." if wrong < found.band_of(3) else "Too high.") in words(app)
-    assert "1 of 2 guessed rightly" in words(app)
+    assert ("Too low:" if wrong < found.band_of(3) else "Too high:") in words(app)
+    assert "1 of 2 guesses correct" in words(app)
 
 
 # --- what is chosen is in the link --------------------------------------------------------------------------------

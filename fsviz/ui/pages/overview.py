@@ -1,4 +1,4 @@
-"""The first page: a hard and an easy task of the chosen dataset and what parts them, then what the dataset is."""
+"""The page Overview: a hard and an easy task, the causes of the difference, and the dataset."""
 
 from __future__ import annotations
 
@@ -26,22 +26,20 @@ from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import escape
 
 N_SAMPLE = 20
-N_QUERIES = 4  # of each class of a task
+N_QUERIES = 4  # shown per class of a task
 TILE, LARGE = 64, 72
-MOST_CAUSES = 3
+MAX_CAUSES = 3
 SKELETON = 400
-MOST_LISTED = 12
-BOX = Setting("box", "Box", "The box of the tree map that was clicked.", "text", "")
-BAR = Setting(
-    "size_bar", "Bar", "The bar of class sizes that was clicked: numbers of its split and its bin.", "text", ""
-)
-GUESSED = "_guessed"  # task -> which answer was chosen
+MAX_LISTED = 12
+BOX = Setting("box", "Box", "Selected box of the tree map.", "text", "")
+BAR = Setting("size_bar", "Bar", "Selected bar of class sizes: numbers of its split and its bin.", "text", "")
+GUESSED = "_guessed"  # task -> selected range
 
 CLASSES = Table("Classes of the task", Column("class", "Class"), Column("right", "Queries"))
 
 
 def show(dataset: Dataset) -> None:
-    """Images first: a browser is kept busy by all that follows, and draws no image meanwhile."""
+    """Show the two tasks first: while a browser draws the rest, it shows no images."""
     _answer(dataset)
     export.command("look", dataset.name)
     _below(dataset)
@@ -73,13 +71,13 @@ PAGE = Page(
 @st.fragment
 @shell.errors_on_page()
 def _below(dataset: Dataset) -> None:
-    """Where to go on and what the dataset is, as soon as the images above stand."""
+    """Show links to all pages and the dataset, once the images above are rendered."""
     if not deferred.is_rendered():
         links.await_keys(BOX.name, BAR.name)
         st.skeleton(height=SKELETON)
         return
-    _doors(dataset)
-    st.subheader(f"The dataset: {escape(dataset.title)}", anchor=False)
+    _questions(dataset)
+    st.subheader(f"About {escape(dataset.title)}", anchor=False)
     st.markdown(escape(dataset.summary))
     _headline(dataset)
     if dataset.has_pixels:
@@ -89,11 +87,11 @@ def _below(dataset: Dataset) -> None:
     with left:
         _sizes(dataset)
     with right:
-        _offers(dataset)
+        _available_data(dataset)
     credit = [
-        f"{what}: {escape(words.rstrip('.'))}."
-        for what, words in (("Source", dataset.source), ("Licence", dataset.licence))
-        if words
+        f"{label}: {escape(text.rstrip('.'))}."
+        for label, text in (("Source", dataset.source), ("Licence", dataset.licence))
+        if text
     ]
     st.caption(" ".join(credit))
 
@@ -105,13 +103,13 @@ def _answer(dataset: Dataset) -> None:
     try:
         contrast = caching.look(dataset)
     except FsvizError as error:
-        st.info(f"**No hard and easy task to show yet.** {escape(shell.with_setting_titles(error))}", icon="🧩")
+        st.info(f"**No tasks to compare yet.** {escape(shell.with_setting_titles(error))}", icon="🧩")
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             shell.link_to_fix(dataset, "features")
             shell.offer_demo(dataset)
         return
     if contrast.accuracy is None:
-        _by_meaning(contrast)
+        _by_coarsity(contrast)
         return
     if shell.classroom():
         _guess(contrast)
@@ -123,18 +121,20 @@ def _answer(dataset: Dataset) -> None:
 def _classified(contrast: study.TaskContrast) -> None:
     assert contrast.accuracy is not None
     mean, half = contrast.mean
-    usual = f"{100 * mean:.1f}{half_width(half, 1, 100)}%"
+    mean_text = f"{100 * mean:.1f}{half_width(half, 1, 100)}%"
     clicked = None
     columns = shell.responsive_columns("tasks", 2, gap="small")
-    for column, name, task in zip(columns, ("hard", "easy"), (contrast.hard, contrast.easy)):
+    sides = ("hard", "hardest", contrast.hard), ("easy", "easiest", contrast.easy)
+    for column, (name, extreme, task) in zip(columns, sides):
         with column:
             number = HeadlineNumber(
                 f"accuracy_{name}",
-                f"{'A' if name == 'hard' else 'An'} {name} task",
+                f"{name.capitalize()} task",
                 100 * contrast.accuracy[task],
-                unit="% right",
+                unit="% correct",
                 digits=0,
-                note=f"mean of all tasks: {usual}",
+                note=f"mean {mean_text}",
+                help=f"Middle of the {extreme} 10% of {len(contrast.tasks):,} random tasks. Not typical.",
             )
             show_number(number)
             clicked = _task(contrast, task, f"look_{name}", True) or clicked
@@ -143,14 +143,12 @@ def _classified(contrast: study.TaskContrast) -> None:
     _causes(contrast)
     if not contrast.backbone:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            st.markdown("No backbone has seen these images yet; one that has sees more than pixels.", width="content")
+            st.markdown("Classified by raw pixels. Extract features for better results.", width="content")
             shell.link_to_fix(contrast.dataset, "features")
-    chance = f"Guessing would get {contrast.tasks.chance_level:.0%} right."
     st.caption(
-        f"{escape(study.rule(contrast))} They are not typical: all {len(contrast.tasks):,} tasks have a mean accuracy "
-        f"of **{usual}** (95% interval over tasks of these images). {chance} "
-        f"Each row is a class: the image that the classifier learned from, then some of the "
-        f"{contrast.tasks.query.shape[2]:,} it had to name; a tick is right, a cross wrong, with what was said instead."
+        f"{escape(study.rule(contrast))} Chance level {contrast.tasks.chance_level:.0%}. Rows: support image, then "
+        f"some of the {contrast.tasks.query.shape[2]:,} queries of a class. "
+        "✓ correct · ✗ incorrect, with the predicted class."
     )
 
 
@@ -161,8 +159,8 @@ def _to_passport(contrast: study.TaskContrast, task: int) -> None:
         page_links.to_passport(contrast.dataset, task_ids.images_name(contrast.dataset, contrast.tasks, task), 0)
 
 
-def _task(contrast: study.TaskContrast, task: int, key: str, told: bool) -> int | None:
-    """A task, class by class; `told`: which queries are right. Returns the image that was clicked."""
+def _task(contrast: study.TaskContrast, task: int, key: str, show_correct: bool) -> int | None:
+    """Show a task by class, with correct and incorrect queries if requested; returns the clicked image."""
     tasks, names = contrast.tasks, contrast.names_of(task)
     assert contrast.predictions is not None
     predicted = contrast.predictions.predicted[task]
@@ -170,98 +168,99 @@ def _task(contrast: study.TaskContrast, task: int, key: str, told: bool) -> int 
     for way, name in enumerate(names):
         support = [Tile(int(i), badge="support") for i in tasks.support[task, way] if i != PAD]
         query = tasks.query[task, way]
-        fine = predicted[way] == way
+        is_correct = predicted[way] == way
         queries = [
             Tile(
                 int(query[q]),
-                frame=("right" if fine[q] else "wrong") if told else None,
-                badge=names[predicted[way, q]] if told and not fine[q] else "",
+                frame=("right" if is_correct[q] else "wrong") if show_correct else None,
+                badge=names[predicted[way, q]] if show_correct and not is_correct[q] else "",
             )
             for q in contrast.some_queries(task, way, N_QUERIES)
         ]
-        note = f"{int(fine[query != PAD].sum())} of {int((query != PAD).sum())} right" if told else ""
+        note = f"{int(is_correct[query != PAD].sum())} of {int((query != PAD).sum())} correct" if show_correct else ""
         rows.append(Row(name, [*support, *queries], note))
     if contrast.dataset.has_pixels:
         return task_rows(contrast.dataset, rows, key, tile_px=LARGE if shell.classroom() else TILE)
-    told_rows = {"class": names, **({"right": [row.note for row in rows]} if told else {})}
-    export.table(CLASSES, told_rows, key=f"{key}_names")
+    columns = {"class": names, **({"right": [row.note for row in rows]} if show_correct else {})}
+    export.table(CLASSES, columns, key=f"{key}_names")
     return None
 
 
 def _causes(contrast: study.TaskContrast) -> None:
-    """The strongest cause in one sentence, the others after it, each with the page that shows it."""
+    """Show the main causes, each with a link to the page that shows it."""
     assert contrast.accuracy is not None
-    causes = contrast.explaining()[:MOST_CAUSES]
+    causes = contrast.main_causes()[:MAX_CAUSES]
     gap = 100 * float(contrast.accuracy[contrast.easy] - contrast.accuracy[contrast.hard])
     if not causes:
         st.markdown(
-            f"**Why? No known cause explains the {gap:.0f} points between the two.** What was measured of all "
-            f"{len(contrast.tasks):,} tasks (closeness of their classes, how typical support images are, how support "
-            "and queries differ) does not part these two beyond chance."
+            f"**No single cause:** none of the {len(contrast.causes):,} measures separates these two tasks "
+            f"significantly ({gap:.0f} points apart)."
         )
         return
-    words = [study.describe(contrast, cause) for cause in causes]
-    st.markdown(f"**Why is the first one harder? Above all, {escape(words[0])}.**")
-    for cause, said in zip(causes, words):
+    sentences = [study.describe(contrast, cause) for cause in causes]
+    st.markdown(f"**Why? In the hard task {escape(sentences[0])}.**")
+    for cause, sentence in zip(causes, sentences):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            about = f"About **{contrast.points(cause):.0f}** of {gap:.0f} points"
+            share = f"about **{contrast.points(cause):.0f}** of the {gap:.0f} points"
             st.markdown(
-                f"{about}: {escape(said)}." if cause is not causes[0] else f"{about} go with that.", width="content"
+                f"{share.capitalize()}: {escape(sentence)}."
+                if cause is not causes[0]
+                else f"This accounts for {share}.",
+                width="content",
             )
-            _try_it(contrast, cause)
+            _cause_link(contrast, cause)
     st.caption(
-        f"Points are what a straight line through all {len(contrast.tasks):,} tasks gives for the difference between "
-        "these two. Causes overlap, so they do not add up; only those that chance would not explain are named "
-        f"(correlation with the accuracy {causes[0].correlation.value:.2f}, 95% interval "
-        f"{causes[0].correlation.low:.2f} to {causes[0].correlation.high:.2f} over "
-        f"{escape(causes[0].correlation.ci_unit)} for the first)."
+        "Causes overlap, so their points do not add up.",
+        help=f"Points: a linear fit over {len(contrast.tasks):,} tasks. Only significant causes are named. Correlation "
+        f"of the first with accuracy: {causes[0].correlation.value:.2f} ({causes[0].correlation.low:.2f} to "
+        f"{causes[0].correlation.high:.2f}, 95% CI over {escape(causes[0].correlation.ci_unit)}).",
     )
 
 
-def _try_it(contrast: study.TaskContrast, cause: study.CauseContrast) -> None:
-    """The page that shows a cause, with this very task or its setting."""
+def _cause_link(contrast: study.TaskContrast, cause: study.CauseContrast) -> None:
+    """Link to the page that shows a cause, for this task or its settings."""
     has_contexts = cause.attribute == "context" and contrast.dataset.contexts is not None
     if contrast.backbone and cause.kind == "support":
-        _this_task(contrast, "Try it: swap support images of this very task")
+        _edit_link(contrast, "Edit support images")
     elif contrast.backbone and cause.kind not in ("meaning", "looks") and has_contexts:
-        _this_task(contrast, "Try it: swap support images of this task for some of other contexts")
+        _edit_link(contrast, "Edit support images: other contexts")
     else:
         page, label, selection = _page_of(contrast, cause)
         shell.page_link(page, label, shell.link(contrast.dataset, **selection), icon="👉")
 
 
 def _page_of(contrast: study.TaskContrast, cause: study.CauseContrast) -> tuple[str, str, dict[str, object]]:
-    """The page that shows a cause, the label of its link, and what the link selects."""
+    """Page that shows a cause, label of its link, and selection of the link."""
     selection: dict[str, object] = {"split": contrast.recipe.split, "classes": contrast.names_of(contrast.hard)}
     if not contrast.backbone:
-        return "images", "Try it: look at images of these classes", {**selection, "order": "class"}
+        return "images", "Show images of these classes", {**selection, "order": "class"}
     if cause.kind == "meaning":
-        return "classes", "Try it: these classes in the tree of meanings", selection
+        return "classes", "Show in taxonomy", selection
     selection = {"split": contrast.recipe.split, "backbone": contrast.backbone}
     if cause.kind == "looks":
         a, b = contrast.closest_of(contrast.hard)
-        label = f"Try it: {escape(a)} and {escape(b)} as the backbone sees them"
+        label = f"Compare {escape(a)} and {escape(b)}"
         return "confusion", label, {**selection, "classes": [a, b]}
     shape = {name: str(contrast.recipe.settings[name]) for name in ("n_way", "n_shot", "n_query")}
     return (
         "hard_supports",
-        "Try it: how support and query differ in hard tasks",
+        "Attribute shifts in hard tasks",
         {**selection, "show": "Attribute shift", **shape},
     )
 
 
-def _this_task(contrast: study.TaskContrast, label: str) -> None:
+def _edit_link(contrast: study.TaskContrast, label: str) -> None:
     page_links.to_task(contrast.dataset, contrast.tasks, contrast.hard, contrast.backbone, label, study.METHOD)
 
 
-def _by_meaning(contrast: study.TaskContrast) -> None:
-    """Two tasks in names, where nobody can classify images: fine-grained and coarse."""
+def _by_coarsity(contrast: study.TaskContrast) -> None:
+    """Show a fine-grained and a coarse task, without a classifier."""
     dataset, coarsity = contrast.dataset, contrast.tasks.measures["coarsity"]
     columns = shell.responsive_columns("tasks", 2, gap="small")
-    for column, title, task in zip(columns, ("A fine-grained task", "A coarse task"), (contrast.hard, contrast.easy)):
+    for column, title, task in zip(columns, ("Fine-grained task", "Coarse task"), (contrast.hard, contrast.easy)):
         with column:
-            top, between = contrast.places_of(task)
-            note = f"all below “{top}”" if top != "root" else "with no group in common"
+            top, between = contrast.concepts_of(task)
+            note = f"all in “{top}”" if top != "root" else "no shared concept"
             show_number(HeadlineNumber.worded("coarsity", title, f"coarsity {coarsity[task]:.1f}", note=note))
             names, images = contrast.names_of(task), contrast.tasks.support[task]
             if dataset.has_pixels and images.size:
@@ -277,70 +276,68 @@ def _by_meaning(contrast: study.TaskContrast) -> None:
             _to_passport(contrast, task)
             shell.page_link(
                 "classes",
-                "Try it: these classes in the tree of meanings",
+                "Show in taxonomy",
                 shell.link(dataset, split=contrast.recipe.split, classes=names),
                 icon="👉",
             )
     st.markdown(
-        "**Which one is harder?** By what its classes mean, the first: the closer they are, the less there is to tell "
-        "them apart by. How far apart they are (coarsity) is known here; how a classifier fares is not."
+        "**The fine-grained task should be harder: its classes are semantically closer.** Add "
+        f"{'features' if dataset.has_pixels else 'images'} to measure accuracy."
     )
     missing = "features" if dataset.has_pixels else "images"
     st.caption(
-        f"{escape(study.rule(contrast))} The median of all is {np.median(coarsity):.1f}. {escape(dataset.title)} has "
-        f"no {missing} here: with them, the two would be a hard and an easy task by accuracy. "
-        f"{shell.missing_hint(dataset, missing)}"
+        f"{escape(study.rule(contrast))} Median coarsity: {np.median(coarsity):.1f}. {escape(dataset.title)} has no "
+        f"{missing} here. {shell.missing_hint(dataset, missing)}"
     )
 
 
-# --- guess before you see -----------------------------------------------------------------------------------------
+# --- guess the accuracy -------------------------------------------------------------------------------------------
 
 
 @st.fragment
 @shell.errors_on_page()
 def _guess(contrast: study.TaskContrast) -> None:
-    """A random task in images: how many of its queries are named rightly? First the guess, then the answer."""
+    """Guessing game: the accuracy of a random task, first the guess, then the answer."""
     assert contrast.accuracy is not None
     with st.container(border=True):
-        st.subheader("Guess before you see", anchor=False)
+        st.subheader("Guess the accuracy", anchor=False)
         bands = contrast.bands()
-        number = Setting("guess", "Task", "Tasks were drawn at random.", "int", 1, 1, len(contrast.tasks))
+        number = Setting("guess", "Task", "Random task to guess.", "int", 1, 1, len(contrast.tasks))
         task = int(links.value_of(number, "guess")) - 1
         guessed: dict[tuple[str, int], int] = st.session_state.setdefault(GUESSED, {})
         key = (contrast.dataset.name, task)
         st.markdown(
-            f"Random task {task + 1:,}: ProtoNet sees one labelled image per class, then names "
-            f"{int((contrast.tasks.query[task] != PAD).sum()):,} others. **How many does it get right?**"
+            f"Random task {task + 1:,}: ProtoNet has one labelled image per class and classifies "
+            f"{int((contrast.tasks.query[task] != PAD).sum()):,} queries. **What is its accuracy?**"
         )
         _task(contrast, task, f"guess_{task}", key in guessed)
         columns = st.columns(4)
-        for which, column in enumerate(columns):
-            is_truth = key in guessed and which == contrast.band_of(task)
+        for band, column in enumerate(columns):
+            is_truth = key in guessed and band == contrast.band_of(task)
             column.button(
-                _band(bands, which) + (" ✓" if is_truth else " ✗" if guessed.get(key) == which else ""),
-                key=f"answer_{task}_{which}",
+                _band(bands, band) + (" ✓" if is_truth else " ✗" if guessed.get(key) == band else ""),
+                key=f"answer_{task}_{band}",
                 width="stretch",
-                type="primary" if guessed.get(key) == which else "secondary",
+                type="primary" if guessed.get(key) == band else "secondary",
                 disabled=key in guessed,
-                on_click=_guess_is,
-                args=[key, which],
+                on_click=_set_guess,
+                args=[key, band],
             )
         if key not in guessed:
             return
         truth = contrast.band_of(task)
         mean, half = contrast.mean
-        fine = guessed[key] == truth
-        said = "Right!" if fine else "Too high." if guessed[key] > truth else "Too low."
+        is_right = guessed[key] == truth
+        verdict = "Correct" if is_right else "Too high" if guessed[key] > truth else "Too low"
         st.markdown(
-            f"**{said} It got {contrast.accuracy[task]:.0%} right**; all tasks average "
-            f"{100 * mean:.1f}{half_width(half, 1, 100)}%. Ticks and crosses above show where."
+            f"**{verdict}: {contrast.accuracy[task]:.0%}.** The mean is {100 * mean:.1f}{half_width(half, 1, 100)}%."
         )
-        mine = [right == contrast.band_of(t) for (name, t), right in guessed.items() if name == contrast.dataset.name]
-        left, right = st.columns([1, 3], vertical_alignment="center")
+        guesses = [
+            column == contrast.band_of(t) for (name, t), column in guessed.items() if name == contrast.dataset.name
+        ]
+        left, column = st.columns([1, 3], vertical_alignment="center")
         left.button("Next task", icon="➡️", type="primary", on_click=_next_task, args=[len(contrast.tasks)], key="next")
-        right.caption(
-            f"{sum(mine):,} of {len(mine):,} guessed rightly so far; by chance it would be about one in four."
-        )
+        column.caption(f"{sum(guesses):,} of {len(guesses):,} guesses correct (chance level 25%).")
 
 
 def _band(bands: np.ndarray, which: int) -> str:
@@ -351,7 +348,7 @@ def _band(bands: np.ndarray, which: int) -> str:
     return f"{bands[which]:.0%} to below {bands[which + 1]:.0%}"
 
 
-def _guess_is(key: tuple[str, int], which: int) -> None:
+def _set_guess(key: tuple[str, int], which: int) -> None:
     st.session_state[GUESSED][key] = which
 
 
@@ -364,29 +361,27 @@ def _next_task(n_tasks: int) -> None:
 
 def _headline(dataset: Dataset) -> None:
     main = {name: ids for name, ids in dataset.splits.items() if name in ("train", "val", "test", "all")}
-    shown = main or dict(list(dataset.splits.items())[:3])
+    splits = main or dict(list(dataset.splits.items())[:3])
     numbers: list[HeadlineNumber | None] = [
         HeadlineNumber.count("classes", "Classes", dataset.n_classes),
         HeadlineNumber("images", "Images", dataset.n_images, unit="", digits=0),
     ]
-    if list(shown) != ["all"]:
+    if list(splits) != ["all"]:
         numbers.append(
             HeadlineNumber.worded(
                 "splits",
-                " / ".join(shown) if len(shown) > 1 else f"Classes in split {next(iter(shown))}",
-                " / ".join(f"{len(ids):,}" for ids in shown.values()),
+                " / ".join(splits) if len(splits) > 1 else f"Classes in split {next(iter(splits))}",
+                " / ".join(f"{len(ids):,}" for ids in splits.values()),
                 help="Classes in each split. Few-shot methods train on some classes and are tested on others.",
             )
         )
     if dataset.contexts is not None:
         n_contexts = dataset.contexts["context"].nunique()
-        numbers.append(
-            HeadlineNumber.count("contexts", "Contexts", n_contexts, help="Backgrounds images were taken in.")
-        )
+        numbers.append(HeadlineNumber.count("contexts", "Contexts", n_contexts, help="Backgrounds of the images."))
     elif dataset.taxonomy is not None:
         n_groups = len(set(dataset.taxonomy["parent"]))
-        text = "Inner nodes of the tree of meanings above the classes."
-        numbers.append(HeadlineNumber.count("groups", "Groups", n_groups, help=text))
+        text = "Taxonomy nodes above the classes."
+        numbers.append(HeadlineNumber.count("groups", "Concepts", n_groups, help=text))
     else:
         numbers.append(None)
     show_numbers(numbers)
@@ -402,12 +397,10 @@ def _sample(dataset: Dataset) -> None:
 
 
 def _classes(dataset: Dataset) -> None:
-    st.subheader(
-        "The classes and how they are related" if dataset.taxonomy is not None else "The classes", anchor=False
-    )
+    st.subheader("Classes", anchor=False)
     hierarchy = caching.cached_call(class_hierarchy, dataset)
     export.chart(
-        "Classes and how they are related",
+        "Classes",
         figures.plot_hierarchy(hierarchy),
         key="hierarchy",
         config={"displayModeBar": False},
@@ -415,43 +408,35 @@ def _classes(dataset: Dataset) -> None:
     splits = set(hierarchy.split[1:]) - {"mixed"}
     if dataset.taxonomy is not None:
         st.caption(
-            "Each box is a group of classes in the taxonomy, as large as its number of classes; a name that has no "
-            "room shows when you point at its box. Click to go in, or to reach a class; the bar that is then above "
-            "leads out again."
-            + (
-                " Grey groups hold classes of several splits, so a class of one split may have close relatives in "
-                "another there."
-                if "mixed" in hierarchy.split[1:]
-                else ""
-            )
+            "Box size: number of classes. "
+            + ("Grey: classes from several splits. " if "mixed" in hierarchy.split[1:] else "")
+            + "Click to zoom in."
         )
     elif len(splits) > 1:
-        st.caption("No taxonomy is known for these classes; they are grouped by split.")
+        st.caption("No taxonomy: classes are grouped by split.")
     else:
-        st.caption("No taxonomy is known for these classes, and they are all in one split.")
+        st.caption("No taxonomy, and all classes are in one split.")
     answer_boxes(dataset, "hierarchy", Click(BOX, hierarchy.ids), len(hierarchy.ids))
     _box(dataset, hierarchy)
 
 
 def _box(dataset: Dataset, hierarchy: Hierarchy) -> None:
-    """Where the box leads that was clicked, which is in the link: a class to its images, a group to its part of the
-    tree of meanings."""
+    """Show links for the selected box: images of a class, and its place in the taxonomy."""
     node = str(links.value_of(BOX, BOX.name, dataset.name))
     if node not in hierarchy.ids[1:]:
         return
     at = hierarchy.ids.index(node)
     inner = node in hierarchy.parents
-    told = f"{hierarchy.n_classes[at]:,} classes" if inner else f"one of {split_title(hierarchy.split[at])}"
+    description = f"{hierarchy.n_classes[at]:,} classes" if inner else f"one of {split_title(hierarchy.split[at])}"
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.markdown(f"**{escape(hierarchy.labels[at])}**: {escape(told)}", width="content")
+        st.markdown(f"**{escape(hierarchy.labels[at])}**: {escape(description)}", width="content")
         if not inner:
             link = shell.link(dataset, classes=hierarchy.labels[at])
-            shell.page_link("images", "Look at it on the page Images", link)
+            shell.page_link("images", "Show images", link)
         if dataset.taxonomy is not None:
-            asked = {"at": node} if inner else {"classes": hierarchy.labels[at]}
-            label = "Its part of the tree of meanings" if inner else "Its place among meanings"
-            link = shell.link(dataset, split="all", **asked)
-            shell.page_link("classes", label, link)
+            selection = {"at": node} if inner else {"classes": hierarchy.labels[at]}
+            link = shell.link(dataset, split="all", **selection)
+            shell.page_link("classes", "Show in taxonomy", link)
 
 
 def _sizes(dataset: Dataset) -> None:
@@ -459,20 +444,22 @@ def _sizes(dataset: Dataset) -> None:
     by_split = histogram is not None and len(histogram.edges) == 2 and len(histogram.bars) > 1
     st.subheader("Classes per split" if by_split else "Images per class", anchor=False)
     if histogram is None:
-        st.caption("The number of images of each class is not known; classes count the same.")
+        st.caption("Number of images per class: not available; classes count the same.")
         return
-    if len(histogram.edges) > 2 or len(histogram.bars) > 1:  # one bar would say no more than the sentence
+    if len(histogram.edges) > 2 or len(histogram.bars) > 1:  # one bar adds nothing to the sentence
         figure = figures.plot_class_sizes(histogram)
         export.chart("Images per class", figure, key="sizes", sets=Click(BAR, clears=True))
-    least, most = int(dataset.classes["n_images"].min()), int(dataset.classes["n_images"].max())
-    many = f"{least:,} to {most:,} images" if least < most else f"{most:,} images each"
-    half = f", half of them with at least {histogram.median:,.0f}" if least < histogram.median < most else ""
-    st.caption(f"{dataset.n_classes:,} classes with {many}{half}.")
+    smallest, largest = int(dataset.classes["n_images"].min()), int(dataset.classes["n_images"].max())
+    range_text = f"{smallest:,} to {largest:,} images" if smallest < largest else f"{largest:,} images each"
+    median_text = (
+        f", half of them with at least {histogram.median:,.0f}" if smallest < histogram.median < largest else ""
+    )
+    st.caption(f"{dataset.n_classes:,} classes with {range_text}{median_text}.")
     _bar(dataset, histogram)
 
 
 def _bar(dataset: Dataset, histogram: SizeHistogram) -> None:
-    """The classes of the bar that was clicked, which is in the link."""
+    """List the classes of the selected bar."""
     parts = str(links.value_of(BAR, BAR.name, dataset.name)).split(" ")
     splits = list(histogram.bars)
     numbers = [int(part) for part in parts if part.isascii() and part.isdecimal()]
@@ -482,34 +469,34 @@ def _bar(dataset: Dataset, histogram: SizeHistogram) -> None:
     if not len(class_ids):
         return
     names = dataset.classes["class_name"].astype(str).iloc[class_ids].tolist()
-    more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
-    st.markdown(f"**{len(names):,} classes:** {', '.join(map(escape, names[:MOST_LISTED]))}{more}.")
+    more = f" and {len(names) - MAX_LISTED:,} more" if len(names) > MAX_LISTED else ""
+    st.markdown(f"**{len(names):,} classes:** {', '.join(map(escape, names[:MAX_LISTED]))}{more}.")
     shell.page_link(
         "images",
-        "Look at them on the page Images" if not more else f"Look at the first {MOST_LISTED} on the page Images",
-        shell.link(dataset, classes=names[:MOST_LISTED]),
+        "Show images" if not more else f"Show images of the first {MAX_LISTED}",
+        shell.link(dataset, classes=names[:MAX_LISTED]),
     )
 
 
-def _offers(dataset: Dataset) -> None:
-    st.subheader("What it offers", anchor=False)
-    for offer, (what, _) in shell.OFFERS.items():
-        name, _, rest = what.partition(":")
-        if offer in dataset.capabilities:
+def _available_data(dataset: Dataset) -> None:
+    st.subheader("Available data", anchor=False)
+    for capability, (capability_text, _) in shell.OFFERS.items():
+        name, _, rest = capability_text.partition(":")
+        if capability in dataset.capabilities:
             st.markdown(f"✅ **{name.removeprefix('a ').capitalize()}**:{rest}.")
         else:
-            how = shell.missing_hint(dataset, offer)
-            st.markdown(f"⬜ **{name.removeprefix('a ').capitalize()}**:{rest}. :gray[Missing. {how}]")
+            hint = shell.missing_hint(dataset, capability)
+            st.markdown(f"⬜ **{name.removeprefix('a ').capitalize()}**:{rest}. :gray[Missing. {hint}]")
 
 
-def _doors(dataset: Dataset) -> None:
+def _questions(dataset: Dataset) -> None:
     st.subheader("Ask a question", anchor=False)
-    doors = shell.useful_pages()[1:]
-    for start in range(0, len(doors), 4):
-        for column, door in zip(shell.responsive_columns(f"doors_{start}", 4, "pairs"), doors[start : start + 4]):
-            with column.container(border=True, height="stretch", key=f"card_{door.slug}"):
-                shell.page_link(door.slug, f"**{door.question}**", shell.link(dataset))
-                st.caption(shell.lead(door, dataset))
-                missing = [need for need in door.needs if need not in dataset.capabilities]
+    pages = shell.useful_pages()[1:]
+    for start in range(0, len(pages), 4):
+        for column, page in zip(shell.responsive_columns(f"doors_{start}", 4, "pairs"), pages[start : start + 4]):
+            with column.container(border=True, height="stretch", key=f"card_{page.slug}"):
+                shell.page_link(page.slug, f"**{page.question}**", shell.link(dataset))
+                st.caption(shell.lead(page, dataset))
+                missing = [need for need in page.needs if need not in dataset.capabilities]
                 if missing:
                     st.caption(f"⬜ {escape(dataset.title)} has no {' or '.join(missing)} yet.")
