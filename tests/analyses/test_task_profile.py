@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from fsviz import datasets, evaluation, features, jobs
-from fsviz.analyses import custom_task, task_measures
+from fsviz.analyses import custom_task
 from fsviz.analyses import task_profile as study
 from fsviz.datasets.saved import save_dataset
 from fsviz.difficulty import attribute_gaps
@@ -20,7 +20,7 @@ from fsviz.difficulty.measures import MEASURES
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.records import PAD, Dataset, TaskId, Tasks
 from fsviz.sampling import testbeds
-from fsviz.studies import evaluate
+from fsviz.studies import evaluate, task_measures
 from fsviz.tasks import draw, task_ids
 from tests.studies.toy_dataset import make_toy, save_toy_features
 

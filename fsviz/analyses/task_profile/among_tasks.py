@@ -9,13 +9,12 @@ import numpy as np
 import pandas as pd
 
 from fsviz import evaluation
-from fsviz.analyses import task_measures
 from fsviz.analyses.task_profile.profile import ACCURACY, MAX_MEASURED, MethodResult, TaskProfile
 from fsviz.difficulty import attribute_gaps
 from fsviz.difficulty.measures import MEASURES
 from fsviz.methods import METHODS
 from fsviz.records import Progress
-from fsviz.studies import evaluate
+from fsviz.studies import evaluate, task_measures
 from fsviz.tasks import draw
 from fsviz.tasks.task_ids import ResolvedTestbed
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from fsviz import datasets, evaluation, features
-from fsviz.analyses import custom_task, run_comparison, task_measures
+from fsviz.analyses import custom_task, run_comparison
 from fsviz.difficulty.measures import MEASURES, Measure
 from fsviz.errors import BadInput, FsvizError, Missing
 from fsviz.methods import METHODS
 from fsviz.numerics import mean_and_ci95
 from fsviz.records import PAD, Dataset, Predictions, TaskId, Tasks
-from fsviz.studies import evaluate
+from fsviz.studies import evaluate, task_measures
 from fsviz.tasks import draw, snapshot
 from fsviz.tasks.task_ids import ResolvedTestbed, name_testbed
 
