@@ -1,9 +1,9 @@
-"""Does a dataset lean on its backgrounds? Concepts, the contexts they were taken in, and how the two go together.
+"""Association of classes and contexts: is a class always seen in front of the same background?
 
-    dataset -> counts of concept x context -> association of the whole, information of every cell
+    dataset -> counts of class x context -> association of the table, information of every cell
 
-The tables are those of MetaCoCo (Zhang et al. 2024, table 5). The paper measures the shift by an image-text model; the
-association is ours, and needs counts alone. A concept is a class.
+The tables are those of MetaCoCo (Zhang et al. 2024, table 5). The paper measures the shift by an image-text model. The
+association is ours, and needs only counts. MetaCoCo calls classes concepts.
 """
 
 from __future__ import annotations
@@ -33,90 +33,92 @@ CELLS = Table(
 ORDER = Setting(
     "table_order",
     "Order",
-    "In which order concepts and contexts stand.",
+    "Order of classes and contexts.",
     "choice",
     "size",
-    choices={"size": "By size", "association": "Most tied first", "taxonomy": "By meaning", "name": "By name"},
+    choices={"size": "By size", "association": "By association", "taxonomy": "By taxonomy", "name": "By name"},
 )
 CELL = Setting(
     "cells",
     "Cells show",
-    "Images counted in every cell, or how much more often than by chance the two come together, in bits (pointwise "
+    "Images, or how much more often than expected by chance class and context occur together, in bits (pointwise "
     "mutual information).",
     "choice",
     "counts",
-    choices={"counts": "Images", "information": "Against chance"},
+    choices={"counts": "Images", "information": "Association"},
 )
 
 
 def load_with_images(spec: RawSettings) -> Dataset:
-    """The dataset of a spec; refused where it has no images whose contexts are known."""
+    """Load the dataset of a spec; refuse one without images that have contexts."""
     dataset = datasets.load(str(spec.get("dataset", "")))
     if dataset.contexts is None or dataset.images is None:
         raise Missing(
-            f"{dataset.title} has no images with contexts here. Add its images with a CSV that has a column 'context', "
-            "or as folders concept/context/image."
+            f"{dataset.title} has no images with contexts. Add images with a CSV that has a column 'context', or as "
+            "folders concept/context/image."
         )
     return dataset
 
 
 def context_table(dataset: Dataset, split: str = "") -> ContextTable:
-    """Concepts of a split against their contexts; refused where the dataset knows no contexts."""
+    """Counts of the classes of a split by context; refuse a dataset without contexts."""
     if dataset.contexts is None:
         raise Missing(
-            f"{dataset.title} has no contexts: it does not say in what background an image was taken. Add its images "
-            "with a CSV that has a column 'context', or as folders concept/context/image: 'fsviz add NAME "
-            "PATH'."
+            f"{dataset.title} has no contexts. Add images with a CSV that has a column 'context', or as folders "
+            "concept/context/image: fsviz add NAME PATH"
         )
     split = split or draw.default_split(dataset)
     class_ids = dataset.split_class_ids(split)
-    known = dataset.contexts[dataset.contexts["class_id"].isin(class_ids)]
-    if known.empty:
+    rows = dataset.contexts[dataset.contexts["class_id"].isin(class_ids)]
+    if rows.empty:
         raise Missing(f"No image of split {split!r} of {dataset.title} has a context. Pick another split.")
-    wide = known.pivot_table(index="class_id", columns="context", values="n_images", aggfunc="sum", fill_value=0)
-    wide = wide.reindex(class_ids, fill_value=0)
-    counts = wide.to_numpy(dtype=np.int64)
-    order = np.lexsort((wide.columns.astype(str), -counts.sum(0)))
+    counts_by_class = rows.pivot_table(
+        index="class_id", columns="context", values="n_images", aggfunc="sum", fill_value=0
+    )
+    counts_by_class = counts_by_class.reindex(class_ids, fill_value=0)
+    counts = counts_by_class.to_numpy(dtype=np.int64)
+    order = np.lexsort((counts_by_class.columns.astype(str), -counts.sum(0)))
     total = dataset.classes["n_images"].loc[class_ids].sum() if dataset.images is not None else counts.sum()
     return ContextTable(
         class_ids,
         tuple(dataset.distinct_names(class_ids)),
-        tuple(str(wide.columns[k]) for k in order),
+        tuple(str(counts_by_class.columns[k]) for k in order),
         counts[:, order],
         int(total) - int(counts.sum()),
     )
 
 
 def association(table: ContextTable) -> dict[str, float | None]:
-    """Cramer's V of the table with its 95% interval over images, and what chance alone stays below."""
+    """Cramér's V of the table with its 95% interval over images, and the 95% quantile of shuffled tables."""
     value, low, high = cramers_v(table.counts)
     values = {"v": value, "low": low, "high": high, "chance": cramers_v_by_chance(table.counts)}
     return {name: finite(number) for name, number in values.items()}
 
 
 def information(table: ContextTable) -> np.ndarray:
-    """Pointwise mutual information (R, K) of concept and context in bits, NaN where the two never meet."""
+    """Pointwise mutual information (R, K) of class and context in bits, NaN for empty cells."""
     return pointwise_information(table.counts)
 
 
-def ties(table: ContextTable, axis: int) -> np.ndarray:
-    """How far the contexts of a concept (axis 0: rows), or the concepts of a context (axis 1), are from those of all
-    images: the mean pointwise information over its images, in bits from 0; NaN without images."""
+def association_strengths(table: ContextTable, axis: int) -> np.ndarray:
+    """Association of every class (axis 0) or context (axis 1) in bits, at least 0; NaN without images.
+
+    The mean pointwise information over its images: how far its contexts (or classes) are from those of all images.
+    """
     counts = table.counts if axis == 0 else table.counts.T
     bits = np.nan_to_num(information(table) if axis == 0 else information(table).T)
     with np.errstate(invalid="ignore"):
         return (counts * bits).sum(1) / counts.sum(1)
 
 
-def usual_context(table: ContextTable) -> tuple[float, int]:
-    """Share of images that were taken in the most common context of their concept, and in how many contexts a concept
-    is seen (the median)."""
+def common_context(table: ContextTable) -> tuple[float, int]:
+    """Share of images in the most common context of their class, and the median number of contexts per class."""
     largest = table.counts.max(1, initial=0).sum()
     return float(largest / max(table.n_images, 1)), int(np.median((table.counts > 0).sum(1)))
 
 
 def ordered(dataset: Dataset, split: str, table: ContextTable, by: str) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns in this order. By meaning, columns follow the rows that they are most seen with."""
+    """Rows and columns in this order. By taxonomy, columns follow the rows that share most of their images."""
     sizes = table.counts.sum(1), table.counts.sum(0)
     if by == "name":
         return (
@@ -124,24 +126,26 @@ def ordered(dataset: Dataset, split: str, table: ContextTable, by: str) -> tuple
             np.array(sorted(range(len(table.contexts)), key=lambda k: table.contexts[k].lower()), dtype=int),
         )
     if by == "association":
-        rows, columns = (np.argsort(-np.nan_to_num(ties(table, axis)), kind="stable") for axis in (0, 1))
+        rows, columns = (
+            np.argsort(-np.nan_to_num(association_strengths(table, axis)), kind="stable") for axis in (0, 1)
+        )
         return rows, columns
     rows, columns = (np.argsort(-size, kind="stable") for size in sizes)
     if by == "taxonomy":
-        rows = _by_meaning(dataset, split, len(table.names))
-        place = np.empty(len(rows))
-        place[rows] = np.arange(len(rows))
-        columns = np.argsort((place[:, None] * table.counts).sum(0) / np.maximum(sizes[1], 1), kind="stable")
+        rows = _semantic_order(dataset, split, len(table.names))
+        rank = np.empty(len(rows))
+        rank[rows] = np.arange(len(rows))
+        columns = np.argsort((rank[:, None] * table.counts).sum(0) / np.maximum(sizes[1], 1), kind="stable")
     return rows, columns
 
 
 def orders(dataset: Dataset) -> dict[str, str]:
-    """The orders that a dataset can give."""
+    """The orders that a dataset allows."""
     return {name: title for name, title in ORDER.choices.items() if name != "taxonomy" or dataset.taxonomy is not None}
 
 
-def _by_meaning(dataset: Dataset, split: str, n_rows: int) -> np.ndarray:
-    """Concepts as a walk through the taxonomy meets them; as they are where one of them is not in it."""
+def _semantic_order(dataset: Dataset, split: str, n_rows: int) -> np.ndarray:
+    """Classes in the order of the taxonomy; unchanged if one of them is not in it."""
     try:
         return maps.class_order(maps.spanning_graph(dataset, split))
     except FsvizError:
@@ -149,7 +153,7 @@ def _by_meaning(dataset: Dataset, split: str, n_rows: int) -> np.ndarray:
 
 
 def images_of(dataset: Dataset, class_id: int | None, context: str | None) -> np.ndarray:
-    """Images of a concept, of a context, or of both."""
+    """Images of a class, of a context, or of both."""
     if dataset.images is None or "context" not in dataset.images:
         return np.zeros(0, dtype=np.int64)
     keep = np.ones(len(dataset.images), dtype=bool)
@@ -160,17 +164,17 @@ def images_of(dataset: Dataset, class_id: int | None, context: str | None) -> np
     return np.flatnonzero(keep)
 
 
-def single(table: ContextTable) -> list[str]:
-    """Concepts that are seen in one context only, or in none: no task can ask for them in another one."""
+def single_context(table: ContextTable) -> list[str]:
+    """Classes with at most one context: no task can shift their context."""
     return [table.names[i] for i in np.flatnonzero((table.counts > 0).sum(1) < 2)]
 
 
 def summary(dataset: Dataset, split: str = "") -> dict[str, Any]:
-    """The table and what follows from it, as a command prints it."""
+    """Summary of the table for the command line."""
     split = split or draw.default_split(dataset)
     table = context_table(dataset, split)
     bits = information(table)
-    usual, median = usual_context(table)
+    share, median = common_context(table)
     cells = [
         {"concept": table.names[i], "context": table.contexts[k], "n_images": int(table.counts[i, k])}
         | {"bits": float(bits[i, k])}
@@ -184,9 +188,9 @@ def summary(dataset: Dataset, split: str = "") -> dict[str, Any]:
         "n_images": table.n_images,
         "n_without_context": table.n_without,
         "association": association(table),
-        "usual_context_share": usual,
+        "usual_context_share": share,
         "contexts_per_concept": median,
-        "single_context": single(table),
+        "single_context": single_context(table),
         "cells": sorted(cells, key=lambda cell: -cell["bits"]),
         "notes": list(dataset.notes),
     }

@@ -1,10 +1,10 @@
-"""Is an image closer to the word for the thing or to the word for its background?
+"""Image-text similarity: is an image closer to the text of its class or of its context?
 
-    images, names of concepts and contexts -> an image-text model -> cosines M_concept and M_context per image
+    images, names of classes and contexts -> an image-text model -> cosines M_concept and M_context per image
 
-After MetaCoCo (Zhang et al. 2024, section 3.2), which published no prompts: ours are a template that can be edited, or
-several with | between, whose text features are averaged. Any open_clip model will do; numbers of different models are
-not comparable.
+After MetaCoCo (Zhang et al. 2024, section 3.2), which published no prompts. Our prompts are editable templates; the
+text features of several templates, separated by |, are averaged. Any open_clip model works. Numbers of different models
+are not comparable.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from fsviz.tasks import draw, fitting
 
 CONCEPT_PROMPT = Setting(
     "concept_prompt",
-    "Prompt of the concept",
-    "The text that an image is compared with, {concept} standing for its class and {context} for its context; several "
-    "with | between are averaged.",
+    "Class prompt",
+    "Text that an image is compared with. {concept} is its class, {context} its context. Several texts, separated by "
+    "|, are averaged.",
     "text",
     "a photo of a {concept}",
 )
 CONTEXT_PROMPT = CONCEPT_PROMPT.with_(
-    name="context_prompt", title="Prompt of the context", default="a photo of {context}|a photo taken in {context}"
+    name="context_prompt", title="Context prompt", default="a photo of {context}|a photo taken in {context}"
 )
 MODEL = Setting(
     "model",
     "Image-text model",
-    "demo_clip, or any open_clip model (ViT-B-32/openai) whose features of these images were extracted.",
+    "demo_clip, or an open_clip model (ViT-B-32/openai) with features of these images.",
     "text",
     image_text.DEMO,
 )
 CHECKPOINT = Setting(
-    "checkpoint", "Weights of the model", "The file of weights that the features were extracted with.", "text", ""
+    "checkpoint", "Model weights", "File of weights that the features were extracted with.", "text", ""
 )
 SETTINGS: dict[str, Setting] = {s.name: s for s in (draw.SPLIT, MODEL, CHECKPOINT, CONCEPT_PROMPT, CONTEXT_PROMPT)}
-_PLACES = ("concept", "context")
+_PLACEHOLDERS = ("concept", "context")
 
 
 class ImageTextSpec(TypedDict):
@@ -72,8 +72,8 @@ class ImageTextSimilarity:
 
     image_ids, class_ids, contexts  (n,)
     concept, context                (n,) cosines of an image with its two texts: M_concept and M_context
-    right                           (n,) by prompt ("concept", "context"): is its own text the nearest of all values?
-                                    None where the prompt names both words or the wrong one
+    correct                         (n,) by prompt ("concept", "context"): is its own text the closest of all?
+                                    None if the prompt names both class and context, or the wrong one
     """
 
     spec: ImageTextSpec
@@ -82,18 +82,18 @@ class ImageTextSimilarity:
     contexts: np.ndarray
     concept: np.ndarray
     context: np.ndarray
-    right: Mapping[str, np.ndarray | None]
+    correct: Mapping[str, np.ndarray | None]
 
 
 def check(spec: RawSettings) -> ImageTextSpec:
-    """The spec with its defaults; prompts without a place for a word are refused."""
+    """The spec with its defaults; refuse prompts without a placeholder."""
     dataset = load_with_images(spec)
     values = {name: s.check(spec.get(name, s.default)) for name, s in SETTINGS.items()}
     for name in ("concept_prompt", "context_prompt"):
         for template in templates(values[name]) or [""]:
-            if not any(f"{{{place}}}" in template for place in _PLACES):
+            if not any(f"{{{place}}}" in template for place in _PLACEHOLDERS):
                 raise BadInput(
-                    f"The {SETTINGS[name].title.lower()} must hold {{concept}} or {{context}}, where the name goes. "
+                    f"The {SETTINGS[name].title.lower()} must contain {{concept}} or {{context}}. "
                     f"Got {template!r}. The default is {SETTINGS[name].default!r}."
                 )
     values["split"] = values["split"] or draw.default_split(dataset)
@@ -102,94 +102,98 @@ def check(spec: RawSettings) -> ImageTextSpec:
 
 
 def templates(prompt: str) -> list[str]:
-    """The templates of a prompt: what stands between its bars."""
+    """The templates of a prompt, separated by bars."""
     return [part.strip() for part in prompt.split("|") if part.strip()]
 
 
 def measure(spec: RawSettings) -> ImageTextSimilarity:
     """M_concept and M_context of every image of the split that has a context and features of the model."""
-    settled = check(spec)
-    dataset = datasets.load(settled["dataset"])
-    table = features.load(dataset, settled["model"])  # says how to extract them where they are not at hand
-    model = _model(table.backbone, settled["checkpoint"])
+    checked = check(spec)
+    dataset = datasets.load(checked["dataset"])
+    table = features.load(dataset, checked["model"])  # its error says how to extract them
+    model = _model(table.backbone, checked["checkpoint"])
     if table.values.shape[1] != model.dims:
         raise BadInput(
-            f"Features of {settled['model']} of these images have {table.values.shape[1]} dimensions, its texts "
-            f"{model.dims}: they are not of the same model. {table.remake.capitalize()}."
+            f"{checked['model']} image features have {table.values.shape[1]} dimensions, its text features "
+            f"{model.dims}: they are of different models. {table.remake.capitalize()}."
         )
-    of_image = dataset.image_contexts()[table.image_ids]
-    keep = np.isin(table.class_ids, dataset.split_class_ids(settled["split"])) & (of_image != "")
+    image_contexts = dataset.image_contexts()[table.image_ids]
+    keep = np.isin(table.class_ids, dataset.split_class_ids(checked["split"])) & (image_contexts != "")
     if not keep.any():
-        raise Missing(f"No image of split {settled['split']!r} has a context and features of {settled['model']}.")
+        raise Missing(f"No image of split {checked['split']!r} has a context and features of {checked['model']}.")
     values = np.asarray(table.values[keep], dtype=np.float32)
     values /= np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12)
-    class_ids, contexts = table.class_ids[keep], of_image[keep]
+    class_ids, contexts = table.class_ids[keep], image_contexts[keep]
     names = dataset.classes["class_name"].astype(str).to_numpy()[class_ids]
-    found, right = {}, {}
-    for axis, prompt in (("concept", settled["concept_prompt"]), ("context", settled["context_prompt"])):
-        found[axis], right[axis] = _against(model, values, prompt, axis, {"concept": names, "context": contexts})
+    cosines, correct = {}, {}
+    for axis, prompt in (("concept", checked["concept_prompt"]), ("context", checked["context_prompt"])):
+        cosines[axis], correct[axis] = _compare(model, values, prompt, axis, {"concept": names, "context": contexts})
     return ImageTextSimilarity(
-        settled, table.image_ids[keep], class_ids, contexts, found["concept"], found["context"], right
+        checked, table.image_ids[keep], class_ids, contexts, cosines["concept"], cosines["context"], correct
     )
 
 
-def _against(
-    model: image_text.ImageText, values: np.ndarray, prompt: str, axis: str, words_of: Mapping[str, np.ndarray]
+def _compare(
+    model: image_text.ImageText, values: np.ndarray, prompt: str, axis: str, names: Mapping[str, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Cosine (n,) of every image with the text of its own words; and whether that text is the nearest of all, where
-    the prompt holds the word of this axis alone."""
-    used = [place for place in _PLACES if f"{{{place}}}" in prompt]
-    pairs = pd.MultiIndex.from_arrays([words_of[place] for place in used])
-    which, known = pd.factorize(pairs)
-    texts = text_features(model, prompt, [dict(zip(used, pair, strict=True)) for pair in known])
+    """Cosine (n,) of every image with its own text, and whether that text is the closest of all.
+
+    The second is None unless the prompt names this axis alone.
+    """
+    used = [place for place in _PLACEHOLDERS if f"{{{place}}}" in prompt]
+    pairs = pd.MultiIndex.from_arrays([names[place] for place in used])
+    label_of_image, labels = pd.factorize(pairs)
+    texts = text_features(model, prompt, [dict(zip(used, pair, strict=True)) for pair in labels])
     cosines = values @ texts.T
-    right = cosines.argmax(1) == which if used == [axis] else None
-    return cosines[np.arange(len(values)), which], right
+    correct = cosines.argmax(1) == label_of_image if used == [axis] else None
+    return cosines[np.arange(len(values)), label_of_image], correct
 
 
-def text_features(model: image_text.ImageText, prompt: str, words_of: list[dict[str, str]]) -> np.ndarray:
-    """Unit-length features (n, dims) of a prompt with these words: the mean over its templates, made unit length."""
-    total = np.zeros((len(words_of), model.dims), dtype=np.float32)
+def text_features(model: image_text.ImageText, prompt: str, names_of_texts: list[dict[str, str]]) -> np.ndarray:
+    """Unit-length features (n, dims) of a prompt with these names: the mean over its templates, scaled to length 1."""
+    total = np.zeros((len(names_of_texts), model.dims), dtype=np.float32)
     for template in templates(prompt):
-        filled = []
-        for one in words_of:
+        texts = []
+        for names in names_of_texts:
             text = template
-            for place, word in one.items():
-                text = text.replace(f"{{{place}}}", word)
-            filled.append(text)
-        total += model.encode_texts(filled)
+            for place, name in names.items():
+                text = text.replace(f"{{{place}}}", name)
+            texts.append(text)
+        total += model.encode_texts(texts)
     return total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-12)
 
 
 @lru_cache(maxsize=2)
 def _model(name: str, checkpoint: str) -> image_text.ImageText:
-    """The model by the name that its features have: after @ is said which weights of a file they were made with."""
+    """Load the model by the name of its features; after @ is the digest of a file of weights."""
     plain, _, weights = name.partition("@")
     if weights and not checkpoint:
         raise Missing(
-            f"Features of {name} were made with a file of weights, which also reads the words. Give it: '"
-            f"fsviz similarity DATASET --model {name} --checkpoint FILE'."
+            f"Features of {name} were extracted with a file of weights, which the texts need too: "
+            f"fsviz similarity DATASET --model {name} --checkpoint FILE"
         )
     model = image_text.load_image_text(plain, checkpoint or None)
     if weights and not checkpoints.digest(model.model.visual.state_dict()).startswith(weights):
-        raise BadInput(f"The weights in {checkpoint} are not those that the features of {name} were made with.")
+        raise BadInput(f"{checkpoint} does not hold the weights that the features of {name} were extracted with.")
     return model
 
 
 def summary(similarity: ImageTextSimilarity) -> dict[str, Any]:
-    """Means over images, zero-shot accuracies and the share nearer to their context, with 95% intervals over images
-    (ci95) and over classes, whose images hang together (ci95_classes)."""
-    nearer = similarity.context > similarity.concept
+    """Mean similarities, zero-shot accuracies and the share of images closer to their context.
 
-    def told(values: np.ndarray) -> dict[str, float | None]:
+    With 95% intervals over images (ci95) and over classes (ci95_classes).
+    """
+    is_closer = similarity.context > similarity.concept
+
+    def mean(values: np.ndarray) -> dict[str, float | None]:
         return {**mean_record(values), "ci95_classes": finite(clustered_mean(values, similarity.class_ids)[1])}
 
     result: dict[str, Any] = {**similarity.spec, "n_images": len(similarity.concept)}
-    result["m_concept"], result["m_context"] = told(similarity.concept), told(similarity.context)
-    result["nearer_to_context"] = told(nearer)
-    for axis in _PLACES:
-        right = similarity.right[axis]
-        result[f"zero_shot_{axis}"] = None if right is None else told(right)
+    result["m_concept"], result["m_context"] = mean(similarity.concept), mean(similarity.context)
+    result["nearer_to_context"] = mean(is_closer)
+    for axis in _PLACEHOLDERS:
+        correct = similarity.correct[axis]
+        result[f"zero_shot_{axis}"] = None if correct is None else mean(correct)
     result["chance"] = {
         "concept": 1 / len(np.unique(similarity.class_ids)),
         "context": 1 / len(np.unique(similarity.contexts)),
@@ -198,11 +202,11 @@ def summary(similarity: ImageTextSimilarity) -> dict[str, Any]:
 
 
 CLASSES = Table(
-    "Classes and words",
+    "Image–text similarity by class",
     Column("class_name", "Class"),
-    Column("nearer_to_context", "Nearer to context", digits=0, kind="share", width=120),
-    Column("m_concept", "Image and class", digits=3, kind="number"),
-    Column("m_context", "Image and context", digits=3, kind="number"),
+    Column("nearer_to_context", "Closer to context", digits=0, kind="share", width=120),
+    Column("m_concept", "Similarity to class", digits=3, kind="number"),
+    Column("m_context", "Similarity to context", digits=3, kind="number"),
     Column("n_images", "Images", kind="count"),
 )
 
@@ -218,10 +222,10 @@ def by_class(similarity: ImageTextSimilarity) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class AccuracyRelation:
-    """Tasks by how near their queries are to the words for their contexts (T,), and their accuracy (T,) from 0 to 1.
+    """Mean similarity of the queries of a task to the text of their context (T,), and its accuracy (T,) from 0 to 1.
 
-    line     the straight line of least squares, accuracy in percent, or None
-    summary  Pearson's correlation with its 95% interval (None where it cannot be known), and of what
+    line     least-squares line, accuracy in percent, or None
+    summary  Pearson's correlation with its 95% interval (None if undefined), and the settings of the tasks
     """
 
     closeness: np.ndarray
@@ -232,31 +236,33 @@ class AccuracyRelation:
 
 
 def against_accuracy(similarity: ImageTextSimilarity, backbone: str, n_tasks: int = 300) -> AccuracyRelation:
-    """Do tasks whose queries are near to their contexts come out worse? Uniform 5-shot tasks, ProtoNet: the correlation
-    of the accuracy with the mean M_context of the queries, with its 95% interval over classes."""
+    """Correlate the accuracy of ProtoNet on uniform 5-shot tasks with the mean M_context of their queries.
+
+    The 95% interval is over classes.
+    """
     dataset = datasets.load(similarity.spec["dataset"])
     table = features.load(dataset, backbone)
     usable = np.intersect1d(similarity.image_ids, table.image_ids)
     split = similarity.spec["split"]
     try:
         shape = fitting.fit(dataset, {"split": split, "sampler": "uniform"}, draw.IMAGE_DEFAULTS, [backbone]).values
-        asked: dict[str, Any] = {"split": split, **shape, "n_tasks": n_tasks}
-        tasks = draw.sample(dataset, sampler="uniform", usable=usable, **asked).tasks
-    except BadInput:  # too few classes, or images that no task can hold: the rest of the page does not need it
-        nothing = {"pearson": None, "low": None, "high": None, "n_tasks": 0}
-        return AccuracyRelation(np.zeros(0), np.zeros(0), None, nothing, Tasks(np.zeros((0, 0), int)))
+        recipe: dict[str, Any] = {"split": split, **shape, "n_tasks": n_tasks}
+        tasks = draw.sample(dataset, sampler="uniform", usable=usable, **recipe).tasks
+    except BadInput:  # too few classes or images for tasks; the rest of the page does not need them
+        undefined = {"pearson": None, "low": None, "high": None, "n_tasks": 0}
+        return AccuracyRelation(np.zeros(0), np.zeros(0), None, undefined, Tasks(np.zeros((0, 0), int)))
     accuracy = evaluation.task_accuracy(evaluate.predict_tasks(dataset, backbone, "protonet", {}, tasks))
-    of_image = np.full(int(similarity.image_ids.max()) + 1, np.nan)
-    of_image[similarity.image_ids] = similarity.context
-    closeness = of_image[tasks.query].mean((1, 2))
+    cosine_of_image = np.full(int(similarity.image_ids.max()) + 1, np.nan)
+    cosine_of_image[similarity.image_ids] = similarity.context
+    closeness = cosine_of_image[tasks.query].mean((1, 2))
     value = evaluation.correlation(accuracy, closeness, tasks.class_ids)
-    known = {"pearson": finite(value.value), "low": finite(value.low), "high": finite(value.high)}
+    correlation = {"pearson": finite(value.value), "low": finite(value.low), "high": finite(value.high)}
     line = None
-    if known["pearson"] is not None:
+    if correlation["pearson"] is not None:
         x = np.array([closeness.min(), closeness.max()])
         line = (x.tolist(), np.polyval(np.polyfit(closeness, 100 * accuracy, 1), x).tolist())
-    told = known | {"n_tasks": len(tasks), **shape, "backbone": backbone, "over": value.over}
-    return AccuracyRelation(closeness, accuracy, line, told, tasks)
+    summary = correlation | {"n_tasks": len(tasks), **shape, "backbone": backbone, "over": value.ci_unit}
+    return AccuracyRelation(closeness, accuracy, line, summary, tasks)
 
 
 def benchmarks() -> pd.DataFrame:
@@ -265,10 +271,11 @@ def benchmarks() -> pd.DataFrame:
 
 
 def possible_models(dataset: Dataset) -> list[str]:
-    """Image-text models whose features of this dataset are at hand."""
+    """Image-text models with features of this dataset."""
     return [name for name in features.available(dataset) if name == image_text.DEMO or name.startswith("open_clip:")]
 
 
 def command(spec: ImageTextSpec) -> str:
-    said = {name: value for name, value in spec.items() if name in SETTINGS and value != SETTINGS[name].default}
-    return shlex.join(["fsviz", "similarity", spec["dataset"], *to_args(said, SETTINGS)])
+    """Command line of a spec."""
+    changed = {name: value for name, value in spec.items() if name in SETTINGS and value != SETTINGS[name].default}
+    return shlex.join(["fsviz", "similarity", spec["dataset"], *to_args(changed, SETTINGS)])

@@ -1,4 +1,4 @@
-"""contexts: which concept is seen in which context, how much one gives the other away, and what a change costs."""
+"""contexts: class–context association, and the cost of a context change."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from fsviz.tables import Column, Table, to_text
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "count concepts against contexts, and how they are tied"
+    help_line = "measure class-context association and context shift"
     parser = add_command(commands, "contexts", run_contexts, show_contexts, help_line, study="context_shift")
     sampler_flags.add_dataset(parser)
-    question = shift.QUESTION.with_(choices={"table": "The table", **shift.QUESTION.choices}, default="table")
+    question = shift.QUESTION.with_(choices={"table": "Class–context table", **shift.QUESTION.choices}, default="table")
     add_flags(parser, {**shift.TASKS, **shift.OWN, "question": question}.values())
     engine.add_engine(parser)
 
@@ -38,14 +38,14 @@ def _show_shift(result: dict[str, Any]) -> str:
         [
             to_text(_shift_table(result), [_shift_row(row) for row in result["rows"]]),
             "",
-            f"{result['rows'][0]['n_tasks']:,} tasks of the same classes and queries; 95% intervals over tasks.",
+            f"{result['rows'][0]['n_tasks']:,} tasks with the same classes and queries; 95% CI over tasks.",
             *result["left_out"],
         ]
     )
 
 
 def _shift_table(result: dict[str, Any]) -> Table:
-    """A row per method: accuracy by support, and the loss to the first support."""
+    """A row per method: accuracy by support, and loss relative to the first support."""
     first = result["rows"][0]
     columns = [Column("title", "Method"), Column("family", "Family")]
     for name in first["accuracy"]:
@@ -72,16 +72,17 @@ def show_contexts(result: dict[str, Any]) -> str:
         return _show_shift(result)
     association = result["association"]
     lines = [
-        f"{result['n_images']:,} images of {result['n_concepts']:,} concepts in {result['n_contexts']:,} contexts "
+        f"{result['n_images']:,} images of {result['n_concepts']:,} classes in {result['n_contexts']:,} contexts "
         f"(split {result['split']}); {result['n_without_context']:,} more have no context.",
-        "Cramer's V cannot be told: it needs two concepts and two contexts."
+        "Cramér's V is not available: it needs at least two classes and two contexts."
         if association["v"] is None
-        else f"Cramer's V {association['v']:.3f} ({association['low']:.3f} to {association['high']:.3f} over "
-        f"images), by chance below {association['chance']:.3f}.",
-        f"{result['usual_context_share']:.0%} of the images are in the usual context of their concept.",
-        *(f"{name}: seen in one context only." for name in result["single_context"]),
+        else f"Class-context association: Cramér's V {association['v']:.3f} "
+        f"({association['low']:.3f} to {association['high']:.3f} over "
+        f"images), expected by chance below {association['chance']:.3f}.",
+        f"{result['usual_context_share']:.0%} of the images are in the most common context of their class.",
+        *(f"{name}: one context only." for name in result["single_context"]),
         "",
-        "Most tied, of cells with 5 images or more:",
+        "Strongest association (cells with at least 5 images):",
         to_text(CELLS, [c for c in result["cells"] if c["n_images"] >= 5][:15]),
     ]
     return "\n".join([*lines, *result["notes"]])

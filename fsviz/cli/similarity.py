@@ -1,4 +1,4 @@
-"""similarity: are images closer to the word for the thing or to the word for its background?"""
+"""similarity: are images closer to the text of their class or of their context?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     from fsviz.analyses import image_text as study
 
     parser = add_command(
-        commands, "similarity", run_similarity, show_similarity, "compare images with the words for concept and context"
+        commands, "similarity", run_similarity, show_similarity, "compare images with class and context texts"
     )
     sampler_flags.add_dataset(parser)
     add_flags(parser, study.SETTINGS.values())
@@ -34,32 +34,32 @@ def run_similarity(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_similarity(result: dict[str, Any]) -> str:
-    def mean_text(mean: dict[str, Any] | None, times: float = 1.0, unit: str = "") -> str:
+    def mean_text(mean: dict[str, Any] | None, factor: float = 1.0, unit: str = "") -> str:
         if mean is None:
-            return "not asked by this prompt"
-        half = f" ± {times * mean['ci95']:.2g}" if mean["ci95"] is not None else ""
-        wider = f" ({times * mean['ci95_classes']:.2g})" if mean["ci95_classes"] is not None else ""
-        return f"{times * mean['mean']:.3g}{half}{wider}{unit}"
+            return "not tested by this prompt"
+        half = f" ± {factor * mean['ci95']:.2g}" if mean["ci95"] is not None else ""
+        wider = f" ({factor * mean['ci95_classes']:.2g})" if mean["ci95_classes"] is not None else ""
+        return f"{factor * mean['mean']:.3g}{half}{wider}{unit}"
 
     against = result["against_accuracy"]
-    worse = (
+    accuracy = (
         []
         if against["low"] is None
         else [
-            f"accuracy of tasks against the M_context of their queries: Pearson {against['pearson']:.2f} "
+            f"correlation of task accuracy with the M_context of the queries: {against['pearson']:.2f} "
             f"({against['low']:.2f} to {against['high']:.2f} over {against['over']}; {against['n_tasks']:,} uniform "
             f"tasks, ProtoNet on {against['backbone']})"
         ]
     )
     return "\n".join(
         [
-            f"{result['n_images']:,} images of split {result['split']}, model {result['model']}; 95% intervals over "
+            f"{result['n_images']:,} images of split {result['split']}, model {result['model']}; 95% CI over "
             "images, in brackets over classes",
             f"M_concept {mean_text(result['m_concept'])}, M_context {mean_text(result['m_context'])}",
-            f"nearer to their context than to their concept: {mean_text(result['nearer_to_context'], 100, '%')}",
-            f"zero-shot: concept {mean_text(result['zero_shot_concept'], 100, '%')} (chance "
+            f"closer to the context text than to the class text: {mean_text(result['nearer_to_context'], 100, '%')}",
+            f"zero-shot accuracy: class {mean_text(result['zero_shot_concept'], 100, '%')} (chance level "
             f"{100 * result['chance']['concept']:.1f}%), context {mean_text(result['zero_shot_context'], 100, '%')} "
-            f"(chance {100 * result['chance']['context']:.1f}%)",
-            *worse,
+            f"(chance level {100 * result['chance']['context']:.1f}%)",
+            *accuracy,
         ]
     )

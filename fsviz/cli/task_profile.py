@@ -38,16 +38,16 @@ def opened(name: str, backbone: str = "") -> tuple[TaskProfile, ValuesAmongTasks
     from fsviz.tasks import task_ids
 
     task = task_ids.parse_task_id(name)
-    found = task_ids.find(task.testbed, run_folder=jobs.folder)
-    wanted, of_runs = study.digest(found), []
+    testbed = task_ids.find(task.testbed, run_folder=jobs.folder)
+    wanted, of_runs = study.digest(testbed), []
     for run in jobs.list_runs("evaluate"):
         if study.is_of_testbed(run.spec, wanted) and run.n_done:
             of_runs += study.results_of_run(
                 run.id, jobs.spec(run.id), partial(jobs.chunks, run.id), wanted, task.position
             )
-    passport = study.open_task(found, task.position, backbone, study.newest_of_each(of_runs))
-    here = [one.method for one in passport.answers if not one.source]
-    among = study.values_among_tasks(found, passport.backbone, methods=here, progress=report_progress)
+    passport = study.open_task(testbed, task.position, backbone, study.newest_of_each(of_runs))
+    here = [answer.method for answer in passport.answers if not answer.source]
+    among = study.values_among_tasks(testbed, passport.backbone, methods=here, progress=report_progress)
     sets = None
     with suppress(FsvizError):  # no features, or no image to choose from
         sets = study.support_sets_of(passport)

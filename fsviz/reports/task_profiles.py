@@ -69,13 +69,13 @@ def _measures(passport: TaskProfile, among: ValuesAmongTasks) -> list[html.Repor
     stands = study.percentiles(passport, among)
     rows = [
         {
-            "title": one.measure.title,
-            "value": one.value,
-            "higher_is": one.measure.direction,
-            "harder_than": 100 * stands[one.measure.name].harder if one.measure.name in stands else None,
-            "why_not": one.why_not,
+            "title": value.measure.title,
+            "value": value.value,
+            "higher_is": value.measure.direction,
+            "harder_than": 100 * stands[value.measure.name].harder if value.measure.name in stands else None,
+            "why_not": value.why_not,
         }
-        for one in passport.values
+        for value in passport.values
     ]
     table = TableData(study.MEASURE_VALUES, rows)
     parts = []
@@ -103,13 +103,13 @@ def _answers(passport: TaskProfile) -> list[html.ReportSection]:
         return []
     rows = [
         {
-            "label": f"{one.label} · {title_of(one.backbone)}",
-            "accuracy": [100 * one.accuracy],
-            "mean": 100 * one.mean[0],
-            "ci95": 100 * one.mean[1],
-            "n": int(np.isfinite(one.others).sum()),
+            "label": f"{answer.label} · {title_of(answer.backbone)}",
+            "accuracy": [100 * answer.accuracy],
+            "mean": 100 * answer.mean[0],
+            "ci95": 100 * answer.mean[1],
+            "n": int(np.isfinite(answer.others).sum()),
         }
-        for one in passport.answers
+        for answer in passport.answers
     ]
     caption = "On this task, beside the mean over tasks of its testbed with the 95% interval over tasks."
     return [html.ReportSection("What methods get right", figures.plot_accuracies(rows), caption)]

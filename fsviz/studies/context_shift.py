@@ -1,10 +1,10 @@
-"""What does it cost when the context changes? Methods on tasks that share contexts, and on the same tasks without.
+"""Cost of a context change: methods on the same queries, with support in the same and in other contexts.
 
     settings -> matched tasks (same classes, same queries; samplers iid, ood, context, spurious) -> accuracy of every
     method on each -> means with intervals, and differences task by task
 
-Figures 3 (methods), 4 (backbones) and 5 (ways, shots) of MetaCoCo (Zhang et al. 2024), and a dial between their ends.
-The paper trains its backbones on MetaCoCo; here they are frozen, and what is compared is the support.
+Figures 3 (methods), 4 (backbones) and 5 (ways, shots) of MetaCoCo (Zhang et al. 2024), and steps between their ends.
+The paper trains its backbones on MetaCoCo. Here they are frozen, and only the support changes.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from fsviz.tasks import draw, fitting, snapshot
 
 QUESTION = Setting(
     "question",
-    "What is compared",
-    "What is compared: methods with support of the same, of other and of swapped contexts, or along a dial.",
+    "Compare",
+    "Methods: support in the same, other and swapped contexts. Context shift: steps from the same to other contexts.",
     "choice",
     "methods",
     choices={
         "methods": "Methods",
-        "dial": "The dial",
+        "dial": "Context shift",
     },
 )
 METHODS_COMPARED = METHOD_NAMES.with_(default=["protonet", "ridge", "finetune"])
@@ -64,7 +64,7 @@ class Spec(draw.TaskSpec, total=False):
 
 
 class Mean(TypedDict):
-    """A mean in percent with its 95% intervals, None where there is none."""
+    """A mean in percent with its 95% intervals, None if undefined."""
 
     mean: float
     ci95: float | None
@@ -73,7 +73,7 @@ class Mean(TypedDict):
 
 
 class Row(TypedDict, total=False):
-    """What the summary says of one method: by support, its accuracy and what it loses."""
+    """Accuracy of a method and its loss, by support."""
 
     method: str
     title: str
@@ -84,7 +84,7 @@ class Row(TypedDict, total=False):
 
 
 class Summary(TypedDict, total=False):
-    """What came out: settings of the tasks, and a row per method."""
+    """Settings of the tasks, and a row per method."""
 
     dataset: str
     split: str
@@ -99,46 +99,47 @@ class Summary(TypedDict, total=False):
 
 
 def check(spec: RawSettings) -> Spec:
-    """The spec with every setting; shape, split and backbone fit the dataset if they are not named."""
-    given = SETTINGS.requested(spec)
-    dataset = contexts.load_with_images(given)
+    """The spec with every setting; shape, split and backbone fit the dataset if not requested."""
+    requested = SETTINGS.requested(spec)
+    dataset = contexts.load_with_images(requested)
     backbone = draw.default_backbone(dataset)
-    values = SETTINGS.check(given, split=draw.default_split(dataset), backbone=backbone, **fit(dataset, given).values)
+    values = SETTINGS.check(
+        requested, split=draw.default_split(dataset), backbone=backbone, **fit(dataset, requested).values
+    )
     if not values["methods"]:
-        raise BadInput("At least one method is needed. Name some with --methods protonet,ridge.")
+        raise BadInput("At least one method is needed, for example --methods protonet,ridge.")
     dataset.split_class_ids(values["split"])
     return cast(Spec, {**values, "dataset": dataset.name})
 
 
 def supports(spec: Spec) -> dict[str, dict[str, Any]]:
-    """The supports that are compared on the same queries, by name: the settings of their sampler. The first is what
-    differences are from."""
+    """Sampler settings of every support, by name. Losses are relative to the first."""
     if spec["question"] == "dial":
         return {f"{shift:g}": {"sampler": "context", "shift": shift} for shift in DIAL}
     return {name: {"sampler": name} for name in SUPPORTS}
 
 
 def sweeps(spec: Spec) -> dict[str, Sequence[Value]]:
-    """The numbers of shots and ways of which this dataset can give tasks, and its backbones."""
+    """Shots and ways that fit the dataset, and its backbones."""
     dataset = datasets.load(spec["dataset"])
     n_classes = len(dataset.split_class_ids(spec["split"]))
     values: dict[str, Sequence[Value]] = {draw.BACKBONE.name: list(features.available(dataset))}
     for name, grid in GRIDS.items():
-        asked = [cast(Spec, {**spec, name: value}) for value in grid]
-        values[name] = [of[name] for of in asked if n_classes - len(left_out(dataset, of)) >= of["n_way"]]  # type: ignore[literal-required]
+        specs = [cast(Spec, {**spec, name: value}) for value in grid]
+        values[name] = [of[name] for of in specs if n_classes - len(left_out(dataset, of)) >= of["n_way"]]  # type: ignore[literal-required]
     return values
 
 
 def left_out(dataset: Dataset, spec: Settings) -> dict[int, str]:
-    """Classes of the split that no such task can hold, with a sentence for each."""
-    return draw.excluded_classes(dataset, _recipe(dataset, {**spec, "n_way": 2}, "iid"))  # ways play no part
+    """Classes of the split that no such task can hold, with the reason for each."""
+    return draw.excluded_classes(dataset, _recipe(dataset, {**spec, "n_way": 2}, "iid"))  # ways do not matter here
 
 
-def fit(dataset: Dataset, given: RawSettings) -> fitting.Fit:
-    """Ways, shots and queries of the tasks: those given, else the defaults, lowered to what enough classes have."""
-    usual = {name: s.default for name, s in TASKS.items()}
-    shape = {name: given.get(name) for name in TASKS}
-    return fitting.fit(dataset, {**shape, "sampler": "iid"}, usual)
+def fit(dataset: Dataset, requested: RawSettings) -> fitting.Fit:
+    """Ways, shots and queries as requested; defaults are lowered to what enough classes have."""
+    defaults = {name: s.default for name, s in TASKS.items()}
+    shape = {name: requested.get(name) for name in TASKS}
+    return fitting.fit(dataset, {**shape, "sampler": "iid"}, defaults)
 
 
 def _recipe(dataset: Dataset, spec: Settings, sampler: str, **more: Any) -> draw.Recipe:
@@ -150,12 +151,12 @@ def draw_tasks(spec: Spec) -> dict[str, Testbed]:
     dataset = datasets.load(spec["dataset"])
     table = features.load(dataset, spec["backbone"])
     return {
-        name: draw.draw(dataset, _recipe(dataset, spec, **sampler), name=name, usable=table.image_ids)
+        name: draw.sample_testbed(dataset, _recipe(dataset, spec, **sampler), name=name, usable=table.image_ids)
         for name, sampler in supports(spec).items()
     }
 
 
-# --- at once, or as a run ----------------------------------------------------------------------------------------
+# --- work and chunks ---------------------------------------------------------------------------------------------
 
 
 def work(spec: Spec) -> Work:
@@ -167,7 +168,7 @@ def shorten(spec: Spec, n: int) -> Spec | None:
 
 
 def guess_seconds(spec: Spec) -> float:
-    """About how long the answer to a spec takes on one ordinary core."""
+    """Estimated time of a spec on one ordinary core."""
     dataset = datasets.load(spec["dataset"])
     blank = np.zeros((spec["n_tasks"], spec["n_way"], 1), dtype=np.int64)
     tasks = Tasks(blank[:, :, 0], blank.repeat(spec["n_shot"], 2), blank.repeat(spec["n_query"], 2))
@@ -175,20 +176,21 @@ def guess_seconds(spec: Spec) -> float:
     return once * len(supports(spec))
 
 
-def _right(spec: Spec, method: str, tasks: Mapping[str, Tasks]) -> dict[str, np.ndarray]:
-    """Which queries (T, W, Q) a method names rightly with every support, by its name."""
+def _correct(spec: Spec, method: str, tasks: Mapping[str, Tasks]) -> dict[str, np.ndarray]:
+    """Which queries (T, W, Q) a method classifies correctly, by support."""
     dataset = datasets.load(spec["dataset"])
     return {
-        name: evaluate.predict_tasks(dataset, spec["backbone"], method, {}, of).rank == 0 for name, of in tasks.items()
+        name: evaluate.predict_tasks(dataset, spec["backbone"], method, {}, shifted).rank == 0
+        for name, shifted in tasks.items()
     }
 
 
-def accuracy(said: Predictions) -> np.ndarray:
-    return evaluation.task_accuracy(said)
+def accuracy(predictions: Predictions) -> np.ndarray:
+    return evaluation.task_accuracy(predictions)
 
 
 def prepare(spec: Spec, folder: Path) -> Spec:
-    """Freezes the tasks with every support into `folder`."""
+    """Save the tasks with every support in `folder`."""
     for name, bed in draw_tasks(spec).items():
         snapshot.freeze(folder, bed, name)
     return spec
@@ -202,25 +204,26 @@ def parts(spec: Spec) -> list[Part]:
 def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """Which queries (t, W, Q) of a range of tasks a method classifies correctly, by support."""
     tasks = {name: snapshot.tasks(spec["folder"], name, start, stop) for name in supports(spec)}
-    return _right(spec, spec["methods"][part], tasks)
+    return _correct(spec, spec["methods"][part], tasks)
 
 
 def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
-    """One row per method: accuracy with every support, and what it loses against the first one, in percent."""
+    """One row per method: accuracy with every support, and loss relative to the first, in percent."""
     names, rows = list(supports(spec)), []
     for part, arrays in joined(chunks).items():
         method = METHODS[spec["methods"][part]]
         at = arrays["positions"]
         tasks = {name: snapshot.tasks(spec["folder"], name).take(at) for name in names}
-        right = {name: 100.0 * arrays[name] for name in names}
+        correct = {name: 100.0 * arrays[name] for name in names}
         row: Row = {
             "method": method.name,
             "title": method.title,
             "family": method.family,
             "n_tasks": len(at),
-            "accuracy": {name: _mean(right[name], tasks[name]) for name in names},
+            "accuracy": {name: _mean(correct[name], tasks[name]) for name in names},
             "loss": {
-                name: _mean(right[names[0]] - right[name], _both(tasks[names[0]], tasks[name])) for name in names[1:]
+                name: _mean(correct[names[0]] - correct[name], _with_both_supports(tasks[names[0]], tasks[name]))
+                for name in names[1:]
             },
         }
         rows.append(row)
@@ -233,7 +236,7 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
 
 
 def headline(summary: Summary) -> list[HeadlineNumber]:
-    """The accuracy of every method with every support, and what it loses."""
+    """Accuracy and loss of every method with every support."""
     numbers = []
     for row in summary["rows"]:
         for name, mean in row["accuracy"].items():
@@ -247,18 +250,18 @@ def headline(summary: Summary) -> list[HeadlineNumber]:
     return numbers
 
 
-def _both(first: Tasks, second: Tasks) -> Tasks:
-    """Matched tasks with the images of both supports, each once: what a difference of the two can owe to an image.
+def _with_both_supports(first: Tasks, second: Tasks) -> Tasks:
+    """Matched tasks with the images of both supports, each once.
 
-    Of an image that only one of the two supports holds, the whole difference counts as its effect: intervals over
-    images are cautious (in simulations with known truth they hold it in more than 95%).
+    If only one support holds an image, the total difference counts as its effect. Intervals over images are therefore
+    conservative: in simulations they cover the true value in more than 95% of cases.
     """
     new = np.where(second.support == first.support, PAD, second.support)
     return Tasks(first.class_ids, np.concatenate([first.support, new], axis=2), first.query)
 
 
 def _mean(values: np.ndarray, tasks: Tasks) -> Mean:
-    """Mean of what is known of every query (T, W, Q), with its 95% intervals over tasks, images and classes."""
+    """Mean over queries (T, W, Q), with 95% intervals over tasks, images and classes."""
     of_task = values.mean((1, 2))
     halves = {
         name: evaluation.estimate(of_task, over, values, tasks).ci95
@@ -271,117 +274,136 @@ def _mean(values: np.ndarray, tasks: Tasks) -> Mean:
 
 
 def command(spec: Settings) -> str:
-    """The command that asks the same."""
-    known = SETTINGS.settings
-    said = {name: spec[name] for name in known if spec[name] != known[name].default}
-    said = {"question": spec["question"], **said}
-    return shlex.join(["fsviz", "contexts", spec["dataset"], *to_args(said, known)])
+    """Command line of a spec."""
+    settings = SETTINGS.settings
+    changed = {name: spec[name] for name in settings if spec[name] != settings[name].default}
+    changed = {"question": spec["question"], **changed}
+    return shlex.join(["fsviz", "contexts", spec["dataset"], *to_args(changed, settings)])
 
 
-# --- what the loss is made of ------------------------------------------------------------------------------------
+# --- where accuracy is lost --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What one method says of the same queries with two supports.
+class ContextResults:
+    """Predictions of a method for the same queries with two supports.
 
-    first, second  the tasks with same and with shifted support, and what is said of them
+    first, second  the tasks with matching and with shifted support, and their predictions
     """
 
     first: Tasks
     second: Tasks
-    said_first: Predictions
-    said_second: Predictions
+    first_predictions: Predictions
+    second_predictions: Predictions
 
     @property
     def loss(self) -> np.ndarray:
-        """Of every query (T, W, Q): 1 where the shift makes a right answer wrong, -1 for the reverse, else 0."""
-        return (self.said_first.rank == 0).astype(int) - (self.said_second.rank == 0).astype(int)
+        """Loss per query (T, W, Q): 1 if correct only before the shift, -1 if only after it, else 0."""
+        return (self.first_predictions.rank == 0).astype(int) - (self.second_predictions.rank == 0).astype(int)
 
 
-def answers(spec: Spec, method: str, shift: float) -> Answers:
-    """One method on the tasks of a spec with shared contexts, and with this share of the support in others."""
-    (first, said_first), (second, said_second) = (answered(spec, method, at) for at in (0.0, shift))
-    return Answers(first, second, said_first, said_second)
+def compare_supports(spec: Spec, method: str, shift: float) -> ContextResults:
+    """Classify the tasks of a spec with matching support, and with this share of it in other contexts."""
+    (first, first_predictions), (second, second_predictions) = (classify(spec, method, at) for at in (0.0, shift))
+    return ContextResults(first, second, first_predictions, second_predictions)
 
 
-def answered(spec: Spec, method: str, shift: float) -> tuple[Tasks, Predictions]:
-    """The tasks of a spec with this share of the support in other contexts, and what one method says of them."""
+def classify(spec: Spec, method: str, shift: float) -> tuple[Tasks, Predictions]:
+    """Tasks with this share of the support in other contexts, and predictions of a method."""
     dataset = datasets.load(spec["dataset"])
     usable = features.load(dataset, spec["backbone"]).image_ids
-    tasks = draw.draw(dataset, _recipe(dataset, spec, "context", shift=shift), usable=usable).tasks
+    tasks = draw.sample_testbed(dataset, _recipe(dataset, spec, "context", shift=shift), usable=usable).tasks
     return tasks, evaluate.predict_tasks(dataset, spec["backbone"], method, {}, tasks)
 
 
-def losses(dataset: Dataset, found: Answers, by: str) -> pd.DataFrame:
-    """Loss in points by class ("class") or by context of the query ("context"): name, loss, ci95, n_queries, and how
-    many images were asked. Largest first; 95% intervals over images; rows of a single image are left out."""
-    query = found.first.query
-    kind, names = _kinds(dataset, found, by)
+def losses(dataset: Dataset, results: ContextResults, by: str) -> pd.DataFrame:
+    """Loss in points by "class" or by "context" of the query, largest first.
+
+    Columns name, loss, ci95 (over images), n_queries and n_images. Rows of a single image are excluded.
+    """
+    query = results.first.query
+    kind, names = _kinds(dataset, results, by)
     rows = []
-    for which in np.unique(kind):
-        here = kind == which
-        mean, half, _ = clustered_mean(100.0 * found.loss[here], query[here])
-        n_images = len(np.unique(query[here]))
+    for number in np.unique(kind):
+        is_kind = kind == number
+        mean, half, _ = clustered_mean(100.0 * results.loss[is_kind], query[is_kind])
+        n_images = len(np.unique(query[is_kind]))
         if np.isfinite(half):
-            rows.append((names[int(which)], mean, half, int(here.sum()), n_images))
+            rows.append((names[int(number)], mean, half, int(is_kind.sum()), n_images))
     table = pd.DataFrame(rows, columns=["name", "loss", "ci95", "n_queries", "n_images"])
     return table.sort_values("loss", ascending=False, ignore_index=True, kind="stable")
 
 
-def _kinds(dataset: Dataset, found: Answers, by: str) -> tuple[np.ndarray, dict[int, str]]:
-    """The class or the context of every query (T, W, Q) as a number, and the names of these."""
-    query = found.first.query
+def _kinds(dataset: Dataset, results: ContextResults, by: str) -> tuple[np.ndarray, dict[int, str]]:
+    """Class or context of every query (T, W, Q) as a number, and the name of every number."""
+    query = results.first.query
     if by == "class":
-        kind = np.broadcast_to(found.first.class_ids[:, :, None], query.shape)
+        kind = np.broadcast_to(results.first.class_ids[:, :, None], query.shape)
         return kind, dict(enumerate(dataset.distinct_names(np.arange(dataset.n_classes))))
-    codes, known = pd.factorize(dataset.image_contexts())
-    return codes[query], dict(enumerate(known))
+    codes, context_names = pd.factorize(dataset.image_contexts())
+    return codes[query], dict(enumerate(context_names))
 
 
-def lost_queries(dataset: Dataset, found: Answers, by: str, name: str) -> pd.DataFrame:
-    """Queries of a class or of a context, the most often lost first: image_id, n_asked, n_lost, and told: its context
-    where they are of a class, its class where they are of a context."""
-    kind, names = _kinds(dataset, found, by)
-    here = np.isin(kind, [number for number, known in names.items() if known == name])
-    table = pd.DataFrame({"image_id": found.first.query[here], "lost": found.loss[here] == 1})
-    counts = table.groupby("image_id")["lost"].agg(n_asked="size", n_lost="sum").reset_index()
-    other = (
+def lost_queries(dataset: Dataset, results: ContextResults, by: str, name: str) -> pd.DataFrame:
+    """Queries of a class or of a context, the most often lost first.
+
+    Columns image_id, n_queries, n_misclassified and caption: the context in a class, the class in a context.
+    """
+    kind, names = _kinds(dataset, results, by)
+    is_kind = np.isin(kind, [number for number, label in names.items() if label == name])
+    table = pd.DataFrame({"image_id": results.first.query[is_kind], "lost": results.loss[is_kind] == 1})
+    counts = table.groupby("image_id")["lost"].agg(n_queries="size", n_misclassified="sum").reset_index()
+    captions = (
         dataset.image_contexts()
         if by == "class"
         else dataset.classes["class_name"].to_numpy()[dataset.image_class_ids()]
     )
-    counts["told"] = [str(other[i]) for i in counts["image_id"]]
-    return counts.sort_values(["n_lost", "n_asked"], ascending=[False, True], ignore_index=True, kind="stable")
-
-
-def treacherous(dataset: Dataset, found: Answers, n_contexts: int = 5, n_images: int = 9) -> list[Treacherous]:
-    """The contexts of queries that lose most, each with the images that are lost most often."""
-    assert dataset.images is not None
-    lost = found.loss == 1
-    said = np.take_along_axis(found.first.class_ids, found.said_second.predicted.reshape(len(lost), -1), 1)
-    table = pd.DataFrame(
-        {"image_id": found.first.query.ravel(), "lost": lost.ravel(), "said": said.reshape(lost.shape).ravel()}
+    counts["caption"] = [str(captions[i]) for i in counts["image_id"]]
+    return counts.sort_values(
+        ["n_misclassified", "n_queries"], ascending=[False, True], ignore_index=True, kind="stable"
     )
-    counts = table.groupby("image_id")["lost"].agg(n_asked="size", n_lost="sum").reset_index()
-    counts = counts[counts["n_lost"] > 0].sort_values(["n_lost", "n_asked"], ascending=[False, True], kind="stable")
-    instead = table[table["lost"]].groupby("image_id")["said"].agg(lambda said: said.mode().iloc[0])
-    counts = counts.assign(taken_for=counts["image_id"].map(instead))
+
+
+def misleading_contexts(
+    dataset: Dataset, results: ContextResults, n_contexts: int = 5, n_images: int = 9
+) -> list[MisleadingContext]:
+    """Query contexts with the largest loss, each with the images lost most often."""
+    assert dataset.images is not None
+    lost = results.loss == 1
+    predicted = np.take_along_axis(
+        results.first.class_ids, results.second_predictions.predicted.reshape(len(lost), -1), 1
+    )
+    table = pd.DataFrame(
+        {
+            "image_id": results.first.query.ravel(),
+            "lost": lost.ravel(),
+            "predicted": predicted.reshape(lost.shape).ravel(),
+        }
+    )
+    counts = table.groupby("image_id")["lost"].agg(n_queries="size", n_misclassified="sum").reset_index()
+    counts = counts[counts["n_misclassified"] > 0].sort_values(
+        ["n_misclassified", "n_queries"], ascending=[False, True], kind="stable"
+    )
+    instead = table[table["lost"]].groupby("image_id")["predicted"].agg(lambda predicted: predicted.mode().iloc[0])
+    counts = counts.assign(predicted_class=counts["image_id"].map(instead))
     context = dataset.images["context"].fillna("").astype(str).to_numpy()[counts["image_id"]]
-    worst = losses(dataset, found, "context").head(n_contexts)
+    worst = losses(dataset, results, "context").head(n_contexts)
     each = [(row, counts[context == row.name].head(n_images)) for row in worst.itertuples(index=False)]
     return [
-        Treacherous(row.name, row.loss, row.ci95, images.reset_index(drop=True))
+        MisleadingContext(row.name, row.loss, row.ci95, images.reset_index(drop=True))
         for row, images in each
         if row.loss > 0 and len(images)
     ]
 
 
 @dataclass(frozen=True)
-class Treacherous:
-    """A context without which its images are lost: points lost, 95% interval over images; and the images that are named
-    rightly with support of their contexts and wrongly without, the most often lost first: image_id, n_asked, n_lost,
-    taken_for (the class_id most often said instead)."""
+class MisleadingContext:
+    """A context whose images are misclassified if the support shows others.
+
+    loss, ci95  in points, with the half-width of the 95% interval over images
+    images      correct with matching support and incorrect without, the most often lost first: image_id, n_queries,
+                n_misclassified, predicted_class (the class_id predicted most often without)
+    """
 
     context: str
     loss: float
@@ -392,7 +414,7 @@ class Treacherous:
 STUDY = Study(
     name="context_shift",
     title="context shift",
-    question="What does it cost when the context changes?",
+    question="What does a context change cost?",
     settings=SETTINGS,
     check=check,
     prepare=prepare,

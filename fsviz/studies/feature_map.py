@@ -1,8 +1,8 @@
-"""The map of a dataset's features: the better one as a run, and what its points can be coloured by.
+"""The feature map of a dataset: the full map as a run, and the attributes that can colour its points.
 
-A chunk is some steps of the layout, which goes on from the last state in the run's folder; one that is not there is
-computed again from the beginning, so a chunk follows from its spec and stage all the same. `finish` stores the map
-beside its features.
+A chunk is a stage of the layout and continues from the last state in the run's folder. If that state is missing, the
+layout is computed again from the beginning, so a chunk depends only on its spec and stage. `finish` stores the map with
+its features.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ SETTINGS = Schema({"backbone": draw.BACKBONE}, required=("dataset",), of="a map"
 MAX_NAMES = 10  # categories with a colour of their own
 BY_CLASS, BY_SUPERCLASS, BY_SPLIT, BY_CONTEXT, BY_RUN = "class", "superclass", "split", "context", "run"
 ATTRIBUTE = "attribute:"
-_ONE_SPOT = 0.12  # of the width of the map
-LITTLE = 0.05  # beyond chance: below it islands follow nothing that is known
+_NEARBY = 0.12  # of the width of the map
+LITTLE = 0.05  # beyond chance: below it clusters follow no attribute
 
 
 class MapSpec(TypedDict, total=False):
-    """The request for a map; `prepare` adds the identity of the features, and whoever executes the run its folder."""
+    """The request for a map. `prepare` adds the identity of the features; the executor adds the run's folder."""
 
     study: str
     dataset: str
@@ -47,7 +47,7 @@ class MapSpec(TypedDict, total=False):
 
 
 class MapSummary(TypedDict, total=False):
-    """How far a run is; how good the map is, is known at its end."""
+    """Facts about a map; its quality is measured at the end of the run."""
 
     dataset: str
     backbone: str
@@ -59,34 +59,36 @@ class MapSummary(TypedDict, total=False):
 
 
 def fast_map(spec: RawSettings, progress: Progress | None = None) -> maps.FeatureMap:
-    """The map of {"dataset": ..., "backbone": ...} that is stored, or a fast one; kept unless "keep" is False."""
+    """The stored map of {"dataset": ..., "backbone": ...}, or a fast one, which is saved unless "keep" is False."""
     dataset = datasets.load(_text(spec, "dataset"))
     return maps.make(dataset, _text(spec, "backbone"), maps.FAST, progress, bool(spec.get("keep", True)))
 
 
-# --- the better map as a run ----------------------------------------------------------------------------------------
+# --- the full map as a run ------------------------------------------------------------------------------------------
 
 
 def prepare(spec: MapSpec, folder: Path) -> MapSpec:
-    """Checks that there are features of which a map can be made, and that it is not there already."""
+    """Checks that the features exist and can be mapped, and that the full map does not exist yet."""
     dataset = datasets.load(spec["dataset"])
     stored = features.load(dataset, spec["backbone"] or features.required(dataset)[0])
     if maps.find(dataset, stored.backbone, maps.BETTER) is not None:
-        raise BadInput(f"The better map of {dataset.title} under {stored.backbone} is there already.")
+        raise BadInput(
+            f"The full map of {dataset.title} with {stored.backbone} features exists already. Open the page Image map."
+        )
     maps.check(stored)
     return {"dataset": dataset.name, "backbone": stored.backbone, "digest": store.key_digest(stored.key)}
 
 
 def parts(spec: MapSpec) -> list[Part]:
-    """One part to find every image's neighbours, then one per stage of the layout."""
+    """One part for every image's neighbours, then one per stage of the layout."""
     stages = [Part(f"stage {n}", 1, 1, "layouts", sequential=True) for n in range(1, 1 + maps.n_steps(maps.BETTER))]
     return [Part("neighbours", 1, 1, "tables"), *stages]
 
 
 def run_chunk(spec: MapSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
-    """The layout after `part` stages: where the images are."""
+    """The positions of the images after `part` stages of the layout."""
     layout = _layout(spec["dataset"], spec["backbone"], spec["digest"], spec["folder"])
-    if layout.step > part:  # an earlier chunk is asked for again
+    if layout.step > part:  # an earlier chunk is requested again
         layout = maps.begin(_stored(spec), maps.BETTER)
     elif layout.step < part and (kept := _kept(spec)) is not None and layout.step < int(kept["step"]) <= part:
         layout.restore(kept)
@@ -98,12 +100,12 @@ def run_chunk(spec: MapSpec, part: int, start: int, stop: int) -> dict[str, np.n
 
 
 def message(spec: MapSpec, part: int, start: int, stop: int) -> str:
-    return "neighbours found" if part == 0 else f"laid out, stage {part} of {maps.n_steps(maps.BETTER)}"
+    return "neighbours computed" if part == 0 else f"laid out, stage {part} of {maps.n_steps(maps.BETTER)}"
 
 
 @dataclass(frozen=True)
 class MapLayout:
-    """The places (n, 2) of the images of a run so far."""
+    """The positions (n, 2) of the images of a run so far."""
 
     spec: MapSpec
     xy: np.ndarray
@@ -118,29 +120,31 @@ def summarise(result: MapLayout) -> MapSummary:
 
 
 def finish(spec: MapSpec, result: MapLayout) -> MapSummary:
-    """Stores the map; returns how good it is."""
-    made = maps.with_quality(_stored(spec), maps.BETTER, result.xy)
-    maps.save(_stored(spec), made)
-    return facts(made)
+    """Stores the map; returns facts about it."""
+    feature_map = maps.with_quality(_stored(spec), maps.BETTER, result.xy)
+    maps.save(_stored(spec), feature_map)
+    return facts(feature_map)
 
 
-def facts(made: maps.FeatureMap) -> MapSummary:
+def facts(feature_map: maps.FeatureMap) -> MapSummary:
     """Facts about a map."""
     return {
-        "dataset": made.dataset,
-        "backbone": made.backbone,
-        "kind": made.kind,
-        "n_images": len(made.image_ids),
-        "left_out": made.left_out,
-        "neighbours_kept": made.kept,
-        "chance": made.chance,
+        "dataset": feature_map.dataset,
+        "backbone": feature_map.backbone,
+        "kind": feature_map.kind,
+        "n_images": len(feature_map.image_ids),
+        "left_out": feature_map.left_out,
+        "neighbours_kept": feature_map.kept,
+        "chance": feature_map.chance,
     }
 
 
-def write_csv(dataset: Dataset, made: maps.FeatureMap, path: str | Path) -> None:
-    """The places of all images as a table."""
-    names = dataset.classes["class_name"].astype(str).to_numpy()[dataset.image_class_ids()[made.image_ids]]
-    table = pd.DataFrame({"image_id": made.image_ids, "class": names, "x": made.xy[:, 0], "y": made.xy[:, 1]})
+def write_csv(dataset: Dataset, feature_map: maps.FeatureMap, path: str | Path) -> None:
+    """Writes the positions of all images as a table."""
+    names = dataset.classes["class_name"].astype(str).to_numpy()[dataset.image_class_ids()[feature_map.image_ids]]
+    table = pd.DataFrame(
+        {"image_id": feature_map.image_ids, "class": names, "x": feature_map.xy[:, 0], "y": feature_map.xy[:, 1]}
+    )
     with workspace.atomic_file(Path(path)) as temporary:
         temporary.write_text(text.csv(table), encoding="utf-8")
 
@@ -148,13 +152,13 @@ def write_csv(dataset: Dataset, made: maps.FeatureMap, path: str | Path) -> None
 def _stored(spec: MapSpec) -> Features:
     stored = features.load(datasets.load(spec["dataset"]), spec["backbone"])
     if store.key_digest(stored.key) != spec["digest"]:
-        raise BadInput(f"The features of {spec['dataset']} under {spec['backbone']} changed. Start a new run.")
+        raise BadInput(f"The {spec['backbone']} features of {spec['dataset']} changed. Start a new run.")
     return stored
 
 
 @lru_cache(maxsize=1)
 def _layout(dataset: str, backbone: str, digest: str, folder: str) -> maps.MapLayout:
-    """The layout of a run lives from chunk to chunk."""
+    """The layout of a run, kept from chunk to chunk."""
     return maps.begin(_stored({"dataset": dataset, "backbone": backbone, "digest": digest}), maps.BETTER)
 
 
@@ -197,7 +201,7 @@ STUDY = Study(
 
 
 def colours(dataset: Dataset) -> dict[str, str]:
-    """Colourings of the points with their titles, from the dataset; a run is one more."""
+    """Titles of the attributes of a dataset that can colour the points; a run is one more."""
     titles = {BY_CLASS: "Class"}
     if dataset.taxonomy is not None:
         titles[BY_SUPERCLASS] = "Group of classes"
@@ -211,7 +215,7 @@ def colours(dataset: Dataset) -> dict[str, str]:
 
 
 def default_colour(dataset: Dataset) -> str:
-    """Classes where they are few enough to tell apart, else groups of them."""
+    """Classes if a colour each suffices, else groups of classes."""
     few = dataset.n_classes <= MAX_NAMES
     return BY_CLASS if few or dataset.taxonomy is None else BY_SUPERCLASS
 
@@ -219,7 +223,7 @@ def default_colour(dataset: Dataset) -> str:
 def colouring(dataset: Dataset, image_ids: np.ndarray, by: str, class_ids: Sequence[int] = ()) -> Colouring:
     """The colours of these images (n,).
 
-    class_ids  with colours by class: the classes to tell from the rest; where none is given all, or the largest
+    class_ids  if coloured by class: the classes to highlight; by default the largest
     """
     of_image = dataset.image_class_ids()[image_ids]
     if by == BY_CLASS:
@@ -234,7 +238,7 @@ def colouring(dataset: Dataset, image_ids: np.ndarray, by: str, class_ids: Seque
         return _named("context", np.array([context or None for context in contexts], dtype=object))
     name = by.removeprefix(ATTRIBUTE)
     if by == name or name not in dataset.attributes or dataset.images is None:
-        raise BadInput(f"{dataset.title} has nothing called {by!r} to colour images by. Choose another.")
+        raise BadInput(f"{dataset.title} has no attribute {by!r} to colour images by. Choose another one.")
     column = dataset.images[name].iloc[image_ids]
     if _is_number(column):
         return Colouring(name.replace("_", " "), numbers=column.to_numpy(dtype=float, na_value=np.nan))
@@ -253,15 +257,15 @@ def _by_class(dataset: Dataset, of_image: np.ndarray, class_ids: Sequence[int]) 
 
 
 def _superclasses(dataset: Dataset) -> dict[int, str]:
-    """The superclass of every class that has a place in the taxonomy."""
+    """The superclass of every class in the taxonomy."""
     placed = np.flatnonzero(dataset.classes["node"].astype(str).to_numpy() != "")
     if not len(placed):
-        raise Missing(f"No class of {dataset.title} has a place in a taxonomy. Colour by class instead.")
+        raise Missing(f"No class of {dataset.title} is in a taxonomy. Colour by class instead.")
     return dict(zip(placed.tolist(), superclasses(dataset, placed, n_groups=MAX_NAMES)))
 
 
 def _named(title: str, values: np.ndarray) -> Colouring:
-    """The most usual values by name, the others together."""
+    """A colour for each of the most frequent values; all other values share one."""
     counts = pd.Series(values, dtype=object).dropna().value_counts(sort=False)
     order = sorted(counts.index, key=lambda value: (-counts[value], str(value)))[:MAX_NAMES]
     codes = pd.Index(order, dtype=object).get_indexer(pd.Index(values, dtype=object))
@@ -269,7 +273,7 @@ def _named(title: str, values: np.ndarray) -> Colouring:
 
 
 def _is_number(column: pd.Series) -> bool:
-    """Whether an attribute is more or less of something, and not one of two or one of some."""
+    """Whether an attribute is a quantity, not a category."""
     numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     return bool(numeric and column.nunique() > 2)
 
@@ -277,39 +281,40 @@ def _is_number(column: pd.Series) -> bool:
 def accuracy_of_images(
     spec: evaluate.ResolvedSpec, chunks: Sequence[Mapping[str, np.ndarray]], which: int, n_images: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """How often every image (N,) was named rightly as a query by entry number `which`, from 0 to 1, NaN where it never
-    was one; and how often it was one."""
-    answer = evaluate.predictions(spec, chunks, which)
-    query = evaluate.entry_tasks(spec, evaluate.entries(spec)[which], stop=len(answer)).query
-    asked = (answer.predicted != PAD) & (query != PAD)
-    times = np.bincount(query[asked], minlength=n_images)[:n_images]
-    right = np.bincount(query[asked], weights=(answer.rank == 0)[asked], minlength=n_images)[:n_images]
+    """Accuracy (N,) of entry number `which` on every image, NaN if it never was a query; and the number of queries."""
+    predictions = evaluate.predictions(spec, chunks, which)
+    query = evaluate.entry_tasks(spec, evaluate.entries(spec)[which], stop=len(predictions)).query
+    answered = (predictions.predicted != PAD) & (query != PAD)
+    times = np.bincount(query[answered], minlength=n_images)[:n_images]
+    correct = np.bincount(query[answered], weights=(predictions.rank == 0)[answered], minlength=n_images)[:n_images]
     with np.errstate(invalid="ignore"):
-        return np.where(times > 0, right / np.maximum(times, 1), np.nan), times
+        return np.where(times > 0, correct / np.maximum(times, 1), np.nan), times
 
 
 # --- what neighbours share ------------------------------------------------------------------------------------------
 
 
-def shared(dataset: Dataset, made: maps.FeatureMap) -> list[NeighbourAgreement]:
-    """How often an image's nearest on the map share what is known of it, the most beyond chance first.
+def shared(dataset: Dataset, feature_map: maps.FeatureMap) -> list[NeighbourAgreement]:
+    """How often neighbours on the map agree in each attribute, most beyond chance first.
 
-    What all images have in common is left out: nothing can be said of it.
+    Attributes that are the same for all images are skipped.
     """
-    near = maps.nearest_on_map(made.xy)
-    lines = []
+    near = maps.nearest_on_map(feature_map.xy)
+    agreements = []
     for by, title in colours(dataset).items():
         try:
-            share, chance = maps.agreement(near, _codes(dataset, made.image_ids, by))
-        except Missing:  # a taxonomy in which no class has a place
+            share, chance = maps.agreement(near, _codes(dataset, feature_map.image_ids, by))
+        except Missing:  # no class is in the taxonomy
             continue
         if chance < 1:
-            lines.append(NeighbourAgreement(by, title[:1].lower() + title[1:], share, chance, _in_thirds(dataset, by)))
-    return sorted(lines, key=lambda one: -one.beyond)
+            agreements.append(
+                NeighbourAgreement(by, title[:1].lower() + title[1:], share, chance, _in_thirds(dataset, by))
+            )
+    return sorted(agreements, key=lambda item: -item.beyond)
 
 
 def _codes(dataset: Dataset, image_ids: np.ndarray, by: str) -> np.ndarray:
-    """A number (n,) for what each of these images is, the same for equal ones; PAD where it is not known."""
+    """A code (n,) for the value of an attribute in each of these images; PAD if it has none."""
     of_image = dataset.image_class_ids()[image_ids]
     if by == BY_CLASS:
         return of_image
@@ -333,31 +338,25 @@ def _in_thirds(dataset: Dataset, by: str) -> bool:
 
 
 def cluster_headline(agreements: Sequence[NeighbourAgreement]) -> str:
-    """One sentence: what neighbours on the map share most, beside their class."""
+    """One sentence about the attribute that neighbours on the map share most, compared with their class."""
     if not agreements or agreements[0].beyond < LITTLE:
-        return "Neighbours on this map share hardly more than chance of anything that is known of the images."
-    first, of_class = agreements[0], next((one for one in agreements if one.by == BY_CLASS), None)
-    if first.by == BY_SUPERCLASS and of_class is not None and of_class.beyond > 0.9 * first.beyond:
-        first = of_class  # images of one class are of one group too
-    if of_class is None:
-        return f"The islands follow {first.title}: of {_NEAREST} {_told(first)}."
-    if first is of_class:
-        other = [one for one in agreements if one.by not in (BY_CLASS, BY_SUPERCLASS)][:1]
-        after = "".join(f" Next comes {one.title}: {_told(one)}." for one in other)
-        return f"The islands follow class: of {_NEAREST} {_told(first)}.{after}"
-    return f"The islands follow {first.title} more than class: of {_NEAREST} {_told(first)}, {_told(of_class)}."
+        return "Neighbours on the map share nothing beyond chance."
+    first, by_class = agreements[0], next((item for item in agreements if item.by == BY_CLASS), None)
+    if first.by == BY_SUPERCLASS and by_class is not None and by_class.beyond > 0.9 * first.beyond:
+        first = by_class  # images of the same class are in the same group too
+    expected = f"({percent(first.chance)} expected by chance)"
+    share = f"{first.share:.0%} of neighbours {_agree_in(first)}"
+    if by_class is None or first is by_class:
+        return f"Clusters follow {first.title}: {share} {expected}."
+    return f"Clusters follow {first.title} more than class: {share} {expected}, {by_class.share:.0%} share the class."
 
 
-_NEAREST = f"the {maps.NEIGHBOURS} images nearest to an image on the map"
-
-
-def _told(agreement: NeighbourAgreement) -> str:
-    what = f"are in its third of {agreement.title}" if agreement.thirds else f"share its {agreement.title}"
-    return f"{agreement.share:.0%} {what} (by chance {percent(agreement.chance)})"
+def _agree_in(agreement: NeighbourAgreement) -> str:
+    return f"are in the same third of {agreement.title}" if agreement.thirds else f"share the {agreement.title}"
 
 
 def percent(share: float) -> str:
-    """A share in percent, with a decimal where it is small."""
+    """A share in percent, with a decimal if it is small."""
     return f"{share:.0%}" if share >= 0.0995 else f"{share:.1%}"
 
 
@@ -365,7 +364,7 @@ def percent(share: float) -> str:
 
 
 def task_at(dataset: Dataset, name: str) -> Tasks:
-    """One task of a saved testbed, named TESTBED:POSITION."""
+    """A task of a saved testbed, named TESTBED:POSITION."""
     task = TaskId.parse(name)
     tasks = testbeds.load_testbed(task.testbed, dataset).tasks
     return single_task(tasks, task.position)
@@ -374,43 +373,41 @@ def task_at(dataset: Dataset, name: str) -> Tasks:
 def single_task(tasks: Tasks, position: int) -> Tasks:
     """The task at a position, alone."""
     if not 0 <= position < len(tasks):
-        raise BadInput(f"There are tasks 0 to {len(tasks) - 1:,}. Got {position:,}.")
+        raise BadInput(f"The task number must be 0 to {len(tasks) - 1:,}. Got {position:,}.")
     if not tasks.has_images:
-        raise Missing("These tasks are of classes only, without images. Draw them with support and query images.")
+        raise Missing("These tasks have classes only, no images. Sample them with support and query images.")
     return tasks.take(slice(position, position + 1))
 
 
-def names_beside(dataset: Dataset, feature_map: maps.FeatureMap, task: Tasks) -> list[tuple[str, float, float]]:
-    """Class names and the places of support images above which they are written: each class as often as its images lie
-    apart, but not twice in one spot."""
+def role_names(dataset: Dataset, feature_map: maps.FeatureMap, task: Tasks) -> list[tuple[str, float, float]]:
+    """Class names and the positions of support images above which they are written, but not twice near each other."""
     names, row = dataset.classes["class_name"].astype(str), {int(i): k for k, i in enumerate(feature_map.image_ids)}
-    near = _ONE_SPOT * np.ptp(feature_map.xy, axis=0).max()
+    near = _NEARBY * np.ptp(feature_map.xy, axis=0).max()
     spots: list[tuple[str, float, float]] = []
     for class_id, support in zip(task.class_ids[0], task.support[0]):
         written: list[np.ndarray] = []
         for xy in (feature_map.xy[row[int(i)]] for i in support if int(i) in row):
-            if all(np.linalg.norm(xy - other) > near for other in written):
+            if all(np.linalg.norm(xy - earlier) > near for earlier in written):
                 written.append(xy)
                 spots.append((str(names.iat[class_id]), float(xy[0]), float(xy[1])))
     return spots
 
 
 def roles(tasks: Tasks, image_ids: np.ndarray) -> Colouring:
-    """Which of these images (n,) are support and which are queries of one task."""
+    """Which of these images (n,) are support images and which are queries of a task."""
     codes = np.full(len(image_ids), PAD, dtype=np.int64)
     codes[np.isin(image_ids, tasks.query[tasks.query != PAD])] = 1
     codes[np.isin(image_ids, tasks.support[tasks.support != PAD])] = 0
     return Colouring("place in the task", codes=codes, names=("support", "query"))
 
 
-# --- a part of the map that was drawn around ----------------------------------------------------------------------
+# --- a selected region of the map ----------------------------------------------------------------------------------
 
 MAX_CORNERS = 40  # of an outline in a link
 
 
 def outline_text(x: Sequence[float], y: Sequence[float]) -> str:
-    """An outline for a link: two opposite corners of a box, or the corners of a drawn one, at most MOST_CORNERS of
-    them, spread evenly; "" for none."""
+    """An outline for a link: two opposite corners of a box, or at most MAX_CORNERS corners of a lasso; "" for none."""
     if len(x) < 2 or len(x) != len(y):
         return ""
     kept = np.unique(np.linspace(0, len(x) - 1, min(len(x), MAX_CORNERS)).round().astype(int))
@@ -418,7 +415,7 @@ def outline_text(x: Sequence[float], y: Sequence[float]) -> str:
 
 
 def outline_in(text: str) -> np.ndarray | None:
-    """The corners (n, 2) of an outline as `outline_text` writes it, None where the text is none."""
+    """The corners (n, 2) of an outline as `outline_text` writes it; None if the text is not an outline."""
     try:
         corners = np.array([[float(part) for part in corner.split(",")] for corner in text.split("_")])
     except ValueError:
@@ -434,7 +431,7 @@ def outline_in(text: str) -> np.ndarray | None:
 
 
 def images_inside(feature_map: maps.FeatureMap, corners: np.ndarray) -> np.ndarray:
-    """image_ids inside an outline: a line from a point to the right crosses its edges an odd number of times."""
+    """image_ids inside an outline: a ray to the right crosses its edges an odd number of times."""
     x, y = feature_map.xy[:, 0], feature_map.xy[:, 1]
     inside = np.zeros(len(x), dtype=bool)
     for (x0, y0), (x1, y1) in zip(corners, np.roll(corners, -1, axis=0), strict=True):

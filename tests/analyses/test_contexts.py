@@ -27,12 +27,14 @@ def test_counts_by_hand() -> None:
     assert table.contexts == ("grass", "snow")  # equally common, so by name
     assert table.counts.tolist() == [[3, 1], [2, 0], [0, 4]]
     assert table.n_without == 5 and table.n_images == 10
-    assert contexts.single(table) == ["cat", "cow"]
-    assert contexts.usual_context(table) == (0.9, 1)
+    assert contexts.single_context(table) == ["cat", "cow"]
+    assert contexts.common_context(table) == (0.9, 1)
     assert contexts.images_of(small(rows), 0, "snow").tolist() == [3]
     assert len(contexts.images_of(small(rows), None, "grass")) == 5
     # cow is only in snow, half of all images: one bit; dog is 3/4 in grass
-    assert contexts.ties(table, 0).tolist() == pytest.approx([0.75 * np.log2(1.5) + 0.25 * np.log2(0.5), 1.0, 1.0])
+    assert contexts.association_strengths(table, 0).tolist() == pytest.approx(
+        [0.75 * np.log2(1.5) + 0.25 * np.log2(0.5), 1.0, 1.0]
+    )
 
 
 @pytest.mark.parametrize("name", ["demo", "metacoco"])

@@ -37,7 +37,7 @@ def test_swapping_the_prompts_swaps_the_axes(found: study.ImageTextSimilarity) -
     )
     assert np.allclose(swapped.concept, found.context, atol=1e-6)
     assert np.allclose(swapped.context, found.concept, atol=1e-6)
-    assert swapped.right["concept"] is None and study.summary(swapped)["zero_shot_concept"] is None
+    assert swapped.correct["concept"] is None and study.summary(swapped)["zero_shot_concept"] is None
 
 
 def test_the_summary_follows_from_the_images(found: study.ImageTextSimilarity) -> None:
@@ -68,7 +68,7 @@ def test_task_accuracy_against_closeness_has_its_interval(found: study.ImageText
 
 @pytest.mark.parametrize("prompt", ["", " | ", "a photo", "a photo of {concept}|nothing"])
 def test_a_prompt_without_a_place_for_the_name_is_refused(prompt: str) -> None:
-    with pytest.raises(BadInput, match="must hold"):
+    with pytest.raises(BadInput, match="must contain"):
         study.check({**SPEC, "concept_prompt": prompt})
 
 
@@ -82,6 +82,6 @@ def test_a_model_without_features_and_a_dataset_without_contexts_are_refused() -
 def test_weights_of_a_file_read_the_words_too() -> None:
     with pytest.raises(Missing, match="--checkpoint FILE"):
         study._model("demo_clip@2d2855f1", "")
-    with pytest.raises(BadInput, match="are not those"):
+    with pytest.raises(BadInput, match="does not hold the weights"):
         study._model("demo_clip@00000000", str(DEMO_FOLDER / "model.safetensors"))
     assert study._model("demo_clip@2d2855f1", str(DEMO_FOLDER / "model.safetensors")).dims == 128

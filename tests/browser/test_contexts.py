@@ -22,20 +22,20 @@ def test_cells_show_their_images_and_are_in_the_link_and_sums_lead_to_profiles(p
     expect(page.locator(".tile img")).to_have_count(17)
     page.wait_for_function("() => location.search.includes('concept=owl') && location.search.includes('context=night')")
     click_a_cell(page, 14)  # after the cells of the one row its sum
-    page.wait_for_selector("text=/48 images in .* contexts, .* bits from/")
+    page.wait_for_selector("text=/48 images in .* contexts, association .* bits/")
     click_a_cell(page, 15)  # and then those of the columns
-    page.wait_for_selector("text=/images in .* concepts, .* bits from/")
+    page.wait_for_selector("text=/images in .* classes, association .* bits/")
 
 
 def test_the_dial_answers_the_same_queries_with_another_support(page, app: str) -> None:
-    page.goto(f"{app}/contexts?show=What+another+context+costs&n_tasks=50&methods=protonet&shift=0.5")
+    page.goto(f"{app}/contexts?show=Cost+of+a+context+change&n_tasks=50&methods=protonet&shift=0.5")
     settle(page)
     page.wait_for_selector(".row.query .tile img")
-    told = page.locator("text=/Over 50 tasks ProtoNet falls from .* at this shift/")
+    told = page.locator("text=/ProtoNet: .* → .*% at .* shift/")
     told.wait_for()
 
     def end() -> float:
-        return float(told.inner_text().split("% at this")[0].rsplit(" ", 1)[1])
+        return float(told.inner_text().split("% at ")[0].rsplit(" ", 1)[1])
 
     before = end()
     page.get_by_role("slider", name="Context shift").press("End")
@@ -43,7 +43,7 @@ def test_the_dial_answers_the_same_queries_with_another_support(page, app: str) 
 
 
 def test_points_show_their_pictures(page, app: str) -> None:
-    page.goto(f"{app}/contexts?show=Images+and+words")
+    page.goto(f"{app}/contexts?show=Image–text+similarity")
     settle(page)
     point = page.locator(".st-key-similarity .scatterlayer .trace").nth(1).locator(".point").first
     point.wait_for()

@@ -29,26 +29,26 @@ def metric(page, label: str) -> float:
 
 def coarsity(page) -> float:
     """That of the task that is shown."""
-    caption = page.get_by_text(re.compile(r"Coarsity [\d.]+ is the mean"))
+    caption = page.get_by_text(re.compile(r"Coarsity [\d.]+: mean squared"))
     return float(re.search(r"Coarsity ([\d.]+)", caption.inner_text())[1])
 
 
 def expect_command(page, words: str) -> None:
     """In the command that does the same from a terminal."""
     pattern = re.compile(re.escape(words).replace(r"\ ", r"\s+") + r"(\s|$)")
-    page.get_by_role("button", name="The same tasks from a terminal").click()
+    page.get_by_role("button", name="Command line").click()
     expect(page.locator('[data-testid="stCode"]')).to_have_text(pattern, use_inner_text=True)
     page.keyboard.press("Escape")
     expect(page.locator('[data-testid="stCode"]')).to_have_count(0)
 
 
 def slider(page, label: str):
-    return page.locator(f'[data-testid="stMain"] input[type="range"][aria-label="{label}"]')
+    return page.locator(f'input[type="range"][aria-label="{label}"]')
 
 
 def test_the_demo_shows_histograms_and_a_task_with_images_at_once(page, app: str) -> None:
     open_page(page, app)
-    eventually(page, lambda: metric(page, "Semantic median") < metric(page, "Uniform median"))
+    eventually(page, lambda: metric(page, "Median coarsity, semantic") < metric(page, "Median coarsity, uniform"))
     page.locator(".st-key-class_balance .js-plotly-plot").first.wait_for()
     page.locator(".st-key-task_images img").first.wait_for()
     expect(page.locator(".st-key-task_images .row")).to_have_count(10)  # support and queries of five classes
@@ -106,7 +106,7 @@ def test_every_step_of_a_slider_redraws_the_histogram_and_a_bar_opens_its_tasks(
     expect(page.locator('.st-key-task_list .task[aria-pressed="true"]')).to_have_count(1)
     expect(page.locator(".st-key-task_list .task").nth(3)).to_have_attribute("aria-pressed", "true")
     expect(page.locator(HISTOGRAM).first).to_be_attached()
-    page.get_by_role("button", name="Back to quantiles").click()
+    page.get_by_role("button", name="Show by percentile").click()
     found.wait_for(state="detached")
 
 
@@ -128,21 +128,21 @@ def test_a_testbed_is_kept_and_brought_in_and_two_settings_are_compared(page, ap
     page.get_by_role("button", name="Save testbed").click()
     page.get_by_text(re.compile(r"Saved .*100 tasks")).wait_for()
 
-    page.get_by_text("Bring a testbed of your own").click()
+    page.get_by_text("Import a testbed").click()
     page.locator('[data-testid="stFileUploader"] input').set_input_files(files["CSV"])
-    page.get_by_text("100 tasks of 5 classes, with images: every row is in order").wait_for()
+    page.get_by_text("100 tasks read: 5 classes each, with images").wait_for()
     broken = tmp_path / "broken.csv"
     lines = files["CSV"].read_text().splitlines()
     broken.write_text("\n".join([*lines[:3], lines[3].replace(",True", ",perhaps"), *lines[4:]]))
     page.locator('[data-testid="stFileUploader"] input').set_input_files(broken)
     page.get_by_text("Row 4: support must be True or False. Got 'perhaps'").wait_for()
 
-    page.get_by_test_id("stMain").get_by_text("Compare", exact=True).click()
-    slider(page, "Semantic weight α (second)").wait_for(state="attached")
+    page.get_by_test_id("stSidebar").get_by_text("Compare with", exact=True).click()
+    slider(page, "Semantic weight α (B)").wait_for(state="attached")
     expect(page).to_have_url(re.compile("compare=true"))
     settle(page)
     page.locator(".st-key-browse input").click()
-    page.get_by_role("option", name="Second setting").click()
+    page.get_by_role("option", name=re.compile("^B: ")).click()
     expect(page).to_have_url(re.compile("browse=second"))
     settle(page)
-    page.get_by_text(re.compile(r"Coarsity [\d.]+ is the mean")).wait_for()
+    page.get_by_text(re.compile(r"Coarsity [\d.]+: mean squared")).wait_for()

@@ -78,9 +78,9 @@ def test_no_label_stands_on_another_in_a_narrow_window_and_a_wide_one_has_graph_
     page.set_viewport_size({"width": 1440, "height": 900})
     page.locator(GRAPH).first.scroll_into_view_if_needed()
     expect_classes(page, 31)
-    page.get_by_text("Nothing is picked yet").wait_for()
+    page.get_by_text("Example class.").wait_for()
     page.locator(".st-key-distance_map .js-plotly-plot").wait_for()
-    page.get_by_text("The closest pairs here").wait_for()
+    page.get_by_text("Closest pairs").wait_for()
 
 
 def test_clicks_make_a_task_and_take_classes_out_again(page, app: str) -> None:
@@ -92,12 +92,12 @@ def test_clicks_make_a_task_and_take_classes_out_again(page, app: str) -> None:
     page.mouse.move(5, 5)
     still(page.locator(GRAPH).first)
     click_a_class(page, second)
-    page.get_by_text("Your task of 2 classes").wait_for()
-    page.get_by_text("Lowest concept above all of them").wait_for()
+    page.get_by_text("Selected task: 2 classes").wait_for()
+    page.get_by_text("Closest shared concept").wait_for()
     eventually(page, lambda: len(re.findall("classes=", page.url)) == 2)
     settle(page)
     page.locator(".st-key-classes").get_by_role("button", name=re.compile("[Cc]lear|[Rr]emove")).first.click()
-    page.get_by_text("Your task of 2 classes").wait_for(state="detached")
+    page.get_by_text("Selected task: 2 classes").wait_for(state="detached")
 
 
 def test_the_tooltip_shows_the_number_of_classes_of_a_concept(page, app: str) -> None:
@@ -129,7 +129,7 @@ def test_rings_lead_down_and_back_and_a_cell_leads_to_its_two_classes(page, app:
         box = chart.bounding_box()
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 3)
 
-    insist(click_a_cell, page.get_by_text("Your task of 2 classes"))
+    insist(click_a_cell, page.get_by_text("Selected task: 2 classes"))
     eventually(page, lambda: len(re.findall("classes=", page.url)) == 2)
 
 
@@ -148,7 +148,7 @@ def test_df20_is_fluent(page, app: str) -> None:
 def test_the_class_of_a_card_arrives_in_the_gallery(page, app: str) -> None:
     page.goto(f"{app}/classes?classes=fox")
     settle(page)
-    page.get_by_text("Its images").first.click()
+    page.get_by_text("Show all images").first.click()
     page.wait_for_url("**/images?**")
     settle(page)
     expect(page.locator('[data-testid="stMultiSelect"]').filter(has_text="Class").first).to_contain_text("fox")

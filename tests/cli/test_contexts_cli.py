@@ -22,7 +22,7 @@ def test_contexts_prints_the_promised_json(capsys) -> None:
 def test_contexts_for_a_person(capsys) -> None:
     assert main(["contexts", "metacoco"]) == 0
     out = capsys.readouterr().out
-    assert "Cramer's V" in out and "23 of 100 concepts" in out
+    assert "Cramér's V" in out and "23 of 100 concepts" in out
 
 
 def test_a_dataset_without_contexts_is_refused(capsys) -> None:
@@ -36,7 +36,7 @@ def test_a_question_is_a_run(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found["run"] and list(found["rows"][0]["accuracy"]) == ["0", "0.25", "0.5", "0.75", "1"]
     assert found["rows"][0]["n_tasks"] == 60
     assert main(["contexts", "demo", *asked]) == 0
-    assert "intervals over tasks" in capsys.readouterr().out
+    assert "95% CI over tasks" in capsys.readouterr().out
 
 
 def test_unknown_methods_and_tables_of_counts_are_refused(capsys) -> None:
@@ -49,8 +49,8 @@ def test_similarity(capsys) -> None:
     assert found["model"] == "demo_clip" and len(found["classes"]) == 30 and 0 < found["m_concept"]["mean"] < 1
     assert main(["similarity", "demo"]) == 0
     out = capsys.readouterr().out
-    assert "zero-shot" in out and "accuracy of tasks against the M_context" in out
-    assert "must hold" in fails(capsys, "similarity", "demo", "--context-prompt", "")
+    assert "zero-shot" in out and "correlation of task accuracy with the M_context" in out
+    assert "must contain" in fails(capsys, "similarity", "demo", "--context-prompt", "")
 
 
 def test_folders_of_concepts_and_contexts_from_disk_to_tasks(capsys, tmp_path: Path, monkeypatch) -> None:

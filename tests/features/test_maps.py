@@ -116,7 +116,7 @@ def test_the_better_map_is_a_run_that_can_be_stopped(tmp_path: Path) -> None:
     found = maps.find(datasets.load("toy"), "alpha_net", maps.BETTER)
     assert found is not None and np.array_equal(found.xy, whole)
     assert jobs.results(run.id)["neighbours_kept"] == found.kept
-    with pytest.raises(BadInput, match="there already"):
+    with pytest.raises(BadInput, match="exists already"):
         study.STUDY.prepare({"dataset": "toy", "backbone": "alpha_net"}, tmp_path)
 
 
@@ -141,7 +141,7 @@ def test_colours_by_what_the_dataset_knows() -> None:
     )
     groups = study.colouring(dataset, ids, "superclass")
     assert len(groups.names) == 4 and np.bincount(groups.codes).tolist() == [16] * 4
-    with pytest.raises(BadInput, match="nothing called"):
+    with pytest.raises(BadInput, match="no attribute"):
         study.colouring(dataset, ids, "attribute:blur")
 
 
@@ -168,7 +168,7 @@ def test_a_task_on_the_map() -> None:
     assert np.array_equal(task.support[0], bed.tasks.support[3])
     roles = study.roles(task, np.arange(192))
     assert [(roles.codes == code).sum() for code in (0, 1)] == [6, 12]
-    with pytest.raises(BadInput, match="tasks 0 to 4"):
+    with pytest.raises(BadInput, match="must be 0 to 4"):
         study.task_at(dataset, "mine:5")
     assert isinstance(task, Tasks) and len(task) == 1
 
@@ -199,11 +199,12 @@ def test_islands_of_one_context_are_told_as_such() -> None:
         NeighbourAgreement("class", "class", 0.99, 0.1),
         others[-1],
     )
-    assert study.cluster_headline([group, of_class, other]).startswith("The islands follow class: ")
+    headline = study.cluster_headline([group, of_class, other])
+    assert headline == "Clusters follow class: 99% of neighbours share the class (10% expected by chance)."
     loose = NeighbourAgreement("class", "class", 0.4, 0.1)
     assert "follow group more than class" in study.cluster_headline([group, loose, other])
     by_class = study.shared(dataset, made(dataset.image_class_ids()))
-    assert "hardly more than chance" in study.cluster_headline(study.shared(dataset, made(np.zeros(len(contexts)))))
+    assert "nothing beyond chance" in study.cluster_headline(study.shared(dataset, made(np.zeros(len(contexts)))))
     assert next(one for one in by_class if one.by == study.BY_CLASS).share > 0.99
     scale = pd.factorize(pd.qcut(dataset.images["scale"], 3))[0]
     assert study.shared(dataset, made(scale))[0].title == "scale"
@@ -217,5 +218,5 @@ def test_names_are_written_once_where_support_images_lie_together() -> None:
     found = maps.FeatureMap("toy", "alpha_net", "", "fast", xy, np.arange(192), 0.5, 0.1, 10)
     task = Tasks(np.array([[0, 1]]), np.array([[[0, 1, 2], [24, PAD, PAD]]]), np.array([[[3], [25]]]))
     names = dataset.classes["class_name"].tolist()
-    told = study.names_beside(dataset, found, task)
+    told = study.role_names(dataset, found, task)
     assert [(name, x) for name, x, _ in told] == [(names[0], 0.0), (names[0], 60.0), (names[1], 0.0)]

@@ -62,20 +62,20 @@ def test_backbones_can_be_swept() -> None:
 
 def test_the_loss_is_told_by_class_context_and_image() -> None:
     demo = datasets.load("demo")
-    found = study.answers(study.check(SMALL), "protonet", 1.0)
+    found = study.compare_supports(study.check(SMALL), "protonet", 1.0)
     assert np.array_equal(found.first.query, found.second.query)
     total = 100 * found.loss.mean()
     for by in ("class", "context"):
         table = study.losses(demo, found, by)
         assert (np.diff(table["loss"]) <= 0).all() and (table["ci95"] > 0).all()
         assert np.average(table["loss"], weights=table["n_queries"]) == pytest.approx(total, abs=0.5)
-    worst = study.treacherous(demo, found)
+    worst = study.misleading_contexts(demo, found)
     assert [one.loss for one in worst] == study.losses(demo, found, "context")["loss"][:5].tolist()
     assert demo.images is not None
     for one in worst:
         lost = one.images
-        assert (lost["n_lost"] <= lost["n_asked"]).all() and (np.diff(lost["n_lost"]) <= 0).all()
-        assert (demo.image_class_ids()[lost["image_id"]] != lost["taken_for"]).all()
+        assert (lost["n_misclassified"] <= lost["n_queries"]).all() and (np.diff(lost["n_misclassified"]) <= 0).all()
+        assert (demo.image_class_ids()[lost["image_id"]] != lost["predicted_class"]).all()
         assert set(demo.images["context"][lost["image_id"]]) == {one.context}
 
 
@@ -134,7 +134,7 @@ def test_intervals_over_images_of_a_loss_hold_the_truth_and_those_over_tasks_do_
         for support in supports:
             gap = images[query][:, :, :, None] - images[support].mean(2)[:, None, None]
             right.append(100.0 * ((gap**2).sum(-1).argmin(-1) == np.arange(n_way)[:, None]))
-        both = study._both(*(Tasks(class_ids, support, query) for support in supports))
+        both = study._with_both_supports(*(Tasks(class_ids, support, query) for support in supports))
         return right[0] - right[1], both
 
     truth = np.mean([look(60)[0].mean() for _ in range(300)])

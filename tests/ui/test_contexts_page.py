@@ -46,9 +46,9 @@ def figure(page: AppTest, which: int = 0) -> dict:
 def test_the_demo_shows_its_table_at_once(open_page) -> None:
     page = open_page()
     assert not page.error and [m.label for m in page.metric][:3] == [
-        "Concepts",
+        "Classes",
         "Contexts",
-        "Tie of concept and context",
+        "Class–context association (V)",
     ]
     heat, _, markers = figure(page)["data"]
     assert heat["type"] == "heatmap" and len(markers["text"]) == 30 * 14 + 30 + 14
@@ -59,10 +59,10 @@ def test_the_demo_shows_its_table_at_once(open_page) -> None:
 
 def test_a_cell_a_row_a_column_and_an_empty_cell(open_page) -> None:
     cell = texts(open_page(concept="owl", context="night"))
-    assert "owl · night" in cell and "times as often as by chance" in cell
-    assert "No image shows owl in city" in texts(open_page(concept="owl", context="city"))
-    assert "bits from what chance would give" in texts(open_page(concept="owl"))
-    assert "concepts, " in texts(open_page(context="night"))
+    assert "owl · night" in cell and "x as often as expected by chance" in cell
+    assert "No image of owl in city" in texts(open_page(concept="owl", context="city"))
+    assert "contexts, association " in texts(open_page(concept="owl"))
+    assert "classes, association " in texts(open_page(context="night"))
 
 
 def test_search_and_cells_against_chance(open_page) -> None:
@@ -81,22 +81,22 @@ def test_a_published_table_says_that_it_is_a_part(open_page) -> None:
 def test_a_dataset_without_contexts_gets_a_way_out(open_page) -> None:
     page = open_page("digits")
     assert "has no contexts" in texts(page) and not page.get("plotly_chart")
-    assert "Show the demo instead" in [b.label for b in page.button]
+    assert "Open the demo" in [b.label for b in page.button]
 
 
-COSTS = {"show": "What another context costs", "n_tasks": "20"}
+COSTS = {"show": "Cost of a context change", "n_tasks": "20"}
 
 
 def test_what_another_context_costs(open_page) -> None:
     page = open_page(**COSTS, methods="protonet,ridge")
     assert not page.error, [e.value for e in page.error]
     same, other, swapped = figure(page)["data"][:3]
-    assert "Loses most by other contexts" in [m.label for m in page.metric]
+    assert "Largest loss" in [m.label for m in page.metric]
     assert len(same["y"]) == 2 and "ProtoNet · Metric" in same["y"] and "Meta" in " ".join(same["y"])
     for trace in (same, other, swapped):
         assert trace["error_x"]["array"]
-    assert "Over 20 tasks ProtoNet falls from" in texts(page)
-    assert "The most treacherous contexts" in texts(page)
+    assert "% at 100% shift (20 tasks)" in texts(page)
+    assert "Most misleading contexts" in texts(page)
     assert "over classes" in " ".join(m.delta for m in page.metric)
     along = figure(page, 1)
     assert along["layout"]["shapes"][0]["x0"] == 1
@@ -107,7 +107,7 @@ def test_what_another_context_costs(open_page) -> None:
 def test_as_few_tasks_as_asked_are_shown_and_the_link_of_other_pages_is_valid(open_page) -> None:
     asked = {**COSTS, "n_tasks": "4", "n_way": "4", "n_shot": "2", "n_query": "3", "seed": "123456789"}
     page = open_page(**asked, methods="protonet")
-    assert not page.error and "Over 4 tasks ProtoNet" in texts(page)
+    assert not page.error and "shift (4 tasks)" in texts(page)
     assert not page.toast and asked.items() <= link_of(page).items()
     assert next(m.value for m in page.metric if m.label == "Tasks") == "4"
 
@@ -123,12 +123,12 @@ def test_a_run_that_was_stopped_can_go_on(open_page, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(answers, "WAIT", 0.0)
     page = open_page(**COSTS, methods="protonet")
     offered = [b.label for b in page.button]
-    assert "Start the run" in offered and "Go on with it" not in offered and "Full run: 20 tasks" in texts(page)
+    assert "Run" in offered and "Resume" not in offered and "Full run: 20 tasks" in texts(page)
     asked = {"study": "context_shift", "dataset": "demo", "split": "test", "methods": ["protonet"], "n_tasks": 20}
     store.create(asked, prepare, store.INTERRUPTED)
     page.run()
-    assert "An earlier run is interrupted" in texts(page)
-    assert {"Start the run", "Go on with it"} <= {b.label for b in page.button}
+    assert "Previous run: interrupted" in texts(page)
+    assert {"Run", "Resume"} <= {b.label for b in page.button}
 
 
 @pytest.mark.skipif(engines.RAY not in engines.available(), reason="the extra `cluster` is not installed")
@@ -136,42 +136,42 @@ def test_a_cluster_is_a_choice_beside_the_start_and_one_that_is_not_there_is_sai
     monkeypatch.setattr(answers, "WAIT", 0.0)
     with monkeypatch.context() as without:
         without.setattr(engines, "available", lambda: [engines.LOCAL])
-        assert "Where it runs" not in [r.label for r in open_page(**COSTS, methods="protonet").radio]
+        assert "Run on" not in [r.label for r in open_page(**COSTS, methods="protonet").radio]
     with monkeypatch.context() as visitor:
         visitor.setattr(access, "alone", lambda: False)
         shown = open_page(**COSTS, methods="protonet")
-        assert "Start the run" in [b.label for b in shown.button]
-        assert "Where it runs" not in [r.label for r in shown.radio]
+        assert "Run" in [b.label for b in shown.button]
+        assert "Run on" not in [r.label for r in shown.radio]
     page = open_page(**COSTS, methods="protonet")
-    (where,) = [r for r in page.radio if r.label == "Where it runs"]
+    (where,) = [r for r in page.radio if r.label == "Run on"]
     where.set_value(engines.RAY).run()
-    (address,) = [t for t in page.text_input if t.label == "Address of the cluster"]
+    (address,) = [t for t in page.text_input if t.label == "Cluster address"]
     assert address.value == "auto"
     address.set_value("no address").run()
     assert "The address of a cluster is" in page.error[0].value
     address.set_value("127.0.0.1:9").run()
-    next(b for b in page.button if b.label == "Start the run").click().run()
+    next(b for b in page.button if b.label == "Run").click().run()
     (run,) = jobs.list_runs("context_shift")
     assert jobs.engine_of(run) == jobs.Engine("ray", "127.0.0.1:9")
     run = jobs.wait(run.id)
     page.run()
-    assert "No Ray cluster answers at '127.0.0.1:9'" in run.error and "An earlier run is failed" in texts(page)
+    assert "No Ray cluster answers at '127.0.0.1:9'" in run.error and "Previous run: failed" in texts(page)
 
 
 def test_images_and_words(open_page) -> None:
-    page = open_page(show="Images and words")
+    page = open_page(show="Image–text similarity")
     assert not page.error, [e.value for e in page.error]
-    assert [m.label for m in page.metric][4:6] == ["Nearer to their context", "Image and concept"]
+    assert [m.label for m in page.metric][4:6] == ["Closer to context text", "Similarity to class text"]
     assert len(page.get("plotly_chart")) == 3 and "not comparable" in texts(page)
     assert "EmojiCoCo (demo), Demo CLIP" in str(figure(page, 1)["layout"]["yaxis"]["ticktext"])
-    refused = open_page(show="Images and words", concept_prompt="a photo")
-    assert "must hold" in refused.error[0].value
-    counts = open_page("metacoco", show="Images and words")
+    refused = open_page(show="Image–text similarity", concept_prompt="a photo")
+    assert "must contain" in refused.error[0].value
+    counts = open_page("metacoco", show="Image–text similarity")
     assert "has no features of an image-text model" in texts(counts) and len(figure(counts)["data"][0]["x"]) == 18
 
 
 def test_a_table_of_counts_cannot_be_classified_but_has_published_numbers(open_page) -> None:
-    page = open_page("metacoco", show="What another context costs")
+    page = open_page("metacoco", show="Cost of a context change")
     assert "table of counts" in texts(page) and "published numbers" in texts(page)
     assert "Published accuracy (%)" in page.dataframe[0].proto.columns
 

@@ -36,8 +36,10 @@ def numbers(app) -> dict[str, str]:
 def test_the_demo_opens_with_its_better_map_and_says_how_far_to_trust_it() -> None:
     app = open_link(PAGE, "demo")
     found = maps.find(datasets.load("demo"), "efficientnet_lite0")
-    assert numbers(app)["Neighbours kept"] == f"{found.kept:.0%}" and numbers(app)["Images on the map"] == "5,136"
-    assert "How far to trust it" in texts(app) and "Make the better map" not in [b.label for b in app.button]
+    assert numbers(app)["Neighbours preserved"] == f"{found.kept:.0%}" and numbers(app)["Images on the map"] == "5,136"
+    assert "cluster sizes, long distances and axes are not" in texts(app) and "Compute full map" not in [
+        b.label for b in app.button
+    ]
     assert {t["type"] for t in traces(app).values()} == {"scattergl"}
     assert len({t["marker"].get("symbol") for t in traces(app).values()}) == len(traces(app))  # never colour alone
 
@@ -57,7 +59,7 @@ def test_colours_classes_and_an_image_come_from_the_link() -> None:
 
 def test_the_page_says_what_the_islands_follow_and_colours_by_it() -> None:
     app = open_link(PAGE, "demo")
-    assert "The islands follow context more than class" in texts(app)
+    assert "Clusters follow context more than class" in texts(app)
     app.button(key="colour_by_shared").click().run()
     assert not app.exception and link_of(app) == {"colour": "context"}
     assert "colour_by_shared" not in [b.key for b in app.button]
@@ -74,24 +76,24 @@ def test_a_task_by_name_and_one_that_is_drawn_stand_out() -> None:
     dataset = make_toy(n_images=12)
     draw.save(draw.sample(dataset, name="mine", n_way=3, n_shot=2, n_query=4, n_tasks=5))
     app = open_link(PAGE, "toy", task_name="mine:3")
-    assert {"support (6)", "query (12)"} <= set(traces(app)) and numbers(app)["The task"].replace(
+    assert {"support (6)", "query (12)"} <= set(traces(app)) and numbers(app)["Task"].replace(
         "\\", ""
     ) == "3-way 2-shot"
     assert link_of(app) == {"testbed": "mine", "position": "3"}
     app = open_link(PAGE, "toy", testbed="drawn", n_way="2", n_shot="1", n_query="3")
     assert {"support (2)", "query (6)"} <= set(traces(app))
-    assert "tasks 0 to 4" in texts(open_link(PAGE, "toy", task_name="mine:9"))
+    assert "must be 0 to 4" in texts(open_link(PAGE, "toy", task_name="mine:9"))
 
 
 def test_a_dataset_without_pixels_gets_a_fast_map_and_the_offer_of_a_better_one() -> None:
     dataset = make_toy(n_images=5)
     app = open_link(PAGE, "toy")
-    assert "This is the fast map" in texts(app) and maps.find(dataset, "alpha_net").kind == maps.FAST
-    next(b for b in app.button if b.label == "Make the better map").click().run()
+    assert "Fast map" in texts(app) and maps.find(dataset, "alpha_net").kind == maps.FAST
+    next(b for b in app.button if b.label == "Compute full map").click().run()
     assert not app.exception
     (run,) = jobs.list_runs("feature_map")
     assert jobs.wait(run.id).state == "finished"
-    assert "This is the fast map" not in texts(open_link(PAGE, "toy"))
+    assert "Fast map" not in texts(open_link(PAGE, "toy"))
 
 
 def test_images_are_coloured_by_a_run() -> None:
@@ -101,7 +103,7 @@ def test_images_are_coloured_by_a_run() -> None:
     jobs.run_in_foreground({**spec, "sampler": sampler})
     app = open_link(PAGE, "toy", colour="run")
     names = set(traces(app))
-    asked = next(int(n.split("(")[1].rstrip(")")) for n in names if n.startswith("named rightly"))
+    asked = next(int(n.split("(")[1].rstrip(")")) for n in names if n.startswith("correct"))
     never = next(int(n.split("(")[1].rstrip(")")) for n in names if n.startswith("never a query"))
     assert asked + never == 192 and 0 < asked <= 60
 
@@ -140,10 +142,10 @@ def test_what_was_drawn_around_is_in_the_link() -> None:
     by_hand = ((found.xy >= box.min(axis=0)) & (found.xy <= box.max(axis=0))).all(axis=1)
     assert sorted(inside) == sorted(found.image_ids[by_hand]) and len(inside) > 10
     app = open_link(PAGE, "demo", around=text)
-    assert f"{len(inside):,} images chosen" in texts(app) and link_of(app) == {"around": text}
+    assert f"{len(inside):,} images of " in texts(app) and link_of(app) == {"around": text}
     assert json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["shapes"][0]["path"].endswith("Z")
     app.button(key="forget_around").click().run()
-    assert link_of(app) == {} and "images chosen" not in texts(app)
+    assert link_of(app) == {} and "classes selected" not in texts(app)
     for bad in ("1,2", "a,b_c,d", "1,2_3,4,5", "nan,1_2,3", "_".join(["1,2"] * 60)):
         assert study.outline_in(bad) is None
     app = open_link(PAGE, "demo", around="nonsense")

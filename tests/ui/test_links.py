@@ -6,11 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from fsviz.analyses import semantic_sampling
 from fsviz.ui.pages import compare_datasets
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import in_workspace, link_of, open_link
@@ -96,7 +98,7 @@ def test_impossible_settings_are_one_sentence_and_leave_the_link(page: str) -> N
     (toast,) = app.toast
     for name, text in asked.items():
         assert f"{name}={text}" in toast.value.replace("\\", "")
-    assert "is not possible here and was left out" in toast.value
+    assert "does not apply here" in toast.value
     assert not link_of(app)
 
 
@@ -206,7 +208,7 @@ def test_a_slider_reaches_what_a_link_asks_for() -> None:
     assert app.slider(key="alpha").max == 6 and "333" in app.select_slider(key="n_tasks").options
     fine(app.slider(key="alpha").set_value(2.5).run())
     assert app.slider(key="alpha").max == 6 and link_of(app) == {"alpha": "2.5", "n_tasks": "333"}
-    assert "2.5 is beyond the usual end of this slider, 2;" in "".join(caption.value for caption in app.caption)
+    assert "2.5 from the link, is beyond the usual maximum of 2" in "".join(caption.value for caption in app.caption)
     fine(app.slider(key="alpha").set_value(2.0).run())
     assert "usual end" not in "".join(caption.value for caption in app.caption)
 
@@ -239,9 +241,16 @@ def test_saving_never_replaces_another_testbed(own_workspace) -> None:
     assert len(list_testbeds()) == 2 and not app.error
 
 
-def test_a_bar_and_a_task_of_it_are_in_the_link() -> None:
-    app = fine(run("sample_tasks", dataset="linked", n_tasks="200"))
-    bins, names = app.session_state["_bins"]
+def test_a_bar_and_a_task_of_it_are_in_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    compute_bins, computed = semantic_sampling.coarsity_bins, {}
+
+    def remember(beds: dict[str, Any]) -> semantic_sampling.CoarsityBins:
+        computed["bins"], computed["names"] = compute_bins(beds), list(beds)
+        return computed["bins"]
+
+    monkeypatch.setattr(semantic_sampling, "coarsity_bins", remember)
+    fine(run("sample_tasks", dataset="linked", n_tasks="200"))
+    bins, names = computed["bins"], computed["names"]
     counts = bins.counts["chosen"]
     full = int(counts.argmax())
     middle = f"{(bins.edges[full] + bins.edges[full + 1]) / 2:g}"
@@ -249,7 +258,7 @@ def test_a_bar_and_a_task_of_it_are_in_the_link() -> None:
     assert names == ["uniform", "chosen"] and not app.toast
     assert any(f"{counts[full]:,} tasks with a coarsity of" in m.value for m in app.markdown)
     first = app.subheader[0].value
-    assert re.fullmatch(r"Task [\d,]+: its classes", first)
+    assert re.fullmatch(r"Task [\d,]+", first)
     app.session_state["task"] = "no task"
     fine(app.run())  # one that is not there gives way to the first
     assert app.subheader[0].value == first
@@ -257,17 +266,17 @@ def test_a_bar_and_a_task_of_it_are_in_the_link() -> None:
 
 def test_tasks_of_all_classes_are_called_alike_instead_of_fine_grained() -> None:
     app = fine(run("sample_tasks", dataset="linked", n_way="16", n_tasks="50"))
-    (metric,) = [m for m in app.metric if m.label == "Fine-grained"]
-    assert metric.value == "–" and metric.delta == "all tasks are equally coarse"
-    assert any("All tasks have the same classes" in c.value for c in app.caption)
+    (metric,) = [m for m in app.metric if m.label == "Fine-grained tasks"]
+    assert metric.value == "–" and metric.delta == "all uniform tasks have the same coarsity"
+    assert any("All tasks use the same classes" in c.value for c in app.caption)
 
 
 def test_what_dropping_repeats_did_is_said_and_can_be_turned_off() -> None:
     app = fine(run("sample_tasks", dataset="linked", n_tasks="500"))
-    assert any("had classes that had come before" in c.value for c in app.caption)
+    assert any("Duplicates removed: median coarsity" in c.value for c in app.caption)
     fine(app.toggle(key="repeats").set_value(True).run())
     assert link_of(app)["repeats"] == "true" and "--repeats" in app.code[0].value
-    assert not any("had classes that had come before" in c.value for c in app.caption)
+    assert not any("Duplicates removed: median coarsity" in c.value for c in app.caption)
 
 
 def test_a_saved_testbed_leads_to_evaluate(own_workspace) -> None:
@@ -280,7 +289,7 @@ def test_a_saved_testbed_leads_to_evaluate(own_workspace) -> None:
 
 def test_classes_and_splits_arrive_on_another_page_and_stand_in_its_link() -> None:
     app = open_link("classes", "demo", split="train", classes=["cat", "dog"])
-    (there,) = [link.proto.query_string for link in app.main.get("page_link") if link.proto.label == "Its images"]
+    (there,) = [link.proto.query_string for link in app.main.get("page_link") if link.proto.label == "Show all images"]
     asked = parse_qs(there)
     assert asked["classes"] == ["dog"]
     gallery = open_link("images", **{name: value[0] for name, value in asked.items()})

@@ -135,9 +135,7 @@ def test_what_is_drawn_later_keeps_its_settings_in_the_link() -> None:
     leaf = tree.ids[tree.labels.index("tiger")]
     app = opened("demo", stands=False, box=leaf, size_bar="2 0", nothing="1")
     assert in_link(app, "box") == leaf and in_link(app, "size_bar") == "2 0" and "nothing" not in app.query_params
-    assert [toast.value for toast in app.toast] == [
-        "This link's setting nothing=1 is not possible here and was left out."
-    ]
+    assert [toast.value for toast in app.toast] == ["This link's setting nothing=1 does not apply here."]
     app.session_state[deferred.STANDS] = True
     app.run()
     assert in_link(app, "box") == leaf and "classes=tiger" in dict(links_of(app))["Look at it on the page Images"]
@@ -219,7 +217,7 @@ def test_the_task_of_the_scatter_comes_from_the_link() -> None:
 
 
 def test_the_method_and_the_task_of_a_change_of_context_come_from_the_link() -> None:
-    query = {"show": "What another context costs", "methods": "protonet,simpleshot", "n_tasks": "20"}
+    query = {"show": "Cost of a context change", "methods": "protonet,simpleshot", "n_tasks": "20"}
     app = open_link("contexts", "demo", **query, looked="simpleshot", place="3")
     assert app.selectbox(key="looked").value == "simpleshot" and app.number_input(key="place").value == 3
     assert (in_link(app, "looked"), in_link(app, "place")) == ("simpleshot", "3")
@@ -229,8 +227,8 @@ def test_the_method_and_the_task_of_a_change_of_context_come_from_the_link() -> 
     ("page", "asked"),
     [
         ("images", {}),
-        ("contexts", {"show": "What another context costs", "n_tasks": "10"}),
-        ("contexts", {"show": "Images and words"}),
+        ("contexts", {"show": "Cost of a context change", "n_tasks": "10"}),
+        ("contexts", {"show": "Image–text similarity"}),
         ("add_images", {}),
     ],
 )

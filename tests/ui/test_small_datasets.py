@@ -47,7 +47,7 @@ def test_a_dataset_of_one_class_is_refused_in_the_words_of_the_commands(page: st
 @pytest.mark.parametrize("page", [page for page in DRAW if page != "sample_tasks"])
 def test_classes_of_one_image_are_refused_with_advice_that_can_work(page: str) -> None:
     told = open_link(page, "singles", fine=False).error[0].value
-    assert "class 0" in told and "Leave the class out" in told and "Lower" not in told
+    assert "class 0" in told and "Remove the class" in told and "Lower" not in told
 
 
 def test_sections_that_draw_tasks_refuse_one_class_too() -> None:

@@ -1,6 +1,6 @@
-"""The page Classes: rings or a graph of a split's concepts, one class or a hand-made task in detail, the heat map.
+"""The page Classes: a sunburst or graph of a split's concepts, a class or a selected task in detail, all distances.
 
-Everything that is chosen is in the link: the concept that is looked into (`at`), the classes of the task (`classes`).
+Every choice is in the link: the concept at the root of the view (`at`) and the classes of the task (`classes`).
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from fsviz.ui.parts.shell import escape
 
 GRAPH = "taxonomy_graph"
 PICKED = selections.KEY
-FEW = 60  # classes whose whole graph can be read; more open as rings
-HEAT_MOST = 180  # rows of the heat map; more classes are averaged in blocks
-N_BUILT = 5  # classes of a task that is built around one
-N_CARD, N_ROW, N_BESIDE = 6, 5, 3  # pictures on a class's card, of a class of the task, beside the pointer
+FEW = 60  # classes whose whole graph is legible; larger splits open as a sunburst
+HEAT_MAX = 180  # rows of the heat map; more classes are averaged in blocks
+N_BUILT = 5  # classes of a task that is created from a class and its nearest
+N_CARD, N_ROW, N_HOVER = 6, 5, 3  # images on a class's card, in its row of the task, in a tooltip
 _PX = 60
 PICTURES = {
-    "rings": "Rings (sunburst)",
-    "radial": "Graph, root in the middle",
-    "layered": "Graph, root on the left",
+    "rings": "Sunburst",
+    "radial": "Radial graph",
+    "layered": "Tree",
 }
-AT = Setting("at", "Concept", "The concept that is looked into.", "choice", "")
+AT = Setting("at", "Concept", "The concept at the root of the view.", "choice", "")
 LAYOUT = Setting(
     "layout",
-    "Picture",
-    "Rings show as many levels as have room below one concept; graphs also show classes with several parents.",
+    "View",
+    "The sunburst shows the levels below one concept; graphs also show classes with several parents.",
     "choice",
     "rings",
     choices=PICTURES,
@@ -60,27 +60,27 @@ def show(dataset: Dataset) -> None:
     shell.require(dataset, "taxonomy")
     split = shell.pick_split(dataset)
     distance, dag, backbone = controls.pick_distance(dataset)
-    asked = {"split": split, "distance": distance, "dag": dag, **({"backbone": backbone} if backbone else {})}
-    export.command("distances", dataset.name, *to_args(asked, draw.SETTINGS))
+    requested = {"split": split, "distance": distance, "dag": dag, **({"backbone": backbone} if backbone else {})}
+    export.command("distances", dataset.name, *to_args(requested, draw.SETTINGS))
     distances = caching.distances(dataset, split, distance, dag, backbone)
     names = controls.class_names(dataset, split)
     here = f"{dataset.name} {split} {dag}"
     default = "radial" if len(names) <= FEW else "rings"
     layout = controls.pick(LAYOUT.with_(default=default), shell.side(), about=f"{dataset.name} {split}")
     graph, tree = caching.graph(dataset, split, dag), caching.concept_tree(dataset, split, dag)
-    at = _looked_into(tree, here)
+    at = _pick_concept(tree, here)
     _headline(caching.class_map(dataset, split, dag, tree.ids[0], None, "radial"), distances, names, distance)
-    picture, side = shell.responsive_columns("graph", [2, 1], gap="medium")
-    with side:
+    left, right = shell.responsive_columns("graph", [2, 1], gap="medium")
+    with right:
         picked = _pick_classes(names)
-    with picture:
-        _way_back(tree, at)
+    with left:
+        _breadcrumbs(tree, at)
         if layout == "rings":
             links.drop_from_link("depth")
             _rings(dataset, split, tree, at, picked, names)
         else:
             _graph(dataset, split, dag, layout, tree, at, picked, names)
-    with side:
+    with right:
         _details(dataset, split, graph, distances, names, picked, distance)
     _heat_map(dataset, split, dag, tree, at, distances, names, distance)
 
@@ -102,15 +102,14 @@ PAGE = Page(
 )
 
 
-def _headline(whole: ClassMap, distances: np.ndarray, names: list[str], distance: str) -> None:
+def _headline(graph: ClassMap, distances: np.ndarray, names: list[str], distance: str) -> None:
     numbers: list[HeadlineNumber | None] = [
         HeadlineNumber.count("classes", "Classes", len(names)),
         HeadlineNumber.count(
             "concepts",
-            "Concepts above",
-            whole.n_nodes - len(names),
-            help=f"Concepts with one parent and one child are left out; {whole.n_nodes:,} nodes and "
-            f"{whole.n_edges:,} is-a edges remain.",
+            "Concepts",
+            graph.n_nodes - len(names),
+            help=f"{graph.n_nodes:,} nodes and {graph.n_edges:,} is-a edges, single-child chains collapsed.",
         ),
         None,
         None,
@@ -126,7 +125,7 @@ def _headline(whole: ClassMap, distances: np.ndarray, names: list[str], distance
                 pairs.min(),
                 unit="",
                 digits=2,
-                help=f"{names[a]} and {names[b]}; {ties:,} pairs are as close.",
+                help=f"{names[a]} and {names[b]}." + (f" {ties:,} pairs are this close." if ties > 1 else ""),
             ),
             HeadlineNumber(
                 "median",
@@ -141,42 +140,42 @@ def _headline(whole: ClassMap, distances: np.ndarray, names: list[str], distance
 
 
 def _pick_classes(names: list[str]) -> list[int]:
-    """Places of the classes picked by name, by click or by link; those of another dataset or split are forgotten."""
-    place = {name: i for i, name in enumerate(names)}
+    """Positions of the classes selected by name, by click or by link."""
+    index_of = {name: i for i, name in enumerate(names)}
     selections.pick_classes(names)
     picked = st.multiselect(
-        "Find classes, or click them in the picture",
+        "Find a class",
         sorted(names, key=str.lower),
         key=PICKED,
         placeholder="Type a class name",
         **controls.BY_TYPING,
-        help="One class: its path, and its nearest and farthest classes. Several: a task with its coarsity.",
+        help="One class shows its neighbours; several form a task.",
     )
-    return [place[name] for name in picked]
+    return [index_of[name] for name in picked]
 
 
-# Which part of the taxonomy is looked into
+# The concept at the root of the view
 
 
-def _looked_into(tree: ConceptTree, here: str) -> int:
-    """The node that is looked into, the root at first; kept in the link by its id."""
+def _pick_concept(tree: ConceptTree, here: str) -> int:
+    """The node at the root of the view, by default that of the taxonomy; kept in the link by its id."""
     concepts = {tree.ids[v]: tree.names[v] for v in range(len(tree.ids)) if tree.n_nodes[v] > 1 or v == 0}
     setting = AT.with_(choices=concepts, default=tree.ids[0])
     return tree.ids.index(str(links.value_of(setting, AT.name, here)))
 
 
-def _look_into(node_id: str) -> None:
+def _zoom_to(node_id: str) -> None:
     st.session_state[AT.name] = node_id
 
 
-def _way_back(tree: ConceptTree, at: int) -> None:
-    """The path down to what is looked into; each step leads back to it."""
+def _breadcrumbs(tree: ConceptTree, at: int) -> None:
+    """Shows the path to the current concept; a click on a step goes back to it."""
     path = tree.path_to(at)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="way_back"):
         for v in path[:-1]:
             label = f"All {tree.n_classes[0]:,} classes" if v == 0 else escape(tree.names[v])
             icon = "⬅️" if v == 0 else None
-            st.button(label, key=f"back_{tree.ids[v]}", icon=icon, on_click=_look_into, args=(tree.ids[v],))
+            st.button(label, key=f"back_{tree.ids[v]}", icon=icon, on_click=_zoom_to, args=(tree.ids[v],))
             st.markdown("›", width="content")
         st.markdown(f"**{escape(tree.names[at])}** · {tree.n_classes[at]:,} classes", width="content")
 
@@ -184,24 +183,25 @@ def _way_back(tree: ConceptTree, at: int) -> None:
 def _rings(dataset: Dataset, split: str, tree: ConceptTree, at: int, picked: list[int], names: list[str]) -> None:
     levels = min(figures.RINGS, tree.levels_that_fit(at, figures.SECTORS))
     shown = tree.part(at, levels)
-    beside = _beside(dataset, split, {int(v): _classes_of(tree, int(v)) for v in shown}) if dataset.has_pixels else None
+    tooltips = (
+        _tooltips(dataset, split, {int(v): _classes_of(tree, int(v)) for v in shown}) if dataset.has_pixels else None
+    )
     above = int(tree.parents[at])
-    things = [
+    marks = [
         (tree.ids[above] if v == at and above >= 0 else "" if v == at else tree.ids[v], names[c] if c != PAD else "")
         if tree.n_nodes[v] > 1 or v == at
         else ("", names[c])
         for v, c in zip(shown.tolist(), tree.class_position[shown].tolist(), strict=True)
     ]
     _draw(
-        figures.plot_concept_sunburst(tree, at, levels, picked, beside),
-        [None, *things],  # a chart of a tree counts a root of its own
+        figures.plot_concept_sunburst(tree, at, levels, picked, tooltips),
+        [None, *marks],  # a chart of a tree counts a root of its own
         f"rings {dataset.name} {split} {tree.ids[at]}",
-        f"Rings of the concepts below {tree.names[at]}",
+        f"Sunburst of the concepts below {tree.names[at]}",
     )
     st.caption(
-        f"{levels:,} levels below **{escape(tree.names[at])}**, in the middle; the angle of a sector is its number of "
-        "classes, and ▸ holds more. Click a concept to look into it, the middle to go back up, and a class to add it "
-        "to your task (again to take it out). Names without room show beside the pointer."
+        f"{levels:,} levels below **{escape(tree.names[at])}**. Angle: number of classes; ▸ has more levels. "
+        "Click a concept to zoom, the centre to go back, a class to select it."
     )
 
 
@@ -216,18 +216,18 @@ def _graph(
     names: list[str],
 ) -> None:
     at_id = tree.ids[at]
-    part, positions = caching.part(dataset, split, dag, at_id)
-    place = {int(p): i for i, p in enumerate(positions)}
-    revealed = tuple(place[p] for p in picked if p in place)
+    subgraph, positions = caching.part(dataset, split, dag, at_id)
+    index_of = {int(p): i for i, p in enumerate(positions)}
+    revealed = tuple(index_of[p] for p in picked if p in index_of)
     fits = caching.levels_that_fit(dataset, split, dag, at_id, figures.ENDS[layout])
-    whole = caching.class_map(dataset, split, dag, at_id, None, layout)
-    deepest = whole.deepest
+    full_graph = caching.class_map(dataset, split, dag, at_id, None, layout)
+    deepest = full_graph.deepest
     if deepest > 1:
         setting = Setting(
             "depth",
             "Depth shown",
-            "Concepts below this depth are folded into the squares, larger the more classes they hold. At first as "
-            "deep as names have room. Classes you pick are always shown.",
+            "Concepts below this depth collapse into squares, sized by their number of classes. Selected classes are "
+            "always shown.",
             "int",
             min(fits, deepest),
             low=1,
@@ -235,61 +235,61 @@ def _graph(
         )
         deepest = controls.pick(setting, shell.side(), as_slider=True, about=f"{dataset.name} {split} {dag} {at_id}")
     graph = caching.class_map(dataset, split, dag, at_id, deepest, layout, revealed)
-    beside = None
+    tooltips = None
     if dataset.has_pixels:
         held: dict[int, list[int]] = {}
         for i, v in enumerate(graph.shown_at.tolist()):
             held.setdefault(int(v), []).append(int(positions[i]))
-        beside = _beside(dataset, split, held)
-    known = {tree.ids[v] for v in range(len(tree.ids)) if tree.n_nodes[v] > 1}
-    ids = _ids_of(graph, part, known)
-    things = [
+        tooltips = _tooltips(dataset, split, held)
+    concepts = {tree.ids[v] for v in range(len(tree.ids)) if tree.n_nodes[v] > 1}
+    ids = _ids_of(graph, subgraph, concepts)
+    marks = [
         ("", names[positions[c]]) if c != PAD else (node_id if v else "", "")
         for v, (c, node_id) in enumerate(zip(graph.class_position.tolist(), ids, strict=True))
     ]
     _draw(
-        figures.plot_class_map(graph, revealed, beside),
-        things,
+        figures.plot_class_map(graph, revealed, tooltips),
+        marks,
         f"{layout} {dataset.name} {split} {at_id}",
         f"Graph of the {len(graph.shown_at)} classes of {split_title(split)} below their concepts",
     )
-    hidden = whole.n_nodes - len(graph.names)
+    hidden = full_graph.n_nodes - len(graph.names)
     st.caption(
-        f":green[◆] the root, :red[●] the {len(whole.shown_at):,} classes, other dots are concepts above them"
-        + (f"; {hidden:,} nodes are folded into ▢ grey squares" if hidden else "")
-        + ". Scroll to zoom, drag to move, ↻ in the corner for the whole picture. Click a concept to look into it, a "
-        "class to add it to your task and again to take it out."
+        f":green[◆] root · :red[●] {len(full_graph.shown_at):,} classes · other dots: concepts. "
+        + (f"Grey squares: {hidden:,} collapsed nodes. " if hidden else "")
+        + "Click a concept to zoom, a class to select it.",
+        help="Scroll to zoom, drag to move; ↻ resets the view.",
     )
 
 
-def _ids_of(graph: ClassMap, part: Dag, known: set[str]) -> list[str]:
-    """The id of every drawn node that can be looked into, "" for the others; names are not unique, ids are."""
+def _ids_of(graph: ClassMap, subgraph: Dag, concepts: set[str]) -> list[str]:
+    """The id of every drawn node that a click can open, "" for the others; names are not unique, ids are."""
     by_name: dict[str, list[str]] = {}
-    for node_id, name in zip(part.nodes, part.names, strict=True):
+    for node_id, name in zip(subgraph.nodes, subgraph.names, strict=True):
         by_name.setdefault(name, []).append(node_id)
-    return [next((i for i in by_name.get(name, ()) if i in known), "") for name in graph.names]
+    return [next((i for i in by_name.get(name, ()) if i in concepts), "") for name in graph.names]
 
 
-def _draw(option: dict[str, Any], things: Sequence[tuple[str, str] | None], key: str, alt: str) -> None:
-    """The picture, a new one for another concept: a chart keeps what was selected in it by its place.
+def _draw(option: dict[str, Any], marks: Sequence[tuple[str, str] | None], key: str, alt: str) -> None:
+    """Shows the view under a key of its concept: a chart keeps its selection by position.
 
-    things  the concept or the class of each mark
+    marks  (concept, class) of each mark
     """
     with st.container(key=GRAPH):
-        export.graph("Taxonomy", option, key=key, height=730, sets=Click(_take, things, repeats=True), alt=alt)
+        export.graph("Taxonomy", option, key=key, height=730, sets=Click(_select, marks, repeats=True), alt=alt)
 
 
-def _take(thing: tuple[str, str]) -> None:
-    """Looks into a concept, or toggles a class of the task."""
-    concept, name = thing
+def _select(mark: tuple[str, str]) -> None:
+    """Zooms into a concept, or toggles a class of the task."""
+    concept, name = mark
     if concept:
-        _look_into(concept)
+        _zoom_to(concept)
     elif name:
         picked = list(st.session_state.get(PICKED, []))
         _pick([n for n in picked if n != name] if name in picked else [*picked, name])
 
 
-# Pictures
+# Images
 
 
 def _classes_of(tree: ConceptTree, v: int) -> list[int]:
@@ -306,17 +306,17 @@ def _images_of(dataset: Dataset, split: str) -> list[np.ndarray]:
     return [order[cuts[c] : cuts[c + 1]] for c in dataset.split_class_ids(split)]
 
 
-def _beside(dataset: Dataset, split: str, held: dict[int, list[int]]) -> dict[int, str]:
-    """node -> HTML of pictures of some of its classes, for the box beside the pointer."""
+def _tooltips(dataset: Dataset, split: str, held: dict[int, list[int]]) -> dict[int, str]:
+    """node -> HTML of images of some of its classes, for its tooltip."""
     images = _images_of(dataset, split)
-    found = {}
+    tooltips = {}
     for node, positions in held.items():
-        some = positions[:: max(1, len(positions) // N_BESIDE)][:N_BESIDE]
+        some = positions[:: max(1, len(positions) // N_HOVER)][:N_HOVER]
         ids = [int(images[p][0]) for p in some if len(images[p])]
-        if len(some) == 1:  # a class by itself: several pictures of it
-            ids = images[some[0]][:N_BESIDE].tolist()
-        found[node] = "<br>" + "".join(_picture(dataset, image_id) for image_id in ids) if ids else ""
-    return found
+        if len(some) == 1:  # a single class: several images of it
+            ids = images[some[0]][:N_HOVER].tolist()
+        tooltips[node] = "<br>" + "".join(_picture(dataset, image_id) for image_id in ids) if ids else ""
+    return tooltips
 
 
 def _picture(dataset: Dataset, image_id: int) -> str:
@@ -326,7 +326,7 @@ def _picture(dataset: Dataset, image_id: int) -> str:
     return f'<img src="{source}" width="{_PX}" height="{_PX}" style="margin:4px 4px 0 0;border-radius:6px" alt="">'
 
 
-# What is picked
+# The selection
 
 
 def _details(
@@ -339,16 +339,13 @@ def _details(
     distance: str,
 ) -> None:
     if not picked:
-        st.caption(
-            "Nothing is picked yet. A class in detail, for example the first of the split; pick your own above or in "
-            "the picture."
-        )
+        st.caption("Example class. Select another to compare.")
         _card(dataset, split, graph, distances, names, 0)
         return
     if len(picked) >= 2:
         result = study.class_set(graph, distances, picked)
         with st.container(border=True):
-            st.markdown(f"**Your task of {len(picked)} classes**")
+            st.markdown(f"**Selected task: {len(picked)} classes**")
             numbers = [
                 HeadlineNumber(
                     "coarsity",
@@ -356,33 +353,31 @@ def _details(
                     result.coarsity,
                     unit="",
                     digits=1 if result.coarsity >= 10 else 2,
-                    help=f"Mean squared {DISTANCES[distance].title} distance over its pairs of classes.",
+                    help=f"Mean squared {DISTANCES[distance].title} distance over its class pairs. Low: fine-grained.",
                 ),
                 HeadlineNumber(
                     "share_finer",
-                    "Finer by chance",
+                    "Finer random tasks",
                     100 * result.share_finer,
                     digits=0,
-                    help=f"Share of 2,000 uniformly drawn {len(picked)}-way tasks with a smaller coarsity.",
+                    help=f"Share of 2,000 random {len(picked)}-way tasks with lower coarsity.",
                 ),
             ]
             show_numbers(numbers, "task_numbers")
             st.markdown(
-                f"Lowest concept above all of them: **{escape(result.superordinate)}** "
-                f"({result.superordinate_classes:,} of {len(names):,} classes)."
+                f"Closest shared concept: **{escape(result.superordinate)}** "
+                f"({result.superordinate_classes:,} of {len(names):,} classes)"
             )
-            page_links.to_classes(
-                dataset, dataset.split_class_ids(split)[picked].tolist(), "Build this task: its images and answers"
-            )
+            page_links.to_classes(dataset, dataset.split_class_ids(split)[picked].tolist(), "Create task")
             with st.container(horizontal=True):
-                st.button("Start over", key="forget", icon="✖️", on_click=_pick, args=((),))
-                shell.page_link("sample_tasks", "Draw tasks", shell.link(dataset, split=split))
+                st.button("Clear", key="forget", icon="✖️", on_click=_pick, args=((),))
+                shell.page_link("sample_tasks", "Sample tasks", shell.link(dataset, split=split))
         if dataset.has_pixels and len(picked) <= 8:
             _task_pictures(dataset, split, names, picked)
         if 2 < len(picked) <= 12:
             chosen = np.array(picked)
             export.chart(
-                "Distances among the chosen classes",
+                "Distances between the selected classes",
                 figures.plot_task_distances(
                     distances[np.ix_(chosen, chosen)],
                     [names[p] for p in picked],
@@ -413,7 +408,7 @@ def _task_pictures(dataset: Dataset, split: str, names: list[str], picked: Seque
 
 
 def _open_image(dataset: Dataset, clicked: int | None) -> None:
-    """The way from a picture that was clicked to the image itself."""
+    """Links to an image that was clicked."""
     if clicked is not None:
         shell.page_link("images", f"Image {clicked:,} and its neighbours", shell.link(dataset, image=str(clicked)))
 
@@ -430,7 +425,7 @@ def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names
         st.caption(" › ".join(escape(step) for step in card.path))
         shell.page_link(
             "images",
-            "Its images" if dataset.has_pixels else "In the page Images",
+            "Show all images" if dataset.has_pixels else "Open in Images",
             shell.link(
                 dataset,
                 **{PICKED: str(dataset.classes["class_name"].iat[int(dataset.split_class_ids(split)[position])])},
@@ -446,9 +441,9 @@ def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names
                 key=key,
                 sets=Click(_add, [[names[position], names[i]] for i, _ in rows]),
             )
-        st.caption("Click a row to compare the two.")
+        st.caption("Click a row to compare the two classes.")
         near = [position, *(i for i, _ in card.nearest[: N_BUILT - 1])]
-        label = "Build a task of this class and its nearest"
+        label = "Create a task with its nearest classes"
         page_links.to_classes(dataset, dataset.split_class_ids(split)[near].tolist(), label)
 
 
@@ -484,17 +479,17 @@ def _heat_map(
     names: list[str],
     distance: str,
 ) -> None:
-    st.subheader("How far apart is every pair?", anchor=False)
+    st.subheader("All pairs", anchor=False)
     order = caching.class_order(dataset, split, dag)
     inside = np.zeros(len(names), dtype=bool)
     inside[caching.part(dataset, split, dag, tree.ids[at])[1]] = True
     order = order[inside[order]]
     if len(order) < 2:
-        st.caption("One class has no pairs. Go back up to see more classes.")
+        st.caption("Only one class here. Go up one level.")
         return
     block = distances[np.ix_(order, order)]
     shown = [names[i] for i in order]
-    size = -(-len(order) // HEAT_MOST)
+    size = -(-len(order) // HEAT_MAX)
     if size > 1:
         block, shown = _averaged(block, shown, size)
     left, right = shell.responsive_columns("pairs", [3, 2], gap="medium")
@@ -506,8 +501,8 @@ def _heat_map(
         )
         images = None
         if dataset.has_pixels:
-            known = _images_of(dataset, split)
-            images = [int(known[i][0]) if len(known[i]) else -1 for i in order[::size]]
+            images_of_class = _images_of(dataset, split)
+            images = [int(images_of_class[i][0]) if len(images_of_class[i]) else -1 for i in order[::size]]
         answer_cells(
             dataset,
             "distance_map",
@@ -519,18 +514,17 @@ def _heat_map(
         )
     with right:
         _closest_pairs(dataset, split, distances, order, names)
-    averaged = f" Each cell averages {size} x {size} classes; a click looks into the concept above them."
+    averaged = f" Each cell averages {size} x {size} classes; click to zoom."
     st.caption(
-        f"{len(order):,} classes below **{escape(tree.names[at])}** in the order of the taxonomy, so relatives stand "
-        "side by side: bright squares along the diagonal are families of classes that are close in meaning."
-        + (averaged if size > 1 else " Click a cell to compare its two classes above.")
+        f"{len(order):,} classes below **{escape(tree.names[at])}**, ordered by taxonomy: bright blocks are families."
+        + (averaged if size > 1 else " Click a cell to compare two classes.")
     )
 
 
 def _concept_above(tree: ConceptTree, order: np.ndarray, size: int, cell: Point) -> str:
     """The lowest concept above all classes of a cell that averages several pairs."""
-    wanted = {int(p) for i in cell.data for p in order[i * size : (i + 1) * size]}
-    paths = [set(tree.path_to(v)) for v in range(len(tree.ids)) if int(tree.class_position[v]) in wanted]
+    in_cell = {int(p) for i in cell.data for p in order[i * size : (i + 1) * size]}
+    paths = [set(tree.path_to(v)) for v in range(len(tree.ids)) if int(tree.class_position[v]) in in_cell]
     shared = set.intersection(*paths) if paths else {0}
     return tree.ids[max(v for v in shared if tree.n_nodes[v] > 1 or v == 0)]
 
@@ -538,12 +532,12 @@ def _concept_above(tree: ConceptTree, order: np.ndarray, size: int, cell: Point)
 def _closest_pairs(
     dataset: Dataset, split: str, distances: np.ndarray, order: np.ndarray, names: list[str], n: int = 15
 ) -> None:
-    """The pairs a classifier may mistake most easily, if meaning shows in pictures."""
+    """Shows the pairs of classes with the smallest distances."""
     first, second = np.triu_indices(len(order), 1)
     values = distances[order[first], order[second]]
     some = np.argpartition(values, min(n, len(values)) - 1)[:n]
     some = some[np.argsort(values[some], kind="stable")]
-    st.markdown("**The closest pairs here**")
+    st.markdown("**Closest pairs**")
     sides = {"a": order[first[some]], "b": order[second[some]]}
     pairs = [[names[a], names[b]] for a, b in zip(*sides.values(), strict=True)]
     rows: dict[str, Any] = {"distance": [float(values[i]) for i in some]}
@@ -554,8 +548,8 @@ def _closest_pairs(
     key = f"pairs_{hash((dataset.name, split, tuple(order[:3].tolist()), len(order)))}"
     export.table(CLASS_PAIRS, rows, key=key, sets=Click(selections.CLASSES, pairs))
     ties = int((values <= values[some[-1]] + 1e-9).sum())
-    more = f" {ties:,} pairs are at most {values[some[-1]]:.2f} apart; {len(some)} are listed." if ties > n else ""
-    st.caption(f"Click a row to compare the two above.{more}")
+    more = f" First {len(some)} of {ties:,} pairs at distance {values[some[-1]]:.2f} or less." if ties > n else ""
+    st.caption(f"Click a row to compare the two classes.{more}")
 
 
 def _averaged(block: np.ndarray, names: list[str], size: int) -> tuple[np.ndarray, list[str]]:

@@ -30,7 +30,7 @@ from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
 CLASSES_PER_PAGE = 12
-# What is told about an image stays in sight while the wall beside it is scrolled.
+# The details of an image stay visible while the wall is scrolled.
 _STICKY = """<style>
 @media (min-width: 900px) {
   [data-testid="stColumn"]:has(.st-key-gallery_detail) {
@@ -40,9 +40,9 @@ _STICKY = """<style>
 </style>"""
 N_NEIGHBOURS = 12
 PICKED = custom_task.TASK_OF
-CONTEXTS = Setting("contexts", "Context", "The contexts whose images are shown.", "text", "")
-BY = Setting("by", "Filter by attribute", "The attributes that images are filtered by.", "text", "")
-ORDER = Setting("order", "Order", "In which order images stand.", "choice", filtering.SHUFFLED)
+CONTEXTS = Setting("contexts", "Context", "Contexts whose images are shown.", "text", "")
+BY = Setting("by", "Filter by attribute", "Attributes to filter images by.", "text", "")
+ORDER = Setting("order", "Sort by", "", "choice", filtering.SHUFFLED)
 VIEW = Setting("view", "Show", "", "choice", "Images", choices={name: name for name in ("Images", "Classes")})
 
 
@@ -53,12 +53,12 @@ def show(dataset: Dataset) -> None:
     if not dataset.has_pixels:
         _class_list(dataset)
         return
-    wanted, order, view = _settings(dataset)
-    image_ids = filtering.select_images(dataset, wanted, order, seed=4)
+    filters, order, view = _settings(dataset)
+    image_ids = filtering.select_images(dataset, filters, order, seed=4)
     _headline(dataset, image_ids)
     picked = _picked(dataset)
     if not len(image_ids):
-        st.info("No image passes all of these filters. Take one of them away in the sidebar.", icon="🔍")
+        st.info("No images match. Remove a filter.", icon="🔍")
         return
     chosen = _chosen(dataset)
     left, right = st.columns([11, 7], gap="large")
@@ -94,33 +94,33 @@ def _settings(dataset: Dataset) -> tuple[filtering.ImageFilter, str, str]:
     split = shell.pick_split(dataset, default="all")
     with shell.side():
         names = dataset.classes["class_name"].iloc[dataset.split_class_ids(split)].astype(str)
-        known = list(dict.fromkeys(names))
-        selections.pick_classes(known)
+        options = list(dict.fromkeys(names))
+        selections.pick_classes(options)
         typed = controls.BY_TYPING
-        classes = st.multiselect("Class", known, key=selections.KEY, placeholder="every class", **typed)
+        classes = st.multiselect("Class", options, key=selections.KEY, placeholder="All classes", **typed)
         contexts: list[str] = []
         if dataset.contexts is not None:
             counts = dataset.contexts.groupby("context")["n_images"].sum().sort_values(ascending=False)
-            contexts = _multiselect(CONTEXTS, counts.index.astype(str).tolist(), "every background")
+            contexts = _multiselect(CONTEXTS, counts.index.astype(str).tolist(), "All contexts")
         attributes: dict[str, Any] = {}
-        if dataset.attributes and not _is_spared(BY.name):
+        if dataset.attributes and not _is_hidden(BY.name):
             for name in _multiselect(BY, list(dataset.attributes), "none"):
                 attributes[name] = _attribute(dataset, name)
         orders = [filtering.SHUFFLED, filtering.BY_CLASS, *dataset.attributes]
-        order = filtering.SHUFFLED if _is_spared(ORDER.name) else _selectbox(ORDER, orders)
+        order = filtering.SHUFFLED if _is_hidden(ORDER.name) else _selectbox(ORDER, orders)
         view = controls.pick(VIEW, as_buttons=True)
     by_name = pd.Series(dataset.classes.index, index=dataset.classes["class_name"].astype(str))
     class_ids = by_name[by_name.index.isin(classes)].tolist()
     return filtering.ImageFilter(split, class_ids, contexts, attributes), order, view
 
 
-def _is_spared(key: str) -> bool:
-    """Whether a control is out of sight before a class: unless the link, or somebody before, has used it."""
+def _is_hidden(key: str) -> bool:
+    """Whether a control is hidden in the classroom; one that was used, or is in the link, stays."""
     return shell.classroom() and key not in st.query_params and not st.session_state.get(key)
 
 
 def _multiselect(setting: Setting, options: list[str], placeholder: str) -> list[str]:
-    """A multiselect kept in the URL; what the dataset does not have is forgotten."""
+    """A multiselect kept in the link, without values that the dataset does not have."""
     links.names_of(options, setting.name)
     return st.multiselect(
         escape(setting.title), options, key=setting.name, placeholder=placeholder, **controls.BY_TYPING
@@ -133,7 +133,7 @@ def _selectbox(setting: Setting, options: list[str]) -> str:
 
 
 def _attribute(dataset: Dataset, name: str) -> Any:
-    """The part of an attribute to keep, in the URL as with_NAME; what the dataset does not have is forgotten."""
+    """The values of an attribute to keep, in the link as with_NAME, if the dataset has them."""
     values = filtering.attribute_values(dataset, name)
     label, key = name.replace("_", " "), f"with_{name}"
     kept = st.session_state.get(key)
@@ -156,25 +156,25 @@ def _attribute(dataset: Dataset, name: str) -> Any:
 def _headline(dataset: Dataset, image_ids: np.ndarray) -> None:
     images = dataset.images
     assert images is not None
-    part = images["class_id"].to_numpy()[image_ids]
-    sizes = np.bincount(part)
+    class_ids = images["class_id"].to_numpy()[image_ids]
+    sizes = np.bincount(class_ids)
     sizes = sizes[sizes > 0]
     if dataset.contexts is not None:
         n = images["context"].iloc[image_ids].nunique()
-        third = HeadlineNumber.count("contexts", "Contexts", n, help="Different backgrounds among these images.")
+        third = HeadlineNumber.count("contexts", "Contexts", n, help="Contexts among these images.")
     else:
         third = HeadlineNumber.count("splits", "Splits", len(dataset.splits), help=", ".join(dataset.splits))
     numbers = [
         HeadlineNumber.count("images", "Images", len(image_ids), help=f"of {len(images):,} in the dataset"),
         HeadlineNumber.count(
-            "classes", "Classes", len(np.unique(part)), help=f"of {dataset.n_classes:,} in the dataset"
+            "classes", "Classes", len(np.unique(class_ids)), help=f"of {dataset.n_classes:,} in the dataset"
         ),
         third,
         HeadlineNumber.worded(
             "per_class",
             "Images per class",
             " to ".join(f"{n:,}" for n in sorted({int(sizes.min()), int(sizes.max())})) if len(sizes) else "0",
-            help="Among the images that pass the filters.",
+            help="Fewest and most, among the images that match the filters.",
         ),
     ]
     show_numbers(numbers)
@@ -184,7 +184,7 @@ def _headline(dataset: Dataset, image_ids: np.ndarray) -> None:
 
 
 def _picked(dataset: Dataset) -> list[int]:
-    """The classes that were picked for a task, in the link, with the way to it."""
+    """The classes picked for a task, kept in the link, with a link to the task."""
     if not dataset.has_features:
         return []
     text = str(links.value_of(PICKED, PICKED.name, dataset.name))
@@ -197,10 +197,10 @@ def _picked(dataset: Dataset) -> list[int]:
         return []
     names = dataset.distinct_names(np.array(picked))
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="picked_classes"):
-        more = " Pick one more class." if len(picked) == 1 else ""
-        st.markdown(f"**Your task:** {', '.join(map(escape, names))}.{more}", width="content")
-        page_links.to_classes(dataset, picked, "Build it")
-        st.button("Start over", icon="✖️", key="pick_anew", on_click=_pick, args=(dataset, []))
+        more = " Add at least one more." if len(picked) == 1 else ""
+        st.markdown(f"**Task classes:** {', '.join(map(escape, names))}.{more}", width="content")
+        page_links.to_classes(dataset, picked, "Create task")
+        st.button("Clear", icon="✖️", key="pick_anew", on_click=_pick, args=(dataset, []))
     return picked
 
 
@@ -212,29 +212,31 @@ def _pick(dataset: Dataset, class_ids: list[int]) -> None:
 
 
 def _images(dataset: Dataset, image_ids: np.ndarray, order: str, marked: int | None) -> tuple[int | None, int]:
-    """The wall; returns the image clicked and the first one shown."""
+    """Shows the wall; returns the clicked image and the first image."""
     page = _page(len(image_ids), PER_PAGE)
-    part = image_ids[(page - 1) * PER_PAGE : page * PER_PAGE]
+    on_page = image_ids[(page - 1) * PER_PAGE : page * PER_PAGE]
     images = dataset.images
     assert images is not None
-    names = dataset.classes["class_name"].to_numpy()[images["class_id"].to_numpy()[part]]
-    badges = _badges(images, part, order) if order in dataset.attributes else [""] * len(part)
+    names = dataset.classes["class_name"].to_numpy()[images["class_id"].to_numpy()[on_page]]
+    badges = _badges(images, on_page, order) if order in dataset.attributes else [""] * len(on_page)
     tiles = [
         Tile(int(i), str(name), "selected" if i == marked else None, badge)
-        for i, name, badge in zip(part, names, badges)
+        for i, name, badge in zip(on_page, names, badges)
     ]
     clicked = gallery(dataset, tiles, key="wall", tile_px=128 if shell.classroom() else 84)
     start = (page - 1) * PER_PAGE + 1
-    st.caption(f"Images {start:,} to {start + len(part) - 1:,} of {len(image_ids):,}. Click one to see all about it.")
-    return clicked, int(part[0])
+    st.caption(
+        f"{start:,} to {start + len(on_page) - 1:,} of {len(image_ids):,} images. Click an image for its details."
+    )
+    return clicked, int(on_page[0])
 
 
-def _badges(images: pd.DataFrame, part: np.ndarray, name: str) -> list[str]:
-    return ["–" if pd.isna(v) else f"{v:.3g}" if isinstance(v, float) else str(v) for v in images[name].iloc[part]]
+def _badges(images: pd.DataFrame, image_ids: np.ndarray, name: str) -> list[str]:
+    return ["–" if pd.isna(v) else f"{v:.3g}" if isinstance(v, float) else str(v) for v in images[name].iloc[image_ids]]
 
 
 def _classes(dataset: Dataset, image_ids: np.ndarray, marked: int | None) -> tuple[int | None, int]:
-    """A row per class; returns the image clicked and the first one shown."""
+    """Shows a row per class; returns the clicked image and the first image."""
     assert dataset.images is not None
     class_ids = dataset.images["class_id"].to_numpy()[image_ids]
     present = np.unique(class_ids)
@@ -247,7 +249,7 @@ def _classes(dataset: Dataset, image_ids: np.ndarray, marked: int | None) -> tup
         tiles = [Tile(int(i), frame="selected" if i == marked else None) for i in members[:8]]
         rows.append(Row(str(about["class_name"]), tiles, note=note))
     clicked = task_rows(dataset, rows, key="class_wall", tile_px=110 if shell.classroom() else 76)
-    st.caption(f"{len(present):,} classes, the first 8 of each one's images. Click an image to see all about it.")
+    st.caption(f"First 8 images of each of {len(present):,} classes. Click an image for its details.")
     return clicked, rows[0].tiles[0].image_id
 
 
@@ -261,26 +263,26 @@ def _page(n: int, per_page: int) -> int:
 
 
 def _chosen(dataset: Dataset) -> int | None:
-    """The image that was chosen, on the wall, among the neighbours or by the link; None: the first one shown is told.
+    """The image chosen on the wall, among the neighbours or by the link; None: the first one shown.
 
-    When the page is opened and when the browser goes back, the link decides; then the walls forget their clicks.
+    The link decides when the page opens and when the browser goes back; the walls then forget their clicks.
     """
-    asked, state = links.asked_for(IMAGE.name), st.session_state
-    if asked is not None or state.get("seen_dataset") != dataset.name:
-        state["seen_dataset"], state["followed"] = dataset.name, links.image_id(asked, dataset)
+    requested, state = links.requested_for(IMAGE.name), st.session_state
+    if requested is not None or state.get("seen_dataset") != dataset.name:
+        state["seen_dataset"], state["followed"] = dataset.name, links.image_id(requested, dataset)
         state["seen_click"] = None
         links.forget_clicks()
     return state["followed"]
 
 
 def _go_to(image_id: int) -> None:
-    """A neighbour becomes the image that is told about; what was clicked on the wall before it is forgotten."""
+    """Shows a neighbour instead, and forgets the click on the wall."""
     st.session_state["followed"], st.session_state["seen_click"] = image_id, None
     links.forget_clicks()
 
 
 def _selected(clicked: int | None, first: int) -> int:
-    """The image to tell about, kept in the link as image; without any chosen it is the first one shown."""
+    """The image to show: the chosen one, kept in the link, or else the first on the wall."""
     state = st.session_state
     if clicked != state["seen_click"]:
         state["seen_click"] = state["followed"] = clicked
@@ -296,13 +298,13 @@ def _detail(dataset: Dataset, image_id: int, chosen: bool, picked: list[int]) ->
     row = filtering.image_row(dataset, image_id)
     st.subheader(escape(str(row["class"])), anchor=False)
     if not chosen:
-        st.caption("The first image shown. Click another one to see its neighbours.")
+        st.caption("Click an image to see its neighbours.")
     _picture(dataset, image_id)
     st.html(_facts({k: v for k, v in row.items() if k != "class" and v is not None}))
     class_id = int(dataset.image_class_ids()[image_id])
     if dataset.has_features and class_id not in picked and len(picked) < custom_task.MAX_CLASSES:
         st.button(
-            "Pick its class for a task",
+            "Add class to task",
             icon="🧪",
             key="pick_class",
             on_click=_pick,
@@ -330,61 +332,59 @@ def _place(dataset: Dataset, class_id: int) -> None:
     place = caching.cached_call(places.place_in_taxonomy, dataset, class_id, keep=2000)
     if place is None:
         return
-    st.markdown("**Its place among meanings**")
+    st.markdown("**Taxonomy**")
     st.html(_crumbs(place.path))
     if place.siblings:
-        names = dataset.classes["class_name"].iloc[list(place.siblings)].astype(str)
-        told = ", ".join(escape(n) for n in names[:8]) + (f" and {len(names) - 8:,} more" if len(names) > 8 else "")
-        st.caption(f"Closest relatives among the classes, all below “{escape(place.shared)}”: {told}.")
+        siblings = dataset.classes["class_name"].iloc[list(place.siblings)].astype(str)
+        n_more = len(siblings) - 8
+        names = ", ".join(escape(name) for name in siblings[:8]) + (f" and {n_more:,} more" if n_more > 0 else "")
+        st.caption(f"Closest classes, all in “{escape(place.shared)}”: {names}.")
 
 
 def _contexts(dataset: Dataset, class_id: int, here: str) -> None:
-    """Where images of the class were taken: bars, the context of this image marked."""
+    """Bars of the contexts of a class; the context of this image is marked."""
     if dataset.contexts is None:
         return
     counts = dataset.contexts[dataset.contexts["class_id"] == class_id].set_index("context")["n_images"]
     counts = counts[counts > 0].sort_values(ascending=False)
     if counts.empty:
         return
-    st.markdown("**Where its class is seen**")
-    most, total = int(counts.max()), int(counts.sum())
+    st.markdown("**Contexts of this class**")
+    max_count, total = int(counts.max()), int(counts.sum())
     shown = list(counts.head(6).items())
     if here in counts.index and here not in dict(shown):
         shown[-1] = (here, counts[here])
-    st.html(Markup("").join(_bar(str(name), int(n), most, str(name) == here) for name, n in shown))
-    usual = escape(str(counts.index[0]))
-    some = f", {len(shown)} of them shown" if len(counts) > len(shown) else ""
+    st.html(Markup("").join(_bar(str(name), int(n), max_count, str(name) == here) for name, n in shown))
+    top = escape(str(counts.index[0]))
     st.caption(
-        f"{total:,} images in {len(counts)} contexts{some}; {counts.iloc[0] / total:.0%} of them in “{usual}”. "
-        "A classifier may learn the background instead of the thing."
+        f"{counts.iloc[0] / total:.0%} of {total:,} images in “{top}”; {len(counts)} contexts in all.",
+        help="A classifier may learn the context instead of the object.",
     )
 
 
-def _bar(name: str, n: int, most: int, here: bool) -> Markup:
+def _bar(name: str, n: int, max_count: int, here: bool) -> Markup:
     return Markup(
         '<div style="display:grid;grid-template-columns:130px 1fr 34px;gap:.5rem;align-items:center;font-size:.84rem">'
         '<span style="overflow-wrap:anywhere">{}</span>'
         '<span style="height:9px;border-radius:4px;width:{:.1f}%;background:{}"></span>'
         '<span style="text-align:right">{:,}</span></div>'
-    ).format(name + " (this image)" * here, 100 * n / most, palette.ACCENT if here else palette.QUIET, n)
+    ).format(name + " (this image)" * here, 100 * n / max_count, palette.ACCENT if here else palette.QUIET, n)
 
 
 def _neighbours(dataset: Dataset, image_id: int) -> None:
-    st.markdown("**Its nearest neighbours in feature space**")
-    known = features.available(dataset)
-    if not known:
+    st.markdown("**Nearest neighbours**")
+    backbones = features.available(dataset)
+    if not backbones:
         st.info(
-            "A backbone (a trained image network) must look at the images first. "
-            f"Extract features on the page Add images, or run: "
-            f"{code(f'fsviz extract {dataset.name}')}",
+            f"No features yet. Extract them on the page Add images, or run: {code(f'fsviz extract {dataset.name}')}",
             icon="🧩",
         )
         shell.link_to_add_images("Extract features", shell.link(dataset, do="Extract features"))
         return
-    backbone = known[0]
-    if len(known) > 1:
-        help = "The frozen network whose features say which images are near."
-        backbone = controls.pick_backbone(known, help=help, where=st)
+    backbone = backbones[0]
+    if len(backbones) > 1:
+        help = "The frozen network whose features are compared."
+        backbone = controls.pick_backbone(backbones, help=help, where=st)
     try:
         near, cosines = caching.cached_call(
             neighbours.nearest_images_of,
@@ -392,7 +392,7 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
             backbone,
             image_id,
             N_NEIGHBOURS,
-            words="Comparing features …",
+            words="Comparing features",
             keep=2000,
         )
     except Missing as error:
@@ -406,11 +406,10 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
         for i, cosine, alike in zip(near, cosines, same)
     ]
     gallery(dataset, tiles, key="near", tile_px=128 if shell.classroom() else 84, on_click=_go_to)
-    grouped = "" if dataset.image_groups() is None else " Images of its own group (copies, frames) are left out."
+    grouped = "" if dataset.image_groups() is None else " Images of its own group (copies, frames) are excluded."
     st.caption(
-        f"{int(same.sum())} of {len(near)} neighbours are of the same class (✓). The number is the cosine of the two "
-        f"images' features under {escape(title_of(backbone))}: 1 means the backbone sees the same thing.{grouped} "
-        "Click one to go there."
+        f"{int(same.sum())} of {len(near)} neighbours share its class (✓). Number: cosine similarity "
+        f"({escape(title_of(backbone))} features).{grouped} Click an image to open it."
     )
 
 
@@ -420,26 +419,25 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
 def _class_list(dataset: Dataset) -> None:
     split = shell.pick_split(dataset, default="all")
     table = dataset.classes.iloc[dataset.split_class_ids(split)]
-    is_known = not table["n_images"].isna().any()
+    has_counts = not table["n_images"].isna().any()
     numbers = [
         HeadlineNumber.count("classes", "Classes", len(table)),
-        HeadlineNumber("images", "Images", int(table["n_images"].sum()) if is_known else None, unit="", digits=0),
+        HeadlineNumber("images", "Images", int(table["n_images"].sum()) if has_counts else None, unit="", digits=0),
         HeadlineNumber.count("splits", "Splits", len(dataset.splits), help=", ".join(dataset.splits)),
         None,
     ]
     show_numbers(numbers)
-    why = "its features were imported without images" if dataset.origin == "features" else "it comes as a class table"
+    why = "its features were imported without images" if dataset.origin == "features" else "it is a class table"
     st.info(
-        f"**{escape(dataset.title)} has no pixels here: {why}.** Below are its classes. To look at images, get your "
-        f"own copy of them and add the folder on the page Add images, or run: "
-        f"{code(published_images.command(dataset.name))}",
+        f"**No images of {escape(dataset.title)} here: {why}.** Only its classes are shown. Attach your copy of the "
+        f"images on the page Add images, or run: {code(published_images.command(dataset.name))}",
         icon="🖼️",
     )
     shell.link_to_add_images()
     left, right = st.columns([3, 2], gap="large")
     with left:
-        shown = table[["class_name", "split", *(["n_images"] if is_known else [])]]
-        shown = shown.astype({"n_images": "float64"}) if is_known else shown
+        shown = table[["class_name", "split", *(["n_images"] if has_counts else [])]]
+        shown = shown.astype({"n_images": "float64"}) if has_counts else shown
         event = export.table(
             CLASSES,
             shown,
@@ -448,18 +446,18 @@ def _class_list(dataset: Dataset) -> None:
             selection_mode="single-row",
             key=f"class_list_{dataset.name}_{split}",
         )
-        st.caption("Select a row to see its place among the classes.")
+        st.caption("Select a row to see the class in the taxonomy.")
     picked = next(iter(clicks.data_in(event)), 0)
     with right:
         class_id = int(table.index[picked]) if len(table) else 0
         st.subheader(escape(str(dataset.classes["class_name"].iat[class_id])), anchor=False)
         _place(dataset, class_id)
         if dataset.taxonomy is None:
-            st.caption("This dataset has no taxonomy, so nothing is known about how its classes are related.")
+            st.caption("No taxonomy for this dataset.")
 
 
 def _facts(facts: dict[str, Any]) -> Markup:
-    """Names and values of one image as a grid."""
+    """Names and values of an image as a grid."""
     cell = Markup(
         '<div style="overflow-wrap:anywhere"><span style="opacity:.65;font-size:.78rem">{}</span><br>{}</div>'
     )
@@ -471,10 +469,10 @@ def _facts(facts: dict[str, Any]) -> Markup:
 
 
 def _crumbs(path: tuple[str, ...]) -> Markup:
-    """The way from the root to a class; the class itself in bold."""
+    """The path from the root to a class, which is bold."""
     steps = [*path[:-1], Markup("<b>{}</b>").format(path[-1])]
-    way = Markup(' <span style="opacity:.5">›</span> ').join(steps)
-    return Markup('<div style="font-size:.88rem;line-height:1.5;overflow-wrap:anywhere">{}</div>').format(way)
+    crumbs = Markup(' <span style="opacity:.5">›</span> ').join(steps)
+    return Markup('<div style="font-size:.88rem;line-height:1.5;overflow-wrap:anywhere">{}</div>').format(crumbs)
 
 
 def _readable(value: Any) -> str:

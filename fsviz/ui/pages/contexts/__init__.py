@@ -1,4 +1,4 @@
-"""The page of contexts: the table of concepts and contexts, and what follows from it."""
+"""The page Contexts: the class–context table, the cost of a context change, and image–text similarity."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
-SECTIONS = ("The table", "What another context costs", "Images and words")
-TABLE = (study.ORDER.name, study.CELL.name)  # what stands in the link for the table alone
-ONE_TASK = (shift.LOOKED.name, shift.PLACE.name)  # and for the one task whose context changes
+SECTIONS = ("Class–context table", "Cost of a context change", "Image–text similarity")
+TABLE = (study.ORDER.name, study.CELL.name)  # link keys of the table alone
+ONE_TASK = (shift.LOOKED.name, shift.PLACE.name)  # link keys of the task whose context changes
 
 
 def show(dataset: Dataset) -> None:
@@ -23,7 +23,7 @@ def show(dataset: Dataset) -> None:
     split = shell.pick_split(dataset)
     counted = study.context_table(dataset, split)
     _headline(counted, association(dataset, split))
-    section = controls.pick_section("What is shown", SECTIONS)
+    section = controls.pick_section("View", SECTIONS)
     if section == SECTIONS[1]:
         links.drop_from_link(*TABLE)
         shift.show(dataset, split)
@@ -54,44 +54,43 @@ PAGE = Page(
 )
 
 
-def _headline(counted: ContextTable, found: dict[str, float | None]) -> None:
-    share, median = study.usual_context(counted)
-    tie = HeadlineNumber.worded(
-        "tie", "Tie of concept and context", "unknown", help="It needs two concepts and two contexts."
+def _headline(counted: ContextTable, cramer: dict[str, float | None]) -> None:
+    share, median = study.common_context(counted)
+    number = HeadlineNumber.worded(
+        "tie", "Class–context association (V)", "not available", help="Needs at least two classes and two contexts."
     )
-    if found["v"] is not None:
-        tie = HeadlineNumber(
+    if cramer["v"] is not None:
+        number = HeadlineNumber(
             "tie",
-            "Tie of concept and context",
-            found["v"],
-            found["low"],
-            found["high"],
+            "Class–context association (V)",
+            cramer["v"],
+            cramer["low"],
+            cramer["high"],
             unit="",
             digits=2,
-            note=f"by chance below {found['chance']:.2f}",
-            help="Cramér's V without its bias: 0 where the context says nothing of the concept, 1 where it gives it "
-            "away. With its 95% interval over images, and what 95% of shuffled tables stay below.",
+            note=f"expected by chance below {cramer['chance']:.2f}",
+            help="Bias-corrected Cramér's V: 0 = independent, 1 = context determines the class. 95% CI over images. "
+            "95% of shuffled tables stay below the value expected by chance.",
         )
     numbers = [
-        HeadlineNumber.count("concepts", "Concepts", len(counted.names), help="Classes of the split."),
+        HeadlineNumber.count("concepts", "Classes", len(counted.names), help="Classes of the split."),
         HeadlineNumber.count(
-            "contexts", "Contexts", len(counted.contexts), help="Different backgrounds that they are seen in."
+            "contexts", "Contexts", len(counted.contexts), help="Different backgrounds of their images."
         ),
-        tie,
+        number,
         HeadlineNumber(
             "usual",
-            "In its usual context",
+            "In the most common context",
             100 * share,
             digits=0,
-            help="Share of images that were taken in the most common context of their concept. A concept is seen in "
-            f"{median:,} contexts (median).",
+            help=f"Share of images in their class's most common context (median: {median:,} contexts per class).",
         ),
     ]
     show_numbers(numbers)
-    lonely = study.single(counted)
-    if lonely:
-        names = ", ".join(escape(name) for name in lonely[:6]) + (f" and {len(lonely) - 6:,} more" * (len(lonely) > 6))
-        st.caption(f"Seen in one context only, so that no task can ask for them in another one: {names}.")
+    single = study.single_context(counted)
+    if single:
+        names = ", ".join(escape(name) for name in single[:6]) + (f" and {len(single) - 6:,} more" * (len(single) > 6))
+        st.caption(f"One context only, no shift possible: {names}.")
 
 
 @cache_data("Shuffling the table", 48)

@@ -1,4 +1,4 @@
-"""The heat map of concepts and contexts, and what is behind a cell, a row or a column."""
+"""The class–context heat map, and the images of a cell, a row or a column."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import escape
 
 MAP = "context_map"
-CONCEPT = Setting("concept", "Concept", "The concept whose images are shown.", "choice", None)
-CONTEXT = Setting("context", "Context", "The context whose images are shown.", "choice", None)
-FIND = Setting("find", "Find", "Concepts or contexts with it.", "text", "")
-SHOWN = 48
-LONGEST = 12
+CONCEPT = Setting("concept", "Class", "Class whose images are shown.", "choice", None)
+CONTEXT = Setting("context", "Context", "Context whose images are shown.", "choice", None)
+FIND = Setting("find", "Find", "Part of the name of a class or context.", "text", "")
+MAX_IMAGES = 48
+MAX_ROWS = 12
 
 
 def show(dataset: Dataset, split: str, table: ContextTable) -> None:
@@ -32,73 +32,71 @@ def show(dataset: Dataset, split: str, table: ContextTable) -> None:
         cell = pick(study.CELL)
         search = pick(FIND, placeholder="part of a name")
     picked = _picks(table)
-    rows, columns = _found(table, *study.ordered(dataset, split, table, order), search)
+    rows, columns = _matches(table, *study.ordered(dataset, split, table, order), search)
     bits = study.information(table)
-    shown = bits if cell == "information" else None
+    cell_bits = bits if cell == "information" else None
     export.chart(
-        "Concepts and contexts",
-        figures.plot_context_table(table, rows, columns, shown, picked),
+        "Class–context table",
+        figures.plot_context_table(table, rows, columns, cell_bits, picked),
         key=MAP,
         sets=Click((CONCEPT, CONTEXT), partial(_names_of, table), clears=True, toggles=(CONCEPT, CONTEXT)),
     )
-    without = f" {table.n_without:,} more have no context and are in no cell." if table.n_without else ""
+    n_without = f" {table.n_without:,} more have no context." if table.n_without else ""
     st.caption(
-        f"{table.n_images:,} images of {len(table.names):,} concepts in {len(table.contexts):,} contexts, split "
-        f"{escape(split)}; an empty cell has none.{without} "
+        f"{table.n_images:,} images of {len(table.names):,} classes in {len(table.contexts):,} contexts, split "
+        f"{escape(split)}.{n_without} "
         + (
-            "Red: together more often than by chance, blue: less often; a bit is a factor of two, and in cells of few "
-            "images it is largely luck. "
-            if shown is not None
+            "Red: more often than expected by chance; blue: less often. Cells of few images are noisy. "
+            if cell_bits is not None
             else ""
         )
-        + "Click a cell for its images, a sum at the edge for its row or column, or choose by name above."
+        + "Click a cell or a total for its images.",
+        help="One bit is a factor of two." if cell_bits is not None else None,
     )
     for note in dataset.notes if dataset.images is None else ():
         st.caption(escape(note))
-    _behind(dataset, table, bits, picked)
+    _selection(dataset, table, bits, picked)
 
 
 def _picks(table: ContextTable) -> tuple[int | None, int | None]:
-    """The concept and the context that are chosen by name, click or link: their row and column."""
-    found: list[int | None] = []
-    places = st.columns(2)
-    for place, setting, names in ((places[0], CONCEPT, table.names), (places[1], CONTEXT, table.contexts)):
+    """Row and column of the class and context selected by name, click or link."""
+    selected: list[int | None] = []
+    columns = st.columns(2)
+    for column, setting, names in ((columns[0], CONCEPT, table.names), (columns[1], CONTEXT, table.contexts)):
         key = setting.name
         if st.session_state.get(key) not in (None, *names):
             st.session_state[key] = None
-        name = place.selectbox(
-            setting.title, names, index=None, key=key, bind="query-params", placeholder="any, or click a cell"
-        )
-        found.append(None if name is None else names.index(name))
-    return found[0], found[1]
+        name = column.selectbox(setting.title, names, index=None, key=key, bind="query-params", placeholder="Any")
+        selected.append(None if name is None else names.index(name))
+    return selected[0], selected[1]
 
 
-def _found(table: ContextTable, rows: np.ndarray, columns: np.ndarray, search: str) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns with the searched text: those that match, with everything that they have images with."""
-    wanted = search.strip().lower()
-    if not wanted:
+def _matches(table: ContextTable, rows: np.ndarray, columns: np.ndarray, search: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns whose name contains the text; all rows or columns if only the others match."""
+    query = search.strip().lower()
+    if not query:
         return rows, columns
-    in_rows = [i for i in rows if wanted in table.names[i].lower()]
-    in_columns = [k for k in columns if wanted in table.contexts[k].lower()]
+    in_rows = [i for i in rows if query in table.names[i].lower()]
+    in_columns = [k for k in columns if query in table.contexts[k].lower()]
     if not in_rows and not in_columns:
-        st.info("No concept and no context has this in its name. All are shown.", icon="🔍")
+        st.info("No class or context has this in its name. All are shown.", icon="🔍")
         return rows, columns
     return np.array(in_rows or rows), np.array(in_columns or columns)
 
 
 def _names_of(table: ContextTable, cell: Point) -> tuple[str | None, str | None] | None:
-    """The concept and the context of a cell; one of them is None for a sum at the edge."""
+    """Class and context of a cell; None for the missing part of a total."""
     if len(cell.data) != 2:
         return None
     row, column = cell.data
     return table.names[row] if row >= 0 else None, table.contexts[column] if column >= 0 else None
 
 
-def _behind(dataset: Dataset, table: ContextTable, bits: np.ndarray, picked: tuple[int | None, int | None]) -> None:
+def _selection(dataset: Dataset, table: ContextTable, bits: np.ndarray, picked: tuple[int | None, int | None]) -> None:
     row, column = picked
     if row is None and column is None:
         row, column = (int(at) for at in np.unravel_index(np.nanargmax(_strength(table, bits)), bits.shape))
-        st.markdown("**The cell most tied to its row and column**, until another is chosen:")
+        st.markdown("**Strongest association** (select another cell)")
     if row is not None and column is not None:
         _cell(dataset, table, bits, row, column)
     elif row is not None:
@@ -108,57 +106,55 @@ def _behind(dataset: Dataset, table: ContextTable, bits: np.ndarray, picked: tup
 
 
 def _strength(table: ContextTable, bits: np.ndarray) -> np.ndarray:
-    """What a cell adds to the mean information: many images that chance would not bring together."""
+    """Contribution of every cell to the mean information: images x bits."""
     return np.where(table.counts > 0, table.counts * np.nan_to_num(bits), -1.0)
 
 
 def _cell(dataset: Dataset, table: ContextTable, bits: np.ndarray, row: int, column: int) -> None:
     name, context, n = table.names[row], table.contexts[column], int(table.counts[row, column])
     st.subheader(f"{escape(name)} · {escape(context)}", anchor=False)
-    elsewhere, others = int(table.counts[row].sum()), int(table.counts[:, column].sum())
+    n_of_class, n_of_context = int(table.counts[row].sum()), int(table.counts[:, column].sum())
     if not n:
         st.info(
-            f"No image shows {escape(name)} in {escape(context)}. {elsewhere:,} show it elsewhere, and {others:,} show "
-            f"other concepts in {escape(context)}: would a classifier that learned from these know "
-            f"{escape(name)} there? "
-            "A picture of it would tell; an out-of-distribution task asks the like with images that exist.",
+            f"No image of {escape(name)} in {escape(context)} ({n_of_class:,} elsewhere). "
+            f"{n_of_context:,} images show other classes in {escape(context)}.",
             icon="❓",
         )
         return
     times = 2 ** abs(float(bits[row, column]))
     st.markdown(
-        f"{n:,} images: {n / elsewhere:.0%} of this concept, {n / others:.0%} of this context, {times:.1f} times as "
-        f"{'often' if bits[row, column] >= 0 else 'rarely'} as by chance ({bits[row, column]:+.2f} bits)."
+        f"{n:,} images: {n / n_of_class:.0%} of this class, {n / n_of_context:.0%} of this context, {times:.1f}x as "
+        f"{'often' if bits[row, column] >= 0 else 'rarely'} as expected by chance ({bits[row, column]:+.2f} bits)."
     )
     _wall(dataset, int(table.class_ids[row]), context, f"cell_{row}_{column}")
 
 
 def _profile(dataset: Dataset, table: ContextTable, bits: np.ndarray, at: int, is_row: bool) -> None:
-    """One concept over its contexts, or one context over its concepts."""
-    counts, told = (table.counts[at], bits[at]) if is_row else (table.counts[:, at], bits[:, at])
+    """Show a class over its contexts, or a context over its classes."""
+    counts, cell_bits = (table.counts[at], bits[at]) if is_row else (table.counts[:, at], bits[:, at])
     names = table.contexts if is_row else table.names
     title = table.names[at] if is_row else table.contexts[at]
-    tie = float(np.nan_to_num(study.ties(table, 0 if is_row else 1)[at]))
+    strength = float(np.nan_to_num(study.association_strengths(table, 0 if is_row else 1)[at]))
     st.subheader(escape(title), anchor=False)
-    here = np.flatnonzero(counts)
+    positions = np.flatnonzero(counts)
     st.markdown(
-        f"{int(counts.sum()):,} images in {len(here):,} {'contexts' if is_row else 'concepts'}, {tie:.2f} bits from "
-        "what chance would give."
+        f"{int(counts.sum()):,} images in {len(positions):,} {'contexts' if is_row else 'classes'}, association "
+        f"{strength:.2f} bits."
     )
     left, right = st.columns([1, 2], gap="large")
-    order = here[np.argsort(-counts[here], kind="stable")]
+    order = positions[np.argsort(-counts[positions], kind="stable")]
     with left:
-        key, other = ("contexts_of", CONTEXT) if is_row else ("concepts_of", CONCEPT)
+        key, setting = ("contexts_of", CONTEXT) if is_row else ("concepts_of", CONCEPT)
         export.table(
             study.CELLS,
             {
                 "context" if is_row else "concept": [names[k] for k in order],
                 "n_images": counts[order],
-                "bits": told[order],
+                "bits": cell_bits[order],
             },
             key=key,
-            sets=Click(other, [names[k] for k in order]),
-            height=36 * min(len(order), LONGEST) + 38,
+            sets=Click(setting, [names[k] for k in order]),
+            height=36 * min(len(order), MAX_ROWS) + 38,
         )
     with right:
         class_id, context = (int(table.class_ids[at]), None) if is_row else (None, title)
@@ -166,16 +162,20 @@ def _profile(dataset: Dataset, table: ContextTable, bits: np.ndarray, at: int, i
 
 
 def _wall(dataset: Dataset, class_id: int | None, context: str | None, key: str) -> None:
-    found = study.images_of(dataset, class_id, context)
-    if not dataset.has_pixels or not len(found):
-        st.caption("Its images are not at hand here: this is a table of counts.")
+    image_ids = study.images_of(dataset, class_id, context)
+    if not dataset.has_pixels or not len(image_ids):
+        st.caption("No images: this dataset is a table of counts.")
         return
     images = dataset.images
     assert images is not None
-    shown = found[np.unique(np.linspace(0, len(found) - 1, SHOWN).round().astype(int))]  # spread over all of them
+    shown = image_ids[
+        np.unique(np.linspace(0, len(image_ids) - 1, MAX_IMAGES).round().astype(int))
+    ]  # spread over all of them
     names = dataset.classes["class_name"]
-    said = images["context"] if class_id is not None else images["class_id"].map(names)
-    tiles = [Tile(int(i), caption="" if class_id is not None and context is not None else str(said[i])) for i in shown]
+    captions = images["context"] if class_id is not None else images["class_id"].map(names)
+    tiles = [
+        Tile(int(i), caption="" if class_id is not None and context is not None else str(captions[i])) for i in shown
+    ]
     page_links.to_gallery(dataset, gallery(dataset, tiles, key=key, tile_px=92))
-    if len(found) > len(shown):
-        st.caption(f"{len(shown):,} of {len(found):,} images.")
+    if len(image_ids) > len(shown):
+        st.caption(f"{len(shown):,} of {len(image_ids):,} images.")

@@ -1,4 +1,4 @@
-"""Is an image closer to the word for the thing or to the word for its background? One point per image."""
+"""Image–text similarity: is an image closer to the text of its class or of its context?"""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import escape
 
 SCATTER = "similarity"
-MOST_POINTS = 3000
-SHOWN = 48
+MAX_POINTS = 3000
+MAX_IMAGES = 48
 
 
 def show(dataset: Dataset, split: str) -> None:
     models = study.possible_models(dataset)
     if not models:
         st.info(
-            f"{escape(dataset.title)} has no features of an image-text model. Where its images are at hand, extract "
-            "them, such as with the command below; real CLIP is downloaded where there is internet, or read from "
-            "--checkpoint.",
+            f"{escape(dataset.title)} has no features of an image-text model. If it has images, extract them with the "
+            "command below. CLIP is downloaded, or read from --checkpoint.",
             icon="🧩",
         )
         st.code(f"fsviz extract {dataset.name} --backbone open_clip:ViT-B-32/openai", language="bash")
@@ -45,120 +44,127 @@ def show(dataset: Dataset, split: str) -> None:
             )
         )
     left, right = st.columns(2)
-    asked = ((study.CONCEPT_PROMPT.with_(advanced=True), left), (study.CONTEXT_PROMPT.with_(advanced=True), right))
-    prompts = {s.name: pick(s, where) for s, where in asked}
+    prompt_settings = (
+        (study.CONCEPT_PROMPT.with_(advanced=True), left),
+        (study.CONTEXT_PROMPT.with_(advanced=True), right),
+    )
+    prompts = {s.name: pick(s, where) for s, where in prompt_settings}
     spec = study.check({"dataset": dataset.name, "split": split, "model": model, **prompts})
-    found = _measure(dataset, json.dumps(spec, sort_keys=True))
-    told = study.summary(found)
-    _headline(told)
-    _scatter(dataset, found)
+    similarity = _measure(dataset, json.dumps(spec, sort_keys=True))
+    summary = study.summary(similarity)
+    _headline(summary)
+    _scatter(dataset, similarity)
     if model == image_text.DEMO:
         st.caption(
-            f"{escape(title_of(model))} is a small model that knows the words for the demo's concepts and contexts and "
-            "nothing else. It was trained to tell both, so its cosines are far higher than CLIP's."
+            f"{escape(title_of(model))} is a small model trained on the demo's classes and contexts only, so its "
+            "similarities are far higher than CLIP's."
         )
-    one, two = shell.responsive_columns("words", 2, gap="large")
-    with one:
-        _classes(dataset, found)
-    with two:
-        _benchmarks(dataset, model, float(told["m_concept"]["mean"]))
-    _accuracy(dataset, found)
+    first_column, second_column = shell.responsive_columns("words", 2, gap="large")
+    with first_column:
+        _classes(dataset, similarity)
+    with second_column:
+        _benchmarks(dataset, model, float(summary["m_concept"]["mean"]))
+    _accuracy(dataset, similarity)
     shell.command_popover(study.command(spec))
 
 
-def _headline(told: dict) -> None:
-    nearer, concept, context = (told[name] for name in ("nearer_to_context", "m_concept", "m_context"))
-    beside = HeadlineNumber.around("context", "context", context["mean"], context["ci95"], "", "images", digits=3)
+def _headline(summary: dict) -> None:
+    closer, concept, context = (summary[name] for name in ("nearer_to_context", "m_concept", "m_context"))
+    context_number = HeadlineNumber.around(
+        "context", "context", context["mean"], context["ci95"], "", "images", digits=3
+    )
     numbers = [
         HeadlineNumber.around(
             "nearer",
-            "Nearer to their context",
-            100 * nearer["mean"],
-            100 * nearer["ci95"],
+            "Closer to context text",
+            100 * closer["mean"],
+            100 * closer["ci95"],
             ci_unit="images",
             digits=0,
             help="Share of images whose features are closer to the text of their context than to that of their "
-            f"concept. 95% interval over images{_other_classes(nearer, 100)}.",
+            f"class. 95% CI over images{_other_classes(closer, 100)}.",
         ),
         HeadlineNumber.around(
             "concept",
-            "Image and concept",
+            "Similarity to class text",
             concept["mean"],
             concept["ci95"],
             "",
             "images",
             digits=3,
-            note=f"context {beside.number_text}",
-            help="Mean cosines of images with the texts of their concept and of their context. "
-            f"95% intervals over images{_other_classes(told['m_concept'])}.",
+            note=f"context {context_number.number_text}",
+            help="Mean cosine similarity of images to the text of their class, and to that of their context. "
+            f"95% CI over images{_other_classes(summary['m_concept'])}.",
         ),
-        _zero_shot("Concept by words alone", told["zero_shot_concept"], told["chance"]["concept"]),
-        _zero_shot("Context by words alone", told["zero_shot_context"], told["chance"]["context"]),
+        _zero_shot("Zero-shot class accuracy", summary["zero_shot_concept"], summary["chance"]["concept"]),
+        _zero_shot("Zero-shot context accuracy", summary["zero_shot_context"], summary["chance"]["context"]),
     ]
     show_numbers(numbers, "words")
 
 
-def _zero_shot(title: str, right: dict | None, chance: float) -> HeadlineNumber | None:
-    if right is None:
+def _zero_shot(title: str, correct: dict | None, chance: float) -> HeadlineNumber | None:
+    if correct is None:
         return None
     return HeadlineNumber.around(
         title,
         title,
-        100 * right["mean"],
-        100 * right["ci95"],
+        100 * correct["mean"],
+        100 * correct["ci95"],
         ci_unit="images",
-        note=f"chance {100 * chance:.0f}%",
-        help="Zero-shot accuracy: how often the nearest of all texts is that of the image. 95% interval over images"
-        + _other_classes(right, 100)
+        note=f"chance level {100 * chance:.0f}%",
+        help="Share of images whose own text is the closest of all texts. 95% CI over images"
+        + _other_classes(correct, 100)
         + ".",
     )
 
 
-def _other_classes(one: dict, times: float = 1.0) -> str:
-    """How far other classes would move a mean, which images of the same classes do not tell."""
-    half = one["ci95_classes"]
-    return "" if half is None else f"; over classes it is ± {times * half:.2g}"
+def _other_classes(mean: dict, factor: float = 1.0) -> str:
+    """Half-width of the interval over classes, as the end of a sentence."""
+    half = mean["ci95_classes"]
+    return "" if half is None else f"; over classes ± {factor * half:.2g}"
 
 
-def _scatter(dataset: Dataset, found: study.ImageTextSimilarity) -> None:
+def _scatter(dataset: Dataset, similarity: study.ImageTextSimilarity) -> None:
     names = dataset.classes["class_name"].astype(str).to_numpy()
-    few = np.unique(np.linspace(0, len(found.concept) - 1, MOST_POINTS).round().astype(int))
-    told = [f"{names[found.class_ids[i]]}, {found.contexts[i]}" for i in few]
+    positions = np.unique(np.linspace(0, len(similarity.concept) - 1, MAX_POINTS).round().astype(int))
+    labels = [f"{names[similarity.class_ids[i]]}, {similarity.contexts[i]}" for i in positions]
     event = export.chart(
-        "Images against words",
-        figures.plot_similarity(found.context[few], found.concept[few], told, found.image_ids[few]),
+        "Image–text similarity",
+        figures.plot_similarity(
+            similarity.context[positions], similarity.concept[positions], labels, similarity.image_ids[positions]
+        ),
         key=SCATTER,
         on_select="rerun",
         selection_mode=("points", "box", "lasso"),
     )
     st.caption(
-        f"{len(few):,} of {len(found.concept):,} images. Below the diagonal an image is closer to the words for its "
-        "background than to those for the thing. Draw a lasso or a box to see the images in it."
+        f"{len(positions):,} of {len(similarity.concept):,} images. Below the diagonal: closer to the context text. "
+        "Drag to select images."
     )
     if dataset.has_pixels:
-        hover.thumbnails(dataset, SCATTER, frozenset(int(found.image_ids[i]) for i in few))
+        hover.thumbnails(dataset, SCATTER, frozenset(int(similarity.image_ids[i]) for i in positions))
     chosen = [int(image_id) for image_id in clicks.data_in(event)]
     if chosen:
-        title = f"{len(chosen):,} images chosen"
+        title = f"{len(chosen):,} images selected"
     else:
-        gap = found.context - found.concept
-        chosen = found.image_ids[np.argsort(-gap, kind="stable")[:SHOWN]].tolist()
-        title = "The images most on the side of their context"
+        gap = similarity.context - similarity.concept
+        chosen = similarity.image_ids[np.argsort(-gap, kind="stable")[:MAX_IMAGES]].tolist()
+        title = "Closest to their context text"
     st.markdown(f"**{title}**")
     if dataset.has_pixels and dataset.images is not None:
-        kinds = dataset.images.loc[chosen[:SHOWN]]
+        images = dataset.images.loc[chosen[:MAX_IMAGES]]
         tiles = [
-            Tile(int(i), caption=f"{names[c]}, {k}")
-            for i, c, k in zip(kinds.index, kinds["class_id"], kinds["context"])
+            Tile(int(i), caption=f"{names[c]}, {context}")
+            for i, c, context in zip(images.index, images["class_id"], images["context"])
         ]
         page_links.to_gallery(dataset, gallery(dataset, tiles, key="similar", tile_px=84))
-        if len(chosen) > SHOWN:
-            st.caption(f"The first {SHOWN:,} are shown.")
+        if len(chosen) > MAX_IMAGES:
+            st.caption(f"The first {MAX_IMAGES:,} are shown.")
 
 
-def _classes(dataset: Dataset, found: study.ImageTextSimilarity) -> None:
-    st.markdown("**Concept by concept**")
-    table = study.by_class(found).sort_values("nearer_to_context", ascending=False)
+def _classes(dataset: Dataset, similarity: study.ImageTextSimilarity) -> None:
+    st.markdown("**By class**")
+    table = study.by_class(similarity).sort_values("nearer_to_context", ascending=False)
     names = dataset.distinct_names(table["class_id"].to_numpy())
     chosen = drilldown.table(
         study.CLASSES,
@@ -175,61 +181,60 @@ def _classes(dataset: Dataset, found: study.ImageTextSimilarity) -> None:
 
 
 def _benchmarks(dataset: Dataset, model: str = "", value: float = 0.0) -> None:
-    """The published numbers, and where there is a model, what it says of this dataset among them."""
-    st.markdown("**Beside the benchmarks of the paper**" if model else "**The benchmarks of the paper**")
+    """Show the published numbers, and that of this dataset if there is a model."""
+    st.markdown("**Published datasets (CLIP)**")
     table = study.benchmarks()
     here = (dataset.title, title_of(model), value) if model else None
     names, values = table["benchmark"].tolist(), table["concept_image_similarity"].tolist()
-    export.chart("Beside the benchmarks of the paper", figures.plot_benchmarks(names, values, here), key="benchmarks")
+    export.chart("Published datasets (CLIP)", figures.plot_benchmarks(names, values, here), key="benchmarks")
     own = (
-        f" Blue: this dataset by {escape(title_of(model))}. Numbers of different models are not comparable: read "
-        "lengths only among the same model."
+        f" Blue: this dataset, {escape(title_of(model))}. Numbers of different models are not comparable."
         if model
-        else " How near images are on average to the words for their concept: the lower, the more there is beside it."
+        else " Mean similarity to the class text: low means much background."
     )
-    st.caption(f"Grey: {len(table):,} published numbers by CLIP (Zhang et al. 2024, table 1).{own}")
+    st.caption(f"Grey: {len(table):,} published numbers of CLIP (Zhang et al. 2024, table 1).{own}")
 
 
-def _accuracy(dataset: Dataset, found: study.ImageTextSimilarity) -> None:
-    known = features.available(dataset)
-    tasks = _against(dataset, json.dumps(dict(found.spec), sort_keys=True), known[0])
-    told = tasks.summary
-    if told["pearson"] is None or told["low"] is None:
+def _accuracy(dataset: Dataset, similarity: study.ImageTextSimilarity) -> None:
+    backbones = features.available(dataset)
+    tasks = _relate_to_accuracy(dataset, json.dumps(dict(similarity.spec), sort_keys=True), backbones[0])
+    summary = tasks.summary
+    if summary["pearson"] is None or summary["low"] is None:
         return
-    st.subheader("Do tasks near to their contexts come out worse?", anchor=False)
+    st.subheader("Context similarity vs accuracy", anchor=False)
     figure = plot_scatter(
         tasks.closeness,
         100 * tasks.accuracy,
         tasks.line,
-        "mean cosine of the queries with the text of their context",
+        "mean similarity of the queries to the text of their context",
         "accuracy (%)",
         height=340,
     )
     chosen = drilldown.chart(
-        "Accuracy against closeness to the context",
+        "Context similarity vs accuracy",
         figure,
         key="closeness",
         name="near_task",
         texts=[str(t) for t in range(len(tasks.accuracy))],
-        about=str(found.spec),
+        about=str(similarity.spec),
     )
     st.caption(
-        f"{told['n_tasks']:,} uniform {told['n_way']:,}-way {told['n_shot']:,}-shot tasks, ProtoNet on "
-        f"{escape(title_of(known[0]))}. The accuracy and the mean closeness of queries to the words for their contexts "
-        f"correlate by {told['pearson']:.2f} ({told['low']:.2f} to {told['high']:.2f}, 95% interval over "
-        f"{escape(told['over'])}). Every point is a task: click one to see it."
+        f"{summary['n_tasks']:,} uniform {summary['n_way']:,}-way {summary['n_shot']:,}-shot tasks, ProtoNet on "
+        f"{escape(title_of(backbones[0]))}. Correlation {summary['pearson']:.2f} "
+        f"({summary['low']:.2f} to {summary['high']:.2f}, 95% CI over "
+        f"{escape(summary['over'])}). Click a point to see its task."
     )
     if chosen:
         task = int(chosen)
-        drilldown.heading(f"Task {task:,}: {100 * tasks.accuracy[task]:.0f}% right", "near_task")
+        drilldown.heading(f"Task {task:,}: {100 * tasks.accuracy[task]:.0f}% correct", "near_task")
         task_list.show_task(dataset, tasks.tasks, task, "near_task_images")
 
 
-@cache_data("Comparing images with words", 24)
+@cache_data("Comparing images with texts", 24)
 def _measure(dataset: Dataset, spec: str) -> study.ImageTextSimilarity:
     return study.measure(json.loads(spec))
 
 
 @cache_data("Classifying tasks", 24)
-def _against(dataset: Dataset, spec: str, backbone: str) -> study.AccuracyRelation:
+def _relate_to_accuracy(dataset: Dataset, spec: str, backbone: str) -> study.AccuracyRelation:
     return study.against_accuracy(study.measure(json.loads(spec)), backbone)

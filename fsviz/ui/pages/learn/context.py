@@ -11,7 +11,7 @@ from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, same_queries, titles
 from fsviz.ui.parts import shell
 
-COST = "What another context costs"  # section of the page Contexts
+COST = "Cost of a context change"  # section of the page Contexts
 
 
 def _show(dataset: Dataset, positions: list[ControlPosition], at: int, visited: Sequence[bool]) -> None:

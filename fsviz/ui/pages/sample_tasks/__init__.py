@@ -1,4 +1,4 @@
-"""The page Sample tasks: sliders, histograms of coarsity, balance of classes, a browser of tasks, testbeds."""
+"""The page Sample tasks: histograms of coarsity, class balance, a list of tasks, testbeds to save and import."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
 HISTOGRAM = "coarsity_histogram"
-MOST_LISTED = 60  # tasks around a quantile
-MOST_WORK = 1.7e9  # classes x ways x tasks: about five seconds on one core
-MOST_DEALT = 2000  # tasks of a sampler that deals images itself
-COMPARE = Setting("compare", "Compare", "Draw the tasks of a second setting beside the first.", "flag", False)
+MAX_LISTED = 60  # tasks around a percentile
+MAX_WORK = 1.7e9  # classes x ways x tasks: about five seconds on one core
+MAX_WITH_IMAGES = 2000  # tasks of a sampler that samples images itself
+COMPARE = Setting("compare", "Compare with", "A second setting, on the same axes.", "flag", False)
 QUANTILE = Setting(
     "quantile",
-    "Quantile of coarsity (%)",
-    "0 is the finest task of the testbed, 50 the median, 100 the coarsest.",
+    "Coarsity percentile",
+    "0 = finest task, 100 = coarsest.",
     "int",
     5,
     0,
@@ -58,23 +58,24 @@ def show(dataset: Dataset) -> None:
     split = shell.pick_split(dataset)
     if draw.check_n_classes(dataset, split) < 3:
         st.info(
-            f"Split {escape(repr(split))} of {escape(dataset.title)} has 2 classes, so all tasks would hold the same. "
-            "Choose a split with more classes, or add images of other classes.",
+            f"Split {escape(repr(split))} of {escape(dataset.title)} has only 2 classes, so all tasks have the same "
+            "classes. Choose another split, or add images of other classes.",
             icon="🧩",
         )
         return
     _warm_up()
+    settings = shell.side().container()  # above the distance between classes, which is chosen less often
     classes = Classes(dataset, split)
     if draw.possible_distances(dataset):
         classes = Classes(dataset, split, *controls.pick_distance(dataset))
-        _ = classes.distances  # with its own message while it works
+        _ = classes.distances  # computed here, with its own progress message
     else:
         st.info(
-            f"**{escape(dataset.title)} has no taxonomy** and no features, so how far apart its classes are is not "
-            "known. Give your own copy a taxonomy or extract features on the page Add images.",
+            f"**{escape(dataset.title)} has no taxonomy** and no features, so coarsity is not available. Add a "
+            "taxonomy or extract features on the page Add images.",
             icon="🧩",
         )
-    _live(classes)
+    _live(classes, settings)
     access.show_denied("upload")
     if access.can("upload") and not shell.classroom():
         show_import(dataset, split)
@@ -97,11 +98,10 @@ PAGE = Page(
 
 @st.fragment
 @shell.errors_on_page()
-def _live(classes: Classes) -> None:
-    """Everything that follows the sliders: they rerun this part of the page only."""
-    headline = st.container()
-    side, charts = st.columns([2, 7], gap="medium")
-    with side:
+def _live(classes: Classes, settings: Any) -> None:
+    """The part of the page that the sliders rerun; they are shown in `settings`."""
+    headline, charts = st.container(), st.container()
+    with settings:
         recipes = _recipes(classes)
         images = _images(classes, recipes)
     if any(_is_too_much(classes, recipe) for recipe in recipes.values()):
@@ -118,65 +118,69 @@ def _live(classes: Classes) -> None:
     if listed is not None:
         show_chosen_task(classes, *listed)
     _balance(classes, beds, titles)
-    _left_out(classes, recipes)
+    _excluded(classes, recipes)
     if not shell.classroom():
         show_save(classes, beds, titles, full)
 
 
 def _recipes(classes: Classes) -> dict[str, Recipe]:
-    """What the controls ask for: tasks drawn uniformly to compare with, the chosen ones, and perhaps a second setting.
+    """The recipes of the controls by name: "uniform" to compare with, "chosen", and "second" if it is compared.
 
-    Named "uniform", "chosen" and "second"; where the chosen sampler is the uniform one, it is there once.
+    If the chosen sampler is the uniform one, only "uniform" is there.
     """
     distance = classes.distance or str(DISTANCE.default)
     sampler = controls.pick_sampler(classes.dataset, "semantic", distance)
-    drawn_from = (classes.dataset, classes.split)
-    fits = _fit(*drawn_from, sampler)
-    own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, of=drawn_from, **fits.values)
-    n_tasks = controls.pick(N_TASKS.with_(default=1000 if SAMPLERS[sampler].deals else 5000))
+    source = (classes.dataset, classes.split)
+    fits = _fit(*source, sampler)
+    own_settings = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, of=source, **fits.values)
+    n_tasks = controls.pick(N_TASKS.with_(default=1000 if SAMPLERS[sampler].samples_images else 5000))
     shared = {"n_tasks": n_tasks, "seed": controls.pick(SEED)}
-    chosen = classes.recipe(sampler=sampler, **own, **shared)
+    chosen = classes.recipe(sampler=sampler, **own_settings, **shared)
     recipes = {"chosen": chosen}
     if sampler == "uniform":
         recipes = {"uniform": chosen}
     elif classes.distance:
-        n_way = own.get("n_way", min(5, classes.n))
+        n_way = own_settings.get("n_way", min(5, classes.n))
         recipes = {"uniform": classes.recipe(sampler="uniform", n_way=n_way, **shared), **recipes}
     if classes.distance and controls.pick(COMPARE):
-        second: dict[str, Any] = {"suffix": "_2", "more": " (second)"}
+        second: dict[str, Any] = {"suffix": "_2", "more": " (B)"}
         sampler = controls.pick_sampler(classes.dataset, "semantic", distance, **second)
         alpha = DISTANCES[distance].alpha_most / 2
-        shape = _fit(*drawn_from, sampler).values
-        own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, alpha=alpha, **second, **shape)
-        recipes["second"] = classes.recipe(sampler=sampler, **own, **shared)
+        shape = _fit(*source, sampler).values
+        own_settings = controls.pick_sampler_settings(
+            sampler, classes.n, distance, sliders=True, alpha=alpha, **second, **shape
+        )
+        recipes["second"] = classes.recipe(sampler=sampler, **own_settings, **shared)
     return recipes
 
 
 @caching.cache_data(most=24)
 def _fit(dataset: Dataset, split: str, sampler: str) -> fitting.Fit:
-    given = {"split": split, "sampler": sampler}
-    return fitting.fit(dataset, given, draw.IMAGE_DEFAULTS, varied=True)
+    requested = {"split": split, "sampler": sampler}
+    return fitting.fit(dataset, requested, draw.IMAGE_DEFAULTS, varied=True)
 
 
 def _title(classes: Classes, recipe: Recipe, second: bool) -> str:
-    """What a testbed is called beside others."""
-    words = {"alpha": "α {:g}", "beta": "β {:g}", "n_way": "{}-way", "max_way": "up to {} ways"}
-    words["follow_hierarchy"] = "one concept each"
+    """The title of a testbed in figures: its sampler and settings."""
+    templates = {"alpha": "α {:g}", "beta": "β {:g}", "n_way": "{}-way", "max_way": "up to {} ways"}
+    templates["follow_hierarchy"] = "one concept each"
     values = {**recipe.settings, "max_way": min(recipe.settings.get("max_way", 0), classes.n)}
-    told = [words[name].format(values[name]) for name in recipe.settings if name in words]
-    return ", ".join([f"{'Compared: ' if second else ''}{SAMPLERS[recipe.sampler].title}", *told])
+    shown = [templates[name].format(values[name]) for name in recipe.settings if name in templates]
+    return ", ".join([f"{'B: ' if second else ''}{SAMPLERS[recipe.sampler].title}", *shown])
 
 
 def _is_too_much(classes: Classes, recipe: Recipe) -> bool:
-    """Draws that would take longer than a page should are left to a terminal."""
+    """Whether sampling takes too long for a page; then the command is shown instead."""
     ways = recipe.settings.get("n_way", recipe.settings.get("max_way", 1))
-    most = min(MOST_WORK, access.limit("draws"))
-    dealt = recipe.n_tasks if SAMPLERS[recipe.sampler].deals else 0
-    if classes.n * ways * recipe.n_tasks <= most and dealt <= min(MOST_DEALT, 5 * access.limit("tasks")):
+    max_work = min(MAX_WORK, access.limit("draws"))
+    n_with_images = recipe.n_tasks if SAMPLERS[recipe.sampler].samples_images else 0
+    if classes.n * ways * recipe.n_tasks <= max_work and n_with_images <= min(
+        MAX_WITH_IMAGES, 5 * access.limit("tasks")
+    ):
         return False
     st.info(
-        f"{recipe.n_tasks:,} such tasks out of {classes.n:,} classes take too long to follow a slider. Lower the "
-        "number of tasks or of classes per task, or draw them in a terminal:",
+        f"{recipe.n_tasks:,} tasks of {classes.n:,} classes are too many for a live preview. Lower the number of tasks "
+        "or of classes per task, or run:",
         icon="⏳",
     )
     st.code(recipe.command(), language="bash", wrap_lines=True)
@@ -191,38 +195,38 @@ def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
     numbers = [
         HeadlineNumber(
             "uniform",
-            "Uniform median",
+            "Median coarsity, uniform",
             medians[0],
             unit="",
             digits=coarsity_digits(medians[0]),
-            help="Median coarsity of uniform sampling. Half of the uniformly drawn tasks have a smaller coarsity.",
+            help="Half of the uniform tasks have a lower coarsity.",
         )
     ]
     if bed is not uniform:
         digits = coarsity_digits(medians[1])
         is_same = coarsity_text(medians[0]) == coarsity_text(medians[1])
-        alike = np.ptp(uniform.tasks.measures["coarsity"]) < 1e-9
+        is_constant = np.ptp(uniform.tasks.measures["coarsity"]) < 1e-9
         numbers += [
             HeadlineNumber(
                 "median",
-                f"{title} median",
+                f"Median coarsity, {title.lower()}",
                 medians[1],
                 unit="",
                 digits=digits,
                 change=None if is_same else medians[1] - medians[0],
-                note="as uniform" if is_same else "vs uniform",
-                help="Median coarsity of the tasks drawn with these settings.",
+                note="same as uniform" if is_same else "vs uniform",
+                help="Half of the tasks with these settings have a lower coarsity.",
             ),
             HeadlineNumber(
                 "fine",
-                "Fine-grained",
+                "Fine-grained tasks",
                 100 * study.share_finer(bed, uniform),
                 digits=0,
-                words="–" if alike else "",
-                note="all tasks are equally coarse"
-                if alike
+                words="–" if is_constant else "",
+                note="all uniform tasks have the same coarsity"
+                if is_constant
                 else f"{study.share_finer(uniform, uniform):.0%} when uniform",
-                help="Share of these tasks that are as fine as the finest 5% of the uniform ones.",
+                help="Share of these tasks whose coarsity is in the lowest 5% of uniform tasks.",
             ),
         ]
     numbers.append(
@@ -230,8 +234,8 @@ def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
             "per_class",
             "Tasks per class",
             f"{counts.min():,} to {counts.max():,}",
-            note=f"{counts.mean():,.0f} when even",
-            help="From the rarest to the commonest class, in the testbed as it will be saved.",
+            note=f"{counts.mean():,.0f} if balanced",
+            help="From the least to the most frequent class.",
         )
     )
     show_numbers(numbers)
@@ -242,7 +246,7 @@ def _colour(name: str, bed: Testbed) -> str:
 
 
 def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> tuple[str, int] | None:
-    """The figure; returns the testbed and the bin of the bar that is chosen."""
+    """Shows the histograms; returns the testbed and bin of the selected bar."""
     bins = study.coarsity_bins(beds)
     panels = [
         figures.Panel(
@@ -266,29 +270,33 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
     ways = bed.recipe.get("n_way")
     repeats = ""
     if bed.recipe["n_distinct"] == 1 and len(bed.tasks) > 1:
-        repeats = " All tasks have the same classes and differ in their images only: take fewer classes per task."
+        repeats = " All tasks use the same classes. Lower classes per task."
     elif bed.recipe["n_distinct"] < len(bed.tasks):
         possible = comb(classes.n, ways) if ways else 1e6
         repeats = (
-            f" {bed.recipe['n_distinct']:,} different sets of {f'{ways:,} ' if ways else ''}classes came up"
-            f"{f' ({possible:,} exist)' if possible < 1e6 else ''}; the other tasks repeat them with other images."
+            f" {bed.recipe['n_distinct']:,} distinct class sets"
+            f"{f' of {possible:,} possible' if possible < 1e6 else ''}; other tasks repeat them with other images."
         )
     dropped = None if bed.recipe["n_distinct"] == 1 else repeat_counts(classes.dataset, bed, classes.distances)
-    told = "" if dropped is None else f" {escape(dropped.describe())}"
+    duplicates = ""
+    if dropped is not None and dropped.n_repeated and np.isfinite(dropped.coarsity):
+        duplicates = (
+            f" Duplicates removed: median coarsity {dropped.kept:.1f} ({dropped.coarsity:.1f} with duplicates)."
+        )
     st.caption(
-        f"{len(bed.tasks):,} tasks each, on the same axes; dashed: the median.{told}{repeats} "
-        "Click a bar for its tasks."
+        f"{len(bed.tasks):,} tasks per sampler; dashed: median.{duplicates}{repeats} Click a bar to list its tasks.",
+        help=None if dropped is None else escape(dropped.describe()),
     )
     return bar
 
 
 def _entry(texts: Sequence[Sequence[str]], point: Point) -> str | None:
-    """The text of a mark that carries the number of its panel or line and its place there."""
+    """The text of a mark that carries the number of its panel or line and its position there."""
     return texts[point.data[0]][point.data[1]] if len(point.data) == 2 else None
 
 
 def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str, int] | None:
-    """Testbed and bin of the bar that the link names, None where it names none that is here."""
+    """The testbed and bin of the bar in the link; None if it has no bar of these testbeds."""
     name, _, text = str(links.value_of(BAR, BAR.name)).partition(":")
     try:
         value = float(text)
@@ -299,7 +307,7 @@ def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str
     return name, int(bins.bin_of(np.array([value]))[0])
 
 
-def _forget_bar() -> None:
+def _clear_bar() -> None:
     st.session_state[BAR.name] = st.session_state[WITH.name] = ""
 
 
@@ -309,7 +317,7 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
     order = caching.class_order(classes.dataset, classes.split, classes.dag) if has_taxonomy else np.arange(len(names))
     counts = {name: study.class_counts(bed, classes.dataset)[order] for name, bed in beds.items()}
     last = list(beds)[-1]
-    st.markdown("**Is every class used equally often?**")
+    st.markdown("**Class balance**")
     export.chart(
         "Share of tasks with each class",
         figures.plot_balance(
@@ -324,25 +332,24 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
             WITH, partial(_entry, [[f"{bed}:{names[i]}" for i in order] for bed in beds]), also={BAR.name: BAR.default}
         ),
     )
-    more = (
-        " Raising β flattens it; dropping repeated tasks undoes a little of that, and this shows the testbed as kept."
-    )
-    balanced = any("beta" in bed.recipe for bed in beds.values())
+    has_beta = any("beta" in bed.recipe for bed in beds.values())
     st.caption(
-        "A flat line means that every class is in as many tasks as the others. Click a point to list the tasks of its "
-        "class above." + (more if balanced else "")
+        "Flat: all classes are sampled equally often. Click a point to list its tasks.",
+        help="A higher class balance β flattens the line; dropping repeated tasks undoes a little of that."
+        if has_beta
+        else None,
     )
 
 
-def _left_out(classes: Classes, recipes: dict[str, Recipe]) -> None:
-    """Names a class that no such task can hold, and how many more there are."""
+def _excluded(classes: Classes, recipes: dict[str, Recipe]) -> None:
+    """Names a class that no such task can have, and says how many more there are."""
     why = list(
         {
             c: w for recipe in recipes.values() for c, w in draw.excluded_classes(classes.dataset, recipe).items()
         }.values()
     )
     if why:
-        st.caption(f"Left out: {escape(why[0])}" + (f" {len(why) - 1:,} more are left out too." if why[1:] else ""))
+        st.caption(f"Excluded: {escape(why[0])}" + (f" {len(why) - 1:,} more classes are excluded." if why[1:] else ""))
 
 
 def _browser(
@@ -352,48 +359,48 @@ def _browser(
     full: dict[str, Recipe],
     bar: tuple[str, int] | None,
 ) -> tuple[Testbed, int] | None:
-    """The tasks of the chosen bar, or around a quantile; returns the testbed and the position of the chosen one."""
+    """Lists the tasks of the selected bar, or around a percentile; returns a testbed and the position of a task."""
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="bottom")
     coarsity: np.ndarray | None
-    of, _, wanted = str(links.value_of(WITH, WITH.name)).partition(":")
-    if bar is None and of in beds and wanted in classes.names:
-        name = of
+    bed_name, _, class_name = str(links.value_of(WITH, WITH.name)).partition(":")
+    if bar is None and bed_name in beds and class_name in classes.names:
+        name = bed_name
         coarsity = beds[name].tasks.measures.get("coarsity")
-        class_id = classes.dataset.split_class_ids(classes.split)[classes.names.index(wanted)]
-        found = np.flatnonzero((beds[name].tasks.class_ids == class_id).any(axis=1))
+        class_id = classes.dataset.split_class_ids(classes.split)[classes.names.index(class_name)]
+        listed = np.flatnonzero((beds[name].tasks.class_ids == class_id).any(axis=1))
         if coarsity is not None:
-            found = found[np.argsort(coarsity[found], kind="stable")]
-        left.markdown(f"**{escape(titles[name])}**: {len(found):,} tasks with {escape(wanted)}, the finest first")
-        right.button("Back to quantiles", on_click=_forget_bar, icon="↩️")
+            listed = listed[np.argsort(coarsity[listed], kind="stable")]
+        left.markdown(f"**{escape(titles[name])}**: {len(listed):,} tasks with {escape(class_name)}, finest first")
+        right.button("Show by percentile", on_click=_clear_bar, icon="↩️")
     elif bar is not None:
         name = bar[0]
         coarsity = beds[name].tasks.measures["coarsity"]
         bins = study.coarsity_bins(beds)
-        found = np.flatnonzero(bins.bin_of(coarsity) == bar[1])
-        found = found[np.argsort(coarsity[found], kind="stable")]
+        listed = np.flatnonzero(bins.bin_of(coarsity) == bar[1])
+        listed = listed[np.argsort(coarsity[listed], kind="stable")]
         left.markdown(
-            f"**{escape(titles[name])}**: {len(found):,} tasks with a coarsity of "
-            f"{coarsity_text(bins.edges[bar[1]])} to {coarsity_text(bins.edges[bar[1] + 1])}, the finest first"
+            f"**{escape(titles[name])}**: {len(listed):,} tasks with a coarsity of "
+            f"{coarsity_text(bins.edges[bar[1]])} to {coarsity_text(bins.edges[bar[1] + 1])}, finest first"
         )
-        right.button("Back to quantiles", on_click=_forget_bar, icon="↩️")
+        right.button("Show by percentile", on_click=_clear_bar, icon="↩️")
     else:
-        named = {n: "Second setting" if n == "second" else titles[n].split(",")[0] for n in beds}
+        choices = {n: titles[n].split(",")[0] for n in beds}
         start = "chosen" if "chosen" in beds else next(iter(beds))
-        name = str(controls.pick(BROWSE.with_(choices=named, default=start, title="Tasks of"), left))
+        name = str(controls.pick(BROWSE.with_(choices=choices, default=start, title="Tasks of"), left))
         coarsity = beds[name].tasks.measures.get("coarsity")
-        found = np.arange(min(len(beds[name].tasks), MOST_LISTED))
+        listed = np.arange(min(len(beds[name].tasks), MAX_LISTED))
         if coarsity is not None:
-            found = study.tasks_near_quantile(
-                beds[name], controls.pick(QUANTILE, right, as_slider=True) / 100, MOST_LISTED
+            listed = study.tasks_near_quantile(
+                beds[name], controls.pick(QUANTILE, right, as_slider=True) / 100, MAX_LISTED
             )
-    if not len(found):
-        st.info("No task lies in this bar with the present setting. Click another one.", icon="🧩")
+    if not len(listed):
+        st.info("No task is in this bar with these settings. Click another bar.", icon="🧩")
         return None
     bed = draw_images(classes, full[name]) or beds[name]
-    notes = {int(i): "" if coarsity is None else f"coarsity {coarsity_text(float(coarsity[i]))}" for i in found}
+    notes = {int(i): "" if coarsity is None else f"coarsity {coarsity_text(float(coarsity[i]))}" for i in listed}
     examples = None if bed.tasks.has_images else partial(_example_images, classes, bed)
-    about = f"{beds[name].name} {bar} {wanted} {st.session_state.get('quantile') if bar is None else ''}"
-    return bed, task_list.pick_task(classes.dataset, bed.tasks, found, notes, about, examples=examples)
+    about = f"{beds[name].name} {bar} {class_name} {st.session_state.get('quantile') if bar is None else ''}"
+    return bed, task_list.pick_task(classes.dataset, bed.tasks, listed, notes, about, examples=examples)
 
 
 def _example_images(classes: Classes, bed: Testbed, task: int) -> np.ndarray:
@@ -402,30 +409,34 @@ def _example_images(classes: Classes, bed: Testbed, task: int) -> np.ndarray:
 
 
 def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
-    """Images per class that are dealt to tasks of classes, by name: as many as the smallest class has, {} for none.
+    """Images per class to sample, by name of the setting, at most as many as the smallest class has; {} for none.
 
-    A chosen sampler that deals images itself says its own numbers, and they hold for those beside it too.
+    A sampler that samples images itself has its own settings; they also hold for the testbeds compared with it.
     """
     chosen = recipes.get("chosen", next(iter(recipes.values())))
-    dealt = {name: value for name, value in chosen.settings.items() if name in draw.IMAGE_SETTINGS}
+    images = {name: value for name, value in chosen.settings.items() if name in draw.IMAGE_SETTINGS}
     fits = _fit(classes.dataset, classes.split, chosen.sampler)
-    if SAMPLERS[chosen.sampler].deals:
+    if SAMPLERS[chosen.sampler].samples_images:
         controls.release_images(chosen.sampler)
     else:
         smallest = study.smallest_class(classes.dataset, classes.split) or 1
-        most = min(SHOTS.high, smallest - 1)
-        unknown = " How many images its classes have is not known, so only classes can be drawn."
-        told = SHOTS.help + ("" if smallest > 1 else unknown)
-        setting = SHOTS.with_(title="Support per class", high=most, default=min(fits.values["n_shot"], most), help=told)
-        n_shot = controls.pick(setting, disabled=most == 0)
-        room = min(N_QUERY.high, max(smallest - n_shot, 1))
-        setting = N_QUERY.with_(title="Queries per class", high=room, default=min(fits.values["n_query"], room))
+        max_shots = min(SHOTS.high, smallest - 1)
+        unknown = " The sizes of its classes are not available, so only classes are sampled."
+        help = SHOTS.help + ("" if smallest > 1 else unknown)
+        setting = SHOTS.with_(
+            title="Support images per class", high=max_shots, default=min(fits.values["n_shot"], max_shots), help=help
+        )
+        n_shot = controls.pick(setting, disabled=max_shots == 0)
+        max_queries = min(N_QUERY.high, max(smallest - n_shot, 1))
+        setting = N_QUERY.with_(
+            title="Query images per class", high=max_queries, default=min(fits.values["n_query"], max_queries)
+        )
         n_query = controls.pick(setting, disabled=n_shot == 0)
-        dealt = {"n_shot": n_shot, "n_query": n_query} if n_shot else {}
-    if dealt or SAMPLERS[chosen.sampler].deals:
-        dealt |= controls.pick_groups(classes.dataset)
-    controls.say_fit(fits, {**chosen.settings, **dealt})
-    return dealt
+        images = {"n_shot": n_shot, "n_query": n_query} if n_shot else {}
+    if images or SAMPLERS[chosen.sampler].samples_images:
+        images |= controls.pick_groups(classes.dataset)
+    controls.say_fit(fits, {**chosen.settings, **images})
+    return images
 
 
 def _with_images(classes: Classes, recipe: Recipe, images: dict[str, Value]) -> Recipe:

@@ -16,13 +16,12 @@ from fsviz.ui.parts import drilldown, export, hover, page_links, shell, task_lis
 from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.shell import escape
 
-MOST_ROWS = 12  # classes of a task shown with images
-CELL = Setting("cell", "Pair", "The two classes of the task that are looked at, by their places.", "choice", "")
+CELL = Setting("cell", "Pair", "The two selected classes of the task, by their positions.", "choice", "")
 
 
 def show_chosen_task(classes: Classes, bed: Testbed, task: int) -> None:
     pictured = classes.dataset.has_pixels and bed.tasks.has_images
-    st.subheader(f"Task {task:,}: its own images" if pictured else f"Task {task:,}: its classes", anchor=False)
+    st.subheader(f"Task {task:,}", anchor=False)
     if classes.distance:
         _show_distances(classes, bed, task)
     elif pictured:
@@ -34,29 +33,29 @@ def show_chosen_task(classes: Classes, bed: Testbed, task: int) -> None:
 
 
 def _task_name(classes: Classes, bed: Testbed, task: int) -> TaskId | None:
-    """What names the task in links; None for one of classes only whose recipe does not draw it again."""
+    """The id of the task in links; None if it has classes only and its recipe cannot reproduce it."""
     return task_ids.name_task(classes.dataset, bed.tasks, task, bed.recipe)
 
 
 def _class_table(high: float) -> Table:
-    """The classes of a task that has no images."""
+    """The table of the classes of a task without images."""
     return Table(
         "Classes of the task",
         Column("class", "Class", width=190),
-        Column("place", "Place in the taxonomy", width=230),
-        Column("distance", "Mean distance to the others", digits=2, kind="bar", high=high, width=90),
+        Column("place", "Taxonomy path", width=230),
+        Column("distance", "Mean distance", digits=2, kind="bar", high=high, width=90),
     )
 
 
 def _show_distances(classes: Classes, bed: Testbed, task: int) -> None:
     dataset, distances, graph = classes.dataset, classes.distances, classes.graph
-    assert distances is not None  # the browser is shown only where they are
+    assert distances is not None  # pages without distances do not list tasks
     class_ids = bed.tasks.class_ids[task]
     class_ids = class_ids[class_ids != PAD]
     positions = np.searchsorted(dataset.split_class_ids(classes.split), class_ids)
     shown = class_names(classes, class_ids)
     inside = distances[np.ix_(positions, positions)]
-    few = len(class_ids) <= 10  # the tree of more needs the whole width
+    few = len(class_ids) <= 10  # a larger tree needs the full width
     left, right = shell.responsive_columns("task", [3, 2], gap="medium")
     with left:
         if dataset.has_pixels and bed.tasks.has_images:
@@ -76,9 +75,9 @@ def _show_distances(classes: Classes, bed: Testbed, task: int) -> None:
                 },
             )
             st.caption(
-                "Images are dealt once there is at least one support image per class."
+                "Set support images to 1 or more to sample images."
                 if dataset.has_pixels
-                else f"{escape(dataset.title)} comes without images here; its classes are named instead."
+                else f"{escape(dataset.title)} has no images here."
             )
             page_links.from_task(dataset, bed.tasks, task, named=_task_name(classes, bed, task))
         if not dataset.has_pixels and few:
@@ -95,12 +94,12 @@ def _show_distances(classes: Classes, bed: Testbed, task: int) -> None:
         hover.answer_cells(dataset, "task_distances", faces, Click(CELL, _pair_of), len(class_ids))
         values = inside[np.triu_indices(len(class_ids), 1)]
         st.caption(
-            f"Coarsity {coarsity_text(bed.tasks.measures['coarsity'][task])} is "
+            f"Coarsity {coarsity_text(bed.tasks.measures['coarsity'][task])}: "
             + (
-                f"the square of the distance between its two classes, {values[0]:.2f} ({name})."
+                f"squared {name} distance between its two classes ({values[0]:.2f})."
                 if len(values) == 1
-                else f"the mean of the squares of the {len(values):,} distances between its classes ({name}); they run "
-                f"from {values.min():.2f} to {values.max():.2f}."
+                else f"mean squared {name} distance over {len(values):,} class pairs ({values.min():.2f} to "
+                f"{values.max():.2f})."
             )
         )
         if dataset.has_pixels and few:
@@ -117,25 +116,25 @@ def _show_distances(classes: Classes, bed: Testbed, task: int) -> None:
 
 
 def _pair_of(cell: Point) -> str:
-    """The two classes of a cell, or of a class of the tree the class itself."""
+    """The two classes of a cell; for a class of the tree, that class twice."""
     return f"{cell.data[0]}-{cell.data[-1]}"
 
 
 def _show_tree(graph: Dag | None, positions: np.ndarray) -> None:
     if graph is None or len(positions) > 25:
         return
-    st.markdown("**Their place in the taxonomy**, from the smallest concept above all of them; click a class:")
-    drawn = maps.task_map(graph, positions.tolist())
+    st.markdown("**Classes in the taxonomy**")
+    task_map = maps.task_map(graph, positions.tolist())
     export.graph(
         "The task in the taxonomy",
-        taxonomy_figures.plot_task_tree(drawn),
+        taxonomy_figures.plot_task_tree(task_map),
         key="task_tree",
         height=60 + 34 * len(positions),
-        sets=Click(CELL, [None if at == PAD else f"{at}-{at}" for at in drawn.class_position.tolist()]),
+        sets=Click(CELL, [None if at == PAD else f"{at}-{at}" for at in task_map.class_position.tolist()]),
         alt="Tree of concepts above the classes of the task",
     )
 
 
 def _mean_note(inside: np.ndarray, row: int) -> str:
     mean = inside[row].sum() / max(len(inside) - 1, 1)
-    return f"{mean:.{1 if inside.max() >= 2 else 2}f} from the others on average"
+    return f"mean distance {mean:.{1 if inside.max() >= 2 else 2}f}"

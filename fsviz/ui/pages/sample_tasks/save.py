@@ -1,4 +1,4 @@
-"""Testbeds that are saved, downloaded or brought along."""
+"""Saving, downloading and importing testbeds."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": 
 
 
 def show_save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], recipes: dict[str, Recipe]) -> None:
-    st.subheader("Keep these tasks as a testbed", anchor=False)
-    st.caption("A testbed is a saved, ordered list of tasks with the recipe that drew it: every method sees the same.")
+    st.subheader("Save as testbed", anchor=False)
+    st.caption("A testbed fixes the tasks, so that every method sees the same ones.")
     if st.session_state.get("keep") not in beds:
         st.session_state.pop("keep", None)
     which_column, rest = shell.responsive_columns("keep", [3, 8], vertical_alignment="bottom")
     start = list(beds).index("chosen") if "chosen" in beds else 0
-    which = which_column.selectbox("Tasks", list(beds), index=start, format_func=titles.__getitem__, key="keep")
-    recipe = recipes[which]
-    deals = SAMPLERS[recipe.sampler].deals
+    bed_name = which_column.selectbox("Tasks", list(beds), index=start, format_func=titles.__getitem__, key="keep")
+    recipe = recipes[bed_name]
+    deals = SAMPLERS[recipe.sampler].samples_images
     name = rest.text_input("Name", placeholder=recipe.name, key="testbed_name").strip() or recipe.name
     has_images = "n_shot" in recipe.settings or deals
     buttons = st.columns(4)
     access.show_denied("save")
-    words: dict[str, Any] = {"type": "primary", "icon": "💾", "width": "stretch", "key": "save_testbed"}
-    if access.can("save") and buttons[0].button("Save testbed", **words):
+    button: dict[str, Any] = {"type": "primary", "icon": "💾", "width": "stretch", "key": "save_testbed"}
+    if access.can("save") and buttons[0].button("Save testbed", **button):
         try:
-            testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
-            saved, said = access.do("save", draw.save, testbed, number=name == recipe.name)
-            st.success(f"{escape(said)} {len(testbed.tasks):,} tasks.", icon="✅")
+            testbed = draw.sample_testbed(classes.dataset, recipe, name=name, distances=classes.distances)
+            saved, message = access.do("save", draw.save, testbed, number=name == recipe.name)
+            st.success(f"{escape(message)} {len(testbed.tasks):,} tasks.", icon="✅")
             if testbed.tasks.has_images and classes.dataset.has_features:
-                controls.link_to_evaluate(classes.dataset, saved, "Evaluate methods on this testbed")
+                controls.link_to_evaluate(classes.dataset, saved, "Evaluate on this testbed")
         except FsvizError as error:
             st.error(escape(shell.with_setting_titles(error)), icon="⚠️")
-    tasks = beds[which].tasks
+    tasks = beds[bed_name].tasks
     per_class = tasks.support.shape[2] + tasks.query.shape[2] if tasks.has_images else 0
     if not tasks.has_images:
         per_class = sum(recipe.settings.get(setting, 0) for setting in draw.IMAGE_SETTINGS)
     n_images = tasks.class_ids.size * per_class
     if n_images > access.limit("exported"):
-        st.caption(f"🔒 {n_images:,} images are too many for a file that visitors of this shared server may ask for.")
+        st.caption(f"🔒 Too many images to download from this shared server: {n_images:,}.")
     for column, kind in zip(buttons[1:] if n_images <= access.limit("exported") else (), testbeds.FORMATS):
         column.download_button(
             kind.upper() if kind != "parquet" else "Parquet",
@@ -62,39 +62,36 @@ def show_save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]
             width="stretch",
             disabled=kind == "json" and not has_images,
             help={
-                "parquet": "The native format: one row per task, the recipe inside.",
+                "parquet": "One row per task, with the recipe.",
                 "csv": "One row per image: task, variance (the coarsity), labels, image_id, support.",
-                "json": "Paths of the support and query images of each task; needs images.",
+                "json": "Paths of the support and query images of each task. Needs images.",
             }[kind],
         )
-    shell.command_popover(recipe.command(f"{name}.parquet"), "The same tasks from a terminal")
+    shell.command_popover(recipe.command(f"{name}.parquet"), "Command line")
 
 
 def _file(classes: Classes, recipe: Recipe, name: str, kind: str) -> bytes:
-    testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
+    testbed = draw.sample_testbed(classes.dataset, recipe, name=name, distances=classes.distances)
     return testbeds.export(testbed, classes.dataset, kind)
 
 
 def show_import(dataset: Dataset, split: str) -> None:
-    with st.expander("Bring a testbed of your own (CSV, JSON or Parquet)"):
+    with st.expander("Import a testbed"):
         st.caption(
-            "CSV with the columns task, variance, labels, image_id, support; JSON with Support and Query image paths; "
-            "or a Parquet file saved here. Files of Bennequin et al. hold support rows only: queries are then drawn. "
-            "Labels count through the classes of split "
-            f"{escape(repr(split))}. Every row is checked."
+            f"CSV, JSON or Parquet. Labels refer to the classes of split {escape(repr(split))}.",
+            help="CSV: columns task, variance, labels, image_id, support. JSON: paths of the Support and Query images. "
+            "If a file has support rows only, queries are sampled.",
         )
-        uneven = st.checkbox("Allow tasks of different shapes (ways, shots)", key="uneven")
+        uneven = st.checkbox("Allow varying ways and shots", key="uneven")
         file = st.file_uploader("Testbed file", ["csv", "json", "parquet"], key="testbed_file")
         if file is None:
             return
         bed = access.do("upload", testbeds.parse_testbed, file.getvalue(), file.name, dataset, split, uneven)
-        images = "classes only" if not bed.tasks.has_images else "with images"
-        st.success(
-            f"{len(bed.tasks):,} tasks of {bed.tasks.n_way:,} classes, {images}: every row is in order.", icon="✅"
-        )
+        images = "with images" if bed.tasks.has_images else "classes only"
+        st.success(f"{len(bed.tasks):,} tasks read: {bed.tasks.n_way:,} classes each, {images}.", icon="✅")
         for note in bed.recipe.get("notes", ()):
             st.info(escape(note), icon="🎲")
-        name = st.text_input("Keep it as", bed.name, key="bring_name")
-        if st.button("Save in the workspace", key="save_brought", icon="💾"):
+        name = st.text_input("Name", bed.name, key="bring_name")
+        if st.button("Save testbed", key="save_brought", icon="💾"):
             path = access.do("save", testbeds.save_testbed, Testbed(name.strip(), bed.tasks, bed.recipe))
             st.success(f"Saved to {escape(path)}.", icon="✅")

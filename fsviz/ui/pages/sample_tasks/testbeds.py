@@ -1,4 +1,4 @@
-"""The classes that tasks are drawn from, and the testbeds drawn from them."""
+"""The classes that tasks are sampled from, and their testbeds."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fsviz.tasks.repeats import RepeatCounts, count_repeats
 from fsviz.taxonomy import DAG, Dag
 from fsviz.ui.parts import caching, controls
 
-MOST_DEALT_IMAGES = 5_000_000  # images of a testbed that are dealt while somebody waits
+MAX_IMAGES = 5_000_000  # images of a testbed that are sampled on the page
 
 
 @dataclass(frozen=True)
 class Classes:
-    """The classes that tasks are drawn from, and how far apart they are (distance "" where nothing is known of it)."""
+    """The classes that tasks are sampled from, and their distance ("" if it is not available)."""
 
     dataset: Dataset
     split: str
@@ -54,15 +54,15 @@ class Classes:
 
 def class_names(classes: Classes, class_ids: np.ndarray) -> list[str]:
     order = classes.dataset.split_class_ids(classes.split)
-    named = dict(zip(order.tolist(), classes.names, strict=True))
-    return [named[int(class_id)] for class_id in class_ids]
+    names = dict(zip(order.tolist(), classes.names, strict=True))
+    return [names[int(class_id)] for class_id in class_ids]
 
 
 def draw_images(classes: Classes, recipe: Recipe) -> Testbed | None:
-    """The testbed with its images; None where it has none, or too many to deal while somebody waits."""
-    if SAMPLERS[recipe.sampler].deals:
+    """The testbed with its images; None if it has none, or too many to sample on the page."""
+    if SAMPLERS[recipe.sampler].samples_images:
         return draw_testbed(classes, recipe)
-    if "n_shot" not in recipe.settings or recipe.n_tasks * draw.max_images({**recipe.values}) > MOST_DEALT_IMAGES:
+    if "n_shot" not in recipe.settings or recipe.n_tasks * draw.max_images({**recipe.values}) > MAX_IMAGES:
         return None
     return _draw_with_images(classes.dataset, recipe, classes.distances)
 
@@ -75,14 +75,14 @@ def coarsity_digits(value: float) -> int:
     return 1 if value >= 10 else 2 if value >= 1 else 3
 
 
-@caching.cache_data("Drawing tasks", 24)
+@caching.cache_data("Sampling tasks", 24)
 def _draw(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
-    return draw.draw(dataset, recipe, distances=_distances)
+    return draw.sample_testbed(dataset, recipe, distances=_distances)
 
 
-@caching.cache_data("Dealing images", 6)
+@caching.cache_data("Sampling images", 6)
 def _draw_with_images(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
-    return draw.draw(dataset, recipe, distances=_distances)
+    return draw.sample_testbed(dataset, recipe, distances=_distances)
 
 
 @caching.cache_data(most=64, hashes={Testbed: lambda bed: bed.name})

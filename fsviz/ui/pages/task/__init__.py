@@ -92,11 +92,11 @@ PAGE = Page(
 def _asked(dataset: Dataset) -> tuple[str, str]:
     """What the link names, or what was gone to since: the task and the one beside it ("" for none)."""
     state = st.session_state
-    arrived = links.asked_for(TASK_NAME.name)
+    arrived = links.requested_for(TASK_NAME.name)
     if arrived is not None:
         state["passport_task"] = arrived
-        state["passport_other"] = links.asked_for("other") or ""
-    elif (other := links.asked_for("other")) is not None:
+        state["passport_other"] = links.requested_for("other") or ""
+    elif (other := links.requested_for("other")) is not None:
         state["passport_other"] = other
     text = state.get("passport_task", "")
     of = _dataset_of(text)
