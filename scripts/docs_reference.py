@@ -189,7 +189,7 @@ def measures_page() -> str:
             "",
             f"## {text(quantity.title)}",
             "",
-            text(quantity.what),
+            text(quantity.description),
             "",
             *formula(quantity.formula, quantity.symbols),
         ]
