@@ -1,4 +1,4 @@
-"""What fsviz does, as a few functions for a notebook or a script: the same studies as pages and commands.
+"""Public API for notebooks and scripts or a script: the same studies as pages and commands.
 
 A dataset is given by its name or as what `load` returned; a testbed by its name, its file, or as what `sample`
 returned. Code that is given here, a function as a method say, runs here: whoever calls it wrote it.
@@ -154,7 +154,7 @@ def evaluate(
     }
     if tasks is None:
         sampler = {"sampler": draw.default_sampler(data), **settings}
-        spec["sampler"] = {**_said(evaluation_study.fit(data, backbones, sampler)), **sampler}
+        spec["sampler"] = {**_warn_of_fit(evaluation_study.fit(data, backbones, sampler)), **sampler}
     elif settings:
         raise BadInput(f"A testbed brings its own tasks, so {next(iter(settings))} has no effect. Leave it out.")
     else:
@@ -180,8 +180,8 @@ def compare(*evaluations: Evaluation | str, over: str | None = None, reference: 
     """Every method against the most accurate one (or `reference`), task by task: evaluations, or ids of runs, of the
     same tasks. Differences in points with 95% intervals and p over "tasks", "images" or "classes": the widest that is
     known unless one is named."""
-    found = [one if isinstance(one, Evaluation) else evaluation(one) for one in evaluations]
-    return run_comparison.differences([line for one in found for line in one.lines], reference, over)
+    matches = [item if isinstance(item, Evaluation) else evaluation(item) for item in evaluations]
+    return run_comparison.differences([line for item in matches for line in item.lines], reference, over)
 
 
 def hard(dataset: str | Dataset, backbone: str | None = None, **settings: Any) -> SupportSets:
@@ -194,7 +194,7 @@ def hard(dataset: str | Dataset, backbone: str | None = None, **settings: Any) -
 
     data = _dataset(dataset)
     backbone = backbone or draw.default_backbone(data)
-    _said(support_sets.fit(data, backbone, settings))
+    _warn_of_fit(support_sets.fit(data, backbone, settings))
     spec = {"study": "support_sets", "dataset": data.name, "backbone": backbone, **settings}
     sets: SupportSets = jobs.compute(spec)
     if failed := support_sets.summary(sets)["failed"]:
@@ -217,8 +217,8 @@ def sweep(study: str, dataset: str | Dataset, vary: str, values: Sequence[Any] =
     spec = {"dataset": resolved.name, **settings}
     if "backbone" in declared.settings.required:
         spec.setdefault("backbone", draw.default_backbone(resolved))
-    asked = sweep_study.sweep(declared, spec, vary, values)
-    result: SweepResult = jobs.compute({"study": sweep_study.STUDY.name, **asked})
+    sweep_spec = sweep_study.sweep(declared, spec, vary, values)
+    result: SweepResult = jobs.compute({"study": sweep_study.STUDY.name, **sweep_spec})
     return result
 
 
@@ -243,8 +243,8 @@ def plot(what: Any, **options: Any) -> Figure:
         from fsviz.figures.support_sets import plot_distribution
         from fsviz.studies.support_sets import summary
 
-        told = summary(what)
-        return plot_distribution(told["histogram"], told["accuracy"], told["ci95"], **options)
+        sets_summary = summary(what)
+        return plot_distribution(sets_summary["histogram"], sets_summary["accuracy"], sets_summary["ci95"], **options)
     if isinstance(what, ClassGraph):
         from fsviz.figures.confusion import plot_similarity_map
         from fsviz.studies import confusion
@@ -277,10 +277,10 @@ def _plot_map(dataset: Dataset, backbone: str | None = None, by: str = "", **opt
     from fsviz.studies import feature_map
 
     backbone = backbone or draw.default_backbone(dataset)
-    found = maps.find(dataset, backbone) or feature_map.fast_map({"dataset": dataset.name, "backbone": backbone})
-    names = dataset.classes["class_name"].astype(str).to_numpy()[dataset.image_class_ids()[found.image_ids]]
-    colouring = feature_map.colouring(dataset, found.image_ids, by or feature_map.default_colour(dataset))
-    return plot_map(found.xy, found.image_ids, colouring, names.tolist(), **options)
+    image_map = maps.find(dataset, backbone) or feature_map.fast_map({"dataset": dataset.name, "backbone": backbone})
+    names = dataset.classes["class_name"].astype(str).to_numpy()[dataset.image_class_ids()[image_map.image_ids]]
+    colouring = feature_map.colouring(dataset, image_map.image_ids, by or feature_map.default_colour(dataset))
+    return plot_map(image_map.xy, image_map.image_ids, colouring, names.tolist(), **options)
 
 
 def torch_images(dataset: str | Dataset, transform: Callable[[Any], Any] | None = None) -> TorchImages:
@@ -306,27 +306,27 @@ def torch_tasks(source: Testbed | str | Dataset, **settings: Any) -> TaskBatches
     return TaskBatches.live(data, _sampled(data, settings))
 
 
-def _dataset(given: str | Dataset) -> Dataset:
-    return datasets.load(given) if isinstance(given, str) else given
+def _dataset(dataset: str | Dataset) -> Dataset:
+    return datasets.load(dataset) if isinstance(dataset, str) else dataset
 
 
 def _sampled(dataset: Dataset, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of tasks with their defaults; those that the dataset cannot give are lowered, with a warning."""
     usual = {"sampler": SAMPLER.default, **evaluation_study.DEFAULTS}
-    fits = _said(fitting.fit(dataset, settings, usual, varied=True), 4)
+    fits = _warn_of_fit(fitting.fit(dataset, settings, usual, varied=True), 4)
     return {**evaluation_study.DEFAULTS, **fits, **settings}
 
 
-def _said(found: fitting.Fit, depth: int = 3) -> Mapping[str, int]:
+def _warn_of_fit(fitted: fitting.Fit, depth: int = 3) -> Mapping[str, int]:
     """The ways, shots and queries that fit; warns if defaults were lowered. The user's line is `depth` calls up."""
-    if told := found.describe():
-        warnings.warn(told, stacklevel=depth)
-    return found.values
+    if message := fitted.describe():
+        warnings.warn(message, stacklevel=depth)
+    return fitted.values
 
 
-def _method(given: Any) -> dict[str, Any]:
-    one, parameters = given if isinstance(given, tuple) else (given, {})
-    return {"name": one if isinstance(one, str) else user_code.keep(one), "parameters": dict(parameters)}
+def _method(method: Any) -> dict[str, Any]:
+    name, parameters = method if isinstance(method, tuple) else (method, {})
+    return {"name": name if isinstance(name, str) else user_code.keep(name), "parameters": dict(parameters)}
 
 
 def _escaped(text: str) -> str:

@@ -239,7 +239,7 @@ def summary(pair: TaskContrast) -> dict[str, Any]:
                 "correlation": cause.correlation.value,
                 "low": cause.correlation.low,
                 "high": cause.correlation.high,
-                "over": cause.correlation.over,
+                "over": cause.correlation.ci_unit,
                 "known": cause.known,
                 "points": pair.points(cause),
                 "explains": id(cause) in strongest,
@@ -270,7 +270,7 @@ def _classified(dataset: Dataset, backbone: str = "") -> TaskContrast:
         )
     shape = {"n_way": n_way, "n_shot": N_SHOT, "n_query": int(min(N_QUERY, sizes.min() - N_SHOT))}
     recipe = draw.recipe_for(dataset, split=split, sampler="uniform", n_tasks=N_TASKS, seed=0, **shape)
-    tasks = draw.draw(dataset, recipe, usable=table.image_ids).tasks
+    tasks = draw.sample_testbed(dataset, recipe, usable=table.image_ids).tasks
     answer = evaluation.evaluate(table, tasks, METHOD)
     accuracy = evaluation.task_accuracy(answer)
     distances = taxonomy.DISTANCES["features"].measure(table, class_ids)
@@ -298,7 +298,7 @@ def _by_meaning(dataset: Dataset) -> TaskContrast:
         shape |= {"n_shot": int(max(1, min(BY_PIXELS, sizes.min() - 1))), "n_query": 1} if sizes.min() > 1 else {}
     recipe = draw.recipe_for(dataset, split=split, sampler="uniform", n_tasks=N_TASKS, seed=0, **shape)
     distances = draw.class_distances(dataset, split, recipe.distance, recipe.dag)
-    tasks = draw.draw(dataset, recipe, distances=distances).tasks
+    tasks = draw.sample_testbed(dataset, recipe, distances=distances).tasks
     hard, easy = _ends(tasks.measures["coarsity"], 0.0)
     return TaskContrast(dataset, recipe, tasks, hard, easy, distances)
 

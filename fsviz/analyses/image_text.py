@@ -261,7 +261,7 @@ def against_accuracy(similarity: ImageTextSimilarity, backbone: str, n_tasks: in
     if correlation["pearson"] is not None:
         x = np.array([closeness.min(), closeness.max()])
         line = (x.tolist(), np.polyval(np.polyfit(closeness, 100 * accuracy, 1), x).tolist())
-    summary = correlation | {"n_tasks": len(tasks), **shape, "backbone": backbone, "over": value.over}
+    summary = correlation | {"n_tasks": len(tasks), **shape, "backbone": backbone, "over": value.ci_unit}
     return AccuracyRelation(closeness, accuracy, line, summary, tasks)
 
 

@@ -154,7 +154,7 @@ def measure_semantics(dataset: Dataset) -> list[ControlPosition]:
     positions = []
     for alpha in ALPHAS:
         recipe = _recipe(dataset, sampler="semantic", alpha=alpha)
-        tasks = draw.draw(dataset, recipe, usable=table.image_ids).tasks
+        tasks = draw.sample_testbed(dataset, recipe, usable=table.image_ids).tasks
         facts = {"coarsity": float(np.mean(tasks.measures["coarsity"]))}
         position = ControlPosition(f"{alpha:g}", f"α = {alpha:g}", tasks, _predict(dataset, table, tasks), facts)
         positions.append(position)
@@ -187,7 +187,7 @@ def measure_context(dataset: Dataset) -> list[ControlPosition]:
     table = _features(dataset)
     positions = []
     for name, (title, sampler) in CONTEXTS.items():
-        tasks = draw.draw(dataset, _recipe(dataset, **sampler), usable=table.image_ids).tasks
+        tasks = draw.sample_testbed(dataset, _recipe(dataset, **sampler), usable=table.image_ids).tasks
         positions.append(ControlPosition(name, title, tasks, _predict(dataset, table, tasks)))
     return positions
 
@@ -464,7 +464,7 @@ class CombinedLesson:
 def measure_combined(dataset: Dataset) -> CombinedLesson:
     """Random tasks, and every measure that needs neither predictions nor the overlap of all class pairs."""
     table = _features(dataset)
-    tasks = draw.draw(dataset, _recipe(dataset, sampler="uniform"), usable=table.image_ids).tasks
+    tasks = draw.sample_testbed(dataset, _recipe(dataset, sampler="uniform"), usable=table.image_ids).tasks
     position = ControlPosition("random", "random tasks", tasks, _predict(dataset, table, tasks))
     measures = _fast_measures(tasks, dataset, table.backbone)
     correlations = {

@@ -20,7 +20,7 @@ from fsviz.errors import FsvizError, Missing
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 from fsviz.splits.clustering import DIVERGENCES
 from fsviz.studies import chunk_data, evaluate
-from fsviz.studies.prediction.tasks import Spec, confusions_of
+from fsviz.studies.prediction.tasks import Spec, class_overlaps
 from fsviz.studies.thread_limits import limit_threads
 from fsviz.tasks import draw
 
@@ -127,7 +127,7 @@ def _distances_at(dataset: str, split: str, backbone: str, stamp: str) -> np.nda
 
 def _overlaps(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
     asked: Spec = {"dataset": dataset.name, "backbone": table.backbone, "split": dataset.split_of(tasks.class_ids)}
-    class_ids, confusions = confusions_of(asked)
+    class_ids, confusions = class_overlaps(asked)
     return {"positions": tasks.positions(class_ids), "overlaps": confusions}
 
 

@@ -112,7 +112,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _called() -> str:
-    """What a user types: the installed command, or the package run by Python."""
+    """The words to type: the installed command, or the package run by Python."""
     return "fsviz" if os.path.basename(sys.argv[0]) in ("fsviz", "fsviz.exe") else "python -m fsviz"
 
 

@@ -57,7 +57,7 @@ def run_app(args: argparse.Namespace) -> NoReturn:
 
 
 def rule_of(args: argparse.Namespace) -> sharing.Sharing:
-    """What visitors may do; refused when others could come and nothing was said about them."""
+    """The permissions of visitors; refused when others could come and nothing was said about them."""
     if args.login is not None:
         _check_login()
     rule = sharing.Sharing(
@@ -122,9 +122,9 @@ def _folder(text: str) -> Path:
 def _check_login() -> None:
     if find_spec("authlib") is None or find_spec("httpx") is None:
         raise BadInput("--login needs more packages. Install them with: pip install 'streamlit[auth]'")
-    known = (ROOT / ".streamlit" / "secrets.toml", Path.home() / ".streamlit" / "secrets.toml")
-    if not any(path.is_file() for path in known):
-        raise BadInput(f"--login needs the [auth] section of {known[INSTALLED]}. docs/sharing.md shows one.")
+    secrets = (ROOT / ".streamlit" / "secrets.toml", Path.home() / ".streamlit" / "secrets.toml")
+    if not any(path.is_file() for path in secrets):
+        raise BadInput(f"--login needs the [auth] section of {secrets[INSTALLED]}. docs/sharing.md shows one.")
 
 
 def _home() -> dict[str, str]:

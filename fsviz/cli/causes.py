@@ -30,7 +30,7 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, jobs
     from fsviz.analyses import run_comparison
 
-    settings = sampler_flags.asked(args, study.TASK_SETTINGS)
+    settings = sampler_flags.requested(args, study.TASK_SETTINGS)
     spec: dict[str, Any] = {"study": "causes", "dataset": args.dataset, **settings}
     if args.testbed or args.run_id:
         spec |= {"testbed": args.testbed or "", "run": args.run_id or ""}

@@ -47,7 +47,7 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 
 def _choices(action: argparse.Action) -> list[str]:
-    """What a flag can be; settings check their choices themselves and show them in braces."""
+    """The choices of a flag; settings check their own and show them in braces."""
     if action.choices is not None:
         return [str(choice) for choice in action.choices]
     shown = str(action.metavar or "")
@@ -69,9 +69,9 @@ def write(args: argparse.Namespace) -> dict[str, Any]:
         if any(a.dest == "dataset" and not a.option_strings for a in command._actions):
             of_dataset.append(name)
         for action in command._actions:
-            if action.option_strings and (known := _choices(action)):
+            if action.option_strings and (values := _choices(action)):
                 at = "|".join(f'"{name} {option}"' for option in action.option_strings)
-                choices.append(f"        {at}) words={shlex.quote(' '.join(known))} ;;")
+                choices.append(f"        {at}) words={shlex.quote(' '.join(values))} ;;")
     script = _SCRIPT.format(
         version=fsviz.__version__,
         zsh="autoload -U +X bashcompinit && bashcompinit\n" if args.shell == "zsh" else "",

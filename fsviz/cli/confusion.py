@@ -76,7 +76,7 @@ def _graph(spec: dict[str, Any], on: Any) -> Any:
 
 
 def result_of(run: Any) -> dict[str, Any]:
-    """What the command gives for a finished run of the page, which measures confusion in bits."""
+    """The result of the command for a finished run of the page, which measures confusion in bits."""
     from fsviz import jobs
 
     return {"likeness": "confusion", "unit": "bits", **jobs.results(run.id), "run": run.id}

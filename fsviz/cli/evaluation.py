@@ -106,7 +106,7 @@ def _spec(args: argparse.Namespace) -> EvaluationSpec:
         "seed": args.seed or 0,
         "device": args.device,
     }
-    settings = {name: value for name, value in sampler_flags.asked(args, TASK_SETTINGS).items() if name != "seed"}
+    settings = {name: value for name, value in sampler_flags.requested(args, TASK_SETTINGS).items() if name != "seed"}
     if args.testbed is not None:
         if settings or args.side_by_side is not None:
             first = draw.SETTINGS["sampler" if "sampler" in settings else next(iter(settings))].flag if settings else ""

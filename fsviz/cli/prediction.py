@@ -1,4 +1,4 @@
-"""predict: can the accuracy of tasks be known before their queries have labels?"""
+"""predict: predict accuracy from measures without query labels."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fsviz.cli import add_command, engine, report_progress, sampler_flags
 from fsviz.settings import add_flags, from_args
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import POLICIES
-from fsviz.studies.prediction.measured import intervals_in_words, outcome_name
-from fsviz.studies.prediction.spread import parts_in_words
+from fsviz.studies.prediction.measured import describe_intervals, outcome_name
+from fsviz.studies.prediction.spread import describe_components
 from fsviz.tables import Column, Table, to_text
 from fsviz.tasks import draw
 
@@ -32,24 +32,24 @@ HARD = Table(
     Column("area", "Area under the curve", digits=2, interval=("low", "high"), kind="number"),
     Column("threshold", "Threshold", kind="number"),
     *(
-        Column(f"{half}_{kind}", f"{kind.capitalize()} called hard, {half} half", kind="share")
+        Column(f"{half}_{kind}", f"{kind.capitalize()} predicted hard, {half} half", kind="share")
         for half in ("first", "second")
         for kind in ("hard", "easy")
     ),
 )
 LABELLING = Table(
-    "Accuracy after labelling some queries",
+    "Accuracy after labelling queries",
     Column("budget", "Labelled", kind="count"),
     *(
         Column(f"{group}_{policy}", f"{policy.capitalize()}, {title}", kind="share")
-        for group, title in (("rest", "of the unlabelled"), ("all", "of all"))
+        for group, title in (("rest", "unlabelled images"), ("all", "all images"))
         for policy in POLICIES
     ),
 )
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "correlate measures of tasks with the accuracy they predict"
+    help_line = "predict accuracy from measures without query labels"
     parser = add_command(commands, "predict", run_predict, show_predict, help_line, study="prediction")
     sampler_flags.add_dataset(parser)
     sampler_flags.add_backbone(parser, "measured and classified")
@@ -61,7 +61,7 @@ def register(commands: argparse._SubParsersAction) -> None:
 def run_predict(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, jobs
 
-    tasks = sampler_flags.asked(args, study.TASK_SETTINGS)
+    tasks = sampler_flags.requested(args, study.TASK_SETTINGS)
     dataset, backbone = datasets.load(args.dataset), sampler_flags.backbone(args)
     fits = sampler_flags.say_fit(study.fit(dataset, backbone, tasks))
     sampler_flags.name_unused(tasks, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **tasks}))
@@ -77,10 +77,10 @@ def run_predict(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_predict(result: dict[str, Any]) -> str:
-    """The answer to the question that was asked, for a person."""
+    """Text of a result, by its question."""
     return {
         "spread": _show_spread,
-        "hard": _show_halves,
+        "hard": _show_detection,
         "labelling": _show_labelling,
     }.get(result["question"], _show_correlations)(cast(study.Summary, result))
 
@@ -94,30 +94,30 @@ def _show_correlations(result: study.Summary) -> str:
         to_text(CORRELATIONS, rows),
         "",
         f"Correlation with the {outcome} of {result['n_tasks']:,} tasks (mean {result['outcome']:.3f}); "
-        f"{intervals_in_words(result['correlations'].values())}.",
+        f"{describe_intervals(result['correlations'].values())}.",
     ]
     if "predicted_accuracy" in result:
         correlation = result["predicted_accuracy"]
         lines.append(
-            f"The mean confidence misses the accuracy by {100 * correlation['error']:.1f} points, a constant by "
-            f"{100 * correlation['constant']:.1f}."
+            f"Prediction error of the mean confidence: {100 * correlation['error']:.1f} points (predicting the mean: "
+            f"{100 * correlation['constant']:.1f})."
         )
     if result.get("best") is not None:
         lines.append(
-            f"The best eigenvalue is number {result['best']} ({result['best_pearson']:.2f}), picked among many on "
-            "these very tasks."
+            f"Best eigenvalue: number {result['best']} (r = {result['best_pearson']:.2f}), selected among many on the "
+            "same tasks."
         )
     if "n_unlabelled" in result:
-        lines.append(study.unlabelled_in_words(result))
+        lines.append(study.describe_unlabelled(result))
     return "\n".join(lines)
 
 
 def _show_spread(result: study.Summary) -> str:
-    parts = parts_in_words(result["parts"]) if "parts" in result else result["why"]
-    return f"{to_text(SPREAD, result['spread'])}\n\n{parts}"
+    components = describe_components(result["parts"]) if "parts" in result else result["why"]
+    return f"{to_text(SPREAD, result['spread'])}\n\n{components}"
 
 
-def _show_halves(result: study.Summary) -> str:
+def _show_detection(result: study.Summary) -> str:
     from fsviz.difficulty.measures import MEASURES, title
 
     thresholds = {name: result["thresholds"][name] for name in MEASURES if name in result["thresholds"]}
@@ -142,7 +142,7 @@ def _show_labelling(result: study.Summary) -> str:
     policies = {"rest": result["rest"], "all": result["all"]}
     rows = [
         {"budget": budget}
-        | {f"{group}_{policy}": of[policy]["mean"][i] for group, of in policies.items() for policy in POLICIES}
+        | {f"{group}_{policy}": curves[policy]["mean"][i] for group, curves in policies.items() for policy in POLICIES}
         for i, budget in enumerate(result["budgets"])
     ]
-    return f"{to_text(LABELLING, rows)}\n\nAccuracy after labelling some queries, over {result['n_tasks']:,} tasks."
+    return f"{to_text(LABELLING, rows)}\n\nMean accuracy over {result['n_tasks']:,} tasks."

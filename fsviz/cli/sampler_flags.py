@@ -31,16 +31,16 @@ def add_flags(
         setting.with_(default=default, help=f"{setting.help.rstrip('.')}{note}").add_flag(parser)
 
 
-def asked(args: argparse.Namespace, settings: Mapping[str, Setting] = draw.SETTINGS) -> dict[str, Value]:
-    """What the command line says about the tasks, by name."""
+def requested(args: argparse.Namespace, settings: Mapping[str, Setting] = draw.SETTINGS) -> dict[str, Value]:
+    """The settings of tasks on the command line, by name."""
     return from_args(args, settings.values())
 
 
-def say_fit(found: Fit) -> dict[str, int]:
-    """The ways, shots and queries that fit; says which defaults were lowered."""
-    if told := found.describe():
-        progress(told)
-    return dict(found.values)
+def say_fit(fitted: Fit) -> dict[str, int]:
+    """The ways, shots and queries that fit; prints which defaults were lowered."""
+    if message := fitted.describe():
+        progress(message)
+    return dict(fitted.values)
 
 
 def name_unused(values: Iterable[str], recipe: draw.Recipe) -> None:
@@ -49,7 +49,7 @@ def name_unused(values: Iterable[str], recipe: draw.Recipe) -> None:
     if "alpha" in recipe.settings and "alpha" not in values:
         from fsviz import datasets
 
-        found = draw.fitted_alpha(
+        fitted = draw.fitted_alpha(
             datasets.load(recipe.dataset),
             recipe.split,
             recipe.distance,
@@ -57,8 +57,8 @@ def name_unused(values: Iterable[str], recipe: draw.Recipe) -> None:
             recipe.backbone,
             recipe.settings["n_way"],
         )
-        if found is not None and found.alpha != found.usual_alpha:
-            progress(found.describe())
+        if fitted is not None and fitted.alpha != fitted.usual_alpha:
+            progress(fitted.describe())
     unused = [
         name
         for name in values

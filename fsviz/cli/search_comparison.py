@@ -1,5 +1,4 @@
-"""searches: all searches for hard support sets side by side. filtered: how rare are random tasks as hard? restricted:
-queries of one value of an attribute, then searched. steps: what more gradient steps do."""
+"""Commands searches, filtered, restricted and steps: search methods, rarity, restricted queries, gradient steps."""
 
 from __future__ import annotations
 
@@ -8,18 +7,17 @@ from typing import Any, cast
 
 from fsviz.analyses import attribute_shifts
 from fsviz.cli import add_command, engine, report_progress, sampler_flags
-from fsviz.cli.support_sets import asked
+from fsviz.cli.support_sets import requested_settings
 from fsviz.settings import Setting, add_flags, from_args
 from fsviz.studies import search_comparison, support_sets
 from fsviz.tables import to_text
 
-_OWN = (support_sets.OBJECTIVE,)  # nothing is kept as a testbed here
-ONE_SEARCH = [s for s in support_sets.SEARCH_SETTINGS.values() if s not in _OWN]
+ONE_SEARCH = [s for s in support_sets.SEARCH_SETTINGS.values() if s is not support_sets.OBJECTIVE]  # saves no testbed
 ALL_SEARCHES = [s for s in ONE_SEARCH if s is not support_sets.SEARCH]
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "accuracy and time of every search for hard support sets"
+    help_line = "Compare search methods for hard support sets."
     compare = add_command(
         commands, "searches", run_searches, show_searches, help_line, study="search_comparison", result_of=result_of
     )
@@ -27,7 +25,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     engine.add_engine(compare)
     _add(compare, ALL_SEARCHES, n_tasks=search_comparison.DEFAULT_TASKS)
     filtered = add_command(
-        commands, "filtered", run_filtered, show_filtered, "how many random tasks must be drawn to find one as hard"
+        commands, "filtered", run_filtered, show_filtered, "Estimate how many random tasks yield one this hard."
     )
     search_comparison.N_RANDOM.add_flag(filtered)
     _add(filtered, ONE_SEARCH)
@@ -36,14 +34,14 @@ def register(commands: argparse._SubParsersAction) -> None:
         "restricted",
         run_restricted,
         show_restricted,
-        "restrict queries to values of an attribute, then search",
+        "Search support sets for queries with given attributes.",
     )
-    restricted.add_argument("--attribute", required=True, help="an attribute of the images, such as context")
+    restricted.add_argument("--attribute", required=True, help="Attribute of the images, such as context.")
     restricted.add_argument(
-        "--value", required=True, action="append", help="what queries must have; repeat it for several values"
+        "--value", required=True, action="append", help="Value that queries must have; repeat for several."
     )
     _add(restricted, ONE_SEARCH)
-    steps = add_command(commands, "steps", run_steps, show_steps, "what more gradient steps of FastDiffSel do")
+    steps = add_command(commands, "steps", run_steps, show_steps, "Vary the number of FastDiffSel gradient steps.")
     _add(steps, [s for s in ALL_SEARCHES if s not in (support_sets.N_STEPS, support_sets.N_SWEEPS)], n_tasks=100)
 
 
@@ -56,7 +54,7 @@ def _add(parser: argparse.ArgumentParser, settings: list[Setting], **defaults: A
 
 
 def _spec(args: argparse.Namespace) -> dict[str, Any]:
-    own = {**args.own_defaults, **asked(args, args.settings)}
+    own = {**args.own_defaults, **requested_settings(args, args.settings)}
     return {"dataset": args.dataset, "backbone": sampler_flags.backbone(args), **own}
 
 
@@ -68,11 +66,11 @@ def run_searches(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def result_of(run: Any) -> dict[str, Any]:
-    """What the command gives for a finished run."""
+    """The result of the command for a finished run."""
     from fsviz import jobs
 
-    found: search_comparison.Summary = jobs.results(run.id)
-    return {**found, "words": search_comparison.compared_in_words(found["rows"]), "run": run.id}
+    summary: search_comparison.Summary = jobs.results(run.id)
+    return {**summary, "words": search_comparison.describe_comparison(summary["rows"]), "run": run.id}
 
 
 def show_searches(result: dict[str, Any]) -> str:
@@ -83,16 +81,16 @@ def show_searches(result: dict[str, Any]) -> str:
 
 def run_filtered(args: argparse.Namespace) -> dict[str, Any]:
     spec = {**_spec(args), **from_args(args, [search_comparison.N_RANDOM])}
-    comparison = search_comparison.filtered_tasks(spec, _tell_now_and_then)
+    comparison = search_comparison.filtered_tasks(spec, _report_sometimes)
     means = comparison.means.to_dict("records")
     return {
         "as_hard": vars(comparison.as_hard),
         "means": means,
-        "words": search_comparison.filtered_in_words(comparison),
+        "words": search_comparison.describe_rarity(comparison),
     }
 
 
-def _tell_now_and_then(done: int, total: int, message: str) -> None:
+def _report_sometimes(done: int, total: int, message: str) -> None:
     if done % 1000 == 0 or done == total:
         report_progress(done, total, message)
 
@@ -121,15 +119,15 @@ def show_restricted(result: dict[str, Any]) -> str:
     shares = attribute_shifts.share_rows(result["shares"])
     return (
         f"{to_text(support_sets.ACCURACIES.without('n_tasks'), support_sets.accuracy_rows(result))}\n\n"
-        f"{to_text(attribute_shifts.SHARES, shares)}\n\n{result['n_tasks']:,} tasks of classes "
-        f"drawn at random, {result['n_query']} queries per class. {result['words']}"
+        f"{to_text(attribute_shifts.SHARES, shares)}\n\n{result['n_tasks']:,} tasks of random "
+        f"classes, {result['n_query']} queries per class. {result['words']}"
         + (f"\n{result['failed']}" if result["failed"] else "")
     )
 
 
 def run_steps(args: argparse.Namespace) -> dict[str, Any]:
     steps = search_comparison.by_number_of_steps(_spec(args), progress=report_progress)
-    return {"steps": steps.to_dict("records"), "words": search_comparison.steps_in_words(steps)}
+    return {"steps": steps.to_dict("records"), "words": search_comparison.describe_steps(steps)}
 
 
 def show_steps(result: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""hard: support sets on which a classifier fails. stress: do other backbones and adaptations fail on them too?"""
+"""Commands hard (search for hard support sets) and stress (classify them with other classifiers)."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from fsviz.tasks import draw
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "find support sets on which a classifier fails"
+    help_line = "Search for support sets that make a classifier fail."
     hard = add_command(commands, "hard", run_hard, show_hard, help_line, study="support_sets", result_of=result_of)
     sampler_flags.add_dataset(hard)
     sampler_flags.add_backbone(hard, "searched and classified")
     _add_tasks(hard)
     add_flags(hard, study.SEARCH_SETTINGS.values())
-    hard.add_argument("--reasons", action="store_true", help="also measure which attributes explain it")
+    hard.add_argument("--reasons", action="store_true", help="Also measure which attribute shifts explain it.")
     engine.add_engine(hard)
 
-    help_line = "classify hard and random tasks with other backbones and methods"
+    help_line = "Test whether hard tasks transfer to other classifiers."
     stress = add_command(commands, "stress", run_stress, show_stress, help_line, study="stress_test")
     sampler_flags.add_dataset(stress)
     add_flags(stress, (stress_study.SOURCES, stress_study.BACKBONES, stress_study.ADAPTED))
-    stress.add_argument("--full-finetuning", action="store_true", help="also train the whole backbone on every task")
+    stress.add_argument(
+        "--full-finetuning", action="store_true", help="Also fine-tune the whole backbone on every task."
+    )
     add_flags(stress, stress_study.FINETUNING.values())
     _add_tasks(stress)
     add_flags(stress, stress_study.SEARCH_SETTINGS)
@@ -43,14 +45,14 @@ def _add_tasks(parser: argparse.ArgumentParser) -> None:
     sampler_flags.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
 
 
-def asked(args: argparse.Namespace, searched: Iterable[Setting]) -> dict[str, Value]:
-    """The settings of tasks and search that were given; those of tasks without effect are named."""
+def requested_settings(args: argparse.Namespace, searched: Iterable[Setting]) -> dict[str, Value]:
+    """The settings of tasks and search from the command line; reports those of tasks without effect."""
     from fsviz import datasets
 
-    tasks, search = sampler_flags.asked(args, study.TASK_SETTINGS), from_args(args, searched)
+    tasks, search = sampler_flags.requested(args, study.TASK_SETTINGS), from_args(args, searched)
     dataset = datasets.load(args.dataset)
-    named = [getattr(args, name, None) or [] for name in ("sources", "backbones")]
-    searched_with = next(filter(None, [getattr(args, "backbone", None), *named[0], *named[1]]), None)
+    names = [name for flag in ("sources", "backbones") for name in getattr(args, flag, None) or []]
+    searched_with = next(filter(None, [getattr(args, "backbone", None), *names]), None)
     backbone = searched_with or draw.default_backbone(dataset)
     fits = sampler_flags.say_fit(study.fit(dataset, backbone, {**search, **tasks}))
     sampler_flags.name_unused(tasks, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **tasks}))
@@ -64,7 +66,7 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
         "study": "support_sets",
         "dataset": args.dataset,
         "backbone": sampler_flags.backbone(args),
-        **asked(args, study.SEARCH_SETTINGS.values()),
+        **requested_settings(args, study.SEARCH_SETTINGS.values()),
     }
     run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
     result = result_of(run)
@@ -77,7 +79,7 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def result_of(run: Any) -> dict[str, Any]:
-    """What the command gives for a finished run."""
+    """The result of the command for a finished run."""
     from fsviz import datasets, jobs
 
     summary: study.Summary = jobs.results(run.id)
@@ -85,16 +87,19 @@ def result_of(run: Any) -> dict[str, Any]:
     names += ["spearman_loss_accuracy", "spearman_ci95", "spearman_over"]
     try:
         sets: study.SupportSets = jobs.result(run.id)
-        understated = study.understated(sets.spec, sets.tasks["random"], datasets.load(sets.spec["dataset"]))
+        lower_bound_note = study.lower_bound_note(sets.spec, sets.tasks["random"], datasets.load(sets.spec["dataset"]))
     except FsvizError:  # the dataset or its features may be gone since
-        understated = ""
-    return {name: summary.get(name) for name in names} | {"run": run.id, "understated": understated}
+        lower_bound_note = ""
+    return {name: summary.get(name) for name in names} | {"run": run.id, "understated": lower_bound_note}
 
 
 def _reasons(sets: study.SupportSets, explained: support_attributes.AttributeEffects | None) -> dict[str, Any]:
-    """What gaps cost, how many tasks each attribute explains, and the hardest task in words."""
+    """Costs of attribute shifts, the share of tasks each explains, and the hardest task as text."""
     if explained is None:
-        return {"costs": [], "hardest": "The images have no attributes, so nothing can be said of what differs."}
+        return {
+            "costs": [],
+            "hardest": "The images have no attributes, so support and queries cannot be compared.",
+        }
     hardest = int(np.argmin(sets.accuracy("hard")))
     reasons = [reason.words for reason in explained.reasons(hardest)]
     costs = explained.costs.assign(explains=explained.real.mean(axis=0))
@@ -107,9 +112,10 @@ def _reasons(sets: study.SupportSets, explained: support_attributes.AttributeEff
 def show_hard(result: dict[str, Any]) -> str:
     return (
         to_text(study.ACCURACIES.without("n_tasks"), study.accuracy_rows(result))
-        + f"\n\nHard support sets cost {result['drop']:.1f} points against random ones ({result['n_tasks']} tasks, the "
-        f"same queries).\n{''.join(f'{told}{chr(10)}' for told in (result['failed'], result['understated']) if told)}"
-        f"Saved as testbed {result['testbed']}." + (_show_reasons(result["reasons"]) if "reasons" in result else "")
+        + f"\n\nHard supports cost {result['drop']:.1f} points vs random ({result['n_tasks']} tasks, same queries).\n"
+        + "".join(f"{note}\n" for note in (result["failed"], result["understated"]) if note)
+        + f"Saved as testbed {result['testbed']}."
+        + (_show_reasons(result["reasons"]) if "reasons" in result else "")
     )
 
 
@@ -122,7 +128,7 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import jobs
 
     own = (stress_study.SOURCES, stress_study.BACKBONES, stress_study.ADAPTED, *stress_study.FINETUNING.values())
-    searched = asked(args, stress_study.SEARCH_SETTINGS)
+    searched = requested_settings(args, stress_study.SEARCH_SETTINGS)
     spec = {"study": "stress_test", "dataset": args.dataset, **from_args(args, own), **searched}
     if args.full_finetuning:
         spec["adaptations"] = [*(args.adaptations or stress_study.ADAPTED.default), stress_study.FULL]
@@ -140,9 +146,8 @@ def show_stress(result: dict[str, Any]) -> str:
     for entry in summary["agreement"]:
         if entry["accuracy"] is not None:
             lines.append(
-                f"Over random tasks and tasks hard for {entry['source']}, accuracies of {entry['backbone']} follow it "
-                "with a rank correlation of "
-                + study.correlation_in_words(entry["accuracy"], entry["accuracy_ci95"], entry["accuracy_over"])
+                f"Rank correlation of accuracies, {entry['source']} with {entry['backbone']}, random and hard tasks: "
+                + study.describe_correlation(entry["accuracy"], entry["accuracy_ci95"], entry["accuracy_over"])
                 + "."
             )
     return "\n".join([*lines, *([summary["understated"]] if summary.get("understated") else [])])

@@ -1,4 +1,4 @@
-"""sweep: the headline numbers of a study at several values of one of its settings."""
+"""Command sweep: the headline numbers of a study at several values of one of its settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fsviz.tables import Column, Table, to_text
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "vary one setting of a study and list its headline numbers"
+    help_line = "Vary one setting of a study and list its headline numbers."
     parser = commands.add_parser("sweep", help=help_line, description=help_line)
     swept = parser.add_subparsers(dest="swept", required=True, metavar="STUDY")
     for name, study in sweep.swept_studies().items():
@@ -21,7 +21,7 @@ def register(commands: argparse._SubParsersAction) -> None:
         if "backbone" in study.settings.required:
             sampler_flags.add_backbone(own, "used")
         choices = ", ".join(sweep.swept_settings(study))
-        own.add_argument(sweep.VARY.flag, required=True, metavar="SETTING", help=f"the setting that varies: {choices}")
+        own.add_argument(sweep.VARY.flag, required=True, metavar="SETTING", help=f"Setting to vary: {choices}.")
         sweep.VALUES.add_flag(own)
         add_flags(own, study.settings.settings.values())
         engine.add_engine(own)
@@ -54,6 +54,6 @@ def show_sweep(result: dict[str, Any]) -> str:
         for name, point in numbers.items()
     ]
     units = sorted({point["ci_unit"] for point in result["points"] if point["low"] is not None})
-    note = f"\n\n95% intervals over {' or '.join(units)}." if units else ""
+    note = f"\n\n95% CI over {' or '.join(units)}." if units else ""
     table = Table(result["title"], Column("value", result["title"]), *columns)
     return to_text(table, list(rows.values())) + note

@@ -87,7 +87,7 @@ def measure_distances(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
 
     dataset = datasets.load(args.dataset)
-    recipe = draw.recipe_for(dataset, sampler="uniform", n_way=2, **sampler_flags.asked(args, DISTANCE_FLAGS))
+    recipe = draw.recipe_for(dataset, sampler="uniform", n_way=2, **sampler_flags.requested(args, DISTANCE_FLAGS))
     split, by_features = recipe.split, draw.DISTANCES[recipe.distance].needs == "features"
     distances = draw.class_distances(dataset, split, recipe.distance, recipe.dag, recipe.backbone)
     names = dataset.classes["class_name"].to_numpy()[dataset.split_class_ids(split)]
@@ -146,7 +146,7 @@ def measure_coarsity(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.sampling import testbeds
 
     dataset = datasets.load(args.dataset)
-    settings = sampler_flags.asked(args, CLASS_FLAGS)
+    settings = sampler_flags.requested(args, CLASS_FLAGS)
     if args.testbed:
         testbed = testbeds.load_testbed(args.testbed, dataset, args.split)
         for note in testbed.recipe.get("notes", ()):
@@ -157,7 +157,7 @@ def measure_coarsity(args: argparse.Namespace) -> dict[str, Any]:
     recipe = draw.recipe_for(dataset, **{**COARSITY, **fits, **settings})
     sampler_flags.name_unused(settings, recipe)
     distances = draw.class_distances(dataset, recipe.split, recipe.distance, recipe.dag, recipe.backbone)
-    testbed = draw.draw(dataset, recipe, distances=distances)
+    testbed = draw.sample_testbed(dataset, recipe, distances=distances)
     return study.summarise(testbed, dataset) | _repeats(dataset, testbed, distances)
 
 
@@ -221,12 +221,12 @@ def sample(args: argparse.Namespace) -> dict[str, Any]:
     dataset = datasets.load(args.dataset)
     if args.name:
         workspace.check_name(args.name, "testbed name")
-    settings = sampler_flags.asked(args)
+    settings = sampler_flags.requested(args)
     fits = sampler_flags.say_fit(fitting.fit(dataset, settings, SAMPLE, varied=True))
     recipe = draw.recipe_for(dataset, **{**SAMPLE, **fits, **settings})
     sampler_flags.name_unused(settings, recipe)
     progress(f"drawing {recipe.n_tasks:,} tasks from {dataset.title}, split {recipe.split}")
-    testbed = draw.draw(dataset, recipe, name=args.name or "")
+    testbed = draw.sample_testbed(dataset, recipe, name=args.name or "")
     if args.out:
         content = (
             testbeds.to_csv(testbed, dataset, split_image_ids=True).encode()

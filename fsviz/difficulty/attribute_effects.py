@@ -120,7 +120,7 @@ class AttributeEffects:
         """The reasons of one task, the costliest first; none where no attribute explains it."""
         return [reason for reason in self.of_task(task) if reason.real]
 
-    def costliest(self) -> np.ndarray:
+    def largest_effect(self) -> np.ndarray:
         """(T,) place of the costliest reason of every task among the attributes, PAD where there is none."""
         points = np.where(self.real, self.points, -np.inf)
         return np.where(self.real.any(axis=1), points.argmax(axis=1), PAD)

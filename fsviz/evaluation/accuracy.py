@@ -161,30 +161,30 @@ def class_accuracy(predictions: Predictions, tasks: Tasks) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class PairConfusion:
-    """How often queries of one class are taken for another, over the tasks that hold both.
+    """Confusion of every ordered pair of classes, over the tasks with both.
 
-    class_ids (K,); confused[i, j] queries of class i predicted as class j, the diagonal being right answers;
-    asked[i, j] queries of class i in tasks that hold class j.
+    class_ids (K,); confused[i, j] queries of class i predicted as class j, with correct predictions on the diagonal;
+    n_queries[i, j] queries of class i in tasks that hold class j.
     """
 
     class_ids: np.ndarray
     confused: np.ndarray
-    asked: np.ndarray
+    n_queries: np.ndarray
 
     @property
     def rate(self) -> np.ndarray:
-        """confused / asked (K, K); NaN where the two never met."""
+        """confused / n_queries (K, K); NaN where the two never met."""
         with np.errstate(invalid="ignore"):
-            return np.where(self.asked > 0, self.confused / np.maximum(self.asked, 1), np.nan)
+            return np.where(self.n_queries > 0, self.confused / np.maximum(self.n_queries, 1), np.nan)
 
     def worst(self, n: int = 20, least: int = 1) -> pd.DataFrame:
-        """The n ordered pairs most often confused, among those asked at least `least` times.
+        """The n ordered pairs with the highest rate, among those with at least `least` queries.
 
         Columns class_id, taken_for, confused, asked, rate.
         """
         rate = self.rate
         np.fill_diagonal(rate, np.nan)
-        rate[self.asked < least] = np.nan
+        rate[self.n_queries < least] = np.nan
         flat = np.flatnonzero(rate > 0)
         order = np.lexsort((-self.confused.ravel()[flat], -rate.ravel()[flat]))[:n]
         i, j = np.unravel_index(flat[order], rate.shape)
@@ -193,7 +193,7 @@ class PairConfusion:
                 "class_id": self.class_ids[i],
                 "taken_for": self.class_ids[j],
                 "confused": self.confused[i, j],
-                "asked": self.asked[i, j],
+                "asked": self.n_queries[i, j],
                 "rate": rate[i, j],
             }
         )

@@ -59,7 +59,7 @@ class Correlation:
     value: float
     low: float
     high: float
-    over: str = "tasks"
+    ci_unit: str = "tasks"
 
 
 def estimate(
@@ -195,25 +195,25 @@ def _shared_by_images(values: np.ndarray, tasks: Tasks) -> _Shared:
 
     # as a query: how much more often right than its class, weighed by its share of the mean
     share = 1.0 / (np.bincount(t, minlength=n_tasks)[t] * n_tasks)
-    n_asked = np.bincount(query, minlength=n_images)
-    of_image = np.bincount(query, value, minlength=n_images) / np.maximum(n_asked, 1)
+    n_as_query = np.bincount(query, minlength=n_images)
+    of_image = np.bincount(query, value, minlength=n_images) / np.maximum(n_as_query, 1)
     of_class = _means(query_class, value, n_classes, share)
     effect = np.bincount(query, share * (value - of_class[query_class]), minlength=n_images)
-    asked_class = np.bincount(query_class, minlength=n_classes)
-    repeats = asked_class - np.bincount(class_of[n_asked > 0], minlength=n_classes)
+    queries_of_class = np.bincount(query_class, minlength=n_classes)
+    repeats = queries_of_class - np.bincount(class_of[n_as_query > 0], minlength=n_classes)
     within = np.bincount(query_class, (value - of_image[query]) ** 2, minlength=n_classes) / np.maximum(repeats, 1)
-    whole = np.bincount(query_class, (value - of_class[query_class]) ** 2, minlength=n_classes)
-    variance = whole / np.maximum(asked_class - 1, 1)
-    within = np.where(repeats > 0, within, variance)  # no image asked twice: all is noise
+    total_variance = np.bincount(query_class, (value - of_class[query_class]) ** 2, minlength=n_classes)
+    variance = total_variance / np.maximum(queries_of_class - 1, 1)
+    within = np.where(repeats > 0, within, variance)  # no image is a query twice: all is noise
     squares: np.ndarray = np.bincount(query, share**2, minlength=n_images)
-    noise_query = squares * within[class_of] * (1 - n_asked / np.maximum(asked_class[class_of], 1))
+    noise_query = squares * within[class_of] * (1 - n_as_query / np.maximum(queries_of_class[class_of], 1))
     # the squares of single tasks; deviations from the mean of n values have products of -variance / n with each other
     own: np.ndarray = np.bincount(query, (share * (value - of_class[query_class])) ** 2, minlength=n_images)
-    own = own - squares * (variance / np.maximum(asked_class, 1))[class_of] * np.maximum(n_asked - 1, 0)
+    own = own - squares * (variance / np.maximum(queries_of_class, 1))[class_of] * np.maximum(n_as_query - 1, 0)
 
     # as a support image: how its tasks go, once the queries' own effects (known from other tasks) are taken off
-    others = (n_asked[query] * of_image[query] - value) / np.maximum(n_asked[query] - 1, 1)
-    of_query = np.where(n_asked[query] > 1, others - of_class[query_class], 0.0)
+    others = (n_as_query[query] * of_image[query] - value) / np.maximum(n_as_query[query] - 1, 1)
+    of_query = np.where(n_as_query[query] > 1, others - of_class[query_class], 0.0)
     rest = _means(t, value - of_query, n_tasks)[u]
     per_class = np.bincount(support_class, minlength=n_classes)
     shots = np.bincount(u * tasks.n_way + v, minlength=n_tasks * tasks.n_way)[u * tasks.n_way + v]
@@ -231,13 +231,13 @@ def _shared_by_images(values: np.ndarray, tasks: Tasks) -> _Shared:
     own = own + np.bincount(support, (scale * rest) ** 2, minlength=n_images)
     own = own - squares * np.maximum(held - 1, 0) / np.maximum(tasks_of_class[class_of], 1)
     small = size[class_of[used]]
-    single = noise_query**2 / np.maximum(n_asked, 1) + noise_support**2 / np.maximum(held, 1)
+    single = noise_query**2 / np.maximum(n_as_query, 1) + noise_support**2 / np.maximum(held, 1)
     return _sum_of_products(
         effect[used],
         own[used],
         (noise_query + noise_support)[used],
         single[used],
-        (n_asked + held)[used],
+        (n_as_query + held)[used],
         small / np.maximum(small - 1, 1),
     )
 

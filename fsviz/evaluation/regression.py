@@ -35,7 +35,7 @@ class VarianceShare:
     low: float
     high: float
     sure: float
-    over: str
+    ci_unit: str
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class VarianceExplained:
     expected   (T,) accuracy that the regression expects, of tasks it has not learned from; NaN where none is known
     middle     (T,) mean accuracy of the tasks it learned from: what it would expect of a task it knows nothing of
     added      by group of numbers, (T,) what the group adds to that; expected is the sum of all, and the middle
-    whole      the share of the variance that is explained; below zero where the middle would have been nearer
+    total      the share of the variance that is explained; below zero where the middle would have been nearer
     lost       by group, the share that is lost without it: half of what is lost when its numbers are shuffled among
                the tasks, because a shuffled number lacks what it knew and adds as much noise
     alone      by group, the share that the group explains without the others
@@ -54,7 +54,7 @@ class VarianceExplained:
     expected: np.ndarray
     middle: np.ndarray
     added: Mapping[str, np.ndarray]
-    whole: VarianceShare
+    total: VarianceShare
     lost: Mapping[str, VarianceShare]
     alone: Mapping[str, VarianceShare]
 

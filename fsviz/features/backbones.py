@@ -56,7 +56,7 @@ class Backbone:
     dims           D, dimensions of its features
     preprocessing  what happens to an image before it
     checkpoint     sha256 of its weights
-    given          True when the weights come from the user's file
+    has_own_weights  True when the weights come from the user's file
     warning        "" or a sentence that belongs beside every number made with it
     device         where it runs
     forward        normalised images (n, 3, height, width) on that device -> features (n, D), both torch
@@ -66,7 +66,7 @@ class Backbone:
     dims: int
     preprocessing: Preprocessing
     checkpoint: str
-    given: bool
+    has_own_weights: bool
     warning: str
     device: str
     forward: Callable[[Tensor], Tensor]
@@ -74,7 +74,7 @@ class Backbone:
     @property
     def label(self) -> str:
         """The name under which its features are found: the file's weights and random ones are told apart."""
-        if self.given:
+        if self.has_own_weights:
             return f"{self.name}@{self.checkpoint[:8]}"
         return f"{self.name}@random" if self.warning else self.name
 

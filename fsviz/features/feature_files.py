@@ -47,7 +47,7 @@ class FeatureRows(NamedTuple):
     images  paths or image_ids
     groups  what must stay together on one side of a task
 
-    Rows that hold NaN or infinity (also what was beyond float32) are no features: `whole` tells.
+    Rows that hold NaN or infinity (also what was beyond float32) are no features: see `is_finite`.
     """
 
     values: np.ndarray
@@ -55,7 +55,7 @@ class FeatureRows(NamedTuple):
     images: np.ndarray | None = None
     groups: np.ndarray | None = None
 
-    def whole(self) -> np.ndarray:
+    def is_finite(self) -> np.ndarray:
         """Mask (n,) of the rows that hold finite numbers only."""
         return np.isfinite(self.values).all(axis=1)
 

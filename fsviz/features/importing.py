@@ -64,7 +64,7 @@ def import_features(
     workspace.check_name(name, "dataset name")
     workspace.check_name(backbone, "backbone name")
     rows = read(path, labels)
-    is_finite = rows.whole()
+    is_finite = rows.is_finite()
     values, joined, skipped = rows.values, None, []
     if name in datasets.names() and not replace:
         dataset = datasets.load(name)

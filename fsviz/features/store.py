@@ -180,7 +180,7 @@ def find(key: FeaturesKey, label: str) -> dict[str, Any] | None:
 def is_stored(key: FeaturesKey, label: str) -> bool:
     """Whether the features with exactly this key are there and can be read."""
     metadata = find(key, label)
-    return metadata is not None and _is_whole(metadata)
+    return metadata is not None and _is_complete(metadata)
 
 
 def precision(key: FeaturesKey, label: str) -> str:
@@ -457,7 +457,7 @@ def _rows(path: Path, changed: int, size: int) -> tuple[np.ndarray, np.ndarray]:
     return rows["image_id"].to_numpy(np.int64), rows["class_id"].to_numpy(np.int64)
 
 
-def _is_whole(metadata: Mapping[str, Any]) -> bool:
+def _is_complete(metadata: Mapping[str, Any]) -> bool:
     try:
         return len(_open(metadata).values) > 0
     except WorkspaceError:
@@ -518,7 +518,7 @@ def _row(metadata: Mapping[str, Any], path: Path, origin: str) -> dict[str, Any]
         "origin": origin,
         "warning": key.get("warning", ""),
         "imported": is_imported(key),
-        "damaged": origin == "workspace" and not _is_whole({**metadata, "path": str(path)}),
+        "damaged": origin == "workspace" and not _is_complete({**metadata, "path": str(path)}),
         "path": str(path),
     }
 

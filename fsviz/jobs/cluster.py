@@ -105,7 +105,7 @@ def _remote(what: Any, **needs: Any) -> Any:
     return ray.remote(runtime_env={"env_vars": environment}, **needs)(what)
 
 
-def _is_same(one: str, other: str) -> bool:
+def _is_same(first: str, second: str) -> bool:
     """Whether two addresses HOST:PORT are of one place, by name or by number."""
 
     def place(address: str) -> tuple[str, str]:
@@ -115,7 +115,7 @@ def _is_same(one: str, other: str) -> bool:
         except OSError:
             return host, port
 
-    return place(one) == place(other)
+    return place(first) == place(second)
 
 
 def _knock(address: str) -> None:
@@ -161,22 +161,22 @@ def _check_machines(spec: dict[str, Any]) -> None:
     seen = Path(spec["folder"]) / _SEEN
     seen.write_text(token, encoding="utf-8")
     ask = _remote(_trouble, num_cpus=0, max_retries=0)
-    asked = {
+    node_of_check = {
         ask.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
             spec, token, fsviz.__version__
         ): node
         for node in nodes
     }
     try:
-        ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=_JOIN)
-        reasons = {asked[ref]["NodeID"]: f"it did not answer within {_JOIN:.0f} seconds" for ref in late}
+        ready, late = ray.wait(list(node_of_check), num_returns=len(node_of_check), timeout=_JOIN)
+        reasons = {node_of_check[ref]["NodeID"]: f"no answer within {_JOIN:.0f} seconds" for ref in late}
         for ref in ready:
             try:
-                reasons[asked[ref]["NodeID"]] = ray.get(ref)
+                reasons[node_of_check[ref]["NodeID"]] = ray.get(ref)
             except (ray.exceptions.TaskUnschedulableError, ray.exceptions.NodeDiedError):  # it has left meanwhile
-                reasons[asked[ref]["NodeID"]] = ""
+                reasons[node_of_check[ref]["NodeID"]] = ""
             except ray.exceptions.RayError as error:
-                reasons[asked[ref]["NodeID"]] = f"it cannot load fsviz {fsviz.__version__} ({_first_line(error)})"
+                reasons[node_of_check[ref]["NodeID"]] = f"cannot load fsviz {fsviz.__version__} ({_first_line(error)})"
     finally:
         seen.unlink(missing_ok=True)
     for node in nodes:
@@ -250,7 +250,7 @@ class _Tasks:
         self.begun.add(ref)
         return ref
 
-    def ended(self, ref: Any, whole: bool) -> None:
+    def ended(self, ref: Any, reusable: bool) -> None:
         self.begun.discard(ref)
 
     def close(self) -> None:
@@ -299,11 +299,11 @@ class _Actors:
         self.busy[ref] = actor
         return ref
 
-    def ended(self, ref: Any, whole: bool) -> None:
+    def ended(self, ref: Any, reusable: bool) -> None:
         import ray
 
         actor = self.busy.pop(ref)
-        if whole:
+        if reusable:
             self.free.append(actor)
         else:
             with suppress(Exception):
@@ -340,12 +340,12 @@ def _given_out(places: _Tasks | _Actors, waiting: deque[int], spec: dict[str, An
             index = begun.pop(ref)
             try:
                 outcome = ray.get(ref)
-                places.ended(ref, whole=True)
+                places.ended(ref, reusable=True)
             except ray.exceptions.RayTaskError as error:  # raised by the study
-                places.ended(ref, whole=True)
+                places.ended(ref, reusable=True)
                 outcome = _as_error(error)
             except ray.exceptions.RayError as error:  # a process or a machine is gone
-                places.ended(ref, whole=False)
+                places.ended(ref, reusable=False)
                 outcome = RuntimeError(f"the process or the machine that computed it is gone: {_first_line(error)}")
             if isinstance(outcome, _Refused):
                 raise FsvizError(outcome.sentence)

@@ -95,7 +95,7 @@ def should_yield(run_id: str) -> Callable[[], bool]:
     """For `execute`: whether a run that now takes its turn should let a shorter one go first."""
     looked = time.monotonic() + _TURN
 
-    def asked() -> bool:
+    def shorter_run_waits() -> bool:
         nonlocal looked
         if time.monotonic() < looked:
             return False
@@ -103,7 +103,7 @@ def should_yield(run_id: str) -> Callable[[], bool]:
         left = store.get(run_id).seconds_left
         return _n_free() == 0 and any(run.seconds_left < _SHORTER * left for run in queue())
 
-    return asked
+    return shorter_run_waits
 
 
 def slots() -> list[Path]:

@@ -72,12 +72,12 @@ class Method:
             raise BadInput(f"{self.title} {self.without_presets}. Got {preset!r}. Leave the preset out.")
         if preset and preset not in self.presets:
             raise UnknownName(f"preset of {self.title}", preset, self.presets)
-        known = {setting.name: setting for setting in self.settings}
-        chosen: dict[str, Any] = {name: setting.default for name, setting in known.items()}
+        settings = {setting.name: setting for setting in self.settings}
+        chosen: dict[str, Any] = {name: setting.default for name, setting in settings.items()}
         for name, value in {**self.presets.get(preset, {}), **(values or {})}.items():
-            if name not in known:
-                raise UnknownName(f"parameter of {self.title}", name, known)
-            chosen[name] = known[name].check(value, self.title)
+            if name not in settings:
+                raise UnknownName(f"parameter of {self.title}", name, settings)
+            chosen[name] = settings[name].check(value, self.title)
         return chosen
 
     def invariant_to(self, values: Settings | None = None) -> frozenset[str]:
@@ -125,7 +125,7 @@ EUCLIDEAN = {"distance": ("euclidean",)}  # distances do not see the origin, ang
 STEPS_IN_UNITS = "the learning rate is in units of the features"
 
 
-def whole(name: str, title: str, default: int, help: str, low: int, high: int) -> Setting:
+def integer(name: str, title: str, default: int, help: str, low: int, high: int) -> Setting:
     return Setting(name, title, help, "int", default, low, high)
 
 
@@ -144,7 +144,7 @@ def scale(default: float) -> Setting:
 
 
 def steps(default: int) -> Setting:
-    return whole("steps", "Steps", default, "Optimisation steps per task.", 0, 1000)
+    return integer("steps", "Steps", default, "Optimisation steps per task.", 0, 1000)
 
 
 def lr(default: float) -> Setting:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsviz.methods.declaration import DISTANCE, EUCLIDEAN, Method, whole
+from fsviz.methods.declaration import DISTANCE, EUCLIDEAN, Method, integer
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,7 +16,7 @@ METHOD = Method(
     10,
     "inductive",
     "Majority vote of the k nearest support images.",
-    (whole("k", "Neighbours", 1, "Support images that vote.", 1, 100), DISTANCE),
+    (integer("k", "Neighbours", 1, "Support images that vote.", 1, 100), DISTANCE),
     pairwise=True,
     shift_free=EUCLIDEAN,
     family="Fine-tuning",

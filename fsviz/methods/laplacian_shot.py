@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsviz.methods.declaration import Method, choice, number, steps, whole
+from fsviz.methods.declaration import Method, choice, integer, number, steps
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,7 +17,7 @@ METHOD = Method(
     "transductive",
     "Nearest prototype, with similar queries pulled to the same class.",
     (
-        whole(
+        integer(
             "neighbours",
             "Neighbours",
             2,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fsviz.methods.declaration import Method, lr, weight_decay, whole
+from fsviz.methods.declaration import Method, integer, lr, weight_decay
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,7 +21,7 @@ METHOD = Method(
     "inductive",
     "Linear classifier on unit-length support features.",
     (
-        whole("epochs", "Epochs", 50, "Passes over the support, of one step per five images.", 1, 500),
+        integer("epochs", "Epochs", 50, "Passes over the support, of one step per five images.", 1, 500),
         lr(0.01),
         weight_decay(5e-6),
     ),

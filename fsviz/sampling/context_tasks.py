@@ -33,26 +33,26 @@ class ContextTasks:
 
     class_ids (T, W), query (T, W, Q)
     same      (T, W, S) support in contexts of the class's queries
-    other     (T, W, S) support in none of them
-    swapped   (T, W, S) like other, in contexts of other classes' queries as far as the class is seen there
+    shifted   (T, W, S) support in none of them
+    swapped   (T, W, S) like shifted, in contexts of other classes' queries as far as the class is seen there
     luck      (T, W, S) a number from 0 to 1 for every place of a support
     """
 
     class_ids: np.ndarray
     query: np.ndarray
     same: np.ndarray
-    other: np.ndarray
+    shifted: np.ndarray
     swapped: np.ndarray
     luck: np.ndarray
 
     def mixed(self, shift: float) -> np.ndarray:
         """The support in which this share of the places, chosen by luck, is taken from other contexts. A place that
         changes does so once as the shift grows from 0 (all the same contexts) to 1 (all others)."""
-        return np.where(self.luck < shift, self.other, self.same)
+        return np.where(self.luck < shift, self.shifted, self.same)
 
 
 @dataclass(frozen=True)
-class _Decks:
+class _ImagePools:
     """Images by class, padded: class_ids (C,), images and contexts (as numbers) (C, M), sizes (C, K) by context."""
 
     class_ids: np.ndarray
@@ -76,10 +76,10 @@ def sample_with(
 
 
 def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int, n_query: int) -> ContextTasks:
-    """Tasks of n_way classes, every set of classes that can be asked equally likely.
+    """Tasks of n_way classes, every set of possible classes equally likely.
 
-    Classes that cannot (see `unable`) are left out, as are images without a context. The same arguments give the same
-    tasks. No group of images stands on both sides of a task.
+    Some classes are excluded (see `excluded_classes`), as are images without a context. The same arguments give the
+    same tasks. No group of images is on both sides of a task.
     """
     n_shot, n_query = N_SHOT.check(n_shot), N_QUERY.check(n_query)
     check_draw(len(pool.class_ids), n_way, n_tasks, seed)
@@ -88,25 +88,25 @@ def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int,
             f"A testbed may have room for at most {MAX_IMAGES:,} images. Lower the number of tasks, ways, shots or "
             "queries."
         )
-    decks = _decks(pool)
+    pools = _image_pools(pool)
     rng = np.random.default_rng(np.random.SeedSequence(entropy=int(seed), spawn_key=(3,)))
-    choices = [_choices(sizes, n_shot, n_query) for sizes in decks.sizes]
-    usable = np.array([len(found) > 0 for found in choices], dtype=bool)
+    choices = [_choices(sizes, n_shot, n_query) for sizes in pools.sizes]
+    usable = np.array([len(sets) > 0 for sets in choices], dtype=bool)
     if usable.sum() < n_way:
         raise BadInput(
             f"Tasks across contexts need n_way = {n_way} classes; {int(usable.sum())} of {len(usable)} can be asked. "
-            f"{_reason(pool, decks, int(np.flatnonzero(~usable)[0]), n_shot, n_query)} Lower n_way, n_shot or n_query, "
+            f"{_reason(pool, pools, int(np.flatnonzero(~usable)[0]), n_shot, n_query)} Lower n_way, n_shot or n_query, "
             "or pick another split."
         )
-    class_ids = np.asarray(sample_uniform(decks.class_ids[usable], n_way, n_tasks, seed).class_ids)
-    place = np.full(int(decks.class_ids.max()) + 1, PAD)
-    place[decks.class_ids] = np.arange(len(decks.class_ids))
+    class_ids = np.asarray(sample_uniform(pools.class_ids[usable], n_way, n_tasks, seed).class_ids)
+    place = np.full(int(pools.class_ids.max()) + 1, PAD)
+    place[pools.class_ids] = np.arange(len(pools.class_ids))
     parts = [np.empty((n_tasks, n_way, n), dtype=np.int64) for n in (n_query, n_shot, n_shot, n_shot)]
-    step = max(1, _BLOCK // (n_way * decks.images.shape[1]))
+    step = max(1, _BLOCK // (n_way * pools.images.shape[1]))
     for start in range(0, n_tasks, step):
         todo = np.arange(start, min(start + step, n_tasks))
         for _ in range(_ROUNDS):
-            hands, failed = _deal(pool, decks, choices, place[class_ids[todo]], n_shot, n_query, rng)
+            hands, failed = _sample(pool, pools, choices, place[class_ids[todo]], n_shot, n_query, rng)
             for part, hand in zip(parts, hands, strict=True):
                 part[todo] = hand
             todo = todo[failed.any(1)]
@@ -119,27 +119,27 @@ def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int,
                 "(copies of a picture, frames of a video) stay on one side of a task. Lower n_shot or n_query, or draw "
                 "without keeping groups together (--no-keep-groups)."
             )
-    query, same, other, swapped = parts
-    return ContextTasks(class_ids, query, same, other, swapped, rng.random((n_tasks, n_way, n_shot)))
+    query, same, shifted, swapped = parts
+    return ContextTasks(class_ids, query, same, shifted, swapped, rng.random((n_tasks, n_way, n_shot)))
 
 
 def excluded_classes(pool: Pool, n_shot: int, n_query: int, **others: object) -> dict[int, str]:
     """The classes that no matched task can hold, each with a sentence that says why; other settings change nothing."""
-    decks = _decks(pool)
+    pools = _image_pools(pool)
     return {
-        int(class_id): _reason(pool, decks, i, n_shot, n_query)
-        for i, class_id in enumerate(decks.class_ids)
-        if not len(_choices(decks.sizes[i], n_shot, n_query))
+        int(class_id): _reason(pool, pools, i, n_shot, n_query)
+        for i, class_id in enumerate(pools.class_ids)
+        if not len(_choices(pools.sizes[i], n_shot, n_query))
     }
 
 
-def _reason(pool: Pool, decks: _Decks, i: int, n_shot: int, n_query: int) -> str:
-    n_contexts, n_images = int((decks.sizes[i] > 0).sum()), int(decks.sizes[i].sum())
+def _reason(pool: Pool, pools: _ImagePools, i: int, n_shot: int, n_query: int) -> str:
+    n_contexts, n_images = int((pools.sizes[i] > 0).sum()), int(pools.sizes[i].sum())
     needed = f"{n_query} + {n_shot} in some contexts and {n_shot} in others"
     if n_contexts < 2:
         needed = "two contexts or more"
     return (
-        f"Class {_name(pool, int(decks.class_ids[i]))} needs {needed}: its {n_images:,} images with a context are in "
+        f"Class {_name(pool, int(pools.class_ids[i]))} needs {needed}: its {n_images:,} images with a context are in "
         f"{n_contexts:,}."
     )
 
@@ -148,18 +148,18 @@ def _name(pool: Pool, class_id: int) -> str:
     return str(class_id) if pool.class_names is None else repr(str(pool.class_names[class_id]))
 
 
-def _decks(pool: Pool) -> _Decks:
+def _image_pools(pool: Pool) -> _ImagePools:
     assert pool.image_class_ids is not None and pool.contexts is not None  # they are among the needs
     class_ids = np.asarray(pool.class_ids, dtype=np.int64)
     names, codes = np.unique(pool.contexts, return_inverse=True)
     there = np.isin(pool.image_class_ids, class_ids) & (np.asarray(pool.contexts) != "")
     images_of = [np.flatnonzero(there & (pool.image_class_ids == c)) for c in class_ids]
-    images = np.full((len(class_ids), max((len(found) for found in images_of), default=0)), PAD)
-    for row, found in zip(images, images_of, strict=True):
-        row[: len(found)] = found
+    images = np.full((len(class_ids), max((len(image_ids) for image_ids in images_of), default=0)), PAD)
+    for row, image_ids in zip(images, images_of, strict=True):
+        row[: len(image_ids)] = image_ids
     contexts = np.where(images == PAD, PAD, codes[images])
     sizes = np.stack([np.bincount(row[row != PAD], minlength=len(names)) for row in contexts])
-    return _Decks(class_ids, images, contexts, sizes)
+    return _ImagePools(class_ids, images, contexts, sizes)
 
 
 def _choices(sizes: np.ndarray, n_shot: int, n_query: int) -> np.ndarray:
@@ -190,23 +190,23 @@ def _choices(sizes: np.ndarray, n_shot: int, n_query: int) -> np.ndarray:
     return chosen
 
 
-def _deal(
+def _sample(
     pool: Pool,
-    decks: _Decks,
+    pools: _ImagePools,
     choices: list[np.ndarray],
     rows: np.ndarray,
     n_shot: int,
     n_query: int,
     rng: np.random.Generator,
 ) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
-    """Queries and the three supports of tasks whose classes are at these rows (T, W) of the decks; and where groups
+    """Queries and the three supports of tasks whose classes are at these rows (T, W) of the pools; and where groups
     left too few images (T, W)."""
-    n_choices = np.array([len(found) for found in choices])
+    n_choices = np.array([len(sets) for sets in choices])
     starts = np.cumsum(n_choices) - n_choices
     chosen = np.concatenate(choices)[starts[rows] + (rng.random(rows.shape) * n_choices[rows]).astype(int)]  # (T, W, K)
-    shuffled = np.argsort(rng.random((*rows.shape, decks.images.shape[1])), axis=2)
-    images = np.take_along_axis(decks.images[rows], shuffled, 2)  # (T, W, M), every class in a random order
-    contexts = np.take_along_axis(decks.contexts[rows], shuffled, 2)
+    shuffled = np.argsort(rng.random((*rows.shape, pools.images.shape[1])), axis=2)
+    images = np.take_along_axis(pools.images[rows], shuffled, 2)  # (T, W, M), every class in a random order
+    contexts = np.take_along_axis(pools.contexts[rows], shuffled, 2)
     there = images != PAD
     own = np.take_along_axis(chosen, np.where(there, contexts, 0), 2) & there
     # the first image of every context comes before all others, so that each has a query
@@ -226,10 +226,10 @@ def _deal(
         np.broadcast_to(chosen.any(1, keepdims=True), chosen.shape), np.where(there, contexts, 0), 2
     )
     same = np.where(free & own, 0, 9)
-    other = np.where(free & ~own, 0, 9)
+    shifted = np.where(free & ~own, 0, 9)
     swapped = np.where(free & ~own, np.where(after, 0, np.where(any_of, 1, 2)), 9)
     hands, failed = [query], np.zeros(rows.shape, dtype=bool)
-    for rank in (same, other, swapped):
+    for rank in (same, shifted, swapped):
         best = np.argsort(rank, axis=2, kind="stable")[:, :, :n_shot]
         hands.append(np.take_along_axis(images, best, 2))
         failed |= (np.take_along_axis(rank, best, 2) == 9).any(2)

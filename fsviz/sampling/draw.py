@@ -71,15 +71,15 @@ def assign_images(
     if groups is None or len(np.unique(groups[decks])) == len(decks):
         image_ids = kernels.sample_images(class_ids, decks, starts, sizes, hand, state)
     else:
-        of_deck, pairs = np.unique(np.stack([groups, image_class_ids])[:, decks], axis=1, return_inverse=True)
+        of_group, pairs = np.unique(np.stack([groups, image_class_ids])[:, decks], axis=1, return_inverse=True)
         of_image = np.zeros(len(groups), dtype=np.int64)
         of_image[decks] = pairs
-        image_ids, unable = kernels.sample_images_by_group(
-            class_ids, decks, starts, sizes, n_shot, n_query, of_image, of_deck[0], np.bincount(pairs), state
+        image_ids, stuck = kernels.sample_images_by_group(
+            class_ids, decks, starts, sizes, n_shot, n_query, of_image, of_group[0], np.bincount(pairs), state
         )
-        if unable >= 0:
-            name = unable if class_names is None else repr(str(class_names[unable]))
-            raise _cannot_divide(name, sizes[unable], (of_deck[1] == unable).sum(), n_shot, n_query)
+        if stuck >= 0:
+            name = stuck if class_names is None else repr(str(class_names[stuck]))
+            raise _cannot_divide(name, sizes[stuck], (of_group[1] == stuck).sum(), n_shot, n_query)
     return Tasks(tasks.class_ids, image_ids[:, :, :n_shot].copy(), image_ids[:, :, n_shot:].copy(), tasks.measures)
 
 

@@ -84,7 +84,7 @@ def first_of_each(rows: np.ndarray) -> np.ndarray:
         size *= 2
     table = np.full(size, -1, dtype=np.int64)
     firsts = np.empty(n, dtype=np.int64)
-    found = 0
+    n_found = 0
     for r in range(n):
         key = np.uint64(14695981039346656037)
         for k in range(width):
@@ -92,21 +92,21 @@ def first_of_each(rows: np.ndarray) -> np.ndarray:
         key ^= key >> np.uint64(29)
         slot = np.int64(key & np.uint64(size - 1))
         while True:
-            other = table[slot]
-            if other < 0:
+            row = table[slot]
+            if row < 0:
                 table[slot] = r
-                firsts[found] = r
-                found += 1
+                firsts[n_found] = r
+                n_found += 1
                 break
             same = True
             for k in range(width):
-                if rows[other, k] != rows[r, k]:
+                if rows[row, k] != rows[r, k]:
                     same = False
                     break
             if same:
                 break
             slot = (slot + 1) & (size - 1)
-    return firsts[:found]
+    return firsts[:n_found]
 
 
 @njit(cache=True)
@@ -282,7 +282,7 @@ def sample_images(
     No image comes twice in one hand, and the uses of two images of a class never differ by more than one.
     """
     n_tasks, n_way = class_ids.shape
-    dealt = np.full((n_tasks, n_way, hand), -1, dtype=np.int64)
+    sampled = np.full((n_tasks, n_way, hand), -1, dtype=np.int64)
     place = np.full(len(sizes), -1, dtype=np.int64)
     for t in range(n_tasks):
         for w in range(n_way):
@@ -296,19 +296,19 @@ def sample_images(
             left = size - place[c]
             if left >= hand:
                 for k in range(hand):
-                    dealt[t, w, k] = decks[start + place[c] + k]
+                    sampled[t, w, k] = decks[start + place[c] + k]
                 place[c] += hand
                 continue
             # The rest of this round, then the next round, whose first cards come from those not in this hand.
             for k in range(left):
-                dealt[t, w, k] = decks[start + place[c] + k]
+                sampled[t, w, k] = decks[start + place[c] + k]
             need = hand - left
             _shuffle(decks, start, start + size - left, state)
             for k in range(need):
-                dealt[t, w, left + k] = decks[start + k]
+                sampled[t, w, left + k] = decks[start + k]
             _shuffle(decks, start + need, start + size, state)
             place[c] = need
-    return dealt
+    return sampled
 
 
 @njit(cache=True)
@@ -333,7 +333,7 @@ def sample_images_by_group(
     queries come from the front of those. What a hand passes over stays at the front for the next one.
     """
     n_tasks, n_way = class_ids.shape
-    dealt = np.full((n_tasks, n_way, n_shot + n_query), -1, dtype=np.int64)
+    sampled = np.full((n_tasks, n_way, n_shot + n_query), -1, dtype=np.int64)
     place = np.full(len(sizes), -1, dtype=np.int64)
     side = np.zeros(group_of.max() + 1, dtype=np.int64)  # 2 x turn: support, one more: query, less: neither yet
     chosen = np.empty((n_way, n_shot + n_query), dtype=np.int64)
@@ -360,15 +360,15 @@ def sample_images_by_group(
             _shuffle(order, 0, n_way, state)
             _shuffle(decks, starts[failed], starts[failed] + sizes[failed], state)
         if failed >= 0:
-            return dealt, failed
+            return sampled, failed
         for way in range(n_way):
             own = class_ids[t, way]
             if own >= 0:
                 deck = decks[starts[own] : starts[own] + sizes[own]]
                 for k, at in enumerate(chosen[way]):
-                    dealt[t, way, k] = deck[(place[own] + at) % len(deck)]
+                    sampled[t, way, k] = deck[(place[own] + at) % len(deck)]
                 place[own] = _put_back(deck, place[own], chosen[way], state)
-    return dealt, -1
+    return sampled, -1
 
 
 @njit(cache=True)
@@ -441,15 +441,15 @@ def _choose_groups(
     n = len(deck)
     support, query, n_free = 0, 0, 0  # images whose side is known, and groups whose side is not
     free = np.empty(n, dtype=np.int64)
-    known = np.zeros(len(pair_sizes), dtype=np.bool_)
+    computed = np.zeros(len(pair_sizes), dtype=np.bool_)
     for k in range(n):
         pair = pairs[deck[(place + k) % n]]
         if side[group_of[pair]] == 2 * turn:
             support += 1
         elif side[group_of[pair]] == 2 * turn + 1:
             query += 1
-        elif not known[pair]:
-            known[pair] = True
+        elif not computed[pair]:
+            computed[pair] = True
             free[n_free] = pair
             n_free += 1
     most = n - support - n_query  # images that the support may take from the free groups

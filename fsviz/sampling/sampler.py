@@ -49,10 +49,10 @@ class Sampler:
     settings  its own, in the order in which a page shows them
     needs     what the pool must hold beside classes
     needs_if  what it must hold too while a setting of this name is on
-    deals     it draws images too; otherwise its tasks are of classes, and n_shot and n_query images are dealt to them
+    samples_images  whether it samples images too; otherwise it samples classes, and n_shot and n_query images are added
     order     position on pages
     formula   LaTeX, where there is one; symbols names every symbol in it
-    unable    unable(pool, **its settings) -> class_id: why, of the classes that none of its tasks can hold
+    excluded  excluded(pool, **its settings) -> class_id: reason, of the classes that no task of it can hold
     """
 
     name: str
@@ -62,12 +62,12 @@ class Sampler:
     settings: tuple[Setting, ...]
     needs: tuple[Need, ...] = ()
     needs_if: Mapping[str, Need] = field(default_factory=dict)
-    deals: bool = False
+    samples_images: bool = False
     order: int = 100
     formula: str = ""
     symbols: str = ""
     paper: str = ""
-    unable: Callable[..., dict[int, str]] | None = None
+    excluded: Callable[..., dict[int, str]] | None = None
 
     @property
     def varies(self) -> bool:
@@ -77,4 +77,4 @@ class Sampler:
     @property
     def all_settings(self) -> tuple[Setting, ...]:
         """Its own settings, and the images per class where they are dealt afterwards."""
-        return self.settings if self.deals else (*self.settings, N_SHOT, N_QUERY)
+        return self.settings if self.samples_images else (*self.settings, N_SHOT, N_QUERY)

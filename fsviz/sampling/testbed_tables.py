@@ -42,7 +42,7 @@ class _Rows:
     image_id   beyond the dataset's where there is no such image; None where the file names classes only
     support    True in the support set, False in the query set
     where      row -> its place in the file, for messages ("Row 7")
-    told       row -> the image as the file names it
+    image_name       row -> the image as the file names it
     """
 
     task: np.ndarray
@@ -51,7 +51,7 @@ class _Rows:
     image_id: np.ndarray | None
     support: np.ndarray
     where: Callable[[int], str]
-    told: Callable[[int], str]
+    image_name: Callable[[int], str]
 
 
 # CSV -------------------------------------------------------------------------------------------------------------
@@ -298,8 +298,8 @@ def check_tasks(tasks: Tasks, dataset: Dataset, rows: _Rows | None = None, lines
     def at(t: int, w: int, k: int = 0) -> str:
         return f"Task {t}" if rows is None or lines is None else rows.where(int(lines[t, w, k]))
 
-    def told(t: int, w: int, k: int) -> str:
-        return f"image {images[t, w, k]}" if rows is None or lines is None else rows.told(int(lines[t, w, k]))
+    def image_name(t: int, w: int, k: int) -> str:
+        return f"image {images[t, w, k]}" if rows is None or lines is None else rows.image_name(int(lines[t, w, k]))
 
     class_ids = np.asarray(tasks.class_ids)
     names, advice = dataset.classes["class_name"], "Pick the dataset and split the testbed was made from."
@@ -324,12 +324,14 @@ def check_tasks(tasks: Tasks, dataset: Dataset, rows: _Rows | None = None, lines
     beyond = (images < PAD) | (images >= len(of_image))
     if beyond.any():
         t, w, k = np.argwhere(beyond)[0]
-        raise BadInput(f"{at(t, w, k)}: {told(t, w, k)} is none of the {len(of_image):,} of {dataset.title}. {advice}")
+        raise BadInput(
+            f"{at(t, w, k)}: unknown {image_name(t, w, k)}; {dataset.title} has {len(of_image):,} images. {advice}"
+        )
     mismatch = (images != PAD) & (of_image[images] != class_ids[:, :, None])
     if mismatch.any():
         t, w, k = np.argwhere(mismatch)[0]
         raise BadInput(
-            f"{at(t, w, k)}: {told(t, w, k)} is of another class, {names[of_image[images[t, w, k]]]!r} instead of "
+            f"{at(t, w, k)}: {image_name(t, w, k)} is of class {names[of_image[images[t, w, k]]]!r}, not "
             f"{names[class_ids[t, w]]!r}. {advice}"
         )
     ordered = np.sort(images, axis=2)
@@ -340,7 +342,7 @@ def check_tasks(tasks: Tasks, dataset: Dataset, rows: _Rows | None = None, lines
         overlap = first < tasks.support.shape[2] <= second
         before = "" if rows is None else f" (the other one: {at(t, w, first)})"
         raise BadInput(
-            f"{at(t, w, second)}: {told(t, w, second)} is in "
+            f"{at(t, w, second)}: {image_name(t, w, second)} is in "
             f"{'both support and query' if overlap else 'the same set twice'}{before}. An image may come once per task."
         )
 
@@ -372,8 +374,10 @@ def _labelled(dataset: Dataset, split: str) -> np.ndarray:
     order = dataset.split_class_ids(split)
     listed = np.flatnonzero(dataset.classes["split"].astype(str).to_numpy() == split)
     absent = np.setdiff1d(listed, order)
-    whole = np.isin(order, listed).all() and bool(len(absent)) and (dataset.classes["n_images"].iloc[absent] == 0).all()
-    return listed if whole else order
+    is_copy = (
+        np.isin(order, listed).all() and bool(len(absent)) and (dataset.classes["n_images"].iloc[absent] == 0).all()
+    )
+    return listed if is_copy else order
 
 
 def _with_images(dataset: Dataset, task: np.ndarray, class_id: np.ndarray) -> tuple[np.ndarray, list[str]]:
@@ -421,17 +425,17 @@ def _with_queries(
     rng = np.random.default_rng(QUERY_SEED)
     queries = np.empty((len(members), n_query), dtype=np.int64)
     for at, rows in enumerate(members):
-        dealt = rng.permutation(images_of[int(class_id[rows[0]])])
+        shuffled = rng.permutation(images_of[int(class_id[rows[0]])])
         taken = set(groups[image[rows[fits[rows]]]].tolist())
-        drawn: list[int] = []
-        for one in dealt:
-            if len(drawn) == n_query + int((~fits[rows]).sum()):
+        sampled: list[int] = []
+        for candidate in shuffled:
+            if len(sampled) == n_query + int((~fits[rows]).sum()):
                 break
-            if groups[one] not in taken:
-                taken.add(groups[one])
-                drawn.append(one)
-        image[rows[~fits[rows]]] = drawn[n_query:]
-        queries[at] = drawn[:n_query]
+            if groups[candidate] not in taken:
+                taken.add(groups[candidate])
+                sampled.append(candidate)
+        image[rows[~fits[rows]]] = sampled[n_query:]
+        queries[at] = sampled[:n_query]
     first = np.repeat([rows[0] for rows in members], n_query)
     notes = [
         f"The file holds support images only: {n_query} queries per class were drawn from its other images, with seed "

@@ -1,4 +1,4 @@
-"""What chunks of a run share: the features, read once for all of them, and where images are."""
+"""Data that the chunks of a run share: features, read once for all of them, and the folder of the images."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fsviz.workspace import home
 
 
 def stamp(dataset: str) -> str:
-    """Changes when the workspace does, or what it holds of a dataset."""
+    """A text that changes with the workspace or with the files of a dataset."""
     return f"{home()} {datasets.stamp(dataset)}"
 
 
 def folder_of_images(spec: RawSettings) -> Path | None:
-    """Where the images of a spec's dataset lie, None where they come with fsviz."""
+    """The folder of the images of a spec's dataset; None if they come with fsviz."""
     return datasets.load(str(spec["dataset"])).root
 
 

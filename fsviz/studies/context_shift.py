@@ -151,7 +151,7 @@ def draw_tasks(spec: Spec) -> dict[str, Testbed]:
     dataset = datasets.load(spec["dataset"])
     table = features.load(dataset, spec["backbone"])
     return {
-        name: draw.draw(dataset, _recipe(dataset, spec, **sampler), name=name, usable=table.image_ids)
+        name: draw.sample_testbed(dataset, _recipe(dataset, spec, **sampler), name=name, usable=table.image_ids)
         for name, sampler in supports(spec).items()
     }
 
@@ -312,7 +312,7 @@ def classify(spec: Spec, method: str, shift: float) -> tuple[Tasks, Predictions]
     """Tasks with this share of the support in other contexts, and predictions of a method."""
     dataset = datasets.load(spec["dataset"])
     usable = features.load(dataset, spec["backbone"]).image_ids
-    tasks = draw.draw(dataset, _recipe(dataset, spec, "context", shift=shift), usable=usable).tasks
+    tasks = draw.sample_testbed(dataset, _recipe(dataset, spec, "context", shift=shift), usable=usable).tasks
     return tasks, evaluate.predict_tasks(dataset, spec["backbone"], method, {}, tasks)
 
 

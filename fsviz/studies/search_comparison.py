@@ -1,10 +1,10 @@
-"""How good is a search for hard support sets? All searches side by side, step by step, and against mere filtering.
+"""Study search_comparison: searches for hard support sets compared with each other and with random tasks.
 
     random tasks -> every search, hard and easy -> predictions -> accuracy and time (Basu et al. 2023, figures 2 and 6)
 
-A part is one search at one end; seconds are measured, so they alone differ between two runs of one spec. The functions
-below the run answer at once: steps of the gradient (appendices A.2 and K) and filtered random tasks (appendix Q).
-Accuracies are in percent.
+A part is one search with one objective. Seconds are measured: they alone differ between two runs of a spec. The
+functions below the run need no run: gradient steps (appendices A.2 and K) and random tasks that are as hard (appendix
+Q). Accuracies are in percent.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from fsviz.tasks import snapshot
 RANDOM = SUPPORT_SETS["random"].name
 N_RANDOM = Setting(
     "n_random",
-    "Random tasks to filter",
-    "How many random tasks are drawn; one in fifty, those of lowest accuracy, is kept. The paper draws 10,000.",
+    "Random tasks",
+    "Number of random tasks; the hardest 2% are compared with searched tasks. Paper: 10,000.",
     "int",
     2000,
     100,
@@ -45,7 +45,7 @@ N_RANDOM = Setting(
 SEARCHES = Setting(
     "searches",
     "Searches",
-    "The searches that are compared.",
+    "The searches to compare.",
     "names",
     list(SEARCH.choices),
     choices=SEARCH.choices,
@@ -57,17 +57,17 @@ SETTINGS = Schema(
     required=support_sets.SETTINGS.required,
     of="the comparison of searches",
 )
-_CHUNK = {"greedy": 5}  # tasks per chunk; of the others MOST at a time
-MOST = 100
-_SHORT = 0.2  # seconds: what takes less is timed again, and the fastest counts
-_FEWEST = 10  # tasks of a preview
+_CHUNK = {"greedy": 5}  # tasks per chunk; for other searches MAX_AT_ONCE
+MAX_AT_ONCE = 100
+_SHORT = 0.2  # seconds: a faster search is timed again, and the shortest time counts
+_MIN_PREVIEW = 10  # tasks of a preview
 
 
-# --- searches side by side, as a run -----------------------------------------------------------------------------
+# --- the comparison, as a run -----------------------------------------------------------------------------------
 
 
 class Spec(support_sets.Spec, total=False):
-    """A checked spec: that of one search without the search, and the names of those that are compared."""
+    """A checked spec: the settings of a search, and the names of the searches to compare."""
 
     searches: list[str]
 
@@ -99,8 +99,10 @@ STEPS = Table(
 
 
 class Row(TypedDict):
-    """What the summary says of one search at one end: accuracy in percent, seconds per task, and how many points it
-    stays behind greedy search on the same tasks; None where that is not known."""
+    """One search with one objective: accuracy in percent, seconds per task, points behind greedy on the same tasks.
+
+    None if greedy search is not part of the comparison.
+    """
 
     search: str
     objective: str
@@ -113,7 +115,7 @@ class Row(TypedDict):
 
 
 class Summary(TypedDict):
-    """What came out of a run."""
+    """The rows of a comparison, and the tasks they are of."""
 
     dataset: str
     backbone: str
@@ -138,7 +140,7 @@ def check(spec: RawSettings) -> Spec:
 
 
 def prepare(spec: Spec, folder: Path) -> Spec:
-    """Freezes the random tasks of a spec into `folder`."""
+    """Saves the random tasks of a spec in `folder`."""
     base = _base(spec, RANDOM)
     snapshot.freeze(
         folder, Testbed("random", support_sets.sample_tasks(base)[0], support_sets.recipe_of(base, "random"))
@@ -147,13 +149,13 @@ def prepare(spec: Spec, folder: Path) -> Spec:
 
 
 def cells(spec: Spec) -> list[Cell]:
-    """All cells in the order they are computed: random supports, then the quick searches, greedy last."""
+    """All cells in the order of computing: random supports, then the quick searches, greedy last."""
     return [Cell(RANDOM, RANDOM), *(Cell(s, o) for s in spec["searches"] for o in OBJECTIVES)]
 
 
 def parts(spec: Spec) -> list[Part]:
     """One part per cell."""
-    return [Part(_title(cell), spec["n_tasks"], _CHUNK.get(cell.search, MOST)) for cell in cells(spec)]
+    return [Part(_title(cell), spec["n_tasks"], _CHUNK.get(cell.search, MAX_AT_ONCE)) for cell in cells(spec)]
 
 
 def _title(cell: Cell) -> str:
@@ -163,12 +165,12 @@ def _title(cell: Cell) -> str:
 
 
 def n_bytes(spec: Spec) -> float:
-    """About how large the run's results are: two numbers per task and cell, and a small file per chunk."""
+    """About how large the results are: two numbers per task and cell, and a small file per chunk."""
     return float(16 * len(cells(spec)) * spec["n_tasks"] + 1500 * STUDY.n_chunks(spec))
 
 
 def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
-    """Accuracies of one range of tasks of one cell, and the seconds that the search took for each."""
+    """Accuracies of one range of tasks of one cell, and the seconds of the search per task."""
     cell, table = cells(spec)[part], chunk_data.features_of(spec["dataset"], spec["backbone"])
     tasks, seconds, base = snapshot.tasks(spec["folder"], start=start, stop=stop), 0.0, _base(spec, cell.search)
     if cell.search != RANDOM:
@@ -184,30 +186,32 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
 
 
 def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
-    """Per search and end: accuracy, seconds per task, and how far the search stays behind greedy on the same tasks."""
-    every, finished = cells(spec), joined(chunks)
-    accuracy = np.full((len(every), spec["n_tasks"]), np.nan)
+    """Per search and objective: accuracy, seconds per task, and points behind greedy on the same tasks."""
+    all_cells, finished = cells(spec), joined(chunks)
+    accuracy = np.full((len(all_cells), spec["n_tasks"]), np.nan)
     for part, arrays in finished.items():
         accuracy[part, arrays["positions"]] = 100 * arrays["accuracy"]
     rows: list[Row] = []
     for which, arrays in finished.items():
-        cell, done = every[which], np.isfinite(accuracy[which])
-        mean, half = mean_and_ci95(accuracy[which])
+        cell, done = all_cells[which], np.isfinite(accuracy[which])
+        mean, half_width = mean_and_ci95(accuracy[which])
         row: Row = {
             "search": cell.search,
             "objective": cell.objective,
             "accuracy": float(mean),
-            "ci95": float(half),
+            "ci95": float(half_width),
             "n_tasks": int(done.sum()),
             "seconds": None if cell.search == RANDOM else float(arrays["seconds"].mean()),
             "behind": None,
             "behind_ci95": None,
         }
-        greedy = next((i for i, c in enumerate(every) if (c.search, c.objective) == ("greedy", cell.objective)), which)
+        greedy = next(
+            (i for i, c in enumerate(all_cells) if (c.search, c.objective) == ("greedy", cell.objective)), which
+        )
         if greedy != which and (done & np.isfinite(accuracy[greedy])).sum() > 1:
             sign = OBJECTIVES[cell.objective].sign
-            behind, behind_half = mean_and_ci95(sign * (accuracy[which] - accuracy[greedy]))
-            row["behind"], row["behind_ci95"] = float(behind), float(behind_half)
+            behind, behind_half_width = mean_and_ci95(sign * (accuracy[which] - accuracy[greedy]))
+            row["behind"], row["behind_ci95"] = float(behind), float(behind_half_width)
         rows.append(row)
     return {"dataset": spec["dataset"], "backbone": spec["backbone"], "n_tasks": spec["n_tasks"], "rows": rows}
 
@@ -230,22 +234,22 @@ def work(spec: Spec) -> Work:
 
 
 def shorten(spec: Spec, n: int) -> Spec | None:
-    """Fewer tasks, and no greedy search if it leaves time for too few."""
+    """Fewer tasks, without greedy search if it would leave too few."""
     quick: Spec = {**spec, "searches": [name for name in spec["searches"] if name != "greedy"]}
-    if n < min(_FEWEST, spec["n_tasks"]) and quick["searches"]:
+    if n < min(_MIN_PREVIEW, spec["n_tasks"]) and quick["searches"]:
         n, spec = int(max(n, 1) * _seconds_per_task(spec) / _seconds_per_task(quick)), quick
-        return {**spec, "n_tasks": min(spec["n_tasks"], max(n, _FEWEST))}
-    return {**spec, "n_tasks": max(n, _FEWEST)} if spec["n_tasks"] > max(n, _FEWEST) else None
+        return {**spec, "n_tasks": min(spec["n_tasks"], max(n, _MIN_PREVIEW))}
+    return {**spec, "n_tasks": max(n, _MIN_PREVIEW)} if spec["n_tasks"] > max(n, _MIN_PREVIEW) else None
 
 
 def _seconds_per_task(spec: Spec) -> float:
-    """For all searches, at both ends; what is short is timed several times."""
+    """For all searches and objectives; fast searches are timed several times."""
     dataset = datasets.load(spec["dataset"])
     classified = support_sets.seconds_to_classify(spec, dataset)
     total = classified
     for name in spec["searches"]:
         once = support_sets.seconds_to_search({**spec, "search": name}, dataset)
-        timed = min(3 * once, once + _SHORT / min(spec["n_tasks"], _CHUNK.get(name, MOST)))
+        timed = min(3 * once, once + _SHORT / min(spec["n_tasks"], _CHUNK.get(name, MAX_AT_ONCE)))
         total += len(OBJECTIVES) * (timed + classified)
     return total
 
@@ -258,8 +262,8 @@ def _base(spec: Settings, search: str) -> support_sets.Spec:
 
 STUDY = Study(
     name="search_comparison",
-    title="searches for hard tasks",
-    question="Does a slower search find harder sets?",
+    title="search comparison",
+    question="Do slower searches find harder support sets?",
     settings=SETTINGS,
     check=check,
     prepare=prepare,
@@ -274,77 +278,75 @@ STUDY = Study(
 )
 
 
-def compared_in_words(rows: Sequence[Row]) -> str:
-    """What the comparison shows: how near to greedy search FastDiffSel comes, and how much sooner."""
-    rows_of = {(row["search"], row["objective"]): row for row in rows}
-    random = rows_of[RANDOM, RANDOM]["accuracy"]
+def describe_comparison(rows: Sequence[Row]) -> str:
+    """FastDiffSel compared with greedy search, in accuracy and time, as sentences."""
+    by_cell = {(row["search"], row["objective"]): row for row in rows}
+    random = by_cell[RANDOM, RANDOM]["accuracy"]
     sentences = []
     for name, objective in OBJECTIVES.items():
-        mine = rows_of.get(("fastdiffsel", name))
-        if mine is None:
+        fast = by_cell.get(("fastdiffsel", name))
+        if fast is None:
             continue
-        if (mine["accuracy"] > random) == (objective.sign > 0):
-            sentences.append(f"FastDiffSel's {name} sets are no {objective.comparative} than random ones here.")
-        if mine["behind"] is None:
+        if (fast["accuracy"] > random) == (objective.sign > 0):
+            sentences.append(f"FastDiffSel's {name} sets are no {objective.comparative} than random ones.")
+        if fast["behind"] is None:
             continue
-        behind, half = mine["behind"], mine["behind_ci95"]
-        if abs(behind) <= half:
-            sentences.append(
-                f"FastDiffSel's {name} sets cannot be told from greedy's ({behind:+.1f} ± {half:.1f} points)."
-            )
+        behind, half_width = fast["behind"], fast["behind_ci95"]
+        if abs(behind) <= half_width:
+            difference = f"{behind:+.1f} ± {half_width:.1f} points"
+            sentences.append(f"FastDiffSel and greedy, {name} sets: no significant difference ({difference}).")
         else:
+            difference = f"{abs(behind):.1f} ± {half_width:.1f} points"
             more = f"less {name}" if behind > 0 else objective.comparative
-            sentences.append(
-                f"FastDiffSel's {name} sets are {abs(behind):.1f} ± {half:.1f} points {more} than greedy's."
-            )
+            sentences.append(f"FastDiffSel's {name} sets are {difference} {more} than greedy's.")
     times = {
-        name: np.mean([row["seconds"] for (search, _), row in rows_of.items() if search == name])
-        for name in dict.fromkeys(search for search, _ in rows_of if search != RANDOM)
+        name: np.mean([row["seconds"] for (search, _), row in by_cell.items() if search == name])
+        for name in dict.fromkeys(search for search, _ in by_cell if search != RANDOM)
     }
     if "greedy" in times and times.get("fastdiffsel"):
         ratio = times["greedy"] / times["fastdiffsel"]
-        sentences.append(f"Greedy search takes {ratio:,.{0 if ratio >= 10 else 1}f} times as long.")
+        sentences.append(f"Greedy takes {ratio:,.{0 if ratio >= 10 else 1}f} times as long.")
     return " ".join(sentences)
 
 
 # --- the number of gradient steps -------------------------------------------------------------------
 
 
-def by_number_of_steps(spec: RawSettings, most: int = 6, progress: Progress | None = None) -> pd.DataFrame:
-    """Hard sets after one gradient step and more: what the steps raise, and what comes of it (appendix K).
+def by_number_of_steps(spec: RawSettings, max_steps: int = 6, progress: Progress | None = None) -> pd.DataFrame:
+    """Losses and accuracy of hard sets after one gradient step and more (appendix K).
 
     Columns n_steps, and means over tasks, each with its ci95:
-    weighted   query loss (nats) of the weighted prototypes, means of the whole pool by the selection weights: what the
-               steps climb. Row 0, before any step, has nothing else.
-    selected   the same loss under the prototypes of the images that are then selected
-    accuracy   of the selected sets; change is its difference to that of one step, task by task
+    weighted   query loss (nats) under the weighted prototypes, which are means of the pool by the selection weights:
+               the loss that the steps raise. Row 0, before any step, has nothing else.
+    selected   the same loss under the prototypes of the selected images
+    accuracy   of the selected sets; change is its difference from one step, paired by task
     """
     from fsviz.difficulty.fastdiffsel import support_loss, trace_steps
 
     spec = support_sets.check({**spec, "search": "fastdiffsel"})
     tasks, table = support_sets.sample_tasks(spec)
     table = support_sets.searched_features(spec, table)
-    options = replace(support_sets.search_options(spec, spec["seed"]), n_steps=most)
+    options = replace(support_sets.search_options(spec, spec["seed"]), n_steps=max_steps)
     report_progress = progress or (lambda *now: None)
-    report_progress(0, most, "following the weights")
+    report_progress(0, max_steps, "following the weights")
     sets, weighted = trace_steps(table, tasks, "hard", options)
-    accuracies = [100 * evaluation.task_accuracy(support_sets.classify(spec, table, part)) for part in sets]
+    accuracies = [100 * evaluation.task_accuracy(support_sets.classify(spec, table, tasks)) for tasks in sets]
     rows = [{"n_steps": 0, **_mean("weighted", weighted[0])}]
-    for n, (part, accuracy) in enumerate(zip(sets, accuracies, strict=True), start=1):
-        selected = support_loss(table, part, options)
+    for n, (selected_tasks, accuracy) in enumerate(zip(sets, accuracies, strict=True), start=1):
+        selected = support_loss(table, selected_tasks, options)
         row = _mean("weighted", weighted[n]) | _mean("selected", selected) | _mean("accuracy", accuracy)
         rows.append({"n_steps": n, **row, **_mean("change", accuracy - accuracies[0])})
-        report_progress(n, most, "gradient steps")
+        report_progress(n, max_steps, "gradient steps")
     return pd.DataFrame(rows)
 
 
 def _mean(name: str, values: np.ndarray) -> dict[str, float]:
-    mean, half = mean_and_ci95(values)
-    return {name: float(mean), f"{name}_ci95": float(half)}
+    mean, half_width = mean_and_ci95(values)
+    return {name: float(mean), f"{name}_ci95": float(half_width)}
 
 
 def compared_rows(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """The rows of COMPARED: searches by their titles, milliseconds."""
+    """The rows of COMPARED, with titles of searches and milliseconds."""
     titles = {RANDOM: "none", **SEARCH.choices}
     return [
         {
@@ -356,25 +358,25 @@ def compared_rows(rows: Sequence[Row]) -> list[dict[str, Any]]:
     ]
 
 
-def steps_in_words(table: pd.DataFrame) -> str:
-    """What more steps do to the hard sets and to both losses, as this table has it."""
+def describe_steps(table: pd.DataFrame) -> str:
+    """The effect of more steps on accuracy and on both losses, as sentences."""
     after = table[table["n_steps"] > 0].set_index("n_steps")
     more = after.loc[2:]
     hardest_at = int(after["accuracy"].idxmin())
-    clear = holm(_p_of(more["change"], more["change_ci95"])) < 0.05  # several numbers of steps are tried
-    harder, easier = more.index[clear & (more["change"] < 0)], more.index[clear & (more["change"] > 0)]
+    significant = holm(_p_of(more["change"], more["change_ci95"])) < 0.05  # over the numbers of steps
+    harder, easier = more.index[significant & (more["change"] < 0)], more.index[significant & (more["change"] > 0)]
     if len(harder):
         best = int(more.loc[harder, "change"].idxmin())
         at = more.loc[best]
-        text = f"Here {best} steps find harder sets than one ({at['change']:+.1f} ± {at['change_ci95']:.1f} points)."
+        text = f"{best} steps find harder sets than one ({at['change']:+.1f} ± {at['change_ci95']:.1f} points)."
     elif len(easier) == len(more):
         at = more.iloc[0]
         text = (
-            f"Here, as in the paper, one step finds the hardest sets: with two, accuracy is {at['change']:+.1f} ± "
+            f"One step finds the hardest sets, as in the paper: with two, accuracy changes by {at['change']:+.1f} ± "
             f"{at['change_ci95']:.1f} points."
         )
     else:
-        text = "Here no number of steps finds clearly harder sets than one."
+        text = "No number of steps finds significantly harder sets than one."
     weighted = table.set_index("n_steps")["weighted"]
     top, chosen = int(weighted.idxmax()), int(after["selected"].idxmax())
     text += f" The loss of the weighted prototypes is highest {_after(top)}, that of the selected sets {_after(chosen)}"
@@ -393,17 +395,17 @@ def _after(n_steps: int) -> str:
     return "before any step" if n_steps == 0 else f"after {n_steps} step{'s' if n_steps > 1 else ''}"
 
 
-# --- filtered random tasks ---------------------------------------------------------------------------------------
+# --- random tasks as hard ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Filtered:
+class RarityResult:
     """Random tasks, the hardest of them, and tasks with searched supports.
 
-    tasks    one row per task: kind ("random", "filtered" or "searched"), accuracy, n_way, coarsity where it is known
-    curve    accuracy, draws: after how many random tasks, on average, one is as hard
-    as_hard  how rare a random task is that is as hard as the mean of the searched ones
-    sets     the tasks themselves by kind, in the order of their rows
+    tasks    one row per task: kind ("random", "filtered" or "searched"), accuracy, n_way, coarsity if known
+    curve    accuracy, draws: the average number of random tasks until one is as hard
+    as_hard  how rare random tasks are that are as hard as the mean of the searched ones
+    sets     the tasks by kind, in the order of their rows
     """
 
     tasks: pd.DataFrame
@@ -417,87 +419,87 @@ class Filtered:
 
     @property
     def second(self) -> str:
-        """What else may make tasks hard: their number of classes where it varies, else how close these are; or ""."""
+        """Another property of hard tasks: n_way if it varies, else coarsity if there is one, else ""."""
         names = ("n_way", "coarsity") if self.tasks["n_way"].nunique() > 1 else ("coarsity",)
         return next((name for name in names if name in self.tasks and self.tasks[name].notna().any()), "")
 
     @property
     def means(self) -> pd.DataFrame:
-        """Per kind: n_tasks, and accuracy, n_way and coarsity (where known) with their ci95."""
+        """Per kind: n_tasks, and accuracy, n_way and coarsity (if known) with their ci95."""
         rows = []
-        for kind, part in self.tasks.groupby("kind", sort=False):
-            means = {k: v for name in part.columns if name != "kind" for k, v in _mean(name, part[name]).items()}
-            rows.append({"kind": kind, "n_tasks": len(part), **means})
+        for kind, group in self.tasks.groupby("kind", sort=False):
+            means = {k: v for name in group.columns if name != "kind" for k, v in _mean(name, group[name]).items()}
+            rows.append({"kind": kind, "n_tasks": len(group), **means})
         return pd.DataFrame(rows)
 
 
-def filtered_tasks(spec: RawSettings, progress: Progress | None = None) -> Filtered:
-    """The hardest of many random tasks beside tasks with searched supports.
+def filtered_tasks(spec: RawSettings, progress: Progress | None = None) -> RarityResult:
+    """The hardest of many random tasks, compared with tasks with searched supports.
 
-    The spec is one of the study `support_sets` with "n_random", the number of random tasks to draw (N_RANDOM); the
+    The spec is one of the study `support_sets` with "n_random", the number of random tasks (N_RANDOM); the
     first n_tasks of them get hard supports by the spec's search.
     """
     n_random = int(N_RANDOM.check(spec.get(N_RANDOM.name, N_RANDOM.default)))
     spec = support_sets.check({k: v for k, v in spec.items() if k != N_RANDOM.name})
     n_searched = min(spec["n_tasks"], n_random)
-    drawn, table = support_sets.sample_tasks({**spec, "n_tasks": n_random})
-    parts = []
-    for start in range(0, n_random, MOST):
-        part = drawn.take(slice(start, start + MOST))
-        parts.append(100 * evaluation.task_accuracy(support_sets.classify(spec, table, part)))
+    random, table = support_sets.sample_tasks({**spec, "n_tasks": n_random})
+    accuracies = []
+    for start in range(0, n_random, MAX_AT_ONCE):
+        batch = random.take(slice(start, start + MAX_AT_ONCE))
+        accuracies.append(100 * evaluation.task_accuracy(support_sets.classify(spec, table, batch)))
         if progress is not None:
-            progress(min(start + MOST, n_random), n_random + n_searched, "random tasks classified")
-    accuracy = np.concatenate(parts)
-    first = drawn.take(slice(0, n_searched))
+            progress(min(start + MAX_AT_ONCE, n_random), n_random + n_searched, "random tasks classified")
+    accuracy = np.concatenate(accuracies)
+    first = random.take(slice(0, n_searched))
 
-    def say(done: int, total: int, message: str) -> object:
+    def report(done: int, total: int, message: str) -> object:
         return progress(n_random + done, n_random + total, message) if progress is not None else None
 
-    with_search = support_sets.search(spec, first, table, "hard", spec["seed"], say)
+    with_search = support_sets.search(spec, first, table, "hard", spec["seed"], report)
     searched = 100 * evaluation.task_accuracy(support_sets.classify(spec, table, with_search))
     kept = hardest(accuracy, max(1, n_random // PAPER_SHARE))
     tasks = pd.concat(
         [
-            _described("random", drawn, accuracy),
-            _described("filtered", drawn.take(kept), accuracy[kept]),
-            _described("searched", first, searched),
+            _task_rows("random", random, accuracy),
+            _task_rows("filtered", random.take(kept), accuracy[kept]),
+            _task_rows("searched", first, searched),
         ],
         ignore_index=True,
     )
     curve = pd.DataFrame(dict(zip(("accuracy", "draws"), draws_needed(accuracy), strict=True)))
-    sets = {"random": drawn, "filtered": drawn.take(kept), "searched": with_search}
-    return Filtered(tasks, curve, rarity(accuracy, float(searched.mean())), sets)
+    sets = {"random": random, "filtered": random.take(kept), "searched": with_search}
+    return RarityResult(tasks, curve, rarity(accuracy, float(searched.mean())), sets)
 
 
-def _described(kind: str, tasks: Tasks, accuracy: np.ndarray) -> pd.DataFrame:
+def _task_rows(kind: str, tasks: Tasks, accuracy: np.ndarray) -> pd.DataFrame:
     table = pd.DataFrame({"kind": kind, "accuracy": accuracy, "n_way": (tasks.class_ids != PAD).sum(axis=1)})
     return table.assign(coarsity=tasks.measures["coarsity"]) if "coarsity" in tasks.measures else table
 
 
-def filtered_in_words(result: Filtered) -> str:
-    """How many random tasks it takes, and what filtering picks that the search does not."""
+def describe_rarity(result: RarityResult) -> str:
+    """How rare random tasks are that are as hard as searched ones, and how the two differ, as sentences."""
     rare, by = result.as_hard, result.means.set_index("kind")
-    half = by.loc["searched", "accuracy_ci95"]
-    within = "" if np.isnan(half) else f" ± {half:.1f}"
-    text = f"Tasks with searched supports have a mean accuracy of {rare.at_most:.1f}{within}%. "
+    half_width = by.loc["searched", "accuracy_ci95"]
+    interval = "" if np.isnan(half_width) else f" ± {half_width:.1f}"
+    text = f"Searched supports give {rare.at_most:.1f}{interval}% accuracy. "
     if rare.n_found:
         text += (
-            f"One random task in {rare.draws:,.0f} is as hard ({rare.n_found:,} of {rare.n_drawn:,}; 95% interval: one "
-            f"in {rare.low:,.0f} to {rare.high:,.0f})."
+            f"1 in {rare.draws:,.0f} random tasks is as hard ({rare.n_found:,} of {rare.n_drawn:,}; 95% CI 1 in "
+            f"{rare.low:,.0f} to {rare.high:,.0f})."
         )
     else:
-        text += f"None of {rare.n_drawn:,} random tasks is as hard (95% interval: at most one in {rare.low:,.0f})."
+        text += f"None of {rare.n_drawn:,} random tasks is as hard (95% CI at most 1 in {rare.low:,.0f})."
     if not result.second:
         return text
     name = result.second
     filtered, searched = (f"{by.loc[k, name]:.1f} ± {by.loc[k, f'{name}_ci95']:.1f}" for k in ("filtered", "searched"))
     text += {
-        "n_way": f" Filtered tasks have {filtered} classes, searched ones {searched}",
-        "coarsity": f" Filtered tasks have a coarsity of {filtered}, searched ones of {searched}",
+        "n_way": f" The hardest random tasks have {filtered} classes, searched ones {searched}",
+        "coarsity": f" The hardest random tasks have a coarsity of {filtered}, searched ones of {searched}",
     }[name]
     gap = by.loc["filtered", name] - by.loc["searched", name]
     apart = abs(gap) > math.hypot(by.loc["filtered", f"{name}_ci95"], by.loc["searched", f"{name}_ci95"])
     if apart and (gap > 0) == (name == "n_way"):
-        picked = {"n_way": "tasks of many classes", "coarsity": "classes that are close in meaning"}[name]
-        text += f": filtering picks {picked}, the search has no need of them"
+        trait = {"n_way": "have many classes", "coarsity": "have semantically close classes"}[name]
+        text += f": random tasks are hard if they {trait}, searched ones without that"
     return text + "."

@@ -1,6 +1,6 @@
-"""Full finetuning in a stress test: all weights of a backbone, trained on the support images of every task.
+"""Full fine-tuning in a stress test: trains all weights of a backbone on the support images of every task.
 
-The learning rate is chosen on validation tasks, once per backbone, and kept in the folder of the run.
+The learning rate is chosen on validation tasks once per backbone, and saved in the folder of the run.
 """
 
 from __future__ import annotations
@@ -23,21 +23,27 @@ from fsviz.workspace import read_json, write_json
 
 __all__ = ["LEARNING_RATES"]
 
-FINETUNING: dict[str, Setting] = {  # of the whole backbone
+FINETUNING: dict[str, Setting] = {
     s.name: s
     for s in (
-        Setting("finetuning_tasks", "Tasks", "Tasks that the whole backbone is finetuned on.", "int", 10, 1, 10_000),
+        Setting("finetuning_tasks", "Tasks", "Number of tasks for full fine-tuning.", "int", 10, 1, 10_000),
         Setting(
-            "finetuning_validation", "Validation tasks", "Tasks that the learning rate is chosen on.", "int", 5, 1, 1000
+            "finetuning_validation",
+            "Validation tasks",
+            "Number of tasks that choose the learning rate.",
+            "int",
+            5,
+            1,
+            1000,
         ),
         Setting(
-            "finetuning_steps", "Steps per task", "Training steps per task of full finetuning.", "int", 50, 0, 10_000
+            "finetuning_steps", "Steps per task", "Training steps per task of full fine-tuning.", "int", 50, 0, 10_000
         ),
-        Setting("finetuning_size", "Pixels per side", "Pixels per side for full finetuning.", "int", 128, 16, 1024),
+        Setting("finetuning_size", "Pixels per side", "Image size for full fine-tuning.", "int", 128, 16, 1024),
         Setting(
             "finetuning_augment",
             "Augmentation",
-            "Share of the steps on changed images: flipped, moved.",
+            "Share of the training steps on augmented images.",
             "float",
             0.9,
             0,
@@ -48,7 +54,7 @@ FINETUNING: dict[str, Setting] = {  # of the whole backbone
 
 
 def learning_rate(spec: Settings, base: support_sets.Spec, backbone: str) -> float:
-    """The rate of LEARNING_RATES that is best on random validation tasks; found once per run and kept in its folder."""
+    """The best rate of LEARNING_RATES on random validation tasks, chosen once per run and saved in its folder."""
     from fsviz.difficulty.full_finetuning import choose_learning_rate
 
     path = _rate_file(spec, backbone)
@@ -59,16 +65,16 @@ def learning_rate(spec: Settings, base: support_sets.Spec, backbone: str) -> flo
     def accuracy_at(rate: float) -> float:
         try:
             return float(np.mean(evaluation.task_accuracy(finetuned(spec, backbone, tasks, rate, spec["seed"]))))
-        except NotFinite:  # a network that diverges gets nothing right
+        except NotFinite:  # the network diverged
             return 0.0
 
-    chosen, reached = choose_learning_rate(accuracy_at)
-    write_json(path, {"chosen": chosen, "accuracy": {f"{rate:g}": value for rate, value in reached.items()}})
+    chosen, accuracies = choose_learning_rate(accuracy_at)
+    write_json(path, {"chosen": chosen, "accuracy": {f"{rate:g}": value for rate, value in accuracies.items()}})
     return chosen
 
 
 def _validation_tasks(spec: Settings, base: support_sets.Spec, backbone: str) -> Tasks:
-    """Random tasks of split val where it is large enough, else of the same split with another seed."""
+    """Random tasks of split val if it is large enough, else of the same split with another seed."""
     dataset = datasets.load(spec["dataset"])
     table = chunk_data.features_of(spec["dataset"], backbone)
     base = {
@@ -85,7 +91,7 @@ def _validation_tasks(spec: Settings, base: support_sets.Spec, backbone: str) ->
 
 
 def finetuned(spec: Settings, backbone: str, tasks: Tasks, rate: float, seed: int, first: int = 0) -> Predictions:
-    """Predictions after finetuning all weights of a backbone on every task's support images."""
+    """Predictions after fine-tuning all weights of a backbone on the support images of each task."""
     import torch
 
     from fsviz.difficulty.full_finetuning import finetuned_scores
@@ -99,7 +105,7 @@ def finetuned(spec: Settings, backbone: str, tasks: Tasks, rate: float, seed: in
         support = _pixels(dataset, tasks.support[t][support_at], trainable.preprocessing, spec["finetuning_size"])
         query = _pixels(dataset, tasks.query[t][query_at], trainable.preprocessing, spec["finetuning_size"])
         labels = torch.from_numpy(np.nonzero(support_at)[0])
-        said = finetuned_scores(
+        task_scores = finetuned_scores(
             trainable.network,
             trainable.forward,
             support,
@@ -110,21 +116,21 @@ def finetuned(spec: Settings, backbone: str, tasks: Tasks, rate: float, seed: in
             spec["finetuning_augment"],
             seed + t,
         )
-        asked = torch.from_numpy(np.flatnonzero(query_at))
+        is_query = torch.from_numpy(np.flatnonzero(query_at))
         for way in labels.unique():
-            scores[t, way, asked] = said[:, way].cpu()
+            scores[t, way, is_query] = task_scores[:, way].cpu()
     return evaluation.predictions_from(
         scores,
         torch.from_numpy((tasks.support != PAD).any(axis=2)),
         tasks.query != PAD,
-        "Full finetuning",
-        lambda _: f"{backbone} diverged at a learning rate of {rate:g}. Leave full finetuning out for this backbone.",
+        "Full fine-tuning",
+        lambda _: f"{backbone} diverged at learning rate {rate:g}. Exclude it from full fine-tuning.",
         first,
     )
 
 
 def _pixels(dataset: Dataset, image_ids: np.ndarray, preprocessing: Any, size: int) -> Any:
-    """Images as (n, 3, size, size) in [0, 1], cut out as the backbone's own preprocessing does."""
+    """Images (n, 3, size, size) in [0, 1], cropped as by the backbone's own preprocessing."""
     import torch
 
     fitted = replace(preprocessing, size=(size, size), resize=size if preprocessing.resize else 0)
@@ -142,14 +148,14 @@ def _trainable(backbone: str, device: str) -> Any:
 def require_trainable(dataset: Dataset, backbones: Sequence[str]) -> None:
     if not dataset.has_pixels:
         raise Missing(
-            f"Full finetuning trains on images, and {dataset.title} has none here. Leave it out, or add your own copy "
-            "of the images with 'fsviz add NAME PATH'."
+            f"Full fine-tuning needs images, and {dataset.title} has none here. Leave it out, or add your copy: fsviz "
+            "add NAME PATH"
         )
     for name in backbones:
         if "@" in name.removesuffix("@random"):
             raise BadInput(
-                f"Full finetuning loads a backbone by its name, and {name!r} was made from a checkpoint file. "
-                "Leave full finetuning out for it."
+                f"Full fine-tuning loads a backbone by its name, and {name!r} was made from a checkpoint file. Exclude "
+                "it from full fine-tuning."
             )
 
 
@@ -158,5 +164,5 @@ def _rate_file(spec: Settings, backbone: str) -> Path:
 
 
 def learning_rates(spec: Settings) -> dict[str, Any]:
-    """What was chosen so far, per backbone, with the validation accuracies."""
+    """The learning rates chosen so far, per backbone, with the validation accuracies."""
     return {b: read_json(_rate_file(spec, b)) for b in spec["backbones"] if _rate_file(spec, b).exists()}

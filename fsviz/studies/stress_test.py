@@ -1,11 +1,11 @@
-"""Does difficulty stay when the backbone or the adaptation changes? Hard against random testbeds, cell by cell.
+"""Study stress_test: do tasks that are hard for one classifier transfer to other backbones and adaptations?
 
     hard sets of one or more source backbones -> every backbone x every adaptation -> drop from random to hard
 
-First the hard sets are searched, one part per source; then every cell is classified, when all searches are finished.
-A cell is one set of tasks ("random" or a source) with one backbone and one adaptation. Full finetuning trains all
-weights of the backbone on every task, from its images; it takes about a minute per task on a processor core, so it has
-its own, smaller number of tasks. After Basu et al. 2023, section 5.
+First the hard sets are searched, one part per source; when all searches are finished, every cell is classified. A cell
+is one set of tasks ("random" or a source) with one backbone and one adaptation. Full fine-tuning trains all weights of
+the backbone on the images of every task. It takes about a minute per task and core, so it has its own, smaller number
+of tasks. After Basu et al. 2023, section 5.
 """
 
 from __future__ import annotations
@@ -38,27 +38,25 @@ __all__ = ["LEARNING_RATES"]
 FULL = "full_finetuning"
 ADAPTATIONS: dict[str, str] = {
     **{name: METHODS[name].title for name in ("protonet", "finetune", "tim")},
-    FULL: "Full finetuning",
+    FULL: "Full fine-tuning",
 }
 SOURCES = Setting(
     "sources",
-    "Hard sets searched with",
-    "Backbones that hard sets are searched with; the first if none is named.",
+    "Searched with",
+    "Backbones that hard sets are searched with (default: the first).",
     "names",
     [],
 )
-BACKBONES = Setting(
-    "backbones", "Backbones", "Backbones that classify; all with features if none is named.", "names", []
-)
+BACKBONES = Setting("backbones", "Backbones", "Backbones that classify (default: all with features).", "names", [])
 ADAPTED = Setting(
     "adaptations",
-    "Adaptations",
+    "Classifiers",
     "How the classifier learns a task from its support images.",
     "names",
     [name for name in ADAPTATIONS if name != FULL],
     choices=ADAPTATIONS,
 )
-# A stress test has classifiers of its own and keeps no testbed.
+# A stress test has its own classifiers and saves no testbed.
 SEARCH_SETTINGS = [
     s for s in support_sets.SEARCH_SETTINGS.values() if s not in (support_sets.CLASSIFIER, support_sets.OBJECTIVE)
 ]
@@ -72,13 +70,12 @@ SETTINGS = Schema(
 )
 RANDOM = "random"
 _CHUNK = 50  # tasks of a cell that are classified together
-_FEWEST = 10  # tasks of a preview
-_FULL_SECONDS = 60.0  # of full finetuning per task, at the usual steps and size, on one ordinary core
+_MIN_PREVIEW = 10  # tasks of a preview
+_FULL_SECONDS = 60.0  # of full fine-tuning per task, with default steps and size, on one ordinary core
 
 
 class Spec(support_sets.Spec, total=False):
-    """A checked spec: that of a search without backbone and classifier, and what the cells are made of; work on it adds
-    a folder."""
+    """A checked spec: that of a search without backbone and classifier, and the cells; a prepared one has a folder."""
 
     sources: list[str]
     backbones: list[str]
@@ -105,9 +102,11 @@ class Row(TypedDict):
     drop_ci95: float | None
 
 
-class OwnLoss(TypedDict):
-    """How the query loss of a backbone with an adaptation goes with its accuracy: a rank correlation, its 95% interval
-    and what that is over; None where they cannot be known."""
+class LossCorrelation(TypedDict):
+    """Rank correlation of accuracy with low query loss, for a backbone with an adaptation.
+
+    With its 95% interval and the unit of that; None if it is undefined.
+    """
 
     backbone: str
     adaptation: str
@@ -117,7 +116,7 @@ class OwnLoss(TypedDict):
 
 
 class Agreement(TypedDict):
-    """How the accuracy of a backbone goes with the accuracy and with the loss of a source, in the same way."""
+    """Rank correlations of the accuracy of a backbone with the accuracy and the low query loss of a source."""
 
     source: str
     backbone: str
@@ -130,12 +129,12 @@ class Agreement(TypedDict):
 
 
 class Summary(TypedDict):
-    """What came out of a run so far."""
+    """Results of a stress test, over the finished tasks."""
 
     dataset: str
     n_tasks: int
     matrix: list[Row]
-    spearman: list[OwnLoss]
+    spearman: list[LossCorrelation]
     agreement: list[Agreement]
     learning_rates: dict[str, dict[str, Any]]
     understated: str
@@ -155,9 +154,9 @@ class Cell:
 class StressTest:
     """Random tasks, and tasks that are hard for each source, classified with every backbone and adaptation.
 
-    tasks           by source, RANDOM among them; hard ones as far as they are searched
-    accuracy, loss  (T,) by (source, backbone, adaptation); NaN for a task that is not classified yet
-    learning_rates  of full finetuning, by backbone: what was chosen, and the validation accuracies
+    tasks           by source, RANDOM included; hard ones if they are searched already
+    accuracy, loss  (T,) by (source, backbone, adaptation); NaN for tasks that are not classified yet
+    learning_rates  of full fine-tuning by backbone: the chosen one, and the validation accuracies
     """
 
     spec: Spec
@@ -168,7 +167,7 @@ class StressTest:
 
     @property
     def cache_key(self) -> tuple[str, int, str]:
-        """Changes when the tasks or the answers do."""
+        """Changes with the tasks and the predictions."""
         n_done = sum(int(np.isfinite(values).sum()) for values in self.accuracy.values())
         return json.dumps(self.spec, sort_keys=True), n_done, datasets.stamp(self.spec["dataset"])
 
@@ -178,12 +177,14 @@ class StressTest:
         return self.tasks[source].take(slice(0, len(hard))), random, hard
 
 
-def answers_of(found: StressTest, source: str, backbone: str, adaptation: str) -> Predictions | None:
-    """What a backbone with an adaptation says of the queries of the tasks that are hard for a source; None of full
-    finetuning, which takes too long to be repeated."""
+def predictions_of(test: StressTest, source: str, backbone: str, adaptation: str) -> Predictions | None:
+    """Predictions of a backbone with an adaptation on the tasks that are hard for a source.
+
+    None for full fine-tuning, which takes too long to be repeated.
+    """
     if adaptation == FULL:
         return None
-    return _classified(found.spec, backbone, adaptation, found.tasks[source])
+    return _classified(test.spec, backbone, adaptation, test.tasks[source])
 
 
 def _classified(spec: Spec, backbone: str, adaptation: str, tasks: Tasks, first: int = 0) -> Predictions:
@@ -207,20 +208,20 @@ def prepare(spec: Spec, folder: Path) -> Spec:
 
 
 def _shared_images(table: Features, tables: Mapping[str, Features]) -> Features:
-    """The images of a table that all tables have: every backbone must be able to classify what is found."""
+    """The features of the images that all tables have: every backbone must be able to classify the hard sets."""
     kept = np.ones(len(table.image_ids), dtype=bool)
-    for other in tables.values():
-        kept &= np.isin(table.image_ids, other.image_ids)
+    for features_of_backbone in tables.values():
+        kept &= np.isin(table.image_ids, features_of_backbone.image_ids)
     if kept.all():
         return table
     return replace(table, values=table.values[kept], image_ids=table.image_ids[kept], class_ids=table.class_ids[kept])
 
 
 def parts(spec: Spec) -> list[Part]:
-    """One part per source for the searches, then one per cell: these wait for the hard sets."""
+    """One part per source for the searches, then one per cell; cells wait for the hard sets."""
     size = support_sets.tasks_per_chunk(spec)
     searches = [Part(f"searching {_title(source)}", spec["n_tasks"], size) for source in spec["sources"]]
-    every = cells(spec)
+    all_cells = cells(spec)
     return [
         *searches,
         *(
@@ -228,9 +229,9 @@ def parts(spec: Spec) -> list[Part]:
                 f"{_title(cell.source)}, {title_of(cell.backbone)}, {ADAPTATIONS[cell.adaptation]}",
                 cell.n_tasks,
                 1 if cell.adaptation == FULL else _CHUNK,
-                sequential=cell == every[0],
+                sequential=cell == all_cells[0],
             )
-            for cell in every
+            for cell in all_cells
         ),
     ]
 
@@ -240,8 +241,7 @@ def _title(source: str) -> str:
 
 
 def n_bytes(spec: Spec) -> float:
-    """About how large the run's results are: supports, in its folder and in its chunks, two numbers per task and cell,
-    and a small file per chunk."""
+    """About how large the results are: supports in folder and chunks, two numbers per task and cell, chunk files."""
     searched = 16.0 * snapshot.tasks(spec["folder"], RANDOM).support.size * len(spec["sources"])
     return searched + 1500 * STUDY.n_chunks(spec) + sum(16 * cell.n_tasks for cell in cells(spec))
 
@@ -255,10 +255,10 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
     tasks = hard_tasks(spec, cell.source, start, stop)
     if cell.adaptation == FULL:
         rate = learning_rate(spec, _base(spec), cell.backbone)
-        said = finetuned(spec, cell.backbone, tasks, rate, spec["seed"] + start, first=start)
+        predictions = finetuned(spec, cell.backbone, tasks, rate, spec["seed"] + start, first=start)
     else:
-        said = _classified(spec, cell.backbone, cell.adaptation, tasks, start)
-    return {"accuracy": evaluation.task_accuracy(said), "loss": said.loss()}
+        predictions = _classified(spec, cell.backbone, cell.adaptation, tasks, start)
+    return {"accuracy": evaluation.task_accuracy(predictions), "loss": predictions.loss()}
 
 
 def collect(spec: Spec, chunks: Sequence[Arrays]) -> StressTest:
@@ -267,8 +267,8 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> StressTest:
     tasks = {RANDOM: random}
     for part, source in enumerate(spec["sources"]):
         if part in finished:
-            drawn = random.take(finished[part]["positions"])
-            tasks[source] = Tasks(drawn.class_ids, finished[part]["support"], drawn.query, drawn.measures)
+            own = random.take(finished[part]["positions"])
+            tasks[source] = Tasks(own.class_ids, finished[part]["support"], own.query, own.measures)
     accuracy, loss = {}, {}
     for part, cell in enumerate(cells(spec), start=len(spec["sources"])):
         key = cell.source, cell.backbone, cell.adaptation
@@ -290,12 +290,12 @@ def work(spec: Spec) -> Work:
 
 
 def shorten(spec: Spec, n: int) -> Spec | None:
-    """Fewer tasks, without full finetuning, and by FastDiffSel if the search is a slower one."""
+    """Fewer tasks, without full fine-tuning, and by FastDiffSel if the search is slower."""
     adaptations = [name for name in spec["adaptations"] if name != FULL] or ADAPTED.default[:1]
     search = "fastdiffsel" if spec["search"] in ("refined", "greedy") else spec["search"]
     fast: Spec = {**spec, "adaptations": adaptations, "search": search}
     n = int(max(n, 1) * _seconds(spec) / _seconds(fast))
-    fast["n_tasks"] = min(spec["n_tasks"], max(n, _FEWEST))
+    fast["n_tasks"] = min(spec["n_tasks"], max(n, _MIN_PREVIEW))
     return fast if fast != spec else None
 
 
@@ -312,8 +312,8 @@ def _seconds(spec: Spec) -> float:
                 n_validated = spec["finetuning_validation"] * len(LEARNING_RATES)
                 total += task * (n_validated + n_sets * min(spec["n_tasks"], spec["finetuning_tasks"]))
             else:
-                asked = {**spec, "backbone": backbone, "classifier": adaptation}
-                total += n_sets * spec["n_tasks"] * support_sets.seconds_to_classify(asked, dataset)
+                own = {**spec, "backbone": backbone, "classifier": adaptation}
+                total += n_sets * spec["n_tasks"] * support_sets.seconds_to_classify(own, dataset)
     return float(total)
 
 
@@ -321,22 +321,22 @@ def _seconds(spec: Spec) -> float:
 
 
 def hard_tasks(spec: Spec, source: str, start: int = 0, stop: int | None = None) -> Tasks:
-    """The random tasks from `start` to `stop`, with the hard sets that were searched with a source."""
+    """The random tasks from `start` to `stop` with the hard sets that were searched with a source."""
     if source == RANDOM:
         return snapshot.tasks(spec["folder"], RANDOM, start, stop)
     stop = spec["n_tasks"] if stop is None else stop
     tasks, size = snapshot.tasks(spec["folder"], RANDOM), support_sets.tasks_per_chunk(spec)
-    parts = [
+    chunks = [
         _hard_supports(spec, source, first, min(first + size, spec["n_tasks"]))
         for first in range(start - start % size, stop, size)
     ]
-    found = np.concatenate(parts)[start % size :][: stop - start]
-    drawn = tasks.take(slice(start, stop))
-    return Tasks(drawn.class_ids, found, drawn.query, drawn.measures)
+    support = np.concatenate(chunks)[start % size :][: stop - start]
+    random = tasks.take(slice(start, stop))
+    return Tasks(random.class_ids, support, random.query, random.measures)
 
 
 def _hard_supports(spec: Spec, source: str, start: int, stop: int) -> np.ndarray:
-    """Hard supports (t, W, S) of one range of tasks, searched once per run and kept in its folder."""
+    """Hard supports (t, W, S) of one range of tasks, searched once per run and saved in its folder."""
     path = Path(spec["folder"]) / "inputs" / f"source{spec['sources'].index(source)}-{start}.npy"
     try:
         return np.load(path, allow_pickle=False)
@@ -346,10 +346,10 @@ def _hard_supports(spec: Spec, source: str, start: int, stop: int) -> np.ndarray
     table = _pool_of(spec["dataset"], source, names, chunk_data.stamp(spec["dataset"]))
     tasks = snapshot.tasks(spec["folder"], RANDOM, start, stop)
     base = _base(spec)
-    found = support_sets.search(base, tasks, table, "hard", base["seed"]).support
+    support = support_sets.search(base, tasks, table, "hard", base["seed"]).support
     with atomic_file(path) as temporary:
-        np.save(temporary, found, allow_pickle=False)
-    return found
+        np.save(temporary, support, allow_pickle=False)
+    return support
 
 
 @lru_cache(maxsize=2)
@@ -359,16 +359,16 @@ def _pool_of(dataset: str, source: str, names: tuple[str, ...], stamp: str) -> F
     )
 
 
-# --- what came out -----------------------------------------------------------------------------------------------
+# --- results ----------------------------------------------------------------------------------------------------
 
 
-def summary(found: StressTest) -> Summary:
-    """The stress-test matrix in percent over what is finished, and how far difficulty carries over."""
-    spec, rows = found.spec, []
+def summary(test: StressTest) -> Summary:
+    """The matrix of accuracies in percent over the finished tasks, and how far difficulty transfers."""
+    spec, rows = test.spec, []
     for source in spec["sources"]:
         for backbone in spec["backbones"]:
             for adaptation in spec["adaptations"]:
-                random, hard = (found.accuracy[sets, backbone, adaptation] for sets in (RANDOM, source))
+                random, hard = (test.accuracy[sets, backbone, adaptation] for sets in (RANDOM, source))
                 done = np.isfinite(random) & np.isfinite(hard)
                 if done.any():
                     rows.append(_row(source, backbone, adaptation, random[done], hard[done]))
@@ -376,26 +376,26 @@ def summary(found: StressTest) -> Summary:
         "dataset": spec["dataset"],
         "n_tasks": spec["n_tasks"],
         "matrix": rows,
-        "spearman": _correlations(found),
-        "agreement": _agreement(found),
-        "learning_rates": dict(found.learning_rates),
-        "understated": _understated(found),
+        "spearman": _correlations(test),
+        "agreement": _agreement(test),
+        "learning_rates": dict(test.learning_rates),
+        "understated": _lower_bound_note(test),
     }
 
 
-def headline(found: StressTest) -> list[HeadlineNumber]:
-    """What hard supports cost in every cell."""
+def headline(test: StressTest) -> list[HeadlineNumber]:
+    """The cost of hard supports in every cell."""
     numbers = []
-    for row in summary(found)["matrix"]:
+    for row in summary(test)["matrix"]:
         cell = f"{row['source']}_{row['backbone']}_{row['adaptation']}"
         title = f"{title_of(row['backbone'])}, {ADAPTATIONS[row['adaptation']]}: drop on {_title(row['source'])}"
         numbers.append(HeadlineNumber.around(f"drop_{cell}", title, row["drop"], row["drop_ci95"], "points"))
     return numbers
 
 
-def _understated(found: StressTest) -> str:
-    """A sentence where some classes leave no choice of support; "" where all do."""
-    return support_sets.understated(_base(found.spec), found.tasks[RANDOM], datasets.load(found.spec["dataset"]))
+def _lower_bound_note(test: StressTest) -> str:
+    """A sentence if some classes leave no choice of support; else ""."""
+    return support_sets.lower_bound_note(_base(test.spec), test.tasks[RANDOM], datasets.load(test.spec["dataset"]))
 
 
 def _row(source: str, backbone: str, adaptation: str, random: np.ndarray, hard: np.ndarray) -> Row:
@@ -414,24 +414,24 @@ def _row(source: str, backbone: str, adaptation: str, random: np.ndarray, hard: 
     }
 
 
-def _correlations(found: StressTest) -> list[OwnLoss]:
-    """Per backbone and adaptation: Spearman of accuracy with minus the query loss, over hard and random tasks."""
-    spec, told = found.spec, []
+def _correlations(test: StressTest) -> list[LossCorrelation]:
+    """Per backbone and adaptation: Spearman of accuracy with low query loss, over random and hard tasks."""
+    spec, rows = test.spec, []
     for backbone in spec["backbones"]:
         for adaptation in spec["adaptations"]:
-            mine = [(source, backbone, adaptation) for source in (RANDOM, *spec["sources"])]
-            losses, accuracies = (np.stack([of[key] for key in mine], axis=1) for of in (found.loss, found.accuracy))
-            rho = _told("loss_accuracy", -losses, accuracies, found.tasks[RANDOM].class_ids)
-            told.append(cast(OwnLoss, {"backbone": backbone, "adaptation": adaptation, **rho}))
-    return told
+            keys = [(source, backbone, adaptation) for source in (RANDOM, *spec["sources"])]
+            losses, accuracies = (np.stack([of[key] for key in keys], axis=1) for of in (test.loss, test.accuracy))
+            rho = _correlation("loss_accuracy", -losses, accuracies, test.tasks[RANDOM].class_ids)
+            rows.append(cast(LossCorrelation, {"backbone": backbone, "adaptation": adaptation, **rho}))
+    return rows
 
 
-def _agreement(found: StressTest) -> list[Agreement]:
-    """Per source and other backbone, over random and hard tasks together: is what is hard for one hard for the other?
+def _agreement(test: StressTest) -> list[Agreement]:
+    """Per source and other backbone: do the same tasks have low accuracy, over random and hard tasks together?
 
-    Spearman of both backbones' accuracies, and of the source's minus query loss with the other's accuracy.
+    Spearman of both backbones' accuracies, and of the source's low query loss with the other's accuracy.
     """
-    spec, class_ids, rows = found.spec, found.tasks[RANDOM].class_ids, []
+    spec, class_ids, rows = test.spec, test.tasks[RANDOM].class_ids, []
     first = spec["adaptations"][0]
 
     def both(numbers: Mapping[tuple[str, str, str], np.ndarray], source: str, backbone: str) -> np.ndarray:
@@ -440,32 +440,32 @@ def _agreement(found: StressTest) -> list[Agreement]:
     for source in spec["sources"]:
         for backbone in spec["backbones"]:
             if source in spec["backbones"] and backbone != source:
-                other = both(found.accuracy, source, backbone)
-                told = _told("accuracy", both(found.accuracy, source, source), other, class_ids)
-                told |= _told("loss", -both(found.loss, source, source), other, class_ids)
-                rows.append(cast(Agreement, {"source": source, "backbone": backbone, **told}))
+                accuracy = both(test.accuracy, source, backbone)
+                rho = _correlation("accuracy", both(test.accuracy, source, source), accuracy, class_ids)
+                rho |= _correlation("loss", -both(test.loss, source, source), accuracy, class_ids)
+                rows.append(cast(Agreement, {"source": source, "backbone": backbone, **rho}))
     return rows
 
 
-def _told(name: str, measure: np.ndarray, accuracy: np.ndarray, class_ids: np.ndarray) -> dict[str, Any]:
-    """A rank correlation of (T, S) numbers under its name, with its 95% interval and what that is over."""
+def _correlation(name: str, measure: np.ndarray, accuracy: np.ndarray, class_ids: np.ndarray) -> dict[str, Any]:
+    """A rank correlation of (T, S) numbers, with its 95% interval and the unit of that, by name."""
     rho = support_sets.rank_correlation(measure, accuracy, class_ids[: len(accuracy)])
     interval = rho and [rho.low, rho.high]
-    return {name: rho and rho.value, f"{name}_ci95": interval, f"{name}_over": rho and rho.over}
+    return {name: rho and rho.value, f"{name}_ci95": interval, f"{name}_over": rho and rho.ci_unit}
 
 
 # --- cells and chunks --------------------------------------------------------------------------------------------
 
 
 def cells(spec: Spec) -> list[Cell]:
-    """All cells in the order they are computed: quick adaptations first."""
-    found = []
+    """All cells in the order of computing: quick adaptations first."""
+    rows = []
     for adaptation in sorted(spec["adaptations"], key=lambda a: a == FULL):
         n_tasks = min(spec["n_tasks"], spec["finetuning_tasks"]) if adaptation == FULL else spec["n_tasks"]
         for backbone in spec["backbones"]:
             for source in (RANDOM, *spec["sources"]):
-                found.append(Cell(source, backbone, adaptation, n_tasks))
-    return found
+                rows.append(Cell(source, backbone, adaptation, n_tasks))
+    return rows
 
 
 # --- checking ----------------------------------------------------------------------------------------------------
@@ -473,12 +473,12 @@ def cells(spec: Spec) -> list[Cell]:
 
 def check(spec: RawSettings) -> Spec:
     """The spec with every setting; ways, shots and queries fit the dataset and the first source."""
-    given = {name: value for name, value in SETTINGS.requested(spec).items() if value != []}
-    backbones = given.get("backbones") or features.required(datasets.load(given["dataset"]))
-    sources = given.get("sources") or backbones[:1]
-    search = {name: value for name, value in given.items() if name in support_sets.SETTINGS.settings}
-    base = support_sets.check({**search, "dataset": given["dataset"], "backbone": sources[0]})
-    return cast(Spec, SETTINGS.check({**given, **SETTINGS.pick(base), "sources": sources, "backbones": backbones}))
+    requested = {name: value for name, value in SETTINGS.requested(spec).items() if value != []}
+    backbones = requested.get("backbones") or features.required(datasets.load(requested["dataset"]))
+    sources = requested.get("sources") or backbones[:1]
+    search = {name: value for name, value in requested.items() if name in support_sets.SETTINGS.settings}
+    base = support_sets.check({**search, "dataset": requested["dataset"], "backbone": sources[0]})
+    return cast(Spec, SETTINGS.check({**requested, **SETTINGS.pick(base), "sources": sources, "backbones": backbones}))
 
 
 def _base(spec: Settings) -> support_sets.Spec:
@@ -491,7 +491,7 @@ MATRIX = Table(
     "Accuracy on hard and on random tasks",
     Column("source", "Hard for"),
     Column("backbone", "Backbone"),
-    Column("adaptation", "Adaptation"),
+    Column("adaptation", "Classifier"),
     Column("random", "Random tasks", kind="percent", interval="random_ci95"),
     Column("hard", "Hard tasks", kind="percent", interval="hard_ci95"),
     Column("drop", "Drop", kind="points", interval="drop_ci95"),
@@ -502,7 +502,7 @@ MATRIX = Table(
 STUDY = Study(
     name="stress_test",
     title="stress test",
-    question="Is a task that is hard for one classifier hard for all?",
+    question="Do hard tasks transfer to other classifiers?",
     settings=SETTINGS,
     check=check,
     prepare=prepare,
@@ -514,6 +514,6 @@ STUDY = Study(
     work=work,
     shorten=shorten,
     n_bytes=n_bytes,
-    reads_images=True,  # where whole backbones are finetuned
+    reads_images=True,  # for full fine-tuning
     version=3,
 )

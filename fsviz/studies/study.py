@@ -4,9 +4,9 @@ A study's module holds one `STUDY`. Jobs, pages and commands know nothing else o
 
     spec -> check -> prepare -> parts -> run_chunk, as often as the parts say -> collect -> summarise, finish
 
-A spec is a dictionary of settings, plain JSON. `check` and `prepare` settle it once; every later function gets the
-settled spec with "folder", where `prepare` may have put files. A chunk follows from (spec, part, start, stop) alone, so
-one process, several and a cluster give the same numbers.
+A spec is a dictionary of settings, plain JSON. `check` and `prepare` complete it once; every later function gets
+the prepared spec with "folder", where `prepare` may have put files. A chunk follows from (spec, part, start, stop)
+alone, so one process, several and a cluster give the same numbers.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Work:
-    """How much a spec asks for; `seconds` is an estimate for one ordinary core."""
+    """The amount of work of a spec; `seconds` is an estimate for one ordinary core."""
 
     n: int
     items: str
@@ -78,29 +78,29 @@ class Study(Generic[Result]):
     """The declaration of a study.
 
     name            the name of its module, and "study" in a spec
-    title           the name of its runs for people
+    title           the name of its runs on pages
     question        the question that it answers
     settings        what can be set
     check           a spec with defaults that fit the dataset; unknown settings and impossible values are refused
-    prepare         settles a checked spec: draws tasks and writes inputs into a folder
-    parts           the work of a settled spec
+    prepare         completes a checked spec: samples tasks and writes inputs into a folder
+    parts           the work of a prepared spec
     run_chunk       arrays of items `start` to `stop` of a part, one row per item; pure and picklable
     collect         the result of finished chunks: what pages, reports and notebooks use
     summarise       a result as a dictionary of plain JSON; a result that is one needs no function
-    work            how much a checked spec asks for
+    work            the amount of work of a checked spec
     shorten         a spec of about n items for a preview, None if there is no shorter one
     partial         a cheaper summary while a run is under way
     finish          saves what a recorded run made; returns what it adds to the summary
     headline        the numbers that sum up a result: points of a curve if a setting is swept; None if there are none
-    sweeps          the values that a sweep of a setting takes by default, by name, of those that fit the dataset
+    sweeps          by setting, the default values of a sweep, of those that fit the dataset
     message         the line of progress after a chunk; "" or None for the default one
-    n_bytes         about how large chunks and results are, so that a full disk is found in time
-    requires_local  the reason why no worker may run the spec, such as code of the user; "" if one may
+    n_bytes         about how large chunks and results are, to check the free disk space first
+    requires_local  the reason why no worker may run the spec, such as user code; "" if one may
     ignored         settings that do not change what is computed
     version         raised if the same spec gives other chunks; a run of another version is not used again
     threads         chunks that a command computes side by side in threads of its process
     is_transient    chunks are deleted after `finish`
-    holds_model     chunks share what is costly to load: on a cluster they run in actors
+    holds_model     chunks share a model that is slow to load: on a cluster they run in actors
     reads_images    chunks open image files, which all machines of a cluster must see
     """
 

@@ -1,8 +1,8 @@
-"""Sweep: the headline numbers of another study, at several values of one of its settings.
+"""Study sweep: the headline numbers of another study at several values of one of its settings.
 
     spec of a study, setting, values -> one spec per value -> their parts one after another -> a result per value
 
-Everything but the value stays as it is, the seed too. A study can be swept if it declares its headline numbers.
+All other settings, the seed included, stay the same. A study can be swept if it declares headline numbers.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from fsviz.records import HeadlineNumber
 from fsviz.settings import RawSettings, Schema, Setting, Value, to_args
 from fsviz.studies.study import Arrays, Part, Study, Work
 
-VARY = Setting("vary", "Vary", "The setting that changes from point to point.", "text", "")
-VALUES = Setting("values", "Values", "Values of that setting; by default those that the study declares.", "names", [])
+VARY = Setting("vary", "Vary", "The setting that varies from point to point.", "text", "")
+VALUES = Setting("values", "Values", "Values of that setting (default: those the study declares).", "names", [])
 SETTINGS = Schema({s.name: s for s in (VARY, VALUES)}, required=("dataset",), of="a sweep")
 _KEYS = ("study", "dataset", "spec", "spec_version", VARY.name, VALUES.name)
 _KINDS = ("int", "float", "choice", "text")  # kinds of settings that have a value per point
 
 
 class SweepSpec(TypedDict, total=False):
-    """A checked spec: `spec` is that of the swept study, with its name; a prepared one has one spec per value."""
+    """A checked spec; `spec` is that of the swept study with its name. A prepared one has one spec per value."""
 
     study: str
     version: int
@@ -71,7 +71,7 @@ class SweepSummary(TypedDict):
 
 @dataclass(frozen=True)
 class SweepResult:
-    """The results of a study by the value of one of its settings; values without a finished chunk are not among them.
+    """The results of a study by the value of one of its settings; values without a finished chunk are missing.
 
     setting  the declaration of what varies
     results  (value, result of the study) in the order of the values
@@ -84,7 +84,7 @@ class SweepResult:
     @property
     def cache_key(self) -> tuple[object, ...]:
         """Changes when the spec or a result does."""
-        return json.dumps(self.spec, sort_keys=True), [getattr(each, "cache_key", None) for _, each in self.results]
+        return json.dumps(self.spec, sort_keys=True), [getattr(result, "cache_key", None) for _, result in self.results]
 
     @property
     def study(self) -> Study[Any]:
@@ -119,8 +119,8 @@ class SweepResult:
         ]
 
     def at(self, value: str) -> Any:
-        """The result at a value, written as in links and commands."""
-        by_text = {self.setting.text(each): result for each, result in self.results}
+        """The result at a value that is given as text, as in links and commands."""
+        by_text = {self.setting.text(number): result for number, result in self.results}
         if value not in by_text:
             raise UnknownName("value", value, by_text)
         return by_text[value]
@@ -134,8 +134,8 @@ def sweep(study: Study[Any], spec: RawSettings, setting: str, values: Sequence[V
 
 def swept_studies() -> dict[str, Study[Any]]:
     """The studies that can be swept, by name."""
-    every = {name: studies.get(name) for name in studies.names()}
-    return {name: study for name, study in every.items() if study.headline is not None}
+    all_studies = {name: studies.get(name) for name in studies.names()}
+    return {name: study for name, study in all_studies.items() if study.headline is not None}
 
 
 def swept_settings(study: Study[Any]) -> dict[str, Setting]:
@@ -153,16 +153,14 @@ def check(spec: RawSettings) -> SweepSpec:
             raise UnknownName("setting of a sweep", name, sorted(_KEYS))
     raw = spec.get("spec")
     if not isinstance(raw, Mapping):
-        raise BadInput('A sweep needs "spec", the settings of the study that is swept, with its name as "study".')
+        raise BadInput('A sweep needs "spec": the settings of the swept study, with its name as "study".')
     study = studies.of(raw)
     if study.headline is None:
         raise UnknownName("study that can be swept", study.name, swept_studies())
     settings = swept_settings(study)
     name = str(spec.get(VARY.name) or "")
     if name not in settings:
-        raise UnknownName(
-            f"setting of {study.settings.of}", name, settings, "Choose one that has a number or a choice."
-        )
+        raise UnknownName(f"setting of {study.settings.of}", name, settings, "Choose a number or a choice.")
     base = {**study.check({k: v for k, v in raw.items() if k != "study"}), "study": study.name}
     values = spec.get(VALUES.name) or _declared_values(study, base, settings[name])
     parsed = [
@@ -180,14 +178,14 @@ def check(spec: RawSettings) -> SweepSpec:
 
 
 def _declared_values(study: Study[Any], base: RawSettings, setting: Setting) -> Sequence[Value]:
-    """The values of a setting that the study declares, as far as they fit the dataset."""
+    """The values that the study declares for a setting and that fit the dataset."""
     values = study.sweeps(_without_name(base)).get(setting.name)
     if values is None:
-        raise BadInput(f"No values are declared for {setting.name}. Name them with {VALUES.flag} {_example(setting)}.")
+        raise BadInput(f"{setting.name} has no default values. Set {VALUES.flag} {_example(setting)}.")
     if not values:
         raise BadInput(
-            f"None of the values of {setting.name} that a sweep takes fits this dataset. Lower the other numbers of "
-            f"images and classes, or name values with {VALUES.flag}."
+            f"No default value of {setting.name} fits this dataset. Lower the other numbers of images and classes, or "
+            f"set {VALUES.flag}."
         )
     return [setting.check(value) for value in values]
 
@@ -211,21 +209,21 @@ def _specs(spec: SweepSpec) -> list[Any]:
 def command(spec: SweepSpec) -> str:
     """The command that computes the same sweep."""
     study = studies.of(spec["spec"])
-    known, base = study.settings.settings, spec["spec"]
+    settings, base = study.settings.settings, spec["spec"]
     declared = study.sweeps(_without_name(base)).get(spec["vary"], ())
-    values = [] if spec["values"] == [known[spec["vary"]].check(value) for value in declared] else spec["values"]
-    changed = {n: base[n] for n in known if n != spec["vary"] and base[n] != known[n].default}
+    values = [] if spec["values"] == [settings[spec["vary"]].check(value) for value in declared] else spec["values"]
+    changed = {n: base[n] for n in settings if n != spec["vary"] and base[n] != settings[n].default}
     words = ["fsviz", "sweep", study.name, spec["dataset"], VARY.flag, spec["vary"]]
-    words += [VALUES.flag, ",".join(known[spec["vary"]].text(value) for value in values)] if values else []
+    words += [VALUES.flag, ",".join(settings[spec["vary"]].text(value) for value in values)] if values else []
     words += ["--backbone", base["backbone"]] if "backbone" in study.settings.required else []
-    return shlex.join([*words, *to_args(changed, known)])
+    return shlex.join([*words, *to_args(changed, settings)])
 
 
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
 def prepare(spec: SweepSpec, folder: Path) -> SweepSpec:
-    """Prepares the study at every value, each in a folder of its own."""
+    """Prepares the study at every value, each in its own folder."""
     study = studies.of(spec["spec"])
     prepared = []
     for which, at_value in enumerate(_specs(spec)):
@@ -278,7 +276,7 @@ def run_chunk(spec: SweepSpec, part: int, start: int, stop: int) -> Arrays:
 
 
 class _ChunksOfValue(Sequence[Arrays]):
-    """Some chunks of a sweep, numbered as the study numbers its own; read when they are asked for."""
+    """The chunks of one value, with the part numbers of the study; each is read on access."""
 
     def __init__(self, chunks: Sequence[Arrays], indices: Sequence[int], first: int) -> None:
         self.chunks, self.indices, self.first = chunks, indices, first
@@ -321,11 +319,11 @@ def summary(result: SweepResult) -> SweepSummary:
         "title": result.setting.title,
         "values": [value for value, _ in result.results],
         "points": result.points,
-        "results": [dict(result.study.summarise(each)) for _, each in result.results],
+        "results": [dict(result.study.summarise(at_value)) for _, at_value in result.results],
     }
 
 
-# --- how much it is ----------------------------------------------------------------------------------------------
+# --- amount of work ---------------------------------------------------------------------------------------------
 
 
 def work(spec: SweepSpec) -> Work:
@@ -333,8 +331,8 @@ def work(spec: SweepSpec) -> Work:
     study = studies.of(spec["spec"])
     if study.work is None:
         return Work(len(spec["values"]), "values", float("inf"))
-    every = [study.work(at_value) for at_value in _specs(spec)]
-    return Work(every[0].n, f"{every[0].items} per point", sum(each.seconds for each in every))
+    works = [study.work(at_value) for at_value in _specs(spec)]
+    return Work(works[0].n, f"{works[0].items} per point", sum(point.seconds for point in works))
 
 
 def shorten(spec: SweepSpec, n: int) -> SweepSpec | None:

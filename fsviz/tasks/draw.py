@@ -104,7 +104,7 @@ class Recipe:
     def values(self) -> dict[str, Value]:
         """Every setting by name, as a command and a link need them; what has no effect here is left out."""
         by_features = DISTANCES[self.distance].needs == "features"
-        classes_only = "n_shot" not in self.settings and not SAMPLERS[self.sampler].deals
+        classes_only = "n_shot" not in self.settings and not SAMPLERS[self.sampler].samples_images
         return {
             "split": self.split,
             "sampler": self.sampler,
@@ -173,9 +173,9 @@ def recipe_for(dataset: Dataset, **requested: object) -> Recipe:
     settings = {s.name: s.check(image_defaults.get(s.name, values[s.name])) for s in sampler.settings}
     off = [s.name for s in sampler.settings if s.kind == "flag" and settings[s.name] == s.default]
     settings = {name: value for name, value in settings.items() if name not in off}  # as published: names stay short
-    if values["n_shot"] and not sampler.deals:
+    if values["n_shot"] and not sampler.samples_images:
         settings |= {name: values[name] for name in IMAGE_SETTINGS}
-    if (sampler.deals or values["n_shot"]) and dataset.image_groups() is not None:
+    if (sampler.samples_images or values["n_shot"]) and dataset.image_groups() is not None:
         settings["keep_groups"] = values["keep_groups"]
     if settings.get("n_way", 0) > n_classes:
         raise BadInput(
@@ -326,11 +326,11 @@ def sample(
     usable: np.ndarray | None = None,
     **settings: object,
 ) -> Testbed:
-    """A testbed of these settings: `recipe_for` and `draw` in one."""
-    return draw(dataset, recipe_for(dataset, **settings), name=name, distances=distances, usable=usable)
+    """A testbed of these settings: `recipe_for` and `sample_testbed` in one."""
+    return sample_testbed(dataset, recipe_for(dataset, **settings), name=name, distances=distances, usable=usable)
 
 
-def draw(
+def sample_testbed(
     dataset: Dataset,
     recipe: Recipe,
     *,
@@ -355,9 +355,9 @@ def draw(
     else:
         tasks = measure_coarsity(tasks, pool.class_ids, pool.distances)
     record |= {"n_distinct": sampling.count_distinct(tasks.class_ids), "version": fsviz.__version__}
-    if "n_shot" in recipe.settings and not sampler.deals:
-        tasks = _deal(dataset, tasks, recipe, usable)
-    elif not sampler.deals:
+    if "n_shot" in recipe.settings and not sampler.samples_images:
+        tasks = _add_images(dataset, tasks, recipe, usable)
+    elif not sampler.samples_images:
         del record["n_shot"]
     return Testbed(name or recipe.name, tasks, record)
 
@@ -371,7 +371,7 @@ def excluded_classes(dataset: Dataset, recipe: Recipe) -> dict[int, str]:
     """Classes of the split that no task of the recipe can hold, with a sentence for each."""
     sampler = SAMPLERS[recipe.sampler]
     own = {s.name: recipe.settings[s.name] for s in sampler.settings if s.name in recipe.settings}
-    return sampler.unable(pool(dataset, recipe), **own) if sampler.unable else {}
+    return sampler.excluded(pool(dataset, recipe), **own) if sampler.excluded else {}
 
 
 def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable: np.ndarray | None) -> Pool:
@@ -432,7 +432,7 @@ def _image_class_ids(dataset: Dataset, usable: np.ndarray | None) -> np.ndarray:
     return masked
 
 
-def _deal(dataset: Dataset, tasks: Tasks, recipe: Recipe, usable: np.ndarray | None) -> Tasks:
+def _add_images(dataset: Dataset, tasks: Tasks, recipe: Recipe, usable: np.ndarray | None) -> Tasks:
     class_of_image = _image_class_ids(dataset, usable)
     n_shot, n_query = recipe.settings["n_shot"], recipe.settings["n_query"]
     used = np.unique(tasks.class_ids)

@@ -92,7 +92,7 @@ def fit(
     has_counts = dataset.images is not None or dataset.n_images is not None
     if images and has_counts and not requested.get("skip_small"):
         usable = _usable(dataset, backbones)
-        if sampler.unable is not None:
+        if sampler.excluded is not None:
             count, needed = _in_contexts(dataset, {**requested, "sampler": sampler.name, "split": split}, usable), 2
             if N_WAY.name in free:  # classes that are seen in too few contexts are left out
                 needed = values[N_WAY.name] = max(2, min(values[N_WAY.name], count(1, 1)))
@@ -125,16 +125,16 @@ def defaults(
     fallback: RawSettings,
     backbones: Sequence[str] = (),
     *,
-    drawn: bool = True,
+    sampled: bool = True,
     choice: bool = False,
     varied: bool = False,
 ) -> dict[str, Value]:
     """Defaults of every setting of tasks that depends on the dataset: split, ways, shots, queries and alpha.
 
-    drawn  False if the tasks come from elsewhere, so that nothing needs to fit
+    sampled  False if the tasks come from elsewhere, so that nothing needs to fit
     """
     values = {**fallback, "split": draw.default_split(dataset)}
-    if drawn:
+    if sampled:
         values |= fit(dataset, requested, fallback, backbones, choice=choice, varied=varied).values
     settings = {**values, **requested}
     alpha = DISTANCES[str(DISTANCE.check(settings.get("distance", DISTANCE.default)))].alpha
@@ -142,16 +142,18 @@ def defaults(
 
 
 def check(
-    settings: Schema, spec: RawSettings, usual: RawSettings, *, drawn: bool = True, choice: bool = False
+    settings: Schema, spec: RawSettings, usual: RawSettings, *, sampled: bool = True, choice: bool = False
 ) -> dict[str, Value]:
     """Every setting of a spec; those of its tasks fit its dataset and backbone if they are not given.
 
-    drawn   False if the tasks come from elsewhere, so that nothing needs to fit
+    sampled   False if the tasks come from elsewhere, so that nothing needs to fit
     choice  a search picks the support; otherwise tasks are compared with each other by their classes
     """
     requested = settings.requested(spec)
     dataset = datasets.load(requested["dataset"])
-    fits = defaults(dataset, requested, usual, [requested["backbone"]], drawn=drawn, choice=choice, varied=not choice)
+    fits = defaults(
+        dataset, requested, usual, [requested["backbone"]], sampled=sampled, choice=choice, varied=not choice
+    )
     return {**settings.check(requested, **fits), "dataset": dataset.name}
 
 
@@ -209,10 +211,10 @@ def _in_contexts(dataset: Dataset, requested: RawSettings, usable: np.ndarray | 
         name: value for name, value in requested.items() if name in draw.SETTINGS
     }  # studies have settings of their own
     recipe = draw.recipe_for(dataset, **{**task_settings, N_WAY.name: 2})  # ways play no part
-    unable = SAMPLERS[recipe.sampler].unable
-    assert unable is not None
+    excluded = SAMPLERS[recipe.sampler].excluded
+    assert excluded is not None
     pool = draw.pool(dataset, recipe, usable)
-    return lambda n_shot, n_query: len(pool.class_ids) - len(unable(pool, n_shot, n_query))
+    return lambda n_shot, n_query: len(pool.class_ids) - len(excluded(pool, n_shot, n_query))
 
 
 def _joined(parts: Sequence[str]) -> str:

@@ -131,7 +131,7 @@ def _drawn_again(dataset: Dataset, settings: RawSettings, backbones: Sequence[st
         if recipe.n_tasks > MAX_REDRAWN:
             return ""
         for names in ((), tuple(dict.fromkeys(backbones))):
-            if check_of(dataset, draw.draw(dataset, recipe, usable=_usable(dataset, names)).tasks) == check:
+            if check_of(dataset, draw.sample_testbed(dataset, recipe, usable=_usable(dataset, names)).tasks) == check:
                 parts = [f"{name}-{draw.SETTINGS[name].text(value)}" for name, value in recipe.arguments.items()]
                 return _joined("drawn", dataset.name, *parts, *(f"{_FROM}-{name}" for name in names), check)
     except FsvizError:  # classes left out, halves of a split: settings that say less than what was done
@@ -253,7 +253,7 @@ def _draw(parts: list[str], dataset: Dataset) -> Testbed:
     settings = _settings(parts)
     backbones = [value for part, _, value in (p.partition("-") for p in parts[2:-1]) if part == _FROM]
     recipe = draw.recipe_for(dataset, **settings)
-    return draw.draw(dataset, recipe, usable=_usable(dataset, backbones))
+    return draw.sample_testbed(dataset, recipe, usable=_usable(dataset, backbones))
 
 
 def _load(name: str, dataset: Dataset) -> Testbed:

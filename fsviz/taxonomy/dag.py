@@ -369,7 +369,7 @@ def _classes_below(n_nodes: int, edges: Sequence[tuple[int, int]], at: np.ndarra
     for parent, child in reversed(edges):  # children are complete before parents
         classes[parent] |= classes[child]
     n_bytes = (len(at) + 7) // 8
-    packed = np.frombuffer(b"".join(found.to_bytes(n_bytes, "little") for found in classes), dtype=np.uint8)
+    packed = np.frombuffer(b"".join(members.to_bytes(n_bytes, "little") for members in classes), dtype=np.uint8)
     return np.unpackbits(packed.reshape(n_nodes, n_bytes), axis=1, count=len(at), bitorder="little").view(bool)
 
 

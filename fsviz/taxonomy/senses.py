@@ -95,14 +95,14 @@ def guess_senses(class_names: Iterable[str], progress: Progress | None = None) -
 
 
 def _without_counters(
-    class_names: list[str], found: list[tuple[str, tuple[Sense, ...]]]
+    class_names: list[str], matches: list[tuple[str, tuple[Sense, ...]]]
 ) -> list[tuple[str, tuple[Sense, ...]]]:
     """No senses for names that are one word counted through (character01, character02, ...): they would all mean the
     same, and what the classes are is not in the word."""
-    unnamed = [senses and wordnet.named_sense(name) is None for name, (_, senses) in zip(class_names, found)]
-    counts = Counter(words for (words, _), open_ in zip(found, unnamed) if open_)
+    unnamed = [senses and wordnet.named_sense(name) is None for name, (_, senses) in zip(class_names, matches)]
+    counts = Counter(words for (words, _), open_ in zip(matches, unnamed) if open_)
     counted = {words for words, n in counts.items() if n > 2 and 2 * n > len(class_names)}
-    return [(words, () if words in counted else senses) for words, senses in found]
+    return [(words, () if words in counted else senses) for words, senses in matches]
 
 
 def class_titles(class_names: Iterable[str]) -> dict[str, str]:
@@ -216,7 +216,7 @@ def _candidates(name: str) -> tuple[str, tuple[Sense, ...]]:
         return name, (named,)
     words = clean(name)
     matches = wordnet.senses(words) if len(words) > 1 else []
-    if " " in words and not _says(matches, words):
+    if " " in words and not _covers_name(matches, words):
         joined = wordnet.senses(re.sub(r"[ -]", "", words))  # "gold fish" is the goldfish, not any fish
         matches = joined or _of_the_thing(_BEHIND.split(words)[0]) or matches
     return words, tuple(sorted(matches, key=_unlikely))
@@ -282,7 +282,7 @@ def _doubt(name: str, words: str, candidates: tuple[Sense, ...], taken: Sense, c
     n_visible = sum(_is_visible(sense) for sense in candidates)
     if wordnet.named_sense(name) is not None:
         return ""
-    if not _says([taken], words):
+    if not _covers_name([taken], words):
         return f"only {_part_that_says(taken, words)!r} was found in WordNet"
     if not n_visible:
         return "nothing a camera can see goes by this name"
@@ -318,15 +318,15 @@ def _weigh(candidates: Sequence[tuple[Sense, ...]], words: Sequence[str]) -> lis
     owner = np.repeat(np.arange(len(candidates)), sizes)
     classes = np.flatnonzero(sizes)
     trust = len(classes) / (len(classes) + _FEW)
-    usual = np.concatenate([_usual(*one, 1 - trust) for one in zip(candidates, words, strict=True)])
-    asked = classes[:: -(-len(classes) // _COMPANY)]
-    if len(asked) < 2:
+    usual = np.concatenate([_usual(*pair, 1 - trust) for pair in zip(candidates, words, strict=True)])
+    compared = classes[:: -(-len(classes) // _COMPANY)]
+    if len(compared) < 2:
         return np.split(usual, np.cumsum(sizes)[:-1])
-    theirs = np.flatnonzero(np.isin(owner, asked))
+    theirs = np.flatnonzero(np.isin(owner, compared))
     alike = _similarities(senses, theirs)
-    own = owner[:, None] == asked[None, :]
-    starts = np.searchsorted(owner[theirs], asked)
-    nearest = max(1, min(_NEAREST, len(asked) // 2))
+    own = owner[:, None] == compared[None, :]
+    starts = np.searchsorted(owner[theirs], compared)
+    nearest = max(1, min(_NEAREST, len(compared) // 2))
     first, place = np.searchsorted(owner, classes), np.repeat(np.arange(len(classes)), sizes[classes])
     weights = usual
     for _ in range(_TURNS):
@@ -348,16 +348,16 @@ def _compared(class_names: Sequence[str] = (), taken: Sequence[Sense] = ()) -> l
 
     Folders are in the names: among Fruit/Apple/Gala and its like a pink lady is no drink, whatever else is there.
     """
-    found = np.stack(_closeness(taken), axis=1)
+    closeness = np.stack(_closeness(taken), axis=1)
     folders: dict[str, list[int]] = {}
     for i, name in enumerate(class_names):
         folders.setdefault(name.rstrip("/").rpartition("/")[0], []).append(i)
     for places in folders.values():
         if 2 < len(places) < len(taken):
             inside = np.stack(_closeness([taken[i] for i in places]), axis=1)
-            farther = inside[:, 0] * found[places, 1] < found[places, 0] * inside[:, 1]
-            found[places] = np.where(farther[:, None], inside, found[places])
-    return [(float(close), float(typical)) for close, typical in found]
+            farther = inside[:, 0] * closeness[places, 1] < closeness[places, 0] * inside[:, 1]
+            closeness[places] = np.where(farther[:, None], inside, closeness[places])
+    return [(float(close), float(typical)) for close, typical in closeness]
 
 
 def _closeness(taken: Sequence[Sense]) -> tuple[np.ndarray, np.ndarray]:
@@ -368,10 +368,10 @@ def _closeness(taken: Sequence[Sense]) -> tuple[np.ndarray, np.ndarray]:
     n = len(taken)
     if n < 2:
         return np.zeros(n), np.zeros(n)
-    asked = np.arange(n)[:: -(-n // _COMPANY)]
-    alike = _similarities(taken, asked)
-    alike[asked, np.arange(len(asked))] = -1.0
-    close = _of_nearest(alike, max(1, min(_NEAREST, len(asked) // 2)))
+    compared = np.arange(n)[:: -(-n // _COMPANY)]
+    alike = _similarities(taken, compared)
+    alike[compared, np.arange(len(compared))] = -1.0
+    close = _of_nearest(alike, max(1, min(_NEAREST, len(compared) // 2)))
     if n < 3:
         return close, np.zeros(n)
     order = np.argsort(close, kind="stable")
@@ -415,12 +415,12 @@ def _letters(text: str) -> str:
     return re.sub(r"[^a-z]", "", text.lower())
 
 
-def _says(found: Iterable[Sense], words: str) -> bool:
+def _covers_name(senses: Iterable[Sense], words: str) -> bool:
     """Whether the senses are of the whole name, up to spaces and a plural ending, not just of its last word."""
     if " " not in words and "-" not in words:
         return True  # a single word has no head to fall back on
     joined = _letters(words)
-    for sense in found:
+    for sense in senses:
         for lemma in sense.lemmas:
             plain = _letters(lemma)
             if plain and (

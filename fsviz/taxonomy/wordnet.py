@@ -210,8 +210,8 @@ def _opened(shipped: Path) -> tuple[Any, str]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of a folder that others may write to; the copy answers it
-                found = nltk.data.find("corpora/wordnet", paths=[place])
-            return read(found), "shipped"
+                path = nltk.data.find("corpora/wordnet", paths=[place])
+            return read(path), "shipped"
         except (LookupError, OSError):
             nltk.data.path.remove(place)
     raise Missing(f"WordNet could not be read from {SHIPPED}. Restore data/wordnet from the repository.")

@@ -42,11 +42,11 @@ class Trainer:
 
     def checked(self, values: RawSettings | None = None) -> dict[str, Any]:
         """Every setting with its value: the given ones (None is not given), tested, over the defaults."""
-        given = {name: value for name, value in (values or {}).items() if value is not None}
-        for name in given:
+        provided = {name: value for name, value in (values or {}).items() if value is not None}
+        for name in provided:
             if name not in self.settings:
                 raise UnknownName(f"setting of {self.title}", name, self.settings)
-        return {name: s.check(given.get(name, s.default)) for name, s in self.settings.items()}
+        return {name: s.check(provided.get(name, s.default)) for name, s in self.settings.items()}
 
 
 NETWORK = Setting(

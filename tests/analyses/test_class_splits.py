@@ -152,7 +152,7 @@ def test_a_saved_split_is_a_split_of_the_dataset_everywhere(toy, home: Path) -> 
     for side in SIDES:
         assert np.array_equal(again.split_class_ids(f"hard_{side}"), found.split.on(side))
     recipe = draw.recipe_for(again, split="hard_test", n_way=3, n_tasks=4, seed=0)
-    tasks = draw.draw(again, recipe).tasks
+    tasks = draw.sample_testbed(again, recipe).tasks
     assert set(tasks.class_ids.ravel()) <= set(found.split.on("test"))
     assert saved_splits.split_recipe("toy", "hard")["divergence"] == 0.96
     assert "Stable" in study.describe_recipe(saved_splits.split_recipe("toy", "hard"))

@@ -42,7 +42,7 @@ SMALL = "dataset=digits&n_way=3&n_shot=2&n_query=4&n_tasks=100"
 
 
 def start(page) -> None:
-    page.get_by_role("button", name="Start the run").click()
+    page.get_by_role("button", name="Run", exact=True).click()
 
 
 def test_live_progress_cancel_and_a_second_session(page, browser, app: str, workspace: Path) -> None:
@@ -86,7 +86,7 @@ def test_one_click_makes_the_first_run_whose_exports_are_whole_and_ask_no_networ
     expect(page.locator(".js-plotly-plot")).to_have_count(1)
     page.get_by_role("button", name="Start a first run").click()
     expect(page.get_by_role("heading", name="Is the difference real?", exact=True)).to_be_visible()
-    expect(page.get_by_text("Most accurate")).to_be_visible()
+    expect(page.get_by_text("Best method")).to_be_visible()
     table = page.locator(".results table").first
     expect(table.locator("tbody tr:not(.published):not(.divider)")).to_have_count(5)
     expect(table.locator("b").first).to_be_attached()

@@ -11,18 +11,18 @@ from tests.browser.conftest import eventually, insist, settle, still
 
 TRIES, SEARCHES = itertools.count(), itertools.count()  # seeds: a second try finds no run of the first
 SECTIONS = {
-    "Attributes": "What does a shift of one attribute cost?",
-    "Closeness in meaning": "Are close classes and bad supports two problems or one?",
-    "Searches": "How many random tasks must be drawn to find one as hard?",
-    "Step size": "How far must the selection weights move?",
-    "Stress test": "Is a task that is hard for one classifier hard for all?",
+    "Attribute shift": "Cost of one attribute shift",
+    "Semantic distance": "Semantic distance and hard supports",
+    "Search methods": "How rare are tasks this hard?",
+    "Step size": "Number of steps",
+    "Other classifiers": "Do hard tasks transfer to other classifiers?",
 }
 
 
 def open_page(page, app: str, query: str = "") -> None:
     page.goto(f"{app}/hard_supports{query}")
     settle(page)
-    page.wait_for_selector("text=Hard supports cost")
+    page.wait_for_selector("text=Cost of hard supports")
 
 
 def metric(page, label: str) -> float:
@@ -41,7 +41,7 @@ def look_behind_a_search(page) -> None:
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.click(*middle)
     expect(page).to_have_url(re.compile("search_of=[a-z]+%40easy"))
-    expect(page.get_by_text(re.compile("Easy supports by .*, the easiest first"))).to_be_visible()
+    expect(page.get_by_text(re.compile("Easy supports by .*, easiest first"))).to_be_visible()
     settle(page)
     assert chart.bounding_box() == before
     page.mouse.click(*middle)
@@ -52,18 +52,22 @@ def look_behind_a_search(page) -> None:
 
 def test_the_demo_shows_a_result_at_once_and_a_task_can_be_read(page, app: str) -> None:
     open_page(page, app)
-    eventually(page, lambda: metric(page, "Hard supports cost") > 15)
+    eventually(page, lambda: metric(page, "Cost of hard supports") > 15)
     eventually(
         page,
-        lambda: metric(page, "Accuracy, hard") < metric(page, "Accuracy, random") < metric(page, "Accuracy, easy"),
+        lambda: (
+            metric(page, "Accuracy, hard supports")
+            < metric(page, "Accuracy, random supports")
+            < metric(page, "Accuracy, easy supports")
+        ),
     )
     page.wait_for_selector(".js-plotly-plot")
-    page.wait_for_selector("text=the same queries, three support sets")
+    page.wait_for_selector("text=three support sets")
     page.wait_for_selector(".tile.wrong")
     expect(page.locator(".row.support")).to_have_count(15)  # five classes, three support sets
     expect(page.locator(".row.query")).to_have_count(5)
     expect(page.locator(".row.query .tile.wrong .badge").first).to_be_attached()
-    page.wait_for_selector("text=What explains that this support is hard?")
+    page.wait_for_selector("text=Attribute shifts in this support")
 
     settle(page)
     wrong = page.locator(".row.query .tile.wrong")
@@ -81,7 +85,7 @@ def test_the_demo_shows_a_result_at_once_and_a_task_can_be_read(page, app: str) 
 
 def test_a_click_on_the_distribution_lists_its_tasks_and_every_section_opens(page, app: str) -> None:
     open_page(page, app, f"?n_tasks=50&n_way=3&n_shot=1&n_query=4&seed={next(TRIES)}")
-    page.wait_for_selector("text=The same from a terminal")
+    page.wait_for_selector("text=Command line")
     settle(page)
     chart = page.locator(".st-key-distribution .js-plotly-plot")
     points = chart.locator(".scatterlayer .trace .point")  # markers alone: lines have none
@@ -101,7 +105,7 @@ def test_a_click_on_the_distribution_lists_its_tasks_and_every_section_opens(pag
         settle(page)
         page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length >= 2")
         assert page.locator('[data-testid="stAlertContentError"]').count() == 0, section
-        if section == "Searches":
+        if section == "Search methods":
             look_behind_a_search(page)
         if section == "Step size":
             slider = page.locator('[data-testid="stSlider"]', has_text="Step size").get_by_role("slider")
@@ -113,23 +117,23 @@ def test_a_click_on_the_distribution_lists_its_tasks_and_every_section_opens(pag
             page.wait_for_selector("text=Hard supports at step 1000")
             eventually(page, lambda small=small: metric(page, "Hard supports at step 1000") < small - 10)
             settle(page)
-    expect(page).to_have_url(re.compile("show=Stress"))
+    expect(page).to_have_url(re.compile("show=Other"))
 
 
 def test_a_long_search_runs_as_a_job_ends_in_the_page_and_is_saved(page, app: str) -> None:
     open_page(page, app, f"?n_tasks=2000&search=greedy&n_way=3&n_shot=1&n_query=4&seed={next(SEARCHES)}")
-    page.get_by_role("button", name="Start the run").click()
+    page.get_by_role("button", name="Run", exact=True).click()
     command = page.locator("code").filter(has_text="greedy")  # before the run has ended, that of the preview
 
     def look() -> None:
         if not page.locator("code").count():
-            page.get_by_role("button", name="The same from a terminal").click()
+            page.get_by_role("button", name="Command line").click()
 
     insist(look, command)
     page.keyboard.press("Escape")
     expect(page.locator('[data-testid="stProgress"]')).to_have_count(0)
-    expect(page.get_by_role("button", name="Start the run")).to_have_count(0)
-    eventually(page, lambda: metric(page, "Hard supports cost") > 15)
+    expect(page.get_by_role("button", name="Run", exact=True)).to_have_count(0)
+    eventually(page, lambda: metric(page, "Cost of hard supports") > 15)
     settle(page)
     page.get_by_role("button", name="Save testbed").click()
     page.wait_for_selector("text=Saved as demo-test-hard-")

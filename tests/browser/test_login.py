@@ -104,7 +104,7 @@ def log_in(tab, url: str) -> None:
     tab.context.clear_cookies()
     tab.goto(f"{url}/add_images")  # a page that draws nothing
     settle(tab)
-    tab.get_by_role("button", name="Unlock full use").click()
+    tab.get_by_role("button", name="Unlock editing").click()
     tab.get_by_role("button", name="Log in").click()
     tab.wait_for_url(re.compile(rf"^{re.escape(url)}/?(\?|$)"))  # back from the provider, on the first page
     settle(tab)
@@ -114,12 +114,12 @@ def test_who_logs_in_with_an_admitted_address_gets_full_use(url: str, provider: 
     provider.email = "Teacher@School.edu"
     tab = browser.new_page()
     log_in(tab, url)
-    tab.get_by_text("Full use: you are logged in").wait_for()
+    tab.get_by_text("Logged in: editing unlocked").wait_for()
     settle(tab)
     tab.get_by_role("link", name="Add images").click()
     tab.get_by_text("Files to upload").first.wait_for()
     tab.get_by_role("button", name="Log out").click()
-    tab.get_by_text("Shared for looking").wait_for()
+    tab.get_by_text("Read-only: no uploads").wait_for()
     tab.close()
 
 
@@ -127,9 +127,9 @@ def test_others_are_let_in_by_the_provider_but_only_look(url: str, provider: Pro
     provider.email = "somebody@school.edu.example"
     tab = browser.new_page()
     log_in(tab, url)
-    tab.get_by_text("Shared for looking").wait_for()
+    tab.get_by_text("Read-only: no uploads").wait_for()
     settle(tab)
-    tab.get_by_role("button", name="Unlock full use").click()
-    tab.get_by_text("not among those").wait_for()
+    tab.get_by_role("button", name="Unlock editing").click()
+    tab.get_by_text("this account may not edit").wait_for()
     assert tab.get_by_role("link", name="Add images").count() == 0
     tab.close()

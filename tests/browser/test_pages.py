@@ -74,8 +74,8 @@ def test_a_page_that_lacks_features_leads_to_them_or_to_the_demo_with_a_real_res
     page.wait_for_url("**/add_images?**dataset=digits**")
     page.get_by_text("Handwritten digits").first.wait_for()
     page.goto(f"{app}/evaluate?dataset=dtd")
-    page.get_by_role("button", name="Show the demo instead").click()
-    page.get_by_text("Most accurate").first.wait_for()
+    page.get_by_role("button", name="Open the demo").click()
+    page.get_by_text("Best method").first.wait_for()
     settle(page)
     expect(page.get_by_text("First look: 200 tasks")).to_be_visible()
     value = page.locator('[data-testid="stMetricValue"]').first

@@ -20,7 +20,7 @@ def pictures_on(tab) -> list[str]:
 def test_a_task_leads_to_its_passport_and_back_and_its_link_opens_anywhere(page, browser, app: str) -> None:
     page.goto(f"{app}/sample_tasks?n_tasks=50&n_way=4&n_shot=2&seed=3")
     settle(page)
-    lead = page.get_by_role("link", name="All that is known of it")
+    lead = page.get_by_role("link", name="Full task profile")
     lead.scroll_into_view_if_needed()
     tasks, place = page.url, page.evaluate(SCROLLED)
     assert place > 0

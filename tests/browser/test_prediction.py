@@ -12,7 +12,7 @@ from tests.browser.conftest import settle, still
 def open_page(page, app: str, query: str = "") -> None:
     page.goto(f"{app}/predict_accuracy{query}")
     settle(page)
-    page.wait_for_selector("text=Best, classes unknown")
+    page.wait_for_selector("text=Best measure")
     page.wait_for_selector(".js-plotly-plot .scatterlayer .point")
 
 

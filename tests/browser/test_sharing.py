@@ -245,7 +245,7 @@ def test_visitors_may_look_and_change_nothing(shared) -> None:
     """Read from what the server sends, all that a browser could show; tests/ui/test_access.py walks every page."""
     for path in ("", "sample_tasks", "runs", "add_images"):
         with visiting(shared[0], path) as (_, said):
-            assert "Shared for looking" in said, path
+            assert "Read-only: no uploads" in said, path
             assert "exception {" not in said, path
             assert not forbidden(said), path
             assert "file_uploader {" not in said and "add_images" not in said, path
@@ -272,7 +272,7 @@ def guess(url: str, word: str, **headers: str) -> str:
 def test_wrong_passwords_count_whatever_address_is_claimed(shared) -> None:
     """Nobody named a proxy when the server was started, so no header says where a visitor comes from."""
     answers = [guess(shared[0], "a wrong word", **{"X-Forwarded-For": f"203.0.113.{n}"}) for n in range(6)]
-    assert ["not the password" in answer for answer in answers] == [True] * 5 + [False]
+    assert ["Wrong password" in answer for answer in answers] == [True] * 5 + [False]
     assert "Too many wrong passwords" in answers[5]
 
 
@@ -280,7 +280,7 @@ def test_a_visitor_sees_no_way_to_change_a_page_and_files_are_taken_from_the_unl
     url, _ = shared
     tab = browser.new_page()
     tab.goto(f"{url}/sample_tasks")
-    tab.get_by_text("Shared for looking").wait_for()
+    tab.get_by_text("Read-only: no uploads").wait_for()
     settle(tab)
     expect(tab.locator("h1")).to_have_count(1)
     labels = [text.strip() for text in tab.get_by_role("button").all_inner_texts()]
@@ -288,12 +288,12 @@ def test_a_visitor_sees_no_way_to_change_a_page_and_files_are_taken_from_the_unl
     assert tab.locator("input[type=file]").count() == 0
     assert tab.get_by_role("link", name="Add images").count() == 0
     with visiting(url, "add_images") as (session, said):
-        assert "may not save datasets" in said
+        assert "cannot save datasets" in said
         assert upload(url, session) == 403
-    tab.get_by_role("button", name="Unlock full use").click()
+    tab.get_by_role("button", name="Unlock editing").click()
     tab.get_by_label("Password", exact=True).fill(WORD)
     tab.get_by_role("button", name="Unlock", exact=True).click()
-    tab.get_by_text("Full use is unlocked").wait_for()
+    tab.get_by_text("Editing unlocked").wait_for()
     settle(tab)
     tab.get_by_text("Import a testbed").click()
     content = {"name": "tasks.csv", "mimeType": "text/csv", "buffer": b"task,labels\n"}
@@ -308,14 +308,14 @@ def test_the_password_opens_one_session_and_no_other(shared, browser) -> None:
     for page in (tab, other):
         page.goto(f"{url}/add_images")  # a page that draws nothing
         settle(page)
-        page.get_by_role("button", name="Unlock full use").click()
+        page.get_by_role("button", name="Unlock editing").click()
     tab.get_by_label("Password", exact=True).fill("a wrong word")
     tab.get_by_role("button", name="Unlock", exact=True).click()
-    tab.get_by_text("This is not the password").wait_for()
+    tab.get_by_text("Wrong password").wait_for()
     settle(tab)
     tab.get_by_label("Password", exact=True).fill(WORD)
     tab.get_by_role("button", name="Unlock", exact=True).click()
-    tab.get_by_text("Full use is unlocked").wait_for()
+    tab.get_by_text("Editing unlocked").wait_for()
     settle(tab)
     tab.get_by_role("link", name="Add images").click()
     field = tab.get_by_role("textbox", name="Path of a folder")
@@ -324,7 +324,7 @@ def test_the_password_opens_one_session_and_no_other(shared, browser) -> None:
     tab.get_by_text("must lie in a folder").wait_for()
     expect(tab.locator('[data-testid="stMain"]')).to_contain_text(str(folder))
     other.reload()
-    other.get_by_text("Shared for looking").wait_for()
+    other.get_by_text("Read-only: no uploads").wait_for()
     other.close()
     tab.close()
 

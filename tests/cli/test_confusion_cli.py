@@ -69,5 +69,5 @@ def test_what_must_be_called_otherwise_is_one_sentence(toy, capsys, tmp_path: Pa
     assert run_json(capsys, "confusion", "toy", "--k", "23")["pairs"] == 15
     assert "no efficientnet_lite0 features" in fails(capsys, "confusion", "tiered_imagenet")
     assert "Unknown split" in fails(capsys, "confusion", "toy", "--base", "nothing")
-    assert "no likeness" in fails(capsys, "confusion", "toy", "--versus", "smell")
+    assert "'smell'. Available: confusion" in fails(capsys, "confusion", "toy", "--versus", "smell")
     assert "--most" in fails(capsys, "confusion", "toy", "--most", "0")

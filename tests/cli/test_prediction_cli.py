@@ -35,14 +35,14 @@ def test_predict_prints_the_promised_json(toy, capsys, setting: str) -> None:
 @pytest.mark.parametrize(
     ("question", "words"),
     [
-        ("correlations", "misses the accuracy by"),
-        ("eigenvalues", "The best eigenvalue is number"),
+        ("correlations", "Prediction error of the mean confidence"),
+        ("eigenvalues", "Best eigenvalue: number"),
         (
             "spread",
-            "At least 20 sets of classes (100 tasks) are needed to tell the parts of the variance apart. Got 4.",
+            "Variance components need at least 20 sets of classes (100 tasks). Got 4.",
         ),
-        ("hard", "Hard called hard, second half (%)"),
-        ("labelling", "Accuracy after labelling some queries"),
+        ("hard", "Hard predicted hard, second half (%)"),
+        ("labelling", "Mean accuracy over 20 tasks"),
     ],
 )
 def test_every_question_has_an_answer_for_a_person(toy, capsys, question: str, words: str) -> None:
@@ -55,7 +55,7 @@ def test_intervals_over_classes_task_counts_and_missing_images_are_said(toy, cap
         assert main(["predict", "toy", *TASKS, *asked]) == 0
         return capsys.readouterr().out
 
-    assert "); 95% intervals over classes: what tasks of other classes would give." in told()
+    assert "); 95% CI over classes." in told()
     for vary, title in (("n_way", "Classes per task"), ("n_shot", "Support images"), ("n_query", "Query images")):
         assert main(["sweep", "prediction", "toy", *TASKS, "--vary", vary]) == 0
         header, _, *rows = capsys.readouterr().out.split("\n\n")[0].splitlines()
@@ -90,8 +90,8 @@ def test_accuracies_that_are_all_the_same_have_no_spread_to_part(toy, capsys) ->
     make_toy("easy", noise=0.001)
     assert main(["predict", "easy", *TASKS, "--n-tasks", "100", "--question", "spread"]) == 0
     said = capsys.readouterr().out
-    assert "random tasks" in said and "Of the variance" not in said
-    assert "All random tasks have the same accuracy: there is no variance to part." in said
+    assert "random tasks" in said and "Share of the variance" not in said
+    assert "All random tasks have the same accuracy: there is no variance." in said
 
 
 def test_the_parts_of_the_spread_are_said_with_their_intervals(toy, capsys) -> None:
@@ -100,4 +100,4 @@ def test_the_parts_of_the_spread_are_said_with_their_intervals(toy, capsys) -> N
     assert main(asked) == 0
     told = capsys.readouterr().out
     words = ", ".join(f"{p['cause']} {p['share']:.0%} ({p['low']:.0%} to {p['high']:.0%})" for p in parts)
-    assert f"Of the variance of random tasks: {words}; 95% intervals from 20 sets of classes, 5 tasks each." in told
+    assert f"Share of the variance: {words}; 95% CI from 20 sets of classes with 5 tasks." in told

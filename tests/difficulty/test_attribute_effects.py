@@ -88,7 +88,7 @@ def test_a_reason_is_the_gap_beyond_random_supports_times_its_cost() -> None:
     tasks = Tasks(tasks.class_ids, hard, query)
     costs = pd.DataFrame({"attribute": ["night"], "cost": [20.0], "ci95": [4.0], "significant": [True], "n_tasks": 30})
     found = attribute_effects.explain([night], tasks, costs, table(), 0)
-    assert found.gap[0, 0] == 1.0 and found.beyond[0, 0] == 1.0 and found.costliest()[0] == 0
+    assert found.gap[0, 0] == 1.0 and found.beyond[0, 0] == 1.0 and found.largest_effect()[0] == 0
     (reason,) = found.reasons(0)
     assert reason.points == pytest.approx(20 * (1 - found.by_chance[0, 0]))
     assert reason.ci95 == pytest.approx(4 * (1 - found.by_chance[0, 0]))
@@ -132,7 +132,7 @@ def test_an_attribute_that_does_not_vary_or_names_every_image_explains_nothing()
     costs = attribute_effects.cost_table([constant, names, unknown], tasks, supports, rng.random((20, 8)), CLASS_IDS)
     assert costs["cost"].isna().all() and not costs["significant"].any()
     found = attribute_effects.explain([constant, names, unknown], tasks, costs, table(), 0)
-    assert not found.real.any() and found.of_task(0) == [] and (found.costliest() == PAD).all()
+    assert not found.real.any() and found.of_task(0) == [] and (found.largest_effect() == PAD).all()
 
 
 def test_supports_that_are_all_as_good_cost_nothing() -> None:

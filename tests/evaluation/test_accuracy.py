@@ -154,7 +154,7 @@ def test_pair_confusion_equals_brute_force() -> None:
                     confused[class_id, row[label]] += 1
                     asked[class_id, row] += 1
     assert np.array_equal(pairs.class_ids, np.arange(9))
-    assert np.array_equal(pairs.confused, confused) and np.array_equal(pairs.asked, asked)
+    assert np.array_equal(pairs.confused, confused) and np.array_equal(pairs.n_queries, asked)
     worst = pairs.worst(5)
     off = np.where(np.eye(9, dtype=bool), -1, confused / np.maximum(asked, 1))
     assert worst.loc[0, "rate"] == pytest.approx(off.max()) and worst["rate"].is_monotonic_decreasing
@@ -167,7 +167,7 @@ def test_pair_confusion_with_missing_ways_by_hand() -> None:
     pairs = evaluation.pair_confusion(HAND, HAND_TASKS)
     assert pairs.class_ids.tolist() == [4, 7, 9]
     assert pairs.confused.tolist() == [[4, 0, 0], [1, 1, 0], [1, 1, 1]]
-    assert pairs.asked.tolist() == [[4, 2, 4], [2, 2, 2], [3, 2, 3]]
+    assert pairs.n_queries.tolist() == [[4, 2, 4], [2, 2, 2], [3, 2, 3]]
     assert pairs.rate[2, 0] == pytest.approx(1 / 3)
 
 

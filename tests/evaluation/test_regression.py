@@ -28,11 +28,11 @@ def planted(seed: int = 0, **weights: float) -> VarianceExplained:
 def test_a_planted_cause_is_named_with_its_share() -> None:
     found = planted(c=0.05)
     assert max(found.lost, key=lambda name: found.lost[name].value) == "second"
-    assert found.lost["second"].sure > 0 and found.whole.low > 0
-    assert found.whole.low < 0.5 < found.whole.high  # 0.05² of 0.05² + 0.05²
+    assert found.lost["second"].sure > 0 and found.total.low > 0
+    assert found.total.low < 0.5 < found.total.high  # 0.05² of 0.05² + 0.05²
     assert found.lost["second"].low < 0.5 < found.lost["second"].high
     assert found.lost["first"].low <= 0 and found.lost["third"].low <= 0
-    assert found.alone["second"].value == pytest.approx(found.whole.value, abs=0.05)
+    assert found.alone["second"].value == pytest.approx(found.total.value, abs=0.05)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -52,8 +52,8 @@ def test_a_curved_cause_is_found_where_a_straight_line_sees_nothing() -> None:
 
 def test_noise_explains_nothing_beyond_its_interval() -> None:
     found = [planted(seed) for seed in range(20)]
-    assert np.mean([one.whole.value for one in found]) < 0.01
-    assert sum(one.whole.low > 0 for one in found) == 0
+    assert np.mean([one.total.value for one in found]) < 0.01
+    assert sum(one.total.low > 0 for one in found) == 0
     assert sum(max(share.sure for share in one.lost.values()) > 0 for one in found) == 0
 
 
@@ -65,7 +65,7 @@ def test_numbers_of_classes_do_not_explain_what_other_classes_do() -> None:
         accuracy = 0.7 + rng.normal(size=N_CLASSES)[class_ids].mean(axis=1) * 0.1 + 0.03 * rng.normal(size=N_TASKS)
         numbers = {name: rng.normal(size=N_CLASSES)[class_ids].mean(axis=1) for name in "abcd"}
         found = explain(numbers, accuracy, GROUPS, class_ids, seed)
-        wrong += found.whole.low > 0 and max(share.sure for share in found.lost.values()) > 0
+        wrong += found.total.low > 0 and max(share.sure for share in found.lost.values()) > 0
     assert wrong <= 1
 
 

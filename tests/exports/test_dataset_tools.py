@@ -103,7 +103,8 @@ def test_imported_predictions_stand_beside_the_others_on_the_page(toy, capsys, m
     monkeypatch.chdir(APP.parent)
     page = open_link("runs", "toy")
     shown = " ".join(str(e.value) for e in [*page.get("html"), *page.caption, *page.metric, *page.markdown])
-    assert "nan%" not in shown and "not known: they were made elsewhere" in shown
+    shown += " ".join(caption.proto.help for caption in page.caption)
+    assert "nan%" not in shown and "Confidence is not available" in shown
     assert "mine" in shown and len(page.get("plotly_chart")) >= 2
 
 

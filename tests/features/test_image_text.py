@@ -114,7 +114,7 @@ def test_a_model_of_another_shape_is_one_sentence(tmp_path: Path) -> None:
 def test_unknown_names_and_missing_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnknownName, match="ViT-B-32"):
         load_image_text("ViT-B-3", on="cpu")
-    with pytest.raises(BadInput, match="no checkpoint file"):
+    with pytest.raises(BadInput, match="Checkpoint not found"):
         load_image_text("RN50", tmp_path / "nowhere.pt", on="cpu")
     assert image_text.names()[0] == DEMO
     monkeypatch.setattr(image_text, "DEMO_FOLDER", tmp_path)

@@ -129,7 +129,7 @@ def test_on_the_demo_they_are_ordinary_testbeds() -> None:
     assert set(KINDS) <= set(draw.possible_samplers(demo))
     bed = draw.sample(demo, sampler="context", shift=0.25, n_shot=1, n_tasks=30)
     assert bed.recipe["shift"] == 0.25 and "shift0.25" in bed.name and "coarsity" in bed.tasks.measures
-    assert np.array_equal(draw.draw(demo, draw.recipe_of(bed, demo)).tasks.support, bed.tasks.support)
+    assert np.array_equal(draw.sample_testbed(demo, draw.recipe_of(bed, demo)).tasks.support, bed.tasks.support)
     every = draw.recipe_for(demo, sampler="ood", split="test", n_shot=5, n_query=10)
     assert (
         draw.excluded_classes(demo, every) == {}

@@ -128,12 +128,12 @@ def test_classes_without_two_images_do_not_count_towards_a_concept() -> None:
 
 def test_classes_in_no_eligible_concept_are_named_and_no_concept_is_an_error() -> None:
     pool = Pool(np.arange(30), image_class_ids=np.repeat(np.arange(30), 20), concepts=CONCEPTS[1:])
-    unable = SAMPLERS["variable"].unable
-    assert unable is not None and unable(pool) == {}
-    outside = unable(pool, follow_hierarchy=True)
+    excluded = SAMPLERS["variable"].excluded
+    assert excluded is not None and excluded(pool) == {}
+    outside = excluded(pool, follow_hierarchy=True)
     assert sorted(outside) == [25, 26, 27, 28, 29]
     assert outside[25] == "Class 25 is in no concept of 5 to 392 classes with two images or more."
-    assert sorted(unable(pool, follow_hierarchy=True, min_way=4)) == [25]
+    assert sorted(excluded(pool, follow_hierarchy=True, min_way=4)) == [25]
     with pytest.raises(BadInput, match=r"No concept of the taxonomy has 5 to 392 classes.*Lower min_way"):
         drawn_from(5, CONCEPTS[4:])
     assert len(drawn_from(5, CONCEPTS[4:], limits=VariableLimits(min_way=4))) == 5  # the advice works

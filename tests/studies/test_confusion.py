@@ -53,7 +53,7 @@ def test_confusion_on_the_demo_foretells_the_errors_of_protonet_on_the_pair() ->
     assert found["k5"].pearson.value == pytest.approx(0.74, abs=0.04)  # smaller k does worse
     for compared in found.values():
         assert compared.pearson.low < compared.pearson.value < compared.pearson.high < 1
-        assert compared.pearson.over == "classes"
+        assert compared.pearson.ci_unit == "classes"
     graph = found["plain"].first
     communities = study.communities(graph)
     place = {name: i for i, name in enumerate(graph.row_names)}

@@ -49,7 +49,7 @@ def test_every_sampler_keeps_groups_on_one_side(copied: Dataset, sampler: str) -
     groups = copied.image_groups()
     assert not shares_a_group(bed.tasks, groups)
     assert bed.recipe["keep_groups"] is True
-    assert np.array_equal(draw.draw(copied, draw.recipe_of(bed, copied)).tasks.query, bed.tasks.query)
+    assert np.array_equal(draw.sample_testbed(copied, draw.recipe_of(bed, copied)).tasks.query, bed.tasks.query)
     loose = draw.sample(copied, **asked, keep_groups=False)
     assert shares_a_group(loose.tasks, groups)
     assert loose.recipe["keep_groups"] is False

@@ -1,4 +1,4 @@
-"""Predicting the accuracy: correlations, what is varied, hard or easy, the spread by cause, what to label next."""
+"""Predicting the accuracy: correlations, what is varied, hard or easy, the sources of variance, what to label next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fsviz import datasets, evaluation, features, jobs
 from fsviz.errors import BadInput, UnknownName
 from fsviz.records import PAD, Tasks
 from fsviz.studies import prediction, sweep
-from fsviz.studies.prediction import Measured, eigenvalues, labelling, measured, spread, tasks, thresholds
+from fsviz.studies.prediction import PredictionTasks, eigenvalues, labelling, measured, spread, tasks, thresholds
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
 SMALL = {"dataset": "toy", "backbone": "alpha_net", "n_way": 3, "n_shot": 3, "n_query": 6, "n_tasks": 40}
@@ -30,7 +30,7 @@ def result_of(spec: dict) -> prediction.PredictionResult:
     return jobs.compute({"study": "prediction", **spec})
 
 
-def measure(spec: dict) -> Measured:
+def measure(spec: dict) -> PredictionTasks:
     return result_of(spec).measured[0]
 
 
@@ -93,7 +93,7 @@ def test_the_mean_confidence_predicts_better_than_a_constant() -> None:
 def test_one_shot_is_named_where_a_measure_is_not_defined(toy) -> None:
     answer = answer_to({**SMALL, "setting": "supervised", "n_shot": 1, "n_tasks": 10})
     assert answer["correlations"]["davies_bouldin"]["pearson"] is None
-    assert answer["correlations"]["davies_bouldin"]["why"] == "not defined for 1 shot"
+    assert answer["correlations"]["davies_bouldin"]["why"] == "undefined for 1-shot tasks"
     assert finite(answer)
 
 
@@ -143,31 +143,31 @@ def test_intervals_of_correlations_are_over_classes(toy, setting: str) -> None:
         row = told[name]
         assert (row["low"], row["high"], row["over"]) == (expected.low, expected.high, "classes")
         assert row["high"] - row["low"] > over_tasks.high - over_tasks.low
-    assert measured.intervals_in_words(told.values()).startswith("95% intervals over classes: ")
+    assert measured.describe_intervals(told.values()) == "95% CI over classes"
 
 
 def test_where_every_task_holds_every_class_intervals_are_over_tasks(toy, monkeypatch: pytest.MonkeyPatch) -> None:
     ways = curve_of({**SMALL, "n_query": 3, "n_tasks": 12}, "n_way", (3, 16)).values()
     some, every = (list(answer["correlations"].values()) for answer in ways)
-    told = measured.intervals_in_words
-    assert told(some) == "95% intervals over classes: what tasks of other classes would give"
-    assert told(every) == "95% intervals over tasks of these images: every task holds every class"
-    both = "95% intervals over classes, and over tasks of these images where every task holds every class"
+    told = measured.describe_intervals
+    assert told(some) == "95% CI over classes"
+    assert told(every) == "95% CI over tasks (every task has every class)"
+    both = "95% CI over classes, or over tasks if every task has every class"
     assert told(some + every) == both
     few = [list(answer_to({**SMALL, "n_tasks": n})["correlations"].values()) for n in (1, 3)]
-    assert [told(rows) for rows in few] == ["none of them is defined", "too few tasks for intervals"]
+    assert [told(rows) for rows in few] == ["no correlation is defined", "too few tasks for a 95% CI"]
 
 
 def test_unlabelled_images_are_as_many_as_asked_or_the_reason_is_said(toy, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {**SMALL, "share": 0.2, "n_tasks": 2}
     monkeypatch.setitem(tasks.GRIDS, "share", (0.2, 0.5))
     enough = answer_to(asked)
-    assert prediction.unlabelled_in_words(enough) == "18 unlabelled images per task."
+    assert prediction.describe_unlabelled(enough) == "18 unlabelled images per task."
     monkeypatch.setitem(tasks.GRIDS, "share", (0.2, 0.9))
     fewer = answer_to({**asked, "n_query": 15})
-    assert prediction.unlabelled_in_words(fewer) == (
-        "23 unlabelled images per task instead of 45 (3 ways x 15 queries), because the smallest class has no more for "
-        "the largest share."
+    assert prediction.describe_unlabelled(fewer) == (
+        "23 unlabelled images per task instead of 45 (3 ways x 15 queries): the smallest class has too few images "
+        "for the largest share."
     )
 
 
@@ -213,10 +213,10 @@ def test_an_eigenvalue_that_rises_with_the_outcome_is_not_the_best() -> None:
 # --- hard or easy ------------------------------------------------------------------------------------------------
 
 
-def with_measure(toy, values: list[float], outcome: list[float]) -> Measured:
+def with_measure(toy, values: list[float], outcome: list[float]) -> PredictionTasks:
     found = measure({**SMALL, "setting": "supervised", "n_tasks": len(values)})
     changed = {**found.measures, "support_loss": np.array(values), "support_separation": -np.array(values)}
-    return Measured(found.spec, found.tasks, np.array(outcome), found.expected, changed)
+    return PredictionTasks(found.spec, found.tasks, np.array(outcome), found.expected, changed)
 
 
 def test_roc_and_confusion_by_hand(toy) -> None:
@@ -243,7 +243,7 @@ def test_the_halves_share_no_class_and_a_threshold_carries_over(toy) -> None:
     assert curve.area > 0.7
     (hit, _), (false, true) = thresholds.confusion_table(second, "prediction_uncertainty", level, curve.value)
     assert hit / 120 > 0 and false + true > 0
-    asked = {"question": "hard", "n_tasks": 120, "hard_below": round(100 * level), "found": 80}
+    asked = {"question": "hard", "n_tasks": 120, "hard_below": round(100 * level), "recall": 80}
     told = answer_to({**SMALL, **asked})["thresholds"]["prediction_uncertainty"]
     assert told["low"] <= told["area"] <= told["high"] and told["first"]["hard"] >= 0.8
     assert np.sum(told["table"]) == 120 and 0 <= told["second"]["hard"] <= 1
@@ -256,7 +256,7 @@ def test_the_halves_share_no_class_and_a_threshold_carries_over(toy) -> None:
         answer_to({**SMALL, "question": "hard", "n_way": 9})
 
 
-# --- the spread by cause -----------------------------------------------------------------------------------------
+# --- the sources of variance -----------------------------------------------------------------------------------------
 
 
 def test_spread_over_tasks_of_the_same_classes_is_below_that_over_others(toy) -> None:
@@ -279,8 +279,8 @@ def test_spread_over_tasks_of_the_same_classes_is_below_that_over_others(toy) ->
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"n_tasks": 99}, r"At least 20 sets of classes \(100 tasks\) are needed .* Got 19\."),
-        ({"n_tasks": 100, "n_query": 1}, r"At least 2 queries per class are needed .* Got 1\."),
+        ({"n_tasks": 99}, r"Variance components need at least 20 sets of classes \(100 tasks\)\. Got 19\. .*"),
+        ({"n_tasks": 100, "n_query": 1}, r"Variance components need at least 2 queries per class\. Got 1\."),
         ({"n_tasks": 100}, ""),
     ],
 )
@@ -325,7 +325,7 @@ def test_intervals_of_the_parts_hold_the_truth_as_often_as_they_say() -> None:
     """As few sets of classes as are told apart, whose variances differ, again and again."""
     random = np.random.default_rng(0)
     held = np.zeros(3)
-    n = spread.LEAST_SETS
+    n = spread.MIN_SETS
 
     def accuracies(n_sets: int, each: int) -> np.ndarray:
         support = np.sqrt(3 * random.gamma(2, 1 / 2, (n_sets, 1))) * random.standard_normal((n_sets, each))
@@ -406,8 +406,8 @@ def test_every_cell_is_a_part_named_by_its_value(toy, tmp_path: Path) -> None:
         return [(part.label, part.n) for part in prediction.parts(settled)]
 
     assert labels() == [("correlations", 40)]
-    assert labels(question="hard") == [("hard or easy (first half)", 40), ("hard or easy (second half)", 40)]
-    causes = [f"spread by cause ({cause})" for cause in prediction.CAUSES]
+    assert labels(question="hard") == [("detect hard tasks (first half)", 40), ("detect hard tasks (second half)", 40)]
+    causes = [f"sources of variance ({cause})" for cause in prediction.CAUSES]
     assert labels(question="spread") == list(zip(causes, (40, 40, 36), strict=True))
 
 
@@ -424,7 +424,7 @@ def test_a_preview_has_fewer_tasks_and_takes_less_time(toy) -> None:
 def test_a_run_is_found_whatever_counts_as_hard(toy) -> None:
     spec = {"study": "prediction", **SMALL, "question": "hard", "n_tasks": 10}
     run = jobs.run_in_foreground({**spec, "hard_below": 70})
-    for same in (spec, {**spec, "hard_below": 90, "found": 50}):
+    for same in (spec, {**spec, "hard_below": 90, "recall": 50}):
         assert jobs.find(same).id == run.id
     for other in ({"neighbours": 5}, {"seed": 5}, {"question": "spread"}):
         assert jobs.find({**spec, **other}) is None
@@ -434,8 +434,8 @@ def test_tasks_of_a_point_are_those_that_were_measured(toy) -> None:
     asked = sweep.sweep(prediction.STUDY, {**SMALL, "n_tasks": 70}, "n_shot", (1, 4))
     result = jobs.compute({"study": "sweep", **asked}).at("4")
     found, outcome = prediction.tasks_of_cell(result, "")
-    assert found.support.shape == (prediction.MOST_TOLD, 3, 4)
-    np.testing.assert_array_equal(outcome, result.measured[0].outcome[: prediction.MOST_TOLD])
+    assert found.support.shape == (prediction.MAX_TASKS_OF_CELL, 3, 4)
+    np.testing.assert_array_equal(outcome, result.measured[0].outcome[: prediction.MAX_TASKS_OF_CELL])
     with pytest.raises(UnknownName, match="point '5'"):
         prediction.tasks_of_cell(result, "5")
     result = result_of({**SMALL, "question": "spread", "n_tasks": 10})
@@ -447,7 +447,7 @@ def test_predictions_of_one_task_agree_with_its_outcome(toy) -> None:
     table = features.load(toy, "alpha_net")
     for setting in ("supervised", "semi", "unsupervised"):
         found = measure({**SMALL, "setting": setting, "n_tasks": 6})
-        said = measured.predictions(found.spec, found.tasks, table)
+        said = measured.predict(found.spec, found.tasks, table)
         right = (said["predicted"] == np.arange(3)[:, None]).mean((1, 2))
         if setting == "unsupervised":
             assert (right >= 1 / 3).all()
@@ -461,14 +461,14 @@ def test_predictions_of_one_task_agree_with_its_outcome(toy) -> None:
         ({"setting": "blind"}, "setting 'blind'"),
         ({"n_neighbours": 3}, "setting of the prediction study 'n_neighbours'"),
         ({"setting": "supervised", "share": 0.5}, "Choose setting semi or unsupervised"),
-        ({"question": "hard", "share": 0.5}, "is for the question correlations or eigenvalues"),
+        ({"question": "hard", "share": 0.5}, "needs the question correlations or eigenvalues"),
         ({"share": 0.5, "n_way": 12, "n_shot": 10}, "Imbalance needs more unlabelled images"),
         ({"setting": "unsupervised", "question": "spread"}, "Choose setting supervised or semi"),
         ({"n_query": 60}, "images with features"),
         ({"n_way": 40}, "n_way must be at most 16"),
         ({"split": "lonely"}, "A task needs at least 2 classes. Split 'lonely' of Toy has 1"),
-        ({"sampler": "variable", "question": "spread"}, "needs tasks of one shape"),
-        ({"sampler": "ood", "question": "spread"}, "deals images of its own"),
+        ({"sampler": "variable", "question": "spread"}, "needs the same ways and shots"),
+        ({"sampler": "ood", "question": "spread"}, "samples its own images"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(toy, monkeypatch: pytest.MonkeyPatch, changes: dict, words: str) -> None:

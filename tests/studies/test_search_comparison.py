@@ -122,25 +122,25 @@ def rows(hard: float, behind: float, half: float) -> list[dict]:
 
 
 def test_the_comparison_in_words() -> None:
-    told = search_comparison.compared_in_words(rows(50.0, 3.0, 1.0))
+    told = search_comparison.describe_comparison(rows(50.0, 3.0, 1.0))
     assert (
-        told
-        == "FastDiffSel's hard sets are 3.0 ± 1.0 points less hard than greedy's. Greedy search takes 50 times as long."
+        told == "FastDiffSel's hard sets are 3.0 ± 1.0 points less hard than greedy's. Greedy takes 50 times as long."
     )
-    assert "cannot be told from greedy's (+0.5 ± 1.0 points)" in search_comparison.compared_in_words(
-        rows(50.0, 0.5, 1.0)
+    assert (
+        "FastDiffSel and greedy, hard sets: no significant difference (+0.5 ± 1.0 points)."
+        in search_comparison.describe_comparison(rows(50.0, 0.5, 1.0))
     )
-    assert "2.0 ± 1.0 points harder than greedy's" in search_comparison.compared_in_words(rows(50.0, -2.0, 1.0))
-    assert "no harder than random ones here" in search_comparison.compared_in_words(rows(81.0, 9.0, 1.0))
+    assert "2.0 ± 1.0 points harder than greedy's" in search_comparison.describe_comparison(rows(50.0, -2.0, 1.0))
+    assert "no harder than random ones." in search_comparison.describe_comparison(rows(81.0, 9.0, 1.0))
     alone = [row for row in rows(50.0, 3.0, 1.0) if row["search"] != "greedy"]
-    assert search_comparison.compared_in_words([{**row, "behind": None} for row in alone]) == ""
+    assert search_comparison.describe_comparison([{**row, "behind": None} for row in alone]) == ""
 
 
 # --- step by step ------------------------------------------------------------------------------------------------
 
 
 def test_losses_step_by_step(shifted) -> None:
-    table = search_comparison.by_number_of_steps(SPEC, most=3).set_index("n_steps")
+    table = search_comparison.by_number_of_steps(SPEC, max_steps=3).set_index("n_steps")
     assert table.index.tolist() == [0, 1, 2, 3]
     assert table["weighted"].iloc[0] < table["weighted"].iloc[1]  # what a step climbs
     assert table.loc[0].drop(["weighted", "weighted_ci95"]).isna().all()
@@ -160,18 +160,18 @@ def steps(change: list[float], half: float, weighted: list[float]) -> pd.DataFra
 
 
 def test_what_more_steps_do_is_read_off_the_table() -> None:
-    paper = search_comparison.steps_in_words(steps([0, 3, 4], 1.0, [1, 2, 1.5, 1.2]))
+    paper = search_comparison.describe_steps(steps([0, 3, 4], 1.0, [1, 2, 1.5, 1.2]))
     assert paper == (
-        "Here, as in the paper, one step finds the hardest sets: with two, accuracy is +3.0 ± 1.0 points. The loss of "
-        "the weighted prototypes is highest after 1 step, that of the selected sets after 1 step; accuracy is lowest "
-        "after 1 step."
+        "One step finds the hardest sets, as in the paper: with two, accuracy changes by +3.0 ± 1.0 points. The loss "
+        "of the weighted prototypes is highest after 1 step, that of the selected sets after 1 step; accuracy is "
+        "lowest after 1 step."
     )
-    other = search_comparison.steps_in_words(steps([0, -2, -4], 1.0, [1, 2, 3, 2.5]))
-    assert other.startswith("Here 3 steps find harder sets than one (-4.0 ± 1.0 points).")
+    other = search_comparison.describe_steps(steps([0, -2, -4], 1.0, [1, 2, 3, 2.5]))
+    assert other.startswith("3 steps find harder sets than one (-4.0 ± 1.0 points).")
     assert "highest after 2 steps" in other and "lowest after 3 steps" in other
     # of six tries one is beyond its own interval by luck
-    luck = search_comparison.steps_in_words(steps([0, 0.2, -1.1, 0.3, -0.1, 0.2, 0.4], 1.0, [1, 2, 2, 2, 2, 2, 2, 2]))
-    assert luck.startswith("Here no number of steps finds clearly harder sets than one.")
+    luck = search_comparison.describe_steps(steps([0, 0.2, -1.1, 0.3, -0.1, 0.2, 0.4], 1.0, [1, 2, 2, 2, 2, 2, 2, 2]))
+    assert luck.startswith("No number of steps finds significantly harder sets than one.")
 
 
 # --- filtered ----------------------------------------------------------------------------------------------------
@@ -185,9 +185,9 @@ def test_filtering_keeps_the_hardest_and_counts_what_is_as_hard(shifted) -> None
     assert found.as_hard.at_most == pytest.approx(by["searched"]["accuracy"].mean())
     assert found.as_hard.n_found == (by["random"]["accuracy"] <= found.as_hard.at_most).sum()
     assert found.second == "coarsity" and set(found.means["kind"]) == set(by)
-    assert f"of {300:,}" in search_comparison.filtered_in_words(found)
+    assert f"of {300:,}" in search_comparison.describe_rarity(found)
     variable = search_comparison.filtered_tasks({**SPEC, "n_random": 100, "sampler": "variable"})
-    assert variable.second == "n_way" and "classes, searched ones" in search_comparison.filtered_in_words(variable)
+    assert variable.second == "n_way" and "classes, searched ones" in search_comparison.describe_rarity(variable)
     with pytest.raises(BadInput, match="n_random"):
         search_comparison.filtered_tasks({**SPEC, "n_random": 3})
 
@@ -196,10 +196,9 @@ def test_filtering_in_words_without_a_task_as_hard() -> None:
     from fsviz.difficulty.rarity import rarity
 
     tasks = pd.DataFrame({"kind": ["random", "filtered", "searched"], "accuracy": [80.0, 70.0, 30.0], "n_way": 5})
-    found = search_comparison.Filtered(tasks, pd.DataFrame(), rarity(np.full(100, 80.0), 30.0))
-    assert search_comparison.filtered_in_words(found) == (
-        "Tasks with searched supports have a mean accuracy of 30.0%. None of 100 random tasks is as hard (95% "
-        "interval: at most one in 28)."
+    found = search_comparison.RarityResult(tasks, pd.DataFrame(), rarity(np.full(100, 80.0), 30.0))
+    assert search_comparison.describe_rarity(found) == (
+        "Searched supports give 30.0% accuracy. None of 100 random tasks is as hard (95% CI at most 1 in 28)."
     )
 
 

@@ -46,7 +46,7 @@ def test_a_checked_spec_has_every_setting_and_checks_to_itself(shifted) -> None:
     spec = support_sets.check({**SPEC, "device": "auto", "split": ""})
     assert set(spec) == {"dataset", "backbone", *support_sets.SETTINGS.settings}
     assert spec["split"] == "test" and spec["device"] != "auto" and support_sets.check(spec) == spec
-    with pytest.raises(UnknownName, match="setting of the search for hard tasks 'steps'"):
+    with pytest.raises(UnknownName, match="setting of the search for hard supports 'steps'"):
         support_sets.check({**SPEC, "steps": 3})
     with pytest.raises(BadInput, match='needs "backbone"'):
         support_sets.check({"dataset": "shifted"})
@@ -181,7 +181,7 @@ def test_steps_from_random_weights(shifted) -> None:
     assert abs(table["number"].iloc[0] - random["random"]) < 8
     assert table["number"].is_monotonic_decreasing
     assert abs(table["number"].iloc[2] - random["hard"]) < 8
-    several = search_comparison.by_number_of_steps(SPEC, most=2)
+    several = search_comparison.by_number_of_steps(SPEC, max_steps=2)
     assert several["n_steps"].tolist() == [0, 1, 2]
     assert several["accuracy"].iloc[1] == pytest.approx(random["hard"])
 
@@ -381,7 +381,7 @@ def test_full_finetuning_is_a_cell_of_the_stress_test(tmp_path: Path, monkeypatc
         datasets.load("pictures"),
         {"conv64f@random": features.load(datasets.load("pictures"), "conv64f@random")},
     )
-    with pytest.raises(NotFinite, match=r"Full finetuning .* task 7, .*diverged at a learning rate of 1e\+30"):
+    with pytest.raises(NotFinite, match=r"Full fine-tuning .* task 7, .*diverged at learning rate 1e\+30"):
         stress_test.finetuned(stress_test.check(spec), "conv64f@random", tasks, 1e30, 0, first=7)
 
 
@@ -392,7 +392,7 @@ def test_bad_input_is_named(shifted) -> None:
         ({"n_shot": 40}, "images with features"),
         ({"n_way": 50}, "n_way"),
         ({"step": -1.0}, "step must be a number from"),
-        ({"shots": 3}, "no setting"),
+        ({"shots": 3}, "Unknown setting of the search for hard supports 'shots'"),
         ({"backbone": "third"}, "has no third features"),
         ({"classifier": "svm"}, "Unknown classifier"),
     ):
@@ -402,7 +402,7 @@ def test_bad_input_is_named(shifted) -> None:
         stress_test.check({"dataset": "shifted", "sources": "first"})
     with pytest.raises(UnknownName, match="adaptation"):
         stress_test.check({"dataset": "shifted", "sources": ["first"], "backbones": ["first"], "adaptations": ["svm"]})
-    with pytest.raises(Missing, match="trains on images"):
+    with pytest.raises(Missing, match="needs images"):
         full = {"dataset": "shifted", "sources": ["first"], "backbones": ["first"], "adaptations": ["full_finetuning"]}
         jobs.run_in_foreground({"study": "stress_test", **full})
 

@@ -109,7 +109,7 @@ def test_impossible_sweeps_are_named(toy) -> None:
         sweep.check({"spec": {"study": "extraction"}, "vary": "n_shot"})
     with pytest.raises(UnknownName, match="Did you mean 'n_shot'"):
         sweep.sweep(causes.STUDY, SMALL, "nshot", [1])
-    with pytest.raises(BadInput, match=r"No values are declared for n_shot\. Name them with --values 1,2,5"):
+    with pytest.raises(BadInput, match=r"n_shot has no default values\. Set --values 1,2,5"):
         sweep.sweep(causes.STUDY, SMALL, "n_shot")
     with pytest.raises(BadInput, match="n_shot must be a whole number"):
         sweep.sweep(causes.STUDY, SMALL, "n_shot", [1.5])

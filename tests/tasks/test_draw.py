@@ -124,9 +124,9 @@ def test_command_link_and_testbed_say_the_whole_recipe(settings: dict) -> None:
     assert draw.recipe_for(dataset, **{name: getattr(args, name) for name in draw.SETTINGS}) == recipe
     linked = {name: draw.SETTINGS[name].parse(text) for name, text in recipe.link.items() if name != "dataset"}
     assert draw.recipe_for(dataset, **linked) == recipe
-    testbed = draw.draw(dataset, recipe)
+    testbed = draw.sample_testbed(dataset, recipe)
     assert draw.recipe_of(testbed, dataset) == recipe
-    again = draw.draw(dataset, draw.recipe_of(testbed, dataset))
+    again = draw.sample_testbed(dataset, draw.recipe_of(testbed, dataset))
     assert again.recipe == testbed.recipe and again.name == testbed.name == recipe.name
     assert np.array_equal(again.tasks.class_ids, testbed.tasks.class_ids)
 
@@ -208,7 +208,7 @@ def test_a_new_sampler_needs_its_declaration_and_nothing_else(monkeypatch: pytes
         one_context,
         (N_WAY, N_SHOT, N_QUERY),
         needs=("images", "contexts"),
-        deals=True,
+        samples_images=True,
     )
     monkeypatch.setitem(SAMPLERS, "one_context", new)
     monkeypatch.setattr(draw, "SAMPLER", draw.SAMPLER.with_(choices={**draw.SAMPLER.choices, "one_context": new.title}))

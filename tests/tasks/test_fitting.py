@@ -138,7 +138,7 @@ def test_a_checked_spec_has_every_setting_and_what_is_not_given_fits(small) -> N
     assert values["split"] == draw.default_split(dataset)
     kept = fitting.check(SCHEMA, {"dataset": "small", "backbone": "net", "n_shot": 6}, USUAL)
     assert kept["n_shot"] == 6 and kept["n_query"] < 10  # what is given stays
-    elsewhere = fitting.check(SCHEMA, {"dataset": "small", "backbone": "net"}, USUAL, drawn=False)
+    elsewhere = fitting.check(SCHEMA, {"dataset": "small", "backbone": "net"}, USUAL, sampled=False)
     assert [elsewhere[name] for name in ("n_way", "n_shot", "n_query")] == [5, 5, 10]
     chosen = fitting.check(SCHEMA, {"dataset": "small", "backbone": "net"}, USUAL, choice=True)
     assert 2 * chosen["n_shot"] + chosen["n_query"] <= 9

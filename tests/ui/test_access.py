@@ -37,8 +37,8 @@ WALK: tuple[tuple[str, dict[str, str]], ...] = (
     ("evaluate", {"dataset": "toy"}),
     ("evaluate", {"dataset": "pets"}),
     ("runs", {"dataset": "toy"}),
-    ("hard_supports", {"dataset": "toy", **FEW, "show": "Searches"}),
-    ("hard_supports", {"dataset": "toy", "n_tasks": "1000", "show": "Stress test"}),
+    ("hard_supports", {"dataset": "toy", **FEW, "show": "Search methods"}),
+    ("hard_supports", {"dataset": "toy", "n_tasks": "1000", "show": "Other classifiers"}),
     ("confusion", {"dataset": "toy"}),
     ("predict_accuracy", {"dataset": "toy", **FEW}),
     ("predict_accuracy", {"dataset": "toy", **FEW, "show": "Shots, ways, queries"}),
@@ -61,7 +61,7 @@ FORBIDDEN = {
     *(
         "Save testbed",
         "Save split",
-        "Start the run",
+        "Run",
         "Cancel",
         "Resume",
         "Delete",
@@ -157,7 +157,7 @@ def test_visitors_find_none_of_them(furnished: Path, monkeypatch: pytest.MonkeyP
         app = open_page(page, query)
         assert not controls(app) & (FORBIDDEN | {"Add images"}), (page, query)
         said.append(texts(app))
-    for words in ("may not start, resume or cancel runs", "may not save datasets", "may not upload files"):
+    for words in ("cannot start, resume or cancel runs", "cannot save datasets", "cannot upload files"):
         assert any(words in text for text in said), words
     everything = "\n".join(said)
     assert str(furnished.parent) not in everything and "private" not in everything  # where the images lie
@@ -209,7 +209,7 @@ def test_the_work_itself_is_refused_not_only_its_control(monkeypatch: pytest.Mon
     share(monkeypatch, look=True)
     app.run()
     assert len(app.error) == len(access.ACTIONS) + 1 and not app.success
-    assert "Whoever started it" in app.error[0].value
+    assert "Its owner can" in app.error[0].value
 
 
 # The functions that change something, read a path of the visitor or start work, and what they need.
@@ -297,7 +297,7 @@ def test_without_the_password_nothing_is_shown(furnished: Path, monkeypatch: pyt
         assert [title.value for title in app.title] == ["This server is locked"]
         assert controls(app) == {"Password", "Unlock"} and not app.metric and not app.selectbox
     app = unlock(open_page("add_images", {"dataset": "pets"}), "a wrong word")
-    assert "not the password" in app.error[0].value
+    assert "Wrong password" in app.error[0].value
     app = unlock(app, WORD)
     assert "my own images" in app.title[0].value
 
@@ -318,10 +318,10 @@ def test_too_many_wrong_passwords_must_wait(monkeypatch: pytest.MonkeyPatch) -> 
     app = open_page("classes", {"dataset": "cifar100"})
     for _ in range(5):
         app = unlock(app, "guess")
-        assert "not the password" in app.error[0].value
+        assert "Wrong password" in app.error[0].value
     app = unlock(app, WORD)
     assert "Too many" in app.error[0].value
-    assert "Unlock" in controls(app.run()) and "Lock it again" not in controls(app)
+    assert "Unlock" in controls(app.run()) and "Lock again" not in controls(app)
 
 
 def test_a_session_is_unlocked_and_locked_again(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,7 +331,7 @@ def test_a_session_is_unlocked_and_locked_again(furnished: Path, monkeypatch: py
     app = unlock(app, WORD)
     assert {"Delete", "Resume", "Runs at the same time"} <= controls(app)
     assert any(option.endswith("Add images") for option in app.selectbox(key=navigation.SEARCH).options)
-    next(button for button in app.button if button.label == "Lock it again").click()
+    next(button for button in app.button if button.label == "Lock again").click()
     assert "Delete" not in controls(app.run())
     assert "Delete" in controls(unlock(app, WORD))
     share(monkeypatch, look=True, password=sharing.hash_password("another password"))
@@ -427,7 +427,7 @@ def test_on_ones_own_computer_paths_are_free(tmp_path: Path) -> None:
 def test_a_look_is_capped(furnished: Path, page: str, query: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     share(monkeypatch, look=True)
     app = open_page(page, {"dataset": "toy", **query})
-    assert any("images at a time" in info.value for info in app.info) and not app.metric
+    assert any("Too large for this shared server" in info.value for info in app.info) and not app.metric
     assert open_page(page, {"dataset": "toy"}).metric  # what the page starts with fits
 
 
@@ -439,7 +439,7 @@ def test_a_visitor_gets_as_many_hard_tasks_as_five_seconds_allow(furnished: Path
     assert "Full run: 200 tasks" in texts(app) and not any("Start" in button.label for button in app.button)
     monkeypatch.setitem(access.LIMITS, "seconds", 0.01)
     app = open_page("hard_supports", {"dataset": "toy", "n_steps": "40", "seed": "1"})
-    assert any("Even a preview takes longer" in info.value for info in app.info) and not app.metric
+    assert any("even a preview takes more than" in info.value for info in app.info) and not app.metric
 
 
 def test_a_first_look_at_large_tasks_is_at_fewer_of_them(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,4 +132,4 @@ def test_a_benchmark_without_images_shows_what_is_published_and_the_command(
     assert "fsviz add tiered_imagenet" in "\n".join(box.value for box in app.info)
     table = app.dataframe[0].value
     assert {"method", "accuracy"} <= set(table.columns) and len(table) >= 6
-    assert "As printed in Bennequin et al. 2022" in texts(app) and "nothing of this was computed here" in texts(app)
+    assert "From Bennequin et al. 2022" in texts(app) and "not computed here" in texts(app)

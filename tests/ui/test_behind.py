@@ -59,7 +59,7 @@ def test_splits_lead_to_classes_and_runs() -> None:
     table = next(frame.value for frame in page.dataframe if "trained_on" in frame.value)
     assert table["run"].tolist() == of_slope["run"].tolist() and not any(b.key == "see_split" for b in page.button)
     page = open_link("train_test_distance", "demo", runs_of="maml@77", show="What it costs")
-    assert "is not possible here" in page.toast[0].value and "maml" in page.toast[0].value
+    assert "does not apply here" in page.toast[0].value and "maml" in page.toast[0].value
 
 
 def test_a_bar_of_superclasses_leads_to_its_classes(toy) -> None:
@@ -76,16 +76,16 @@ def test_a_bar_of_superclasses_leads_to_its_classes(toy) -> None:
 
 def test_hard_tasks_lead_to_tasks(toy) -> None:
     few = {"n_tasks": "20", "n_way": "3", "n_shot": "2", "n_query": "4"}
-    page = open_link("hard_supports", "toy", **few, show="Searches", search_of="refined", filtered_of="filtered")
-    assert "the hardest first" in words(page) and "tasks: hardest random tasks" in words(page)
+    page = open_link("hard_supports", "toy", **few, show="Search methods", search_of="refined", filtered_of="filtered")
+    assert "hardest first" in words(page) and "tasks: hardest random tasks" in words(page)
     assert {"fastdiffsel", "refined"} <= set(np.concatenate([np.ravel(c) for c in carried(page, "compared")[:1]]))
     page = open_link("hard_supports", "toy", **few, show="Step size", step_of="200", steps_of="2")
     assert "Hard supports after one step of 200" in words(page) and "after 2 gradient steps" in words(page)
     assert carried(page, "step_sizes")[1][0].endswith("@easy")  # a point of easy supports leads to easy supports
     page = open_link("hard_supports", "toy", **few, show="Step size", step_of="200@easy")
-    assert "Easy supports after one step of 200, the easiest first" in words(page)
-    page = open_link("hard_supports", "toy", **few, show="Stress test", stress_cell="beta_net tim")
-    assert "Tasks of beta_net, TIM, most lost first" in words(page)
+    assert "Easy supports after one step of 200, easiest first" in words(page)
+    page = open_link("hard_supports", "toy", **few, show="Other classifiers", stress_cell="beta_net tim")
+    assert "Tasks of beta_net, TIM, largest loss first" in words(page)
 
 
 def test_the_tasks_behind_a_cell_of_the_stress_test_are_those_it_was_measured_on(toy) -> None:
@@ -94,7 +94,7 @@ def test_the_tasks_behind_a_cell_of_the_stress_test_are_those_it_was_measured_on
     test = jobs.compute({"study": "stress_test", **spec})
     for row in stress_test.summary(test)["matrix"]:
         cell = "alpha_net", row["backbone"], row["adaptation"]
-        said, (_, random, hard) = stress_test.answers_of(test, *cell), test.cell(*cell)
+        said, (_, random, hard) = stress_test.predictions_of(test, *cell), test.cell(*cell)
         assert 100 * random.mean() == pytest.approx(row["random"]), row
         assert said.task_mean(said.rank == 0) == pytest.approx(hard), row
         assert 100 * hard.mean() == pytest.approx(row["hard"]), row
@@ -115,10 +115,10 @@ def test_filtered_tasks_are_kept_in_the_order_of_their_accuracies(toy) -> None:
 
 def test_predictions_lead_to_tasks_and_images(toy) -> None:
     few = {"n_tasks": "20", "n_way": "3", "n_shot": "2", "n_query": "4"}
-    page = open_link("predict_accuracy", "toy", show="Spread by cause", cause="fixed classes", **few)
-    assert "Tasks: fixed classes, the hardest first" in words(page)
+    page = open_link("predict_accuracy", "toy", show="Sources of variance", cause="fixed classes", **few)
+    assert "Tasks: fixed classes, hardest first" in words(page)
     page = open_link("predict_accuracy", "toy", show="What to label next", labelled="random@2", **few)
-    assert "The first 2 images to be labelled: random" in words(page)
+    assert "First 2 images to label: random" in words(page)
 
 
 def test_images_are_labelled_in_the_order_of_their_confidence(toy) -> None:
@@ -127,7 +127,7 @@ def test_images_are_labelled_in_the_order_of_their_confidence(toy) -> None:
     tasks, images = prediction.labelled_images(result, "least confident", 4)
     from fsviz import features
 
-    said = measured.predictions(result.spec, tasks, features.load(toy, "alpha_net"))
+    said = measured.predict(result.spec, tasks, features.load(toy, "alpha_net"))
     for t, chosen in enumerate(images):
         order = np.argsort(said["confidence"][t].ravel(), kind="stable")
         assert chosen.tolist() == tasks.query[t].ravel()[order[:4]].tolist()

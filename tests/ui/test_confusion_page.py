@@ -123,7 +123,7 @@ def test_what_takes_long_is_a_run_and_its_graph_is_shown(toy, monkeypatch: pytes
     page = open_page("toy")
     assert "Full run: 15 pairs of classes" in words(page) and "until then" in words(page)
     assert page.metric[1].label == "Mean cosine of mean features"
-    assert any(button.label == "Start the run" for button in page.button)
+    assert any(button.label == "Run" for button in page.button)
     jobs.run_in_foreground({"study": "confusion", "dataset": "toy", "backbone": "alpha_net", "split": "test"})
     page.run()
     assert page.metric[1].label == "Mean confusion" and not page.error

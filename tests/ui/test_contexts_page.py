@@ -81,7 +81,7 @@ def test_a_published_table_says_that_it_is_a_part(open_page) -> None:
 def test_a_dataset_without_contexts_gets_a_way_out(open_page) -> None:
     page = open_page("digits")
     assert "has no contexts" in texts(page) and not page.get("plotly_chart")
-    assert "Show the demo instead" in [b.label for b in page.button]
+    assert "Open the demo" in [b.label for b in page.button]
 
 
 COSTS = {"show": "Cost of a context change", "n_tasks": "20"}
@@ -123,12 +123,12 @@ def test_a_run_that_was_stopped_can_go_on(open_page, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(answers, "WAIT", 0.0)
     page = open_page(**COSTS, methods="protonet")
     offered = [b.label for b in page.button]
-    assert "Start the run" in offered and "Go on with it" not in offered and "Full run: 20 tasks" in texts(page)
+    assert "Run" in offered and "Resume" not in offered and "Full run: 20 tasks" in texts(page)
     asked = {"study": "context_shift", "dataset": "demo", "split": "test", "methods": ["protonet"], "n_tasks": 20}
     store.create(asked, prepare, store.INTERRUPTED)
     page.run()
-    assert "An earlier run is interrupted" in texts(page)
-    assert {"Start the run", "Go on with it"} <= {b.label for b in page.button}
+    assert "Previous run: interrupted" in texts(page)
+    assert {"Run", "Resume"} <= {b.label for b in page.button}
 
 
 @pytest.mark.skipif(engines.RAY not in engines.available(), reason="the extra `cluster` is not installed")
@@ -136,26 +136,26 @@ def test_a_cluster_is_a_choice_beside_the_start_and_one_that_is_not_there_is_sai
     monkeypatch.setattr(answers, "WAIT", 0.0)
     with monkeypatch.context() as without:
         without.setattr(engines, "available", lambda: [engines.LOCAL])
-        assert "Where it runs" not in [r.label for r in open_page(**COSTS, methods="protonet").radio]
+        assert "Run on" not in [r.label for r in open_page(**COSTS, methods="protonet").radio]
     with monkeypatch.context() as visitor:
         visitor.setattr(access, "alone", lambda: False)
         shown = open_page(**COSTS, methods="protonet")
-        assert "Start the run" in [b.label for b in shown.button]
-        assert "Where it runs" not in [r.label for r in shown.radio]
+        assert "Run" in [b.label for b in shown.button]
+        assert "Run on" not in [r.label for r in shown.radio]
     page = open_page(**COSTS, methods="protonet")
-    (where,) = [r for r in page.radio if r.label == "Where it runs"]
+    (where,) = [r for r in page.radio if r.label == "Run on"]
     where.set_value(engines.RAY).run()
-    (address,) = [t for t in page.text_input if t.label == "Address of the cluster"]
+    (address,) = [t for t in page.text_input if t.label == "Cluster address"]
     assert address.value == "auto"
     address.set_value("no address").run()
     assert "The address of a cluster is" in page.error[0].value
     address.set_value("127.0.0.1:9").run()
-    next(b for b in page.button if b.label == "Start the run").click().run()
+    next(b for b in page.button if b.label == "Run").click().run()
     (run,) = jobs.list_runs("context_shift")
     assert jobs.engine_of(run) == jobs.Engine("ray", "127.0.0.1:9")
     run = jobs.wait(run.id)
     page.run()
-    assert "No Ray cluster answers at '127.0.0.1:9'" in run.error and "An earlier run is failed" in texts(page)
+    assert "No Ray cluster answers at '127.0.0.1:9'" in run.error and "Previous run: failed" in texts(page)
 
 
 def test_images_and_words(open_page) -> None:

@@ -64,7 +64,7 @@ def texts(app: AppTest) -> str:
 
 def test_evaluate_opens_on_an_imported_dataset(same_toy) -> None:
     app = open_page("evaluate")
-    assert app.metric[0].label == "Most accurate" and "±" in app.metric[0].value
+    assert app.metric[0].label == "Best method" and "±" in app.metric[0].value
     assert "First look: 200 tasks" in texts(app)
     assert "It has no presets: easyfsl does not have this method." in texts(app)  # ridge regression
     assert "<b>kind</b>" not in texts(app).replace("\\<b\\>kind\\</b\\>", "")  # class names are text
@@ -115,7 +115,7 @@ def test_runs_compare_and_survive_damage(toy, tmp_path) -> None:
     table = app.dataframe[-1].value
     assert sorted(table["state"]) == ["⚠️ failed", "✅ finished", "💥 damaged"]
     assert any("spec.json" in note for note in table["error"]) and any("NaN" in note for note in table["error"])
-    assert app.metric[0].label == "Most accurate"
+    assert app.metric[0].label == "Best method"
     assert good.id in set(table["run"])
     (jobs.folder(good.id) / "inputs" / "tasks.parquet").unlink()
     open_page("runs")  # the cached lines may still be shown; nothing falls over
@@ -125,7 +125,7 @@ def test_runs_compare_and_survive_damage(toy, tmp_path) -> None:
 def test_runs_of_very_few_tasks_are_shown(toy, n_tasks: int) -> None:
     sampler = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": n_tasks}
     record(sampler=sampler)
-    assert open_page("runs").metric[0].label == "Most accurate"
+    assert open_page("runs").metric[0].label == "Best method"
 
 
 def test_a_run_that_was_stopped_shows_what_it_has(toy) -> None:
@@ -142,7 +142,7 @@ def test_a_run_that_was_stopped_shows_what_it_has(toy) -> None:
     (run,) = jobs.list_runs()
     assert run.state == "cancelled" and run.summary and 0 < run.n_done < run.n_chunks
     app = open_page("runs")
-    assert app.metric[0].label == "Most accurate" and f"{10 * run.n_done:,}" in texts(app)
+    assert app.metric[0].label == "Best method" and f"{10 * run.n_done:,}" in texts(app)
 
 
 def sent(app: AppTest) -> int:
@@ -208,14 +208,14 @@ def test_runs_open_after_the_dataset_is_gone(toy, tmp_path) -> None:
     app = open_page("runs", "demo")
     assert not app.metric and "No evaluation of " in texts(app)
     app.button(key="results_of_toy_pages").click().run()
-    assert app.metric[0].label == "Most accurate" and "were chosen, and not of" in texts(app)
+    assert app.metric[0].label == "Best method" and "were chosen, and not of" in texts(app)
     assert "The images cannot be shown" in texts(app)
     assert f"{max(r['accuracy'] for r in run.summary['results']):.1f}" in app.metric[0].value
 
 
 def test_a_class_table_without_features_is_explained(same_toy) -> None:
     app = open_page("evaluate", "tiered_imagenet")
-    assert "comes without images" in texts(app) and "fsviz add" in texts(app) and not app.metric
+    assert "has no images here" in texts(app) and "fsviz add" in texts(app) and not app.metric
     app = open_page("evaluate", "digits")
     assert any(button.label.startswith("Extract features") for button in app.button)
 
@@ -232,7 +232,7 @@ def test_runs_without_results_offer_a_first_one_and_what_the_dataset_lacks(toy) 
     assert any(button.label == "Start a first run" for button in app.button)
     app = open_page("runs", "tiered_imagenet")
     assert "fsviz add tiered_imagenet" in texts(app)
-    assert any(button.label == "Show the demo instead" for button in app.button)
+    assert any(button.label == "Open the demo" for button in app.button)
     assert "fsviz extract digits" in texts(open_page("runs", "digits"))
 
 
@@ -243,7 +243,7 @@ def test_every_mean_of_the_headlines_has_an_interval_where_there_is_one(toy) -> 
         told = [metric.value for metric in app.metric if "%" in metric.value or "points" in metric.value]
         assert len(told) >= 3 and all("±" in value for value in told)
     best = pd.Series({"name": "Ridge", "accuracy": 80.0, "ci95": float("nan"), "n_way": 5})
-    assert run_panel.most_accurate(best, "tasks", 2).in_words() == "Most accurate: 80.0% (Ridge)"
+    assert run_panel.most_accurate(best, "tasks", 2).in_words() == "Best method: 80.0% (Ridge)"
 
 
 def test_a_click_on_a_curve_lists_its_tasks_and_the_link_keeps_them(toy) -> None:
@@ -311,7 +311,7 @@ def test_a_confused_pair_follows_its_settings_and_is_in_the_link(same_toy) -> No
         shown = box.format_func(box.value) if box.format_func else box.value
         first, _, second = shown.partition(" (")[0].partition(" → ")
         said = texts(app).replace("\\", "")
-        assert f"query images of **{first}** for **{second}**" in said
+        assert f"**{first}** queries in tasks with both classes are predicted as **{second}**" in said
 
 
 def _pairs(app: AppTest) -> list[str]:
@@ -458,7 +458,7 @@ def test_no_method_is_called_the_best_while_others_are_missing(same_toy, monkeyp
     from fsviz.ui.pages.evaluate import preview
 
     app = open_page("evaluate")
-    assert app.metric[0].label == "Most accurate"
+    assert app.metric[0].label == "Best method"
     first = json.loads(app.get("plotly_chart")[1].proto.spec)["data"][0]["marker"]["color"]
     assert len(set(first)) == 2
     monkeypatch.setattr(evaluate, "guess_seconds", lambda *args: 100.0 if args[2] == "bd_cspn" else 0.0)

@@ -36,7 +36,7 @@ def test_every_symbol_of_a_formula_is_named(title: str) -> None:
     named = " ".join(line.partition(": ")[0] for line in quantity.symbols.split("; "))
     missing = [s for s in symbols_in(quantity.formula) if not re.search(rf"(?<![a-z]){s}(?![a-z])", named)]
     assert not missing, (quantity.formula, quantity.symbols)
-    assert bool(quantity.formula) == bool(quantity.symbols) and len(quantity.what) > 40
+    assert bool(quantity.formula) == bool(quantity.symbols) and len(quantity.description) > 40
 
 
 def test_symbols_that_nobody_named_are_seen() -> None:

@@ -53,11 +53,11 @@ def n_listed(page: AppTest) -> int:
 def test_tasks_are_filtered_by_class_attribute_and_accuracy(open_page, shifted) -> None:
     page = open_page("shifted")
     assert n_listed(page) == 40 and any("200 of 200 tasks" in caption.value for caption in page.caption)
-    assert any("tasks, hardest first" in caption.value for caption in page.caption)
+    assert any("tasks, hardest. " in caption.value for caption in page.caption)
     page.selectbox(key="task_order").set_value("drop").run()
     drop = page.dataframe[0].value["hard"] - page.dataframe[0].value["random"]
     assert drop.is_monotonic_increasing
-    assert any("tasks, largest drop first" in caption.value for caption in page.caption)
+    assert any("tasks, largest drop. " in caption.value for caption in page.caption)
     page.slider(key="between").set_value((0, 40)).run()
     assert_fine(page)
     assert (page.dataframe[0].value["hard"] <= 40).all()
@@ -65,12 +65,12 @@ def test_tasks_are_filtered_by_class_attribute_and_accuracy(open_page, shifted) 
     assert_fine(page)
     explained = page.dataframe[0].value["explained"]
     assert len(explained) and explained.str.startswith("context, ").all()
-    page.selectbox(key="explained_by_shifted").set_value("anything").run()
+    page.selectbox(key="explained_by_shifted").set_value("any").run()
     page.multiselect(key="with_shifted_test").set_value(["kind 0", "kind 1"]).run()
     assert_fine(page)
     assert all("kind 0" in classes and "kind 1" in classes for classes in page.dataframe[0].value["classes"])
     page.slider(key="between").set_value((0, 1)).run()
-    assert any("No task passes" in info.value for info in page.info)
+    assert any("No task matches" in info.value for info in page.info)
     assert_fine(page)
 
 
@@ -87,7 +87,7 @@ def test_variable_tasks_and_every_section_without_pixels(open_page, shifted) -> 
     page.selectbox(key="sampler").set_value("variable").run()
     assert_fine(page)
     page.selectbox(key="sampler").set_value("uniform").run()
-    for section in ("Attributes", "Closeness in meaning", "Searches", "Step size", "Stress test"):
+    for section in ("Attribute shift", "Semantic distance", "Search methods", "Step size", "Other classifiers"):
         page.segmented_control(key="show").set_value(section).run()
         assert_fine(page)
         assert len(page.get("plotly_chart")) >= 2, section
@@ -97,7 +97,7 @@ def test_a_dataset_without_attributes_says_how_to_add_them(open_page) -> None:
     make_toy()
     page = open_page("toy")
     assert any("no attributes" in caption.value for caption in page.caption)
-    page.segmented_control(key="show").set_value("Attributes").run()
+    page.segmented_control(key="show").set_value("Attribute shift").run()
     assert_fine(page)
     assert any("one column per attribute" in info.value for info in page.info)
 
@@ -107,16 +107,16 @@ def test_a_long_search_offers_a_run_and_shows_a_preview(open_page, shifted, monk
     page = open_page("shifted")
     page.select_slider(key="n_tasks").set_value(1000).run()
     assert_fine(page)
-    assert any(button.label == "Start the run" for button in page.button)
+    assert any(button.label == "Run" for button in page.button)
     assert any("Below is a preview of" in text.value for text in page.markdown)
-    assert len(page.metric) >= 4 and "The preview shows" not in texts(page)
+    assert len(page.metric) >= 4 and "The preview uses" not in texts(page)
     page.select_slider(key="n_tasks").set_value(50)
     page.selectbox(key="search").set_value("refined").run()
-    assert not any(button.label == "Start the run" for button in page.button)
+    assert not any(button.label == "Run" for button in page.button)
     page.selectbox(key="sampler").set_value("variable").run()  # large tasks take longer
     assert_fine(page)
-    assert any(button.label == "Start the run" for button in page.button)
-    assert "The preview shows FastDiffSel, which is faster than FastDiffSel, refined." in texts(page)
+    assert any(button.label == "Run" for button in page.button)
+    assert "The preview uses FastDiffSel, which is faster than FastDiffSel, refined." in texts(page)
 
 
 def test_a_finished_run_is_shown(open_page) -> None:
@@ -124,7 +124,7 @@ def test_a_finished_run_is_shown(open_page) -> None:
     spec = {"dataset": "shifted", "backbone": "first", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 50}
     run = jobs.run_in_foreground({"study": "support_sets", **spec, "search": "greedy"})
     page = open_page("shifted", **SMALL, search="greedy")
-    assert not any(button.label == "Start the run" for button in page.button)
+    assert not any(button.label == "Run" for button in page.button)
     numbers = jobs.results(run.id)
     assert page.metric[0].value == f"{numbers['drop']:.1f} ± {numbers['drop_ci95']:.1f} points"
     assert page.metric[1].value == f"{numbers['accuracy']['hard']:.1f} ± {numbers['ci95']['hard']:.1f}%"
@@ -133,11 +133,11 @@ def test_a_finished_run_is_shown(open_page) -> None:
     spec = {name: value for name, value in spec.items() if name != "backbone"}
     stressed = jobs.run_in_foreground({"study": "stress_test", **spec, **whose, "search": "greedy"})
     page.query_params["stress_cell"] = "second tim"
-    page.segmented_control(key="show").set_value("Stress test").run()
+    page.segmented_control(key="show").set_value("Other classifiers").run()
     assert_fine(page)
     _, random, hard = jobs.result(stressed.id).cell("first", "second", "tim")
     lost = int(np.argsort(hard - random, kind="stable")[0])  # the cells of the run lead to its tasks
-    told = f"{100 * random[lost]:.0f}% right with random, {100 * hard[lost]:.0f}% with hard supports"
+    told = f"{100 * random[lost]:.0f}% correct with random, {100 * hard[lost]:.0f}% with hard supports"
     assert f"**Task {lost}**: {told}" in [m.value for m in page.markdown]
 
 
@@ -148,12 +148,12 @@ def caption(page: AppTest, words: str) -> str:
 def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_page, monkeypatch) -> None:
     make_shifted()
     monkeypatch.setattr(answers, "WAIT", 0.9)
-    page = open_page("shifted", **SMALL, show="Searches")
+    page = open_page("shifted", **SMALL, show="Search methods")
     first = caption(page, "the same for all searches")
-    assert 10 <= int(first.split(" tasks")[0]) < 50 and "Greedy search takes" in first and "first look" in first
-    assert any(button.label == "Compare on all tasks" for button in page.button)
-    rare = caption(page, "Tasks with searched supports have")
-    assert rare.startswith("2,000 random tasks, the 40 hardest of them") and "50 of them with the hard" in rare
+    assert 10 <= int(first.split(" tasks")[0]) < 50 and "Greedy takes" in first and "Preview" in first
+    assert any(button.label == "Run on all tasks" for button in page.button)
+    rare = caption(page, "Searched supports give")
+    assert rare.startswith("2,000 random tasks, the 40 hardest of them") and "and 50 with hard" in rare
     commands = [block.value for block in page.code]
     assert any(" filtered shifted " in c and "--n-random 2000" in c for c in commands)
     spec = {"dataset": "shifted", "backbone": "first", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 50}
@@ -161,20 +161,20 @@ def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_p
     page.run()
     assert_fine(page)
     whole = caption(page, "the same for all searches")
-    assert whole.startswith("50 tasks") and "first look" not in whole
-    assert not any(button.label == "Compare on all tasks" for button in page.button)
+    assert whole.startswith("50 tasks") and "Preview" not in whole
+    assert not any(button.label == "Run on all tasks" for button in page.button)
     drawn = next(chart for chart in page.get("plotly_chart") if "compared" in chart.proto.id)
     hard = next(row["accuracy"] for row in jobs.results(run.id)["rows"] if row["objective"] == "hard")
     assert f"{hard:.1f}" in drawn.proto.spec
 
 
 def test_queries_of_chosen_values_are_searched_and_are_in_the_link(shifted) -> None:
-    page = link("shifted", n_tasks="50", show="Attributes", query_values=["snow", "sand"])
+    page = link("shifted", n_tasks="50", show="Attribute shift", query_values=["snow", "sand"])
     assert page.selectbox(key="query_attribute").value == "context"  # what costs most
     assert page.query_params["query_values"] == ["snow", "sand"] and not page.toast
     page_wide = {metric.label: metric.value for metric in page.metric}
-    assert page_wide["Accuracy, hard supports"].split()[0] != page_wide["Accuracy, hard"].split()[0]
-    assert "context snow or sand" in caption(page, "Supports are chosen out of all other images")
+    assert page_wide["Restricted queries, hard supports"].split()[0] != page_wide["Accuracy, hard supports"].split()[0]
+    assert "context snow or sand" in caption(page, "chooses among all other images")
     assert any("--value snow --value sand" in block.value for block in page.code)
     page.multiselect(key="query_values").set_value([]).run()
     assert_fine(page)
@@ -182,9 +182,7 @@ def test_queries_of_chosen_values_are_searched_and_are_in_the_link(shifted) -> N
     page.selectbox(key="query_attribute").set_value(page.selectbox(key="query_attribute").options[-1]).run()
     assert_fine(page)  # values of another attribute start over, from the most common one
     (usual,) = page.multiselect(key="query_values").value
-    assert f"{usual}." in caption(
-        page, "Supports are chosen out of all other images"
-    ) and "query_values" not in link_of(page)
+    assert f"{usual}." in caption(page, "chooses among all other images") and "query_values" not in link_of(page)
 
 
 def link(name: str, **query: str | list[str]) -> AppTest:
@@ -197,7 +195,7 @@ def texts(page: AppTest) -> str:
 
 def test_the_chosen_task_and_bar_are_in_the_link(shifted) -> None:
     page = link("shifted", n_tasks="50", task="7")
-    assert "Task 7: the same queries" in texts(page) and page.query_params["task"] == "7"
+    assert "Task 7: three support sets" in texts(page) and page.query_params["task"] == "7"
     hard = page.dataframe[0].value["hard"]
     place = int(hard.iloc[0] // 5)
     page = link("shifted", n_tasks="50", accuracy_bar=f"hard-{place}")
@@ -210,14 +208,14 @@ def test_the_chosen_task_and_bar_are_in_the_link(shifted) -> None:
 
 
 def test_groups_and_attributes_lead_to_their_tasks(shifted) -> None:
-    page = link("shifted", n_tasks="50", show="Closeness in meaning", quarter="1")
+    page = link("shifted", n_tasks="50", show="Semantic distance", quarter="1")
     listed = page.dataframe[0].value["task"].tolist()
-    assert 5 <= len(listed) < 50 and f"Task {listed[0]}: the same queries" in texts(page)
-    page = link("shifted", n_tasks="50", show="Attributes", gap_in="context")
-    assert f"Task {page.dataframe[0].value['task'].iloc[0]}: the same queries" in texts(page)
-    assert "differ most from their queries in context" in texts(page)
-    page = link("shifted", n_tasks="50", show="Stress test", task="3")
-    assert "Task 3: the same queries" in texts(page)
+    assert 5 <= len(listed) < 50 and f"Task {listed[0]}: three support sets" in texts(page)
+    page = link("shifted", n_tasks="50", show="Attribute shift", gap_in="context")
+    assert f"Task {page.dataframe[0].value['task'].iloc[0]}: three support sets" in texts(page)
+    assert "largest shift in context" in texts(page)
+    page = link("shifted", n_tasks="50", show="Other classifiers", task="3")
+    assert "Task 3: three support sets" in texts(page)
 
 
 def test_small_classes_without_a_split_open_and_say_what_has_no_choice(
@@ -227,9 +225,9 @@ def test_small_classes_without_a_split_open_and_say_what_has_no_choice(
     save_dataset(replace(make_toy(n_images=12), splits={}), overwrite=True)
     page = link("toy", n_tasks="50")
     assert (page.number_input(key="n_shot").value, page.number_input(key="n_query").value) == (3, 6)
-    assert "understated" not in texts(page)
+    assert "lower bound" not in texts(page)
     page = link("toy", n_tasks="50", n_shot="2", n_query="10")
-    assert "understated" in texts(page) and "n_shot" not in texts(page)
+    assert "lower bound" in texts(page) and "n_shot" not in texts(page)
     save_dataset(replace(make_toy(small_class=2), splits={}), overwrite=True)
     page = link("toy", n_tasks="50")
     assert not page.toggle(key="skip_small").value and page.number_input(key="n_shot").value == 1

@@ -98,7 +98,7 @@ def test_impossible_settings_are_one_sentence_and_leave_the_link(page: str) -> N
     (toast,) = app.toast
     for name, text in asked.items():
         assert f"{name}={text}" in toast.value.replace("\\", "")
-    assert "is not possible here and was left out" in toast.value
+    assert "does not apply here" in toast.value
     assert not link_of(app)
 
 
@@ -208,7 +208,7 @@ def test_a_slider_reaches_what_a_link_asks_for() -> None:
     assert app.slider(key="alpha").max == 6 and "333" in app.select_slider(key="n_tasks").options
     fine(app.slider(key="alpha").set_value(2.5).run())
     assert app.slider(key="alpha").max == 6 and link_of(app) == {"alpha": "2.5", "n_tasks": "333"}
-    assert "2.5 is beyond the usual end of this slider, 2;" in "".join(caption.value for caption in app.caption)
+    assert "2.5 from the link, is beyond the usual maximum of 2" in "".join(caption.value for caption in app.caption)
     fine(app.slider(key="alpha").set_value(2.0).run())
     assert "usual end" not in "".join(caption.value for caption in app.caption)
 

@@ -40,7 +40,13 @@ def _sample(pool, n_tasks, seed, n_way, stride, n_shot, n_query):
 
 
 SAMPLER = Sampler(
-    "rings", "Rings", "Every so many classes.", _sample, (N_WAY, STRIDE, N_SHOT, N_QUERY), ("images",), deals=True
+    "rings",
+    "Rings",
+    "Every so many classes.",
+    _sample,
+    (N_WAY, STRIDE, N_SHOT, N_QUERY),
+    ("images",),
+    samples_images=True,
 )
 """,
     "fsviz/methods/city_block.py": """

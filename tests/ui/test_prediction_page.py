@@ -40,7 +40,8 @@ def figure(page: AppTest, which: int) -> dict:
 
 def texts(page: AppTest) -> str:
     kinds = (page.caption, page.markdown, page.info, page.error, page.metric, page.subheader)
-    return " ".join(str(element.value) for kind in kinds for element in kind)
+    tooltips = [caption.help for caption in page.caption if caption.help]
+    return " ".join([*(str(element.value) for kind in kinds for element in kind), *tooltips])
 
 
 def assert_no_nan(page: AppTest) -> None:
@@ -57,33 +58,33 @@ def test_a_setting_shows_its_scatter_and_all_its_correlations_at_once(open_page,
     assert len(points["x"]["bdata"] if isinstance(points["x"], dict) else points["x"]) > 0
     bars = figure(page, 1)["data"][0]
     assert len(bars["y"]) == {"supervised": 6, "semi": 7, "unsupervised": 4}[setting]
-    assert "correlations; 95% intervals over classes: what tasks of other classes would give." in texts(page)
+    assert "Pearson's r; 95% CI over classes." in texts(page)
     assert ("Mean adjusted Rand index" in [m.label for m in page.metric]) == (setting == "unsupervised")
-    assert any(b.startswith("Confidence misses") for b in (m.label for m in page.metric)) == (setting == "semi")
+    assert any(b == "Prediction error" for b in (m.label for m in page.metric)) == (setting == "semi")
     assert_no_nan(page)
 
 
 def test_every_section_opens(open_page) -> None:
     make_toy(noise=2.0)
     asked = {"n_tasks": "50", "n_way": "3", "n_shot": "2", "n_query": "6"}
-    page = open_page(**asked, show="Hard or easy")
+    page = open_page(**asked, show="Detect hard tasks")
     assert not page.error, [e.value for e in page.error]
-    assert "The halves share no class." in texts(page) and "Called hard" in texts(page)
+    assert "The halves share no class." in texts(page) and "Predicted hard" in texts(page)
     for truth, called in (("hard", "easy"), ("easy", "easy"), ("hard", "hard"), ("easy", "hard")):
-        page = open_page(**asked, show="Hard or easy", called=f"{truth}_called_{called}")
-        assert f"{truth.capitalize()} and called {called}: " in texts(page) and not page.toast
+        page = open_page(**asked, show="Detect hard tasks", called=f"{truth}_called_{called}")
+        assert f"Actually {truth}, predicted {called}: " in texts(page) and not page.toast
         assert page.query_params["called"] == f"{truth}_called_{called}"
-    page.slider(key="found").set_value(100).run()
-    assert not page.exception and page.query_params["found"] == "100"
-    assert "--question hard" in page.code[0].value and "--found 100" in page.code[0].value
-    assert "sees the labels of the support" not in texts(page)
-    page = open_page(**asked, setting="unsupervised", show="Hard or easy")
-    assert "sees the labels of the support, which the measures do not" in texts(page)
-    page = open_page(**asked, show="Spread by cause")
-    assert "What the variance is due to" in texts(page) and "--question spread" in page.code[0].value
+    page.slider(key="recall").set_value(100).run()
+    assert not page.exception and page.query_params["recall"] == "100"
+    assert "--question hard" in page.code[0].value and "--recall 100" in page.code[0].value
+    assert "with support labels" not in texts(page)
+    page = open_page(**asked, setting="unsupervised", show="Detect hard tasks")
+    assert "with support labels, which the measures do not use" in texts(page)
+    page = open_page(**asked, show="Sources of variance")
+    assert "Share of the variance" in texts(page) and "--question spread" in page.code[0].value
     page = open_page(**asked, show="What to label next")
     assert "--question labelling" in page.code[0].value
-    assert "against random ones, on the same tasks" in texts(page)
+    assert "least confident vs random" in texts(page)
     assert_no_nan(page)
 
 
@@ -95,17 +96,17 @@ def test_curves_are_a_preview_until_their_run_is_started_and_finished(open_page,
     curve = sweep.sweep(prediction.STUDY, spec, "n_shot")
     monkeypatch.setattr(answers, "WAIT", sweep.work(curve).seconds / 2)
     page = open_page(**asked, show="Shots, ways, queries", setting="supervised")
-    assert [button.label for button in page.button] == ["Start the run"]
+    assert [button.label for button in page.button] == ["Run"]
     assert "Full run: 50 tasks per point" in texts(page) and "Below is a preview of 25" in texts(page)
     assert "25 tasks per point" in texts(page) and len(page.get("plotly_chart")) == 4
     page.button[0].click().run()
-    assert not page.exception and "Start the run" not in [button.label for button in page.button]
+    assert not page.exception and "Run" not in [button.label for button in page.button]
     (run,) = jobs.list_runs()
     assert run.spec.items() >= curve.items()
     assert jobs.wait(run.id, 600).state == "finished"
     page.run()
     assert not page.exception and not page.error
-    assert "behind every point" in texts(page) and "50 tasks per point" in texts(page)
+    assert "**Mean accuracy**" in texts(page) and "50 tasks per point" in texts(page)
     assert len(page.get("plotly_chart")) == 4
     curves = [trace["name"] for trace in figure(page, 2)["data"] if trace["mode"] == "lines+markers"]
     assert curves == [
@@ -122,8 +123,8 @@ def test_curves_are_a_preview_until_their_run_is_started_and_finished(open_page,
 def test_what_is_not_defined_is_said(open_page) -> None:
     toy = make_toy(noise=2.0)
     page = open_page(setting="supervised", n_tasks="50", n_way="3", n_shot="1", measure="davies_bouldin")
-    assert "not defined for 1 shot" in texts(page) + figure(page, -1)["layout"]["annotations"].__repr__()
-    assert "not defined for 1 shot" in texts(page)
+    assert "undefined for 1-shot tasks" in texts(page) + figure(page, -1)["layout"]["annotations"].__repr__()
+    assert "undefined for 1-shot tasks" in texts(page)
     assert list(page.dataframe[0].value["title"]) == [
         "Coarsity",
         "Class overlap (Louvain)",
@@ -146,7 +147,7 @@ def test_what_is_not_defined_is_said(open_page) -> None:
 @pytest.mark.parametrize("n_tasks", ["1", "3"])
 def test_very_few_tasks_are_shown_without_correlations(open_page, n_tasks: str) -> None:
     make_toy(noise=2.0)
-    for show in ("Task", "Shots, ways, queries", "Spread by cause", "What to label next", "Hard or easy"):
+    for show in ("Task", "Shots, ways, queries", "Sources of variance", "What to label next", "Detect hard tasks"):
         page = open_page(n_tasks=n_tasks, n_way="3", n_query="6", show=show)
         assert [m.value for m in page.metric if m.label == "Tasks"] == [n_tasks]
         assert ("A correlation needs at least 4 tasks" in texts(page)) == (show == "Shots, ways, queries")
@@ -157,7 +158,7 @@ def test_impossible_settings_are_one_sentence(open_page) -> None:
     make_toy(noise=2.0)
     page = open_page(n_tasks="50", n_way="3", n_query="60")
     assert "images with features" in page.error[0].value
-    page = open_page(n_tasks="50", n_way="9", show="Hard or easy")
+    page = open_page(n_tasks="50", n_way="9", show="Detect hard tasks")
     assert "needs at least 18 classes" in page.error[0].value
     page = open_page("tiered_imagenet")
     assert "has no features" in page.info[0].value

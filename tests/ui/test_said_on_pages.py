@@ -36,7 +36,7 @@ def said(app: AppTest) -> str:
             {"dataset": "df20", "n_way": "100", "n_tasks": "20000"},
             r"too many for a live preview(.|\n)*--n-way 100",
         ),
-        ("hard_supports", {"dataset": "tiered_imagenet"}, "comes without images"),
+        ("hard_supports", {"dataset": "tiered_imagenet"}, "has no images here"),
         (
             "add_images",
             {"dataset": "tiered_imagenet", "do": "Extract features"},

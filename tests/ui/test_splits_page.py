@@ -114,7 +114,7 @@ def test_bad_input_is_one_sentence(toy) -> None:
     save_toy_features(small, "alpha_net")
     page = open_page("small", fine=False)
     assert "at least 10 classes" in page.error[0].value and len(page.error) == 1
-    assert "Show the demo instead" in [button.label for button in page.button]
+    assert "Open the demo" in [button.label for button in page.button]
     bare = save_dataset(replace(toy, name="bare", taxonomy=None, splits={"all": np.arange(16)}))
     save_toy_features(bare, "alpha_net")
     page = open_page("bare", show="Trees", starts="2")

@@ -18,10 +18,10 @@ def test_unknown_image_counts_are_told_where_the_distance_needs_them(
 ) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     app = run("classes", dataset=dataset)
-    assert ("each counts as one" in texts(app)) is told
+    assert ("classes count equally" in texts(app)) is told
     app.selectbox(key="distance").set_value("path_length").run()
     assert not app.exception
-    assert "each counts as one" not in texts(app)
+    assert "classes count equally" not in texts(app)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ class MeasureEstimate:
     values: np.ndarray
     here: Estimate
     estimate: Estimate
-    over: str
+    ci_unit: str
 
     @property
     def quartiles(self) -> tuple[float, float, float]:

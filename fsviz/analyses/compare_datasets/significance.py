@@ -74,7 +74,7 @@ def _difference_of(
     measure: str, first: str, other: str, estimate: MeasureEstimate, two: MeasureEstimate
 ) -> MeasureDifference:
     order = _ordered(estimate.estimate, two.estimate)
-    over = estimate.over if estimate.over == two.over else "tasks or classes"
+    over = estimate.ci_unit if estimate.ci_unit == two.ci_unit else "tasks or classes"
     sign = 1 if direction(measure) == "harder" else -1
     spread = float(np.sqrt((estimate.values.var() + two.values.var()) / 2))
     scale = 1 / spread if spread else float("nan")

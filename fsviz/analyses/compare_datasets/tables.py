@@ -136,7 +136,7 @@ def measure_table(comparison: DatasetComparison, first: str = "") -> pd.DataFram
                 "n_tasks": len(one.values) if one else 0,
                 "mean": one.estimate.mean if one else np.nan,
                 "ci95": one.estimate.ci95 if one else np.nan,
-                "over": one.over if one else "",
+                "over": one.ci_unit if one else "",
                 **dict(zip(("q1", "median", "q3"), one.quartiles if one else (np.nan,) * 3, strict=True)),
                 "first_is": d.verdict if d else "",
                 "here": d.here if d else "",

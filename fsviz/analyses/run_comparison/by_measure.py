@@ -103,9 +103,9 @@ def correlations(lines: Sequence[MethodRun], measure: str = QUARTERS, over: str 
                 kind: estimate.value,
                 f"{kind}_low": estimate.low,
                 f"{kind}_high": estimate.high,
-                "over": over or estimate.over,
+                "over": over or estimate.ci_unit,
             }
-        rows.append(row if estimate.over == row["over"] else row | unknown)
+        rows.append(row if estimate.ci_unit == row["over"] else row | unknown)
     kinds = [f"{kind}{end}" for kind in evaluate.CORRELATIONS for end in ("", "_low", "_high")]
     return pd.DataFrame(rows, columns=["name", "n_tasks", "over", *kinds])
 

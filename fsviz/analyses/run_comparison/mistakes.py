@@ -20,7 +20,7 @@ def pairs_table(answer: Predictions, tasks: Tasks, dataset: Dataset, n: int = 20
     from fsviz.evaluation import pair_confusion
 
     confusion = pair_confusion(answer, tasks)
-    met = confusion.asked[~np.eye(len(confusion.class_ids), dtype=bool)]
+    met = confusion.n_queries[~np.eye(len(confusion.class_ids), dtype=bool)]
     least = max(1, int(np.median(met[met > 0]) // 2)) if (met > 0).any() else 1
     worst = confusion.worst(n, least)
     names = dataset.classes["class_name"].astype(str)

@@ -32,7 +32,7 @@ SAMPLER = Sampler(
     _sample,
     (SHIFT, N_WAY, N_SHOT, N_QUERY),
     needs=("images", "contexts"),
-    deals=True,
+    samples_images=True,
     order=12,
-    unable=context_tasks.excluded_classes,
+    excluded=context_tasks.excluded_classes,
 )

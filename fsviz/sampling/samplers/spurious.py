@@ -19,7 +19,7 @@ SAMPLER = Sampler(
     _sample,
     (N_WAY, N_SHOT, N_QUERY),
     needs=("images", "contexts"),
-    deals=True,
+    samples_images=True,
     order=13,
-    unable=context_tasks.excluded_classes,
+    excluded=context_tasks.excluded_classes,
 )

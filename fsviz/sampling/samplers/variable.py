@@ -185,12 +185,12 @@ def _check_room(n_images: int) -> None:
 
 
 def _draw_classes(
-    rng: np.random.Generator, eligible: list[np.ndarray], whole: bool, limits: VariableLimits
+    rng: np.random.Generator, eligible: list[np.ndarray], is_complete: bool, limits: VariableLimits
 ) -> np.ndarray:
     """Classes of one of the eligible sets: all of them where `whole`, else a uniform number; max_way at most."""
     classes = eligible[int(rng.integers(len(eligible)))] if len(eligible) > 1 else eligible[0]
     most = min(limits.max_way, len(classes))
-    n_way = most if whole else int(rng.integers(limits.min_way, most + 1))
+    n_way = most if is_complete else int(rng.integers(limits.min_way, most + 1))
     return rng.choice(classes, n_way, replace=False)
 
 
@@ -230,7 +230,7 @@ def _images(pool: Pool) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     return pool.image_class_ids[image_ids], image_ids, None if pool.groups is None else pool.groups[image_ids]
 
 
-def _unable(pool: Pool, follow_hierarchy: bool = False, **limits: int) -> dict[int, str]:
+def _excluded(pool: Pool, follow_hierarchy: bool = False, **limits: int) -> dict[int, str]:
     """The classes that are in no eligible concept, each with a sentence that says why."""
     if not follow_hierarchy or pool.concepts is None:
         return {}
@@ -252,7 +252,7 @@ SAMPLER = Sampler(
     (MIN_WAY, MAX_WAY, MAX_QUERY, MAX_SUPPORT, FOLLOW),
     needs=("images",),
     needs_if={FOLLOW.name: "concepts"},
-    deals=True,
+    samples_images=True,
     order=2,
-    unable=_unable,
+    excluded=_excluded,
 )

@@ -223,7 +223,7 @@ def partial(spec: CausesSpec, chunks: Sequence[Arrays]) -> CausesSummary:
 
 def check(spec: RawSettings) -> CausesSpec:
     """The spec with every setting; shots and queries fit the dataset, and alpha the sampler."""
-    values = fitting.check(SETTINGS, spec, TASK_DEFAULTS, drawn=not (spec.get("testbed") or spec.get("run")))
+    values = fitting.check(SETTINGS, spec, TASK_DEFAULTS, sampled=not (spec.get("testbed") or spec.get("run")))
     if values["testbed"] and values["run"]:
         raise BadInput("Tasks come from a testbed or from a run, not from both. Name one of them.")
     if not values["methods"] and not values["run"]:

@@ -43,7 +43,7 @@ def summary(measured: MeasuredTasks) -> CausesSummary:
             told["methods"][method]["sentence"] = str(error)
             continue
         told["methods"][method] |= {
-            "explained": {cast(Stage, stage): _causes_dict(one.whole) for stage, one in by_stage.items()},
+            "explained": {cast(Stage, stage): _causes_dict(one.total) for stage, one in by_stage.items()},
             "shares": {cast(Cause, cause): _causes_dict(one) for cause, one in by_stage["labelled"].lost.items()},
             "alone": {cast(Cause, cause): _causes_dict(one) for cause, one in by_stage["labelled"].alone.items()},
             "luck": finite(sampling_noise(measured, method)),
@@ -59,12 +59,12 @@ def headline_numbers(measured: MeasuredTasks) -> list[HeadlineNumber]:
         mean, half = mean_accuracy(measured, method)
         numbers.append(HeadlineNumber.around(f"accuracy_{method}", f"Accuracy, {method}", 100 * mean, 100 * half))
         try:
-            total = explained(measured, method, "labelled").whole
+            total = explained(measured, method, "labelled").total
         except BadInput:  # too few tasks for a regression
             continue
         share, low, high = (finite(100 * end) for end in (total.value, total.low, total.high))
         title = f"Variance explained, {method}"
-        numbers.append(HeadlineNumber(f"explained_{method}", title, share, low, high, ci_unit=total.over))
+        numbers.append(HeadlineNumber(f"explained_{method}", title, share, low, high, ci_unit=total.ci_unit))
     return numbers
 
 
@@ -74,7 +74,7 @@ def mean(values: np.ndarray) -> MethodCauses:
 
 
 def _causes_dict(share: VarianceShare) -> CausesDict:
-    return {"share": finite(share.value), "low": finite(share.low), "high": finite(share.high), "over": share.over}
+    return {"share": finite(share.value), "low": finite(share.low), "high": finite(share.high), "over": share.ci_unit}
 
 
 def _correlations_dict(measured: MeasuredTasks, method: str) -> dict[str, dict[str, float | None]]:
@@ -154,7 +154,7 @@ def explained(measured: MeasuredTasks, method: str, stage: str = "labelled") -> 
 
 def headline(measured: MeasuredTasks, method: str, variance: VarianceExplained) -> str:
     """Why these tasks are hard, in one sentence with its numbers, or that no cause explains it."""
-    share, lost = variance.whole, variance.lost
+    share, lost = variance.total, variance.lost
     ordered = sorted(lost, key=lambda cause: -lost[cause].value)
     sure = [cause for cause in ordered if lost[cause].sure > 0]
     if share.low <= 0 or not sure:

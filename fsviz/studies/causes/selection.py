@@ -127,7 +127,7 @@ def describe_selection(measured: MeasuredTasks, method: str, variance: VarianceE
     below, left = parts.pop("below"), parts.pop("left")
     n = int(which.sum())
     told = f"The {n:,} chosen tasks lie {abs(100 * below):.1f} points {'below' if below >= 0 else 'above'} the mean"
-    if variance.whole.low <= 0:
+    if variance.total.low <= 0:
         return told + "; no cause explains the accuracy of these tasks beyond chance."
     sign, why = (1, HARD_PHRASES) if below >= 0 else (-1, EASY_PHRASES)
     points = {cause: 100 * sign * value for cause, value in sorted(parts.items(), key=lambda pair: -pair[1] * sign)}

@@ -125,7 +125,7 @@ def graph_of_predictions(
     pairs = pairs_of(class_ids, class_ids)
     position = np.full(dataset.n_classes, len(seen.class_ids))
     position[seen.class_ids] = np.arange(len(seen.class_ids))
-    confused, asked = (np.pad(counts, (0, 1)) for counts in (seen.confused, seen.asked))
+    confused, asked = (np.pad(counts, (0, 1)) for counts in (seen.confused, seen.n_queries))
     a, b = position[pairs].T
     both = asked[a, b] + asked[b, a]
     values = np.where(both > 0, 100 * (confused[a, b] + confused[b, a]) / np.maximum(both, 1), np.nan)

@@ -240,7 +240,7 @@ def _intervals(
         both = {k: evaluation.correlation(accuracy, values, tasks.class_ids, k == "spearman") for k in CORRELATIONS}
         if np.isfinite(both["pearson"].value):
             told = {k: {"value": c.value, "ci95": [c.low, c.high]} for k, c in both.items()}
-            intervals["correlations"][name] = {**told, "over": both["pearson"].over}
+            intervals["correlations"][name] = {**told, "over": both["pearson"].ci_unit}
     return cast(EntryResult, intervals)
 
 

@@ -79,7 +79,7 @@ def sample_testbed(
             n_shot, n_query = recipe.settings["n_shot"], recipe.settings["n_query"]
             check_class_sizes(table, dataset.split_class_ids(recipe.split), n_shot, n_query, names)
         usable = table.image_ids if usable is None else np.intersect1d(usable, table.image_ids)
-    return draw.draw(dataset, recipe, usable=usable)
+    return draw.sample_testbed(dataset, recipe, usable=usable)
 
 
 def recipe_of(dataset: Dataset, sampler: Any, seed: int = 0) -> draw.Recipe:

@@ -1,8 +1,7 @@
-"""Which images should be labelled next? Those that a classifier is least sure of, against images drawn at random.
+"""Which images to label next: the least confident ones, compared with random ones.
 
-A part of the prediction study (Bontonou et al. 2020, section VI-F): semi-supervised tasks start from a balanced
-support; some queries are labelled, the logistic regression is trained again, and what it says of the queries that are
-still without a label is counted.
+A question of the prediction study (Bontonou et al. 2020, section VI-F). Semi-supervised tasks start from a balanced
+support. Some queries get their label, the logistic regression is trained again and classifies the other queries.
 """
 
 from __future__ import annotations
@@ -26,8 +25,10 @@ BUDGETS = (0, 1, 2, 5, 10, 20, 30, 50, 75, 100, 150)
 
 
 class Summary(TypedDict):
-    """Curves over the numbers of images that are labelled, of the images that stay unlabelled ("rest") and of all: by
-    policy "mean" and "ci95" of the accuracy, and "gain" and "gain_ci95" of the first policy over the second."""
+    """Curves over the number of labelled images, for the unlabelled images ("rest") and for all.
+
+    By policy "mean" and "ci95" of the accuracy; "gain" and "gain_ci95" of the first policy over the second.
+    """
 
     budgets: list[int]
     n_tasks: int
@@ -36,81 +37,84 @@ class Summary(TypedDict):
 
 
 def budgets(spec: Spec) -> list[int]:
-    """Numbers of images that are labelled: at most half of the unlabelled ones."""
+    """Numbers of images to label: at most half of the queries."""
     return [n for n in BUDGETS if n <= spec["n_way"] * spec["n_query"] / 2]
 
 
-def label_and_learn(spec: Spec, tasks: Tasks, table: Features, first: int) -> dict[str, np.ndarray]:
-    """rest (T, B, 2): accuracy on the images that stay unlabelled; all (T, B, 2): share of all images whose label is
-    right in the end, the given ones included; for every budget and policy. `first` is the number of the first task."""
+def label_and_retrain(spec: Spec, tasks: Tasks, table: Features, first: int) -> dict[str, np.ndarray]:
+    """Accuracy (T, B, 2) for every budget and policy.
+
+    rest   on the images that stay unlabelled
+    all    on all images; labelled ones count as correct
+    first  number of the first task
+    """
     import torch
 
     from fsviz.difficulty.task_statistics import task_views
 
-    steps = budgets(spec)
-    shape = (len(tasks), len(steps), len(POLICIES))
-    found = {"rest": np.full(shape, np.nan), "all": np.full(shape, np.nan)}
+    counts = budgets(spec)
+    shape = (len(tasks), len(counts), len(POLICIES))
+    accuracy = {"rest": np.full(shape, np.nan), "all": np.full(shape, np.nan)}
     with torch.inference_mode():
         for where, view in task_views(table, tasks, "semi", spec["neighbours"]):
-            luck = [np.random.default_rng(chunk_seed(spec["seed"], first + int(t))) for t in where]
+            generators = [np.random.default_rng(chunk_seed(spec["seed"], first + int(t))) for t in where]
             n_query = view.query_mask.shape[1]
-            at_random = torch.from_numpy(np.stack([rng.random(n_query) for rng in luck])).to(view.confidence)
-            for p, order in enumerate((view.confidence, at_random)):
+            at_random = torch.from_numpy(np.stack([rng.random(n_query) for rng in generators])).to(view.confidence)
+            for policy, order in enumerate((view.confidence, at_random)):
                 order = order.argsort(dim=1, stable=True)
-                for b, n in enumerate(steps):
+                for at, n in enumerate(counts):
                     labelled = torch.zeros_like(view.query_mask).scatter_(1, order[:, :n], True)
-                    right = (view.predicted if n == 0 else _relearned(view, labelled)) == view.query_labels
-                    rest = (right & ~labelled).sum(1).double()
-                    found["rest"][where, b, p] = (rest / (n_query - n)).numpy()
-                    found["all"][where, b, p] = ((rest + n) / n_query).numpy()
-    return found
+                    correct = (view.predicted if n == 0 else _retrained(view, labelled)) == view.query_labels
+                    n_correct = (correct & ~labelled).sum(1).double()
+                    accuracy["rest"][where, at, policy] = (n_correct / (n_query - n)).numpy()
+                    accuracy["all"][where, at, policy] = ((n_correct + n) / n_query).numpy()
+    return accuracy
 
 
 def labelled(spec: Spec, tasks: Tasks, table: Features, policy: str, n: int) -> list[np.ndarray]:
-    """Per task the n images that a policy labels first, as `label_and_learn` does; the tasks begin with number 0."""
+    """The n images per task that a policy labels first; the first task has number 0."""
     import torch
 
     from fsviz.difficulty.task_statistics import task_views
 
-    found: list[np.ndarray] = [np.empty(0, int)] * len(tasks)
+    images: list[np.ndarray] = [np.empty(0, int)] * len(tasks)
     with torch.inference_mode():
         for where, view in task_views(table, tasks, "semi", spec["neighbours"]):
             for t, confidence in zip(where, view.confidence.numpy(), strict=True):
-                luck = np.random.default_rng(chunk_seed(spec["seed"], int(t)))
-                order = confidence if policy == POLICIES[0] else luck.random(view.query_mask.shape[1])
-                found[t] = tasks.query[t].ravel()[np.argsort(order, kind="stable")[:n]]
-    return found
+                generator = np.random.default_rng(chunk_seed(spec["seed"], int(t)))
+                order = confidence if policy == POLICIES[0] else generator.random(view.query_mask.shape[1])
+                images[t] = tasks.query[t].ravel()[np.argsort(order, kind="stable")[:n]]
+    return images
 
 
-def _relearned(view: TaskView, labelled: Tensor) -> Tensor:
-    """What is said of every query (T, M) once the labelled ones (T, M) are part of the support."""
+def _retrained(view: TaskView, labelled: Tensor) -> Tensor:
+    """Predictions (T, M) of the queries after training on support and labelled queries (T, M)."""
     import torch
 
     from fsviz.methods import logistic
 
     ways = torch.arange(view.ways.shape[1])
-    known = torch.cat([view.support_mask.flatten(1), labelled], 1)
-    mine = known.unsqueeze(1) & (view.labels.unsqueeze(1) == ways[:, None])  # (T, W, V)
-    most = int(mine.sum(2).max())
-    mask, place = mine.to(torch.uint8).sort(dim=2, descending=True, stable=True)
-    mask, place = mask[..., :most].bool(), place[..., :most]
-    rows = place.flatten(1).unsqueeze(2).expand(-1, -1, view.images.shape[2])
-    support = view.images.gather(1, rows).view(*place.shape, -1).masked_fill(~mask.unsqueeze(3), 0.0)
+    has_label = torch.cat([view.support_mask.flatten(1), labelled], 1)
+    of_way = has_label.unsqueeze(1) & (view.labels.unsqueeze(1) == ways[:, None])  # (T, W, V)
+    max_labelled = int(of_way.sum(2).max())
+    mask, order = of_way.to(torch.uint8).sort(dim=2, descending=True, stable=True)
+    mask, order = mask[..., :max_labelled].bool(), order[..., :max_labelled]
+    rows = order.flatten(1).unsqueeze(2).expand(-1, -1, view.images.shape[2])
+    support = view.images.gather(1, rows).view(*order.shape, -1).masked_fill(~mask.unsqueeze(3), 0.0)
     weights = logistic.train(support, mask)
     queries = view.images[:, view.n_support :]
     return (torch.bmm(weights[:, :, :-1], queries.transpose(1, 2)) + weights[:, :, -1:]).max(1).indices
 
 
-def summary(spec: Spec, found: Mapping[str, np.ndarray]) -> Summary:
-    """Curves of both policies: mean accuracies in fractions with 95% intervals over tasks of these images, and the
-    paired difference of the two."""
+def summary(spec: Spec, accuracies: Mapping[str, np.ndarray]) -> Summary:
+    """Mean accuracies of both policies (fractions) with 95% intervals over tasks, and their paired difference."""
     curves: dict[str, dict[str, Any]] = {}
     for kind in ("rest", "all"):
-        mean, half = mean_and_ci95(found[kind], axis=0)
-        gain, gain_half = mean_and_ci95(found[kind][..., 0] - found[kind][..., 1], axis=0)
+        mean, half = mean_and_ci95(accuracies[kind], axis=0)
+        gain, gain_half = mean_and_ci95(accuracies[kind][..., 0] - accuracies[kind][..., 1], axis=0)
         curves[kind] = {
             **{policy: {"mean": mean[:, p], "ci95": half[:, p]} for p, policy in enumerate(POLICIES)},
             "gain": gain,
             "gain_ci95": gain_half,
         }
-    return {"budgets": budgets(spec), "n_tasks": len(found["rest"]), "rest": curves["rest"], "all": curves["all"]}
+    return {"budgets": budgets(spec), "n_tasks": len(accuracies["rest"]), "rest": curves["rest"], "all": curves["all"]}

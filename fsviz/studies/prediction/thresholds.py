@@ -1,4 +1,4 @@
-"""A threshold that calls tasks hard: learned on one half of the classes, tried on the other."""
+"""Detect hard tasks with a threshold: fitted on half of the classes, tested on the other half."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ import numpy as np
 
 from fsviz.errors import BadInput
 from fsviz.numerics import finite
-from fsviz.studies.prediction.measured import Measured, hardness
+from fsviz.studies.prediction.measured import PredictionTasks, hardness
 from fsviz.studies.prediction.tasks import Spec
 
 
-class Judged(TypedDict, total=False):
-    """How well a measure tells hard tasks from easy ones: the area under its ROC curve with its 95% interval, None
-    where there is no curve, and `why`; shares of "hard" and "easy" tasks that it calls hard on both halves."""
+class HardTaskDetection(TypedDict, total=False):
+    """Hard-task detection with a measure.
+
+    area, low, high  area under the ROC curve with its 95% interval; None without a curve, and `why`
+    first, second    shares of "hard" and "easy" tasks that are predicted hard, on both halves of the classes
+    """
 
     area: float | None
     low: float
@@ -30,10 +33,10 @@ class Judged(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Threshold:
-    """Tasks called hard above a threshold of how hard a measure says they are, on the half where it was chosen.
+    """A threshold on a measure and its ROC curve, on the half of the classes where it was fitted.
 
     fpr, tpr  (n,) the ROC curve; area under it with its 95% interval
-    value     the threshold, in units of the measure; at is its place on the curve (fpr, tpr)
+    value     the threshold, in units of the measure; at is its point on the curve (fpr, tpr)
     """
 
     fpr: np.ndarray
@@ -45,14 +48,13 @@ class Threshold:
     at: tuple[float, float]
 
 
-def thresholds(spec: Spec, first: Measured, second: Measured) -> dict[str, Judged]:
-    """Per measure: the area under its ROC curve on the first half of the classes with its 95% interval, the threshold,
-    and the shares of hard and easy tasks that it calls hard on both halves; `why` where there is no curve."""
-    result: dict[str, Judged] = {}
+def thresholds(spec: Spec, first: PredictionTasks, second: PredictionTasks) -> dict[str, HardTaskDetection]:
+    """Hard-task detection with every measure: fitted on the first half of the classes, tested on both."""
+    result: dict[str, HardTaskDetection] = {}
     level = spec["hard_below"] / 100
     for name in first.measures:
         try:
-            curve = roc(first, name, level, spec["found"] / 100)
+            curve = roc(first, name, level, spec["recall"] / 100)
         except BadInput as error:
             result[name] = {"area": None, "why": str(error)}
             continue
@@ -71,19 +73,21 @@ def thresholds(spec: Spec, first: Measured, second: Measured) -> dict[str, Judge
     return result
 
 
-def roc(found: Measured, name: str, hard_below: float, sensitivity: float) -> Threshold:
-    """The ROC curve of a measure for tasks whose outcome is below `hard_below`, and the threshold that calls at least
-    this share of the hard tasks hard."""
+def roc(tasks: PredictionTasks, name: str, hard_below: float, sensitivity: float) -> Threshold:
+    """ROC curve of a measure, and the threshold with at least this sensitivity.
+
+    Tasks with an outcome below `hard_below` are hard.
+    """
     from sklearn.metrics import roc_auc_score, roc_curve
 
-    hard, score = found.outcome < hard_below, hardness(name) * found.measures[name]
-    known = np.isfinite(score)
-    hard, score = hard[known], score[known]
+    hard, score = tasks.outcome < hard_below, hardness(name) * tasks.measures[name]
+    is_defined = np.isfinite(score)
+    hard, score = hard[is_defined], score[is_defined]
     if hard.all() or not hard.any():
-        which, advice = ("all", "lower") if len(hard) and hard.all() else ("none", "raise")
+        amount, advice = ("all", "Lower") if len(hard) and hard.all() else ("none", "Raise")
         raise BadInput(
-            f"Hard or easy needs tasks of both kinds: of {len(hard):,} tasks {which} are hard. "
-            f"{advice.capitalize()} the accuracy below which a task counts as hard."
+            f"Detection needs hard and easy tasks: of {len(hard):,} tasks {amount} are hard. "
+            f"{advice} the accuracy below which a task counts as hard."
         )
     fpr, tpr, thresholds = roc_curve(hard, score, drop_intermediate=False)
     chosen = int(np.argmax(tpr >= sensitivity - 1e-9))
@@ -100,19 +104,19 @@ def roc(found: Measured, name: str, hard_below: float, sensitivity: float) -> Th
     )
 
 
-def called_hard(found: Measured, name: str, threshold: float) -> np.ndarray:
-    """Which tasks (T,) a threshold calls hard."""
-    return hardness(name) * found.measures[name] >= hardness(name) * threshold
+def predicted_hard(tasks: PredictionTasks, name: str, threshold: float) -> np.ndarray:
+    """Which tasks (T,) are predicted hard."""
+    return hardness(name) * tasks.measures[name] >= hardness(name) * threshold
 
 
-def confusion_table(found: Measured, name: str, hard_below: float, threshold: float) -> np.ndarray:
-    """Tasks (2, 2): rows hard and easy in truth, columns called hard and easy."""
-    called, hard = called_hard(found, name, threshold), found.outcome < hard_below
-    return np.array([[np.sum(r & c) for c in (called, ~called)] for r in (hard, ~hard)])
+def confusion_table(tasks: PredictionTasks, name: str, hard_below: float, threshold: float) -> np.ndarray:
+    """Task counts (2, 2): rows actually hard and easy, columns predicted hard and easy."""
+    predicted, hard = predicted_hard(tasks, name, threshold), tasks.outcome < hard_below
+    return np.array([[np.sum(r & c) for c in (predicted, ~predicted)] for r in (hard, ~hard)])
 
 
 def _area_half_width(area: float, n_hard: int, n_easy: int) -> float:
     """1.96 standard errors of the area under a ROC curve (Hanley & McNeil 1982)."""
-    one, two = area / (2 - area), 2 * area**2 / (1 + area)
-    spread = area * (1 - area) + (n_hard - 1) * (one - area**2) + (n_easy - 1) * (two - area**2)
+    both_hard, both_easy = area / (2 - area), 2 * area**2 / (1 + area)
+    spread = area * (1 - area) + (n_hard - 1) * (both_hard - area**2) + (n_easy - 1) * (both_easy - area**2)
     return 1.96 * math.sqrt(max(spread, 0.0) / (n_hard * n_easy))

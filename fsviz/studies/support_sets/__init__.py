@@ -1,9 +1,9 @@
-"""Which support images make a classifier fail? Hard, random and easy support sets over the same queries.
+"""Study support_sets: hard, random and easy support sets for the same queries (Basu et al. 2023).
 
-    dataset -> features -> tasks (queries fixed) -> FastDiffSel or greedy search -> predictions -> what differs
+    dataset -> features -> tasks (queries fixed) -> FastDiffSel or greedy search -> predictions -> accuracy
 
 A chunk holds the supports of its tasks and the predictions for their queries. Accuracies are fractions inside and
-percentages in the summary. After Basu et al. 2023.
+percentages in the summary.
 """
 
 from __future__ import annotations
@@ -75,15 +75,15 @@ __all__ = [
     "to_testbed",
 ]
 
-_LARGE = "classes with enough images"  # the split that tasks are drawn from where small classes are left out
-_CHUNK_IMAGES = {"fastdiffsel": 15_000, "refined": 4000, "literal": 15_000, "greedy": 300}  # a second on one core
+_LARGE = "classes with enough images"  # the split that tasks are sampled from if small classes are skipped
+_CHUNK_IMAGES = {"fastdiffsel": 15_000, "refined": 4000, "literal": 15_000, "greedy": 300}  # about a second on one core
 _LARGEST_CHUNK = 200  # tasks
 PREVIEW = 200  # tasks, at most
-_FEWEST = 20  # tasks of a preview
+_MIN_PREVIEW = 20  # tasks of a preview
 
 
 class Spec(draw.TaskSpec, total=False):
-    """A checked spec; work on it adds a folder, restricted queries their attribute and its values."""
+    """A checked spec; a prepared one has a folder, one with restricted queries their attribute and its values."""
 
     folder: str
     search: str
@@ -101,12 +101,12 @@ class Spec(draw.TaskSpec, total=False):
 
 
 class Summary(TypedDict, total=False):
-    """What came out, accuracies in percent by set; a recorded run names its testbed.
+    """Accuracies in percent by support set; a recorded run names its testbed.
 
-    spearman_loss_accuracy  rank correlation of accuracy with minus the query loss, its 95% interval and what that is
-                            over; None where it cannot be known
+    spearman_loss_accuracy  rank correlation of accuracy with minus the query loss, its 95% interval and the unit of
+                            that; None if it is undefined
     histogram               "edges" of bins of accuracy, and the tasks per bin of every set
-    failed                  a sentence if the search found the opposite of what it looked for, else ""
+    failed                  a sentence if hard sets are easier than random ones, or easy ones harder; else ""
     """
 
     accuracy: dict[str, float]
@@ -151,33 +151,33 @@ class SupportSets:
         return json.dumps(spec, sort_keys=True), len(self), datasets.stamp(self.spec["dataset"])
 
 
-# --- tasks, searches and answers ---------------------------------------------------------------------------------
+# --- tasks, searches and predictions --------------------------------------------------------------------------------
 
 
 def sample_tasks(spec: Spec) -> tuple[Tasks, Features]:
-    """The random tasks of a checked spec with their coarsity where there is a taxonomy, and the features."""
+    """The random tasks of a checked spec, with coarsity if there is a taxonomy, and the features."""
     dataset = datasets.load(spec["dataset"])
     table = features.load(dataset, spec["backbone"])
     return draw_tasks(spec, dataset, {spec["backbone"]: table}), table
 
 
 def draw_tasks(spec: Settings, dataset: Dataset, tables: Mapping[str, Features]) -> Tasks:
-    """Random tasks from images that all these features have."""
+    """Random tasks of images that have all these features."""
     sampler = {name: spec[name] for name in (*TASK_SETTINGS, "backbone") if name in spec and name != "seed"}
-    drawn_from = dataset
-    if spec.get("skip_small") and not SAMPLERS[str(sampler["sampler"])].deals:
+    source = dataset
+    if spec.get("skip_small") and not SAMPLERS[str(sampler["sampler"])].samples_images:
         class_ids = dataset.split_class_ids(sampler["split"])
         sizes = np.min([class_sizes(dataset, table)[class_ids] for table in tables.values()], axis=0)
         kept = class_ids[sizes >= sampler["n_shot"] + sampler["n_query"]]
         if len(kept) < sampler["n_way"]:
             raise BadInput(
-                f"Only {len(kept)} classes of {dataset.title} have n_shot + n_query = "
-                f"{sampler['n_shot'] + sampler['n_query']} images, and a task needs {sampler['n_way']}. Lower n_shot, "
+                f"A task needs {sampler['n_way']} classes with n_shot + n_query = "
+                f"{sampler['n_shot'] + sampler['n_query']} images. {dataset.title} has {len(kept)}. Lower n_shot, "
                 "n_query or n_way."
             )
         if len(kept) < len(class_ids):
-            drawn_from, sampler["split"] = replace(dataset, splits={**dataset.splits, _LARGE: kept}), _LARGE
-    tasks = evaluation_study.sample_testbed(drawn_from, sampler, spec["seed"], tables).tasks
+            source, sampler["split"] = replace(dataset, splits={**dataset.splits, _LARGE: kept}), _LARGE
+    tasks = evaluation_study.sample_testbed(source, sampler, spec["seed"], tables).tasks
     return draw.with_coarsity(tasks, dataset)
 
 
@@ -189,10 +189,13 @@ def class_sizes(dataset: Dataset, table: Features) -> np.ndarray:
     return np.bincount(of_class, minlength=dataset.n_classes)
 
 
-def fit(dataset: Dataset, backbone: str, given: RawSettings) -> fitting.Fit:
-    """Ways, shots and queries of the tasks: those given, else the defaults, lowered to what the dataset has, with a
-    choice of support left. Where small classes are left out, shots and queries stay."""
-    return fitting.fit(dataset, given, TASK_DEFAULTS, [backbone], choice=True)
+def fit(dataset: Dataset, backbone: str, requested: RawSettings) -> fitting.Fit:
+    """Ways, shots and queries of the tasks, lowered to what the dataset has.
+
+    Every class keeps more images than shots, so that a search can choose. Skipping small classes keeps shots and
+    queries as they are.
+    """
+    return fitting.fit(dataset, requested, TASK_DEFAULTS, [backbone], choice=True)
 
 
 def search(
@@ -232,18 +235,18 @@ def search_options(spec: Settings, seed: int) -> SearchOptions:
 
 
 def searched_features(spec: Spec, table: Features) -> Features:
-    """The features as a search takes them: without groups where the spec lets them fall on both sides of a task."""
+    """The features that are searched; without groups if the spec does not keep groups together."""
     return table if spec.get("keep_groups", True) else replace(table, groups=None)
 
 
 def search_and_classify(
     spec: Spec, tasks: Tasks, table: Features, seed: int, progress: Progress | None = None
 ) -> SupportSets:
-    """The tasks with random supports, and with those that a search finds for every objective, classified."""
+    """The tasks with random supports and with those searched for every objective, classified."""
     sets = {name: search(spec, tasks, table, name, seed, progress) if name in OBJECTIVES else tasks for name in SETS}
     predictions = {}
-    for done, (name, part) in enumerate(sets.items(), start=1):
-        predictions[name] = classify(spec, table, part)
+    for done, (name, variant) in enumerate(sets.items(), start=1):
+        predictions[name] = classify(spec, table, variant)
         if progress is not None:
             progress(done, len(sets), "classifying the queries")
     return SupportSets(spec, sets, predictions)
@@ -260,7 +263,7 @@ def classify(spec: Spec, table: Features, tasks: Tasks, dataset: Dataset | None 
 
 
 def prepare(spec: Spec, folder: Path) -> Spec:
-    """Freezes the random tasks of a spec into `folder`."""
+    """Saves the random tasks of a spec in `folder`."""
     snapshot.freeze(folder, Testbed("random", sample_tasks(spec)[0], recipe_of(spec, "random")))
     return spec
 
@@ -271,7 +274,7 @@ def parts(spec: Spec) -> list[Part]:
 
 
 def n_bytes(spec: Spec) -> float:
-    """About how large the run's results are: support sets and what was said of every query, three times."""
+    """About how large the results are: support sets and predictions for every query, three times."""
     tasks = snapshot.tasks(spec["folder"])
     return float(len(SETS) * (8 * tasks.support.size + 12 * tasks.query.size))
 
@@ -291,16 +294,16 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
 def collect(spec: Spec, chunks: Sequence[Arrays]) -> SupportSets:
     """The support sets of the finished chunks, in the order of the tasks."""
     if not chunks:
-        raise BadInput("No task of this run is finished yet. Wait for its first tasks.")
+        raise BadInput("This run has no results yet. Wait for its first tasks.")
     rows = joined(chunks)[0]
-    drawn = snapshot.tasks(spec["folder"]).take(rows["positions"])
-    tasks = {n: Tasks(drawn.class_ids, rows[f"{n}_support"], drawn.query, drawn.measures) for n in SETS}
+    random = snapshot.tasks(spec["folder"]).take(rows["positions"])
+    tasks = {n: Tasks(random.class_ids, rows[f"{n}_support"], random.query, random.measures) for n in SETS}
     predictions = {name: Predictions.from_arrays(rows, f"{name}_") for name in SETS}
     return SupportSets(cast(Spec, SETTINGS.pick(spec)), tasks, predictions)
 
 
 def finish(spec: Spec, sets: SupportSets) -> Summary:
-    """Saves the tasks of the spec's objective as a testbed, and names it."""
+    """Saves the tasks of the spec's objective as a testbed; returns its name."""
     return {"testbed": save_sets(sets, spec["objective"])[0]}
 
 
@@ -315,21 +318,21 @@ def shorten(spec: Spec, n: int) -> Spec | None:
     """Fewer tasks, by FastDiffSel if the search is a slower one."""
     fast: Spec = {**spec, "search": "fastdiffsel"} if spec["search"] in ("refined", "greedy") else spec
     n = int(max(n, 1) * _seconds_per_task(spec) / _seconds_per_task(fast))
-    n_tasks = min(spec["n_tasks"], PREVIEW, max(n, _FEWEST))
+    n_tasks = min(spec["n_tasks"], PREVIEW, max(n, _MIN_PREVIEW))
     return {**fast, "n_tasks": n_tasks} if n_tasks < spec["n_tasks"] or fast is not spec else None
 
 
 def tasks_per_chunk(spec: Settings) -> int:
-    """How many tasks are searched together, by the spec alone."""
+    """Tasks that are searched together; depends on the spec alone."""
     return int(np.clip(_CHUNK_IMAGES[spec["search"]] // (draw.max_images(spec) * spec["n_steps"]), 1, _LARGEST_CHUNK))
 
 
 def seconds_to_search(spec: Settings, dataset: Dataset) -> float:
-    """About how long the search takes for one end of one task on one ordinary core."""
+    """About how long a search takes for one objective of one task on one ordinary core."""
     images = draw.max_images(spec)
     if spec["search"] != "greedy":
-        rounds = 8e-5 if spec["search"] == "refined" else 0.0
-        return float(images * (1.2e-5 + 1.5e-5 * spec["n_steps"] + rounds))
+        swaps = 8e-5 if spec["search"] == "refined" else 0.0
+        return float(images * (1.2e-5 + 1.5e-5 * spec["n_steps"] + swaps))
     task = _largest_task(spec)
     in_class = len(dataset.image_class_ids()) / max(1, dataset.n_classes)
     slot = 4e-4 + 2e-7 * in_class * task.query.size
@@ -342,43 +345,43 @@ def seconds_to_classify(spec: Settings, dataset: Dataset) -> float:
 
 
 def _seconds_per_task(spec: Spec) -> float:
-    """For the search of every objective, and for the queries that are classified with all supports."""
+    """For the searches of all objectives, and for classifying the queries with all supports."""
     dataset = datasets.load(spec["dataset"])
     return len(OBJECTIVES) * seconds_to_search(spec, dataset) + len(SETS) * seconds_to_classify(spec, dataset)
 
 
 def _largest_task(spec: Settings) -> Tasks:
     """One task of the largest shape that the spec's sampler draws, without images."""
-    has = {s.name: spec[s.name] for s in SAMPLERS[spec["sampler"]].all_settings if s.name in spec}
-    n_way = int(has["max_way"] if "max_way" in has else spec["n_way"])
-    n_shot = int(has["max_support"] // n_way if "max_support" in has else spec["n_shot"])
-    n_query = int(has["max_query"] if "max_query" in has else spec["n_query"])
+    shape = {s.name: spec[s.name] for s in SAMPLERS[spec["sampler"]].all_settings if s.name in spec}
+    n_way = int(shape["max_way"] if "max_way" in shape else spec["n_way"])
+    n_shot = int(shape["max_support"] // n_way if "max_support" in shape else spec["n_shot"])
+    n_query = int(shape["max_query"] if "max_query" in shape else spec["n_query"])
     blank = np.zeros((1, n_way, 1), dtype=np.int64)
     return Tasks(blank[:, :, 0], blank.repeat(max(1, n_shot), 2), blank.repeat(n_query, 2))
 
 
-# --- what came out -----------------------------------------------------------------------------------------------
+# --- results ----------------------------------------------------------------------------------------------------
 
 
 def summary(sets: SupportSets) -> Summary:
-    """Mean accuracies in percent with their 95% intervals, the drop from random to hard, rank correlations."""
+    """Mean accuracies in percent with 95% CI, the drop from random to hard, rank correlations."""
     spec = sets.spec
     accuracy, ci95 = {}, {}
     for name in SETS:
-        mean, half = mean_and_ci95(100 * sets.accuracy(name))
-        accuracy[name], ci95[name] = float(mean), finite(half)
-    drop, drop_half = mean_and_ci95(100 * (sets.accuracy("random") - sets.accuracy("hard")))
+        mean, half_width = mean_and_ci95(100 * sets.accuracy(name))
+        accuracy[name], ci95[name] = float(mean), finite(half_width)
+    drop, drop_half_width = mean_and_ci95(100 * (sets.accuracy("random") - sets.accuracy("hard")))
     rho = loss_accuracy_correlation(sets)
     return {
         "accuracy": accuracy,
         "ci95": ci95,
         "drop": float(drop),
-        "drop_ci95": finite(drop_half),
+        "drop_ci95": finite(drop_half_width),
         "n_tasks": len(sets),
         "harder_than_random": float(np.mean(sets.accuracy("hard") < sets.accuracy("random"))),
         "spearman_loss_accuracy": rho.value if rho else None,
         "spearman_ci95": [rho.low, rho.high] if rho else None,
-        "spearman_over": rho.over if rho else None,
+        "spearman_over": rho.ci_unit if rho else None,
         "histogram": accuracy_histogram(sets),
         "failed": failed_search(spec, accuracy),
         "dataset": spec["dataset"],
@@ -387,9 +390,9 @@ def summary(sets: SupportSets) -> Summary:
 
 
 def headline(sets: SupportSets) -> list[HeadlineNumber]:
-    """What hard supports cost, and the accuracy with every set."""
+    """The cost of hard supports, and the accuracy with every set."""
     numbers = summary(sets)
-    cost = HeadlineNumber.around("drop", "Hard supports cost", numbers["drop"], numbers["drop_ci95"], "points")
+    cost = HeadlineNumber.around("drop", "Cost of hard supports", numbers["drop"], numbers["drop_ci95"], "points")
     accuracies = [
         HeadlineNumber.around(
             f"accuracy_{name}", f"Accuracy, {name} supports", numbers["accuracy"][name], numbers["ci95"][name]
@@ -404,7 +407,7 @@ def sweeps(spec: Spec) -> dict[str, Sequence[Value]]:
 
 
 def failed_search(spec: RawSettings, accuracy: Mapping[str, float]) -> str:
-    """A sentence if sets are on the wrong side of random ones, with what to do; "" otherwise.
+    """A sentence, with advice, if a search made its sets easier or harder than random the wrong way; else "".
 
     accuracy  mean accuracy in percent by set
     """
@@ -412,14 +415,12 @@ def failed_search(spec: RawSettings, accuracy: Mapping[str, float]) -> str:
     failed = [o for o in reversed(OBJECTIVES.values()) if o.sign * (accuracy[o.name] - random) > 0]
     if not failed:
         return ""
-    sets = " and ".join(
-        f"{o.name} sets are {'easier' if o.sign > 0 else 'harder'} than random ones ({accuracy[o.name]:.1f}%)"
-        for o in failed
-    )
-    others = [SEARCH.choices["refined"]] if spec["search"] not in ("refined", "greedy") else []
-    others += [f"the loss {LOSS.choices['euclidean']}"] if spec["loss"] != "euclidean" else []
-    advice = f"Take {' or '.join(others)}" if others else "Draw more tasks, or take more images per class"
-    return f"The search fails with these settings: its {sets}, against {random:.1f}% with random supports. {advice}."
+    missing = " or ".join(o.name for o in failed)
+    means = ", ".join(f"{o.name} {accuracy[o.name]:.1f}%" for o in (*failed, RANDOM))
+    remedies = [SEARCH.choices["refined"]] if spec["search"] not in ("refined", "greedy") else []
+    remedies += [f"the loss {LOSS.choices['euclidean']}"] if spec["loss"] != "euclidean" else []
+    advice = f"Try {' or '.join(remedies)}" if remedies else "Try more tasks or more images per class"
+    return f"The search found no {missing} sets (mean accuracy: {means}). {advice}."
 
 
 def accuracy_histogram(sets: SupportSets, n_bins: int = 20) -> dict[str, list[float]]:
@@ -430,7 +431,7 @@ def accuracy_histogram(sets: SupportSets, n_bins: int = 20) -> dict[str, list[fl
 
 
 def bin_of(sets: SupportSets, which: str, edges: np.ndarray) -> np.ndarray:
-    """(T,) the bin of accuracy_histogram that each task falls into; the last one includes its end."""
+    """(T,) the bin of accuracy_histogram of each task; the last one includes its end."""
     return np.minimum(np.searchsorted(edges, 100 * sets.accuracy(which), side="right") - 1, len(edges) - 2)
 
 
@@ -444,57 +445,57 @@ def rank_correlation(measure: np.ndarray, accuracy: np.ndarray, class_ids: np.nd
     """Spearman's correlation of a measure (T, S) with the accuracy (T, S) of S support sets of every task.
 
     The sets of a task count once, and tasks share classes: the interval is over classes where that is possible.
-    None where one of the two is constant or there are too few tasks.
+    None if one of the two is constant or there are too few tasks.
     """
     correlation = evaluation.correlation(accuracy, measure, class_ids, rank=True)
     return None if np.isnan(correlation.low) else correlation
 
 
-def correlation_in_words(value: float, interval: Sequence[float], over: str) -> str:
-    """A correlation as captions say it: "0.93 (95% interval over classes: 0.90 to 0.95)"."""
-    units = "tasks of these images" if over == "tasks" else over
-    return f"{value:.2f} (95% interval over {units}: {interval[0]:.2f} to {interval[1]:.2f})"
+def describe_correlation(value: float, interval: Sequence[float], over: str) -> str:
+    """A correlation as text: "0.93 (95% CI over classes 0.90 to 0.95)"."""
+    return f"{value:.2f} (95% CI over {over} {interval[0]:.2f} to {interval[1]:.2f})"
 
 
 def coarsity_table(sets: SupportSets, n_bins: int = 4) -> pd.DataFrame | None:
-    """Accuracy of hard, random and easy sets by quartile of coarsity; None where tasks have no coarsity.
+    """Accuracy of hard, random and easy sets by quartile of coarsity; None if tasks have no coarsity.
 
-    Columns set, bin (1 = closest in meaning), low, high, n_tasks, accuracy, ci95 (fractions).
+    Columns set, bin (1 = semantically closest), low, high, n_tasks, accuracy, ci95 (fractions).
     """
     coarsity = sets.tasks["random"].measures.get("coarsity")
     if coarsity is None or np.isfinite(coarsity).sum() < 2 * n_bins:
         return None
-    parts = [evaluation.accuracy_by_quantile(sets.accuracy(name), coarsity, n_bins).assign(set=name) for name in SETS]
-    return pd.concat(parts, ignore_index=True)
+    tables = [evaluation.accuracy_by_quantile(sets.accuracy(name), coarsity, n_bins).assign(set=name) for name in SETS]
+    return pd.concat(tables, ignore_index=True)
 
 
 def tasks_between(sets: SupportSets, low: float, high: float) -> np.ndarray:
-    """The tasks whose coarsity is between two values, both included, the hardest first."""
+    """The tasks with coarsity from `low` to `high`, hardest first."""
     coarsity = sets.tasks["random"].measures["coarsity"]
     which = np.flatnonzero((coarsity >= low) & (coarsity <= high))
     return which[np.argsort(sets.accuracy("hard")[which], kind="stable")]
 
 
 def without_choice(tasks: Tasks, table: Features, dataset: Dataset) -> tuple[list[str], float]:
-    """Classes whose pool is no larger than their shots in some task, and the share of the tasks' classes for which
-    that is so: every support is the same there, and nothing can be hard or easy."""
+    """Classes that leave no choice of support in some task, and their share of all classes of the tasks.
+
+    Their pool holds no more images than shots, so that every support is the same.
+    """
     used = tasks.class_ids != PAD
-    none = used & (attribute_effects.pool_sizes(table, tasks) <= (tasks.support != PAD).sum(axis=2))
+    is_fixed = used & (attribute_effects.pool_sizes(table, tasks) <= (tasks.support != PAD).sum(axis=2))
     names = dataset.classes["class_name"].astype(str)
-    return names[np.unique(tasks.class_ids[none])].tolist(), float(none.sum() / used.sum())
+    return names[np.unique(tasks.class_ids[is_fixed])].tolist(), float(is_fixed.sum() / used.sum())
 
 
-def understated(spec: Spec, tasks: Tasks, dataset: Dataset) -> str:
-    """A sentence where some classes of the tasks leave no choice of support; "" where all do."""
+def lower_bound_note(spec: Spec, tasks: Tasks, dataset: Dataset) -> str:
+    """A sentence if some classes of the tasks leave no choice of support; else ""."""
     table = searched_features(spec, chunk_data.features_of(dataset.name, spec["backbone"]))
     names, share = without_choice(tasks, table, dataset)
     if not names:
         return ""
     few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return (
-        f"The cost of hard supports is understated: {few} leave{'s' if len(names) == 1 else ''} no choice of support, "
-        f"{share:.0%} of all classes of these tasks, because no more images are left beside the queries than support "
-        "images are needed. Lower n_shot or n_query, or add images."
+        f"The cost of hard supports is a lower bound: {few} {'has' if len(names) == 1 else 'have'} no spare images "
+        f"({share:.0%} of all classes of these tasks). Lower n_shot or n_query, or add images."
     )
 
 
@@ -502,7 +503,7 @@ def understated(spec: Spec, tasks: Tasks, dataset: Dataset) -> str:
 
 
 def check(spec: RawSettings) -> Spec:
-    """The spec with every setting; ways, shots and queries fit the dataset, and alpha the sampler."""
+    """The spec with every setting; ways, shots and queries fit the dataset, alpha fits the sampler."""
     values = fitting.check(SETTINGS, spec, TASK_DEFAULTS, choice=True)
     values["device"] = evaluation.resolved_device(values["device"])
     return cast(Spec, values)
@@ -517,7 +518,7 @@ ACCURACIES = Table(
 
 
 def accuracy_rows(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row per kind of supports."""
+    """One row per kind of support set."""
     columns = ("accuracy", "ci95")
     return [
         {"supports": name, **{of: summary[of][name] for of in columns}, "n_tasks": summary["n_tasks"]} for name in SETS
@@ -526,7 +527,7 @@ def accuracy_rows(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 STUDY = Study(
     name="support_sets",
-    title="hard tasks",
+    title="hard supports",
     question="Which support images hurt accuracy most?",
     settings=SETTINGS,
     check=check,

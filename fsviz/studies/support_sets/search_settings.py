@@ -18,16 +18,14 @@ STEP_SIZES = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 10
 SEARCH = Setting(
     "search",
     "Search",
-    "FastDiffSel takes one gradient step. Refined: a few swaps of single images after it, several times as long, and "
-    "nearer to what greedy search finds. To the letter: algorithm 1 of the paper as printed, with the sum of the "
-    "losses, the projection before the choice, and weights that may fall below zero. Greedy search swaps one support "
-    "image at a time: slower, a run.",
+    "FastDiffSel: one gradient step. Refined: plus a few swaps, slower. As printed: algorithm 1 of the paper. Greedy: "
+    "one image at a time, slowest.",
     "choice",
     "fastdiffsel",
     choices={
         "fastdiffsel": "FastDiffSel",
         "refined": "FastDiffSel, refined",
-        "literal": "FastDiffSel, to the letter",
+        "literal": "FastDiffSel, as printed",
         "greedy": "Greedy",
     },
     advanced=True,
@@ -36,10 +34,8 @@ _VERBS = " or ".join(f"{objective.verb} ({objective.name})" for objective in OBJ
 LOSS = Setting(
     "loss",
     "Loss",
-    f"The search {_VERBS} the cross-entropy of the queries. Plain: from their squared Euclidean "
-    "distances to the prototypes, the paper's formula. Euclidean: the same after scaling the distances of every task "
-    "to a mean of 3, because with large ones a single query decides. Cosine: from cosines times ten, as in the paper's "
-    "published code.",
+    f"The search {_VERBS} the cross-entropy of the queries. Plain: squared Euclidean distances to the prototypes, as "
+    "in the paper. Euclidean: scaled to a mean of 3 per task. Cosine: cosines times ten, as in the paper's code.",
     "choice",
     "euclidean",
     choices={name: name.capitalize() for name in LOSSES},
@@ -47,8 +43,8 @@ LOSS = Setting(
 )
 START = Setting(
     "start",
-    "Selection weights start",
-    "From equal weights one step of any size picks the same images; from random ones its size matters.",
+    "Initial weights",
+    "Equal: any step size gives the same set. Random: the step size matters.",
     "choice",
     "ones",
     choices={"ones": "Equal", "random": "Random"},
@@ -57,7 +53,7 @@ START = Setting(
 STEP = Setting(
     "step",
     "Step size",
-    "How far one gradient step moves the selection weights. The paper uses 200.",
+    "How far a gradient step moves the selection weights. Paper: 200.",
     "float",
     200.0,
     1e-6,
@@ -74,30 +70,28 @@ N_STEPS = Setting(
     100,
     advanced=True,
 )
-N_SWEEPS = Setting("n_sweeps", "Sweeps", "Sweeps of greedy search.", "int", 1, 1, 20)
+N_SWEEPS = Setting("n_sweeps", "Sweeps", "Sweeps of greedy search over all support images.", "int", 1, 1, 20)
 CLASSIFIER = Setting(
     "classifier",
     "Classifier",
-    "The method whose accuracy is shown. The search itself always uses prototypes (class means).",
+    "The method whose accuracy is shown. The search always uses prototypes (class means).",
     "choice",
     "protonet",
     choices={name: method.title for name, method in METHODS.items()},
 )
 OBJECTIVE = Setting(
     "objective",
-    "Sets to keep",
-    "Which support sets become a testbed.",
+    "Support set to save",
+    "The support sets that become a testbed.",
     "choice",
     "hard",
     choices={name: kind.title for name, kind in SUPPORT_SETS.items()},
 )
-DEVICE = Setting(
-    "device", "Device", "Where the search runs: cpu, cuda, cuda:0, ... or auto.", "text", "cpu", advanced=True
-)
+DEVICE = Setting("device", "Device", "Where the search runs: auto, cpu, cuda or mps.", "text", "cpu", advanced=True)
 SKIP_SMALL = Setting(
     "skip_small",
-    "Leave out small classes",
-    "Draw no class that has fewer images than support and query need together, instead of refusing.",
+    "Skip small classes",
+    "Skip classes without enough images.",
     "flag",
     False,
 )
@@ -109,5 +103,5 @@ TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
 SETTINGS = Schema(
     {name: s.with_(default=TASK_DEFAULTS.get(name, s.default)) for name, s in TASK_SETTINGS.items()} | SEARCH_SETTINGS,
     required=("dataset", "backbone"),
-    of="the search for hard tasks",
+    of="the search for hard supports",
 )

@@ -1,4 +1,4 @@
-"""Hard, random and easy support sets as testbeds, and the command that finds them."""
+"""Hard, random and easy support sets as testbeds, and the command that searches for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def to_testbed(sets: SupportSets, which: str = "hard", name: str | None = None) -> Testbed:
-    """One of the sets as a testbed like any other, with the recipe that made it and a name that follows from it."""
+    """One of the sets as a testbed, with its recipe and a name that follows from the recipe."""
     OBJECTIVE.check(which)
     spec = sets.spec
     recipe = recipe_of({**spec, "n_tasks": len(sets)}, which)
@@ -32,21 +32,21 @@ def to_testbed(sets: SupportSets, which: str = "hard", name: str | None = None) 
 
 
 def recipe_of(spec: Spec, which: str) -> dict[str, Any]:
-    """What made one of the sets, as a testbed keeps it; random sets owe nothing to the search."""
+    """The recipe of one of the sets, as a testbed keeps it; random sets have no settings of the search."""
     searched = {} if which not in OBJECTIVES else {k: v for k, v in _search_of(spec).items() if k != "device"}
     recipe = {"dataset": spec["dataset"], **_recipe(spec).values, "backbone": spec["backbone"], **searched}
     return recipe | {"sampler": f"{which}_sets" if which in OBJECTIVES else spec["sampler"], "classes": spec["sampler"]}
 
 
 def save_sets(sets: SupportSets, which: str = "hard", name: str | None = None) -> tuple[str, str]:
-    """Saves one of the sets as a testbed of the workspace: its name, and a sentence. Nothing is replaced."""
+    """Saves one of the sets as a new testbed; returns its name and a sentence."""
     return draw.save(to_testbed(sets, which, name), number=name is None)
 
 
 def command(spec: Settings, name: str = "hard", more: Sequence[str] = ()) -> str:
-    """The command that finds the same sets, or one of another name that asks something of the same tasks.
+    """The command that searches for the same sets, or another command with the same tasks.
 
-    more  words of that command alone. A spec without "search" is one of all searches.
+    more  arguments of that command alone. A spec without "search" is one of all searches.
     """
     searched = {name: value for name, value in _search_of(spec).items() if value != SEARCH_SETTINGS[name].default}
     tasks = _recipe(spec).arguments | {"backbone": spec["backbone"]}
@@ -60,7 +60,7 @@ def _recipe(spec: Settings) -> draw.Recipe:
 
 
 def _search_of(spec: Settings) -> dict[str, Value]:
-    """The settings that had a part in the search: one search has no sweeps, the other no steps."""
+    """The settings that affect the search: greedy has no steps, the others have no sweeps."""
     search = spec.get("search")
     unused: tuple[str, ...] = (
         () if search is None else ("start", "step", "n_steps") if search == "greedy" else ("n_sweeps",)
@@ -68,7 +68,7 @@ def _search_of(spec: Settings) -> dict[str, Value]:
     if search in ("fastdiffsel", "refined") and spec["start"] == "ones" and spec["n_steps"] == 1:
         unused += ("step",)
     if not spec.get("skip_small"):
-        unused += ("skip_small",)  # nothing of a name or a recipe changes
+        unused += ("skip_small",)  # absent from names and recipes unless set
     return {name: spec[name] for name in SEARCH_SETTINGS if name in spec and name not in (*unused, "objective")}
 
 

@@ -215,7 +215,7 @@ def _figure(
 
 def _outline(dataset: Dataset, feature_map: maps.FeatureMap) -> np.ndarray | None:
     """The selected region of this map, kept in the link as around; None for none."""
-    requested, state = links.asked_for(OUTLINE.name), st.session_state
+    requested, state = links.requested_for(OUTLINE.name), st.session_state
     map_key = " ".join(feature_map.cache_key)
     if requested is not None or state.get("around_of") != map_key:
         state["around_of"], state[OUTLINE.name] = map_key, requested or ""
@@ -379,7 +379,7 @@ def _draw(dataset: Dataset, feature_map: maps.FeatureMap) -> tuple[Tasks, TaskId
 
 @caching.cache_data("Sampling tasks", 16, hashes={draw.Recipe: repr})
 def _sample(dataset: Dataset, recipe: draw.Recipe, backbone: str) -> Tasks:
-    return draw.draw(dataset, recipe, usable=features.load(dataset, backbone).image_ids).tasks
+    return draw.sample_testbed(dataset, recipe, usable=features.load(dataset, backbone).image_ids).tasks
 
 
 # The selection
@@ -387,7 +387,7 @@ def _sample(dataset: Dataset, recipe: draw.Recipe, backbone: str) -> Tasks:
 
 def _chosen(dataset: Dataset) -> int | None:
     """The image with the ring, kept in the link as image."""
-    requested, state = links.asked_for(IMAGE.name), st.session_state
+    requested, state = links.requested_for(IMAGE.name), st.session_state
     if requested is not None or state.get("mapped_dataset") != dataset.name:
         state["mapped_dataset"], state["mapped_image"] = dataset.name, links.image_id(requested, dataset)
     image_id = state["mapped_image"]

@@ -267,7 +267,7 @@ def _chosen(dataset: Dataset) -> int | None:
 
     The link decides when the page opens and when the browser goes back; the walls then forget their clicks.
     """
-    requested, state = links.asked_for(IMAGE.name), st.session_state
+    requested, state = links.requested_for(IMAGE.name), st.session_state
     if requested is not None or state.get("seen_dataset") != dataset.name:
         state["seen_dataset"], state["followed"] = dataset.name, links.image_id(requested, dataset)
         state["seen_click"] = None

@@ -214,7 +214,7 @@ def _causes(contrast: study.TaskContrast) -> None:
         "these two. Causes overlap, so they do not add up; only those that chance would not explain are named "
         f"(correlation with the accuracy {causes[0].correlation.value:.2f}, 95% interval "
         f"{causes[0].correlation.low:.2f} to {causes[0].correlation.high:.2f} over "
-        f"{escape(causes[0].correlation.over)} for the first)."
+        f"{escape(causes[0].correlation.ci_unit)} for the first)."
     )
 
 
@@ -246,7 +246,7 @@ def _page_of(contrast: study.TaskContrast, cause: study.CauseContrast) -> tuple[
     return (
         "hard_supports",
         "Try it: how support and query differ in hard tasks",
-        {**selection, "show": "Attributes", **shape},
+        {**selection, "show": "Attribute shift", **shape},
     )
 
 

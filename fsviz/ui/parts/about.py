@@ -1,4 +1,4 @@
-"""About this page: the numbers that it shows, with their formula, every symbol named, and their paper.
+"""About this page: the quantities of a page with formula, symbols and paper.
 
 Measures, distances, samplers and divergences are described where they are declared; QUANTITIES holds the others. The
 record of a page names what it explains.
@@ -23,12 +23,12 @@ TITLE = "About this page"
 class Quantity:
     """A number that pages show.
 
-    what     in a sentence or two for a student
-    formula  LaTeX, "" where words are enough; symbols names every symbol in it: "W: classes of the task; c_i: ..."
+    description  one or two sentences for a student
+    formula      LaTeX, "" if words are enough; symbols names every symbol in it: "W: classes of the task; c_i: ..."
     """
 
     title: str
-    what: str
+    description: str
     formula: str = ""
     symbols: str = ""
     paper: str = ""
@@ -37,80 +37,77 @@ class Quantity:
 QUANTITIES: dict[str, Quantity] = {
     "accuracy": Quantity(
         "Accuracy",
-        "The share of a task's queries that are named rightly. Guessing gets one in as many as the task has classes.",
+        "Share of queries classified correctly. Chance level: 1 / number of classes.",
         r"a = \frac{1}{M} \sum_{m=1}^{M} [\hat{y}_m = y_m]",
-        "a: the accuracy; M: queries of the task; y_m: the class of query m; hat{y}_m: the class that it is given",
+        "a: the accuracy; M: queries of the task; y_m: the class of query m; hat{y}_m: its predicted class",
     ),
     "protonet": Quantity(
         "Nearest prototype (ProtoNet)",
-        "The support images of a class are averaged, as features, into its prototype; a query gets the class of the "
-        "nearest one.",
+        "Averages the support features of each class into a prototype and picks the nearest prototype.",
         r"\hat{y} = \arg\min_{c} \Big\lVert f(x) - \frac{1}{K} \sum_{k=1}^{K} f(x_{ck}) \Big\rVert",
-        "hat{y}: the answer; x: a query; f: the backbone, image to features; c: a class of the task; K: support images "
-        "per class; x_ck: the k-th of class c",
+        "hat{y}: the predicted class; x: a query; f: the backbone, image to features; c: a class of the task; K: "
+        "support images per class; x_ck: the k-th of class c",
         "Snell et al. 2017",
     ),
     "interval": Quantity(
-        "95% interval",
-        "What stands after ±. Other tasks of these images would give a mean within it nineteen times in twenty. Other "
-        "images or other classes may differ more: an interval over images or classes says so, and is wider.",
+        "95% CI",
+        "Confidence interval: the range that holds the true mean in 19 of 20 repetitions. It is over tasks of the same "
+        "images, over other images, or over other classes; each is wider than the one before.",
         r"\bar{a} \pm t \, s",
-        "bar{a}: the mean over tasks; s: its standard error, for which tasks that share an image (or a class) are not "
-        "independent where the interval is over images (or classes); t: 1.96, or more where little is known of s",
+        "bar{a}: the mean over tasks; s: its standard error, which counts tasks that share an image (or a class) as "
+        "dependent if the interval is over images (or classes); t: 1.96, or more if s rests on few images or classes",
     ),
     "paired": Quantity(
-        "Difference on the same tasks",
-        "Two methods that saw the same tasks are compared task by task: what makes a task hard for both cancels, so "
-        "that small differences can be told from chance. Where many are compared, p is raised by Holm's rule.",
+        "Paired difference",
+        "Difference between two methods on the same tasks, averaged over tasks. Task difficulty cancels, so small "
+        "differences become significant. Several comparisons are corrected by Holm's method.",
         r"\bar{d} = \frac{1}{T} \sum_{t=1}^{T} (a_t - b_t), \quad \bar{d} \pm 1.96 \, s",
         "T: tasks; a_t, b_t: accuracy of the two methods on task t; bar{d}: the mean difference; s: its standard error",
         "Holm 1979",
     ),
     "correlation": Quantity(
         "Correlation",
-        "How well a straight line through all tasks would do: 1 or -1 where it meets every point, 0 where a measure "
-        "tells nothing. Its square is the share of the variance that the line explains.",
+        "How well a straight line predicts accuracy from a measure: 1 or -1 if it meets every point, 0 if there is no "
+        "association. Its square is the share of the variance explained.",
         r"r = \frac{\sum_{t} (v_t - \bar{v})(a_t - \bar{a})}"
         r"{\sqrt{\sum_{t} (v_t - \bar{v})^2 \sum_{t} (a_t - \bar{a})^2}}",
         "r: Pearson's correlation; t: a task; v_t: its measure; a_t: its accuracy; bar{v}, bar{a}: their means over "
-        "tasks. Spearman's is the same of ranks",
+        "tasks. Spearman's correlation uses ranks instead",
     ),
     "points": Quantity(
-        "Points that go with a cause",
-        "The line through all tasks, read at two of them. Causes overlap, so their points do not add up.",
+        "Points per cause",
+        "Percentage points of accuracy that a cause accounts for between two tasks, on the regression line through all "
+        "tasks. Causes overlap, so their points do not add up.",
         r"b \, (v_e - v_h), \quad b = r \, \frac{s_a}{s_v}",
         "v_e, v_h: the cause in the easy and in the hard task; b: accuracy per unit of the cause; r: their "
         "correlation; s_a, s_v: standard deviations of accuracy and cause over tasks",
     ),
     "untypical": Quantity(
-        "How typical support images are",
-        "How far the support images of a task are from the middle of their class, by how far its images usually are: "
-        "1 is usual, more is less typical.",
+        "Support atypicality",
+        "Distance of support images from their class centre, relative to the usual distance (1 = typical).",
         r"\frac{1}{NK} \sum_{i=1}^{NK} \frac{\lVert f(x_i) - \mu_i \rVert}{s_i}",
         "N: classes of the task; K: support images per class; x_i: a support image; f: the backbone, image to "
         "features; mu_i: the mean of its class; s_i: the root mean squared distance of the class's images to it",
     ),
     "neighbours": Quantity(
         "Nearest neighbours",
-        "What a backbone sees of an image is a list of numbers, its features. Images are compared by the angle between "
-        "them: 1 is the same direction, 0 has nothing in common.",
+        "Images with the most similar features, by cosine: 1 is the same direction, 0 is unrelated.",
         r"\cos(x, y) = \frac{f(x) \cdot f(y)}{\lVert f(x) \rVert \, \lVert f(y) \rVert}",
         "x, y: two images; f: the backbone, image to features",
     ),
     "map": Quantity(
-        "Neighbours kept by the map",
-        "t-SNE puts images that are near each other in all dimensions near each other on paper. Distances across the "
-        "map mean little; how many of the nearest ten are still neighbours on it tells how far it can be trusted.",
+        "Neighbours preserved by the map",
+        "Share of the ten nearest neighbours of an image that are also neighbours on the t-SNE map: how far the map "
+        "can be trusted. Distances across the map mean little.",
         r"\frac{1}{n} \sum_{i=1}^{n} \frac{|N_i \cap P_i|}{k}",
-        "n: images looked at; N_i: the k nearest images of image i by cosine, in all dimensions; P_i: its k nearest on "
-        "the map; k: ten",
+        "n: images; N_i: the k nearest images of image i by cosine, in all dimensions; P_i: its k nearest on the map; "
+        "k: ten",
         "van der Maaten & Hinton 2008",
     ),
     "gap": Quantity(
-        "Attribute gap",
-        "How much support and queries differ in context, style, blur and the like: for kinds, half the sum of the "
-        "differences of shares (0 the same, 1 nothing in common); for numbers, the difference of means in standard "
-        "deviations of the dataset.",
+        "Attribute shift",
+        "Difference between support and queries in an attribute. Categories: half the sum of the differences of shares "
+        "(0 the same, 1 nothing in common). Numbers: the difference of means in standard deviations of the dataset.",
         r"\frac{1}{2} \sum_{v} |p_v - q_v| \quad \text{or} \quad \frac{|\bar{p} - \bar{q}|}{s}",
         "v: a value of the attribute; p_v, q_v: its share among support and query images; bar{p}, bar{q}: means of a "
         "numeric attribute over both; s: its standard deviation over the dataset",
@@ -118,9 +115,9 @@ QUANTITIES: dict[str, Quantity] = {
     ),
     "fastdiffsel": Quantity(
         "Hard and easy support sets (FastDiffSel)",
-        "Every image that is no query could be in the support. Each gets a weight; one step uphill on the loss of the "
-        "queries raises the weights of images that hurt, and the heaviest are the hard support. Downhill gives the "
-        "easy one.",
+        "Support images chosen so that queries are misclassified. Every image that is not a query gets a weight; one "
+        "gradient step up the query loss raises the weights of harmful images, and the largest become the hard "
+        "support. A step down gives the easy support.",
         r"w_i \leftarrow w_i + \eta \, \frac{\partial L}{\partial w_i}, \quad "
         r"c_j = \frac{\sum_{i} w_i f_i}{\sum_{i} w_i}",
         "i: an image of class j; w_i: its weight; f_i: its features; c_j: the prototype of class j; L: the mean loss "
@@ -128,112 +125,109 @@ QUANTITIES: dict[str, Quantity] = {
         "Basu et al. 2023",
     ),
     "pair_confusion": Quantity(
-        "Confusion of two classes",
-        "All images of both are joined by how alike they look, and Louvain's algorithm finds communities without "
-        "looking at labels. 0 bits: every community is of one class; 1 bit: communities know nothing of the classes.",
+        "Class overlap (Louvain)",
+        "How mixed two classes are in communities of similar images, which Louvain's algorithm detects without labels: "
+        "0 bits separate, 1 bit fully mixed.",
         r"H(Y \mid C) = \sum_{c} \frac{|c|}{|V|} \, h(p_c) \\[1ex] h(p) = -p \log_2 p - (1 - p) \log_2 (1 - p)",
-        "H: what is left unknown of the class, in bits; Y: the class; C: the communities; c: one of them; |c|: its "
-        "images; |V|: images of both classes; p_c: the share of c that is of the first class; h: the entropy of a "
-        "share p",
+        "H: remaining uncertainty about the class, in bits; Y: the class; C: the communities; c: one of them; |c|: its "
+        "images; |V|: images of both classes; p_c: share of the first class in c; h: the entropy of a share p",
         "Bontonou et al. 2020",
     ),
     "cramer": Quantity(
-        "How concept and context are tied (Cramér's V)",
-        "0 where every concept is seen in every context alike, 1 where one decides the other; beside it what chance "
-        "alone would give.",
+        "Cramér's V",
+        "Strength of the association between class and context: 0 none, 1 perfect.",
         r"V = \sqrt{\frac{\chi^2 / n}{\min(R, K) - 1}}",
-        "V: the tie; chi: its square is the sum of (seen − expected)² / expected over the table, less what chance "
-        "adds; n: images; R, K: concepts and contexts",
+        "V: the association; chi: its square is the sum of (observed − expected)² / expected over the table, less what "
+        "is expected by chance; n: images; R, K: classes and contexts",
         "Cramér 1946, Bergsma 2013",
     ),
     "information": Quantity(
-        "Tie of one concept to one context",
-        "In bits: 1 means the two come together twice as often as if they had nothing to do with each other.",
+        "Association of one class with one context",
+        "In bits: 1 means that they occur together twice as often as if they were independent.",
         r"\log_2 \frac{p(r, k)}{p(r) \, p(k)}",
-        "r, k: a concept and a context; p: share of images",
+        "r, k: a class and a context; p: share of images",
     ),
     "words": Quantity(
-        "Image against words",
-        "An image-text model puts images and texts into one space. An image is compared with the words for its concept "
-        "and with those for its context; where the second is larger, the background speaks louder.",
+        "Image-text similarity",
+        "An image-text model compares an image with the text of its class and with that of its context. If the second "
+        "is larger, the background dominates.",
         r"M_{n} = \cos(f(x), g(n)), \quad M_{k} = \cos(f(x), g(k))",
-        "M_n, M_k: M concept and M context; x: an image; n: the text of its concept; k: that of its context; f, g: the "
+        "M_n, M_k: M concept and M context; x: an image; n: the text of its class; k: that of its context; f, g: the "
         "model's features of images and of texts",
         "Zhang et al. 2024",
     ),
     "loss_of_context": Quantity(
-        "What other contexts cost",
-        "The same classes and the same queries, with support images of the queries' contexts, of others, or of those "
-        "in which other classes are asked: the difference of the accuracies, task by task.",
+        "Cost of context shift",
+        "Paired difference in accuracy: the same queries with support images from the queries' contexts, from other "
+        "contexts, or from the contexts of another class's queries.",
         r"\frac{1}{T} \sum_{t=1}^{T} (a_t - b_t)",
         "T: tasks; a_t: accuracy of task t with support of the same contexts; b_t: with the other support",
         "Zhang et al. 2024",
     ),
     "clustering": Quantity(
         "A split by divergence (ATG)",
-        "Two centroids are sought that describe all classes together and are as far apart as was asked for. Classes "
-        "stand in the order of how much more likely one centroid is than the other; the test end is test and val.",
+        "Fits two centroids that describe all classes and have the target divergence R. Classes are ordered by how "
+        "much more likely one centroid is than the other; one end becomes test and val.",
         r"J = -\sum_{i} \log \frac{p_i + q_i}{2} + \lambda \, (D(p, q) - R)^2 \\[1ex] "
         r"p_i \propto e^{-\lVert x_i - \mu_p \rVert^2}",
-        "J: what is minimised; i: a class; x_i: its mean feature; mu_p: the train centroid; p_i: the share of class i "
-        "under it; q_i: the same under the test centroid; D: the divergence of p and q; R: the one that is asked for; "
-        "lambda: how much missing it costs",
+        "J: the objective to minimise; i: a class; x_i: its mean feature; mu_p: the train centroid; p_i: the share of "
+        "class i under it; q_i: the same under the test centroid; D: the divergence of p and q; R: the target "
+        "divergence; lambda: the divergence weight",
         "Arnold & Sha 2021",
     ),
     "nearest_train": Quantity(
         "Nearest training class",
-        "How far a test class is from the training class that is most like it, mean over test classes.",
+        "Distance from a test class to the most similar training class, averaged over test classes.",
         r"\frac{1}{|E|} \sum_{e \in E} \min_{b \in B} \lVert \mu_e - \mu_b \rVert",
         "E: the test classes; e: one of them; B: the training classes; b: one of them; mu_e, mu_b: mean features of "
         "unit length",
     ),
     "rand": Quantity(
         "Adjusted Rand index",
-        "Without labels there is no accuracy. How well clusters agree with classes is counted over pairs of images, "
-        "less what chance would give: 1 is perfect, 0 is chance.",
+        "Agreement of clusters with classes over pairs of images, less what is expected by chance: 1 is perfect, 0 is "
+        "chance level. Used without labels, where accuracy is not defined.",
         r"\frac{I - E}{X - E}",
-        "I: pairs that clusters and classes both keep together; E: how many chance would; X: the most there could be",
+        "I: pairs that both clusters and classes keep together; E: pairs expected by chance; X: the maximum of I",
         "Hubert & Arabie 1985",
     ),
     "explained": Quantity(
-        "Share explained",
-        "How much of the differences between tasks a prediction explains, on tasks that it was not fitted to: 1 is "
-        "all, 0 is no better than always saying the mean; below 0 is worse.",
+        "Held-out R²",
+        "Share of the variation in accuracy explained on tasks not used for fitting: 1 all, 0 none; below 0 is worse "
+        "than always predicting the mean.",
         r"R = 1 - \frac{\sum_{t} (a_t - \hat{a}_t)^2}{\sum_{t} (a_t - \bar{a})^2}",
-        "R: the share; t: a task; a_t: its accuracy; hat{a}_t: the predicted one; bar{a}: the mean over tasks",
+        "R: held-out R²; t: a task; a_t: its accuracy; hat{a}_t: the predicted accuracy; bar{a}: the mean over tasks",
     ),
     "importance": Quantity(
         "Importance of a cause",
-        "What is lost of the share explained when the numbers of one cause are dealt to the wrong tasks, on tasks "
-        "that the prediction was not fitted to. Half of it: a wrong number lacks what it knew, and adds as much noise.",
+        "Half the drop in held-out R² when the measures of one cause are shuffled between tasks. Half, because "
+        "shuffled measures both lose information and add as much noise.",
         r"I_{j} = \frac{1}{2} (R - R_{j})",
-        "I_j: the importance of cause j; R: the share explained; R_j: the same with the values of cause j shuffled",
+        "I_j: the importance of cause j; R: held-out R²; R_j: the same with the values of cause j shuffled",
         "Breiman 2001",
     ),
     "percentile": Quantity(
         "Percentile",
-        "The share of the testbed's tasks whose measure is lower than this task's, equal ones counted half.",
+        "Share of the testbed's tasks with a lower value; equal values count half.",
     ),
     "features": Quantity(
         "Features",
-        "What a frozen backbone makes of an image: a list of some hundred or thousand numbers. fsviz classifies by "
-        "them, so that every method sees the same; extracting them is the slow step, and is done once.",
+        "One vector of numbers per image, computed by a frozen backbone. Every method classifies the same features; "
+        "extracting them is the slow step and happens once.",
     ),
     "copies": Quantity(
-        "Copies",
-        "Images that are the same picture, saved again or hardly changed: their glimpses of 16 × 16 pixels differ by "
-        "no more than saving does. A task keeps them on one side, else it would ask what it has shown.",
+        "Duplicates",
+        "Images of the same picture, saved again or hardly changed: their 16 × 16 pixel thumbnails differ by no more "
+        "than saving does. A task never has duplicates in both support and query.",
     ),
     "pixels": Quantity(
-        "Attributes of the pixels",
-        "Brightness and contrast are the mean and the standard deviation of the grey levels (0 to 1), sharpness that "
-        "of their Laplacian, which is the difference of a pixel to its neighbours; clutter is the share of pixels at "
-        "edges.",
+        "Pixel attributes",
+        "Brightness and contrast: mean and standard deviation of the grey levels (0 to 1). Sharpness: standard "
+        "deviation of their Laplacian. Clutter: share of pixels on edges.",
     ),
     "senses": Quantity(
-        "Senses",
-        "A class gets its place among meanings through a noun of WordNet: its name, or what you say it means. What was "
-        "guessed is told, and can be corrected.",
+        "WordNet senses",
+        "Each class is mapped to a noun of WordNet, by its name or by your correction. Guessed senses are listed and "
+        "can be edited.",
         paper="Miller 1995",
     ),
 }
@@ -256,21 +250,21 @@ def of_page(page: Page) -> list[Quantity]:
             for d in DIVERGENCES.values()
         ],
     }
-    found: dict[str, Quantity] = {}
+    quantities: dict[str, Quantity] = {}
     for name in page.explains:
-        kind, _, one = name.partition(":")
+        kind, _, rest = name.partition(":")
         if name in groups:
             several = groups[name]
         elif kind == "distance":
-            several = [_distance(one)]
+            several = [_distance(rest)]
         else:
             several = [QUANTITIES[name] if name in QUANTITIES else _measure(name)]
-        found |= {quantity.title: quantity for quantity in several}
-    return list(found.values())
+        quantities |= {quantity.title: quantity for quantity in several}
+    return list(quantities.values())
 
 
 def show(page: Page) -> None:
-    """The paper and the numbers of a page, one below the other."""
+    """Shows the paper and the quantities of a page, one below the other."""
     from fsviz.ui.parts.shell import escape, responsive_columns  # which imports this module
 
     if page.paper:
@@ -278,7 +272,7 @@ def show(page: Page) -> None:
     for i, quantity in enumerate(of_page(page)):
         left, right = responsive_columns(f"explained_{i}", 2, gap="large", vertical_alignment="center")
         paper = f" · {escape(quantity.paper)}" if quantity.paper else ""
-        left.markdown(f"**{escape(quantity.title)}**{paper}  \n{escape(quantity.what[:1].upper() + quantity.what[1:])}")
+        left.markdown(f"**{escape(quantity.title)}**{paper}  \n{escape(sentence(quantity.description))}")
         if quantity.formula:
             right.latex(quantity.formula)
             right.caption(as_written(quantity.symbols))
@@ -305,15 +299,20 @@ _GREEK = re.compile(rf"\b({'|'.join(GREEK)})(?![a-z])")
 _ACCENT = re.compile(r"\b(hat|bar)(?=\{)")
 
 
+def sentence(text: str) -> str:
+    """A text with a capital letter, unless it begins with a name such as t-SNE."""
+    return text if text[1:2] == "-" else text[:1].upper() + text[1:]
+
+
 def as_written(symbols: str) -> str:
-    r"""Named symbols in Markdown, each as the formula writes it: "mu_c: the centre" as "$\mu_{c}$: the centre"."""
-    said = []
+    r"""Named symbols in Markdown, each as in the formula: "mu_c: the centre" as "$\mu_{c}$: the centre"."""
+    lines = []
     for line in symbols.split("; "):
         named, _, words = line.partition(": ")
         written = _ACCENT.sub(r"\\\1", _GREEK.sub(r"\\\1", named))
-        written = ", ".join("$" + re.sub(r"_(\w+)", r"_{\1}", one) + "$" for one in written.split(", "))
-        said.append(f"{written}: {words}")
-    return "; ".join(said)
+        written = ", ".join("$" + re.sub(r"_(\w+)", r"_{\1}", symbol) + "$" for symbol in written.split(", "))
+        lines.append(f"{written}: {words}")
+    return "; ".join(lines)
 
 
 def _measure(name: str) -> Quantity:

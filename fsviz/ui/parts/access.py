@@ -1,4 +1,4 @@
-"""What the visitor of a page may do: the one place that decides it.
+"""Permissions of the visitor of a page, decided in this one place.
 
 Pages ask `may` before they draw a control, `deny` says in its place why it is missing, and `do` asks again before the
 work itself. Nothing of this is kept in the session state: it follows from how the server was started, from the
@@ -38,8 +38,7 @@ ACTIONS = {
     "delete": "delete runs and datasets",
     "workers": "set how many runs go at the same time",
 }
-# What one look may cost for visitors without full use. Nothing larger is computed for them, and for no more of them at
-# a time than there are processors.
+# Limits of one computation for visitors without full use; no more of them run at a time than there are processors.
 LIMITS = {
     "tasks": 200,  # searched or classified while the page waits
     "images": 30_000,  # in these tasks: tasks x classes x (support + query), times the gradient steps of a search
@@ -52,7 +51,7 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Access:
-    """What one visitor may do.
+    """Permissions of one visitor.
 
     look     see the pages at all
     actions  names in ACTIONS
@@ -74,7 +73,7 @@ _uploaders: set[str] = set()  # sessions whose files the server takes: its uploa
 
 
 def mine() -> Access:
-    """What the visitor of the page that is running may do."""
+    """The permissions of the visitor of the running page."""
     rule = _rule()
     if not rule.on:
         return FREE if _is_local(st.context.headers) else LOCKED
@@ -103,57 +102,56 @@ def alone() -> bool:
 
 
 def path(text: str) -> str:
-    """A path that a visitor typed, refused where it leads out of the folders that were named at the start."""
+    """A path that a visitor typed; refused outside the folders named at the start."""
     folders = do("paths", mine).folders  # refuses who may not give paths at all
     return text if folders is None else str(sharing.path_in_folders(text, folders))
 
 
 def say_folders() -> None:
-    """Where paths may lead, for visitors of a shared server."""
+    """Shows which folders a visitor of a shared server may use."""
     folders = mine().folders
     if folders:
-        st.caption(f"On this shared server paths must lie in: {', '.join(map(code, folders))}.")
+        st.caption(f"Allowed folders on this server: {', '.join(map(code, folders))}.")
 
 
 def is_confined() -> bool:
-    """Whether what is read must lie below the folder that was given: lists in it may name other places."""
+    """Whether files must lie below the given folder: lists in it may name other places."""
     return mine().folders is not None
 
 
 def limit(what: str) -> float:
-    """The most that is computed at once for this visitor; infinite with full use, where the pages' own limits hold."""
+    """The limit of one computation for this visitor; infinite with full use, which has the limits of the pages."""
     return math.inf if "run" in mine().actions else LIMITS[what]
 
 
 def reason(action: str) -> str:
-    """One sentence: what is not possible, why, and who can."""
+    """One sentence on an action that is not allowed: which, why, and who can."""
     rule = _rule()
     what = ACTIONS[action]
     if can("save"):  # full use, but no folder was named
-        return f"Nobody may {what} here: the server was started without --folder PATH. Upload a zip instead."
+        return f"This server cannot {what}: it was started without --folder PATH. Upload a zip instead."
     if rule.password or rule.login is not None:
-        key = "with the password" if rule.password else "by logging in"
-        return f"Visitors of this shared server may not {what}. Unlock full use {key}, at the end of the sidebar."
-    return f"Visitors of this shared server may not {what}. Whoever started it can do that at their own computer."
+        key = "Unlock editing first" if rule.password else "Log in first"
+        return f"Read-only server: cannot {what}. {key} (end of the sidebar)."
+    return f"Read-only server: cannot {what}. Its owner can, on the computer that runs it."
 
 
 def show_denied(*actions: str, where: Any = None) -> None:
-    """Says, in place of controls that are not drawn, why they are missing; silent where all are allowed."""
+    """Shows why controls are missing; nothing if all actions are allowed."""
     missing = [action for action in actions if not can(action)]
     if missing:
         (where or st).caption(f"🔒 {reason(missing[0])}")
 
 
 def within_limits(n_tasks: int, n_images: float) -> bool:
-    """Whether so many tasks with so many images may be computed for this visitor at once; says why not."""
+    """Whether this visitor may compute so many tasks and images at once; shows the reason if not."""
     if n_tasks <= limit("tasks") and n_images <= limit("images"):
         return True
     most = int(min(LIMITS["tasks"], LIMITS["images"] * n_tasks / n_images))
     st.info(
-        f"These are {n_tasks:,} tasks with {n_images:,.0f} images (tasks × classes × images per class, for every "
-        f"gradient step). Visitors of this shared server may look at {LIMITS['tasks']:,} tasks and "
-        f"{LIMITS['images']:,} images at a time: "
-        + (f"{most:,} such tasks. Lower their number" if most else "not one such task. Lower its classes")
+        f"Too large for this shared server: {n_tasks:,} tasks with {n_images:,.0f} images in all, limit "
+        f"{LIMITS['tasks']:,} tasks and {LIMITS['images']:,} images. "
+        + (f"Lower the number of tasks to {most:,}" if most else "Lower the number of classes")
         + ", or the images per class.",
         icon="⏳",
     )
@@ -162,13 +160,13 @@ def within_limits(n_tasks: int, n_images: float) -> bool:
 
 @contextmanager
 def compute_slot() -> Iterator[None]:
-    """Waits until fewer visitors than there are processors are being computed for; full use does not wait."""
+    """Waits for a free processor; visitors with full use do not wait."""
     if limit("tasks") == math.inf:
         yield
         return
     words = st.empty()
     while not _turns.acquire(timeout=0.5):  # drawing lets Streamlit end the wait of visitors who left
-        words.info("Other visitors are being computed for. This page goes on by itself.", icon="⏳")
+        words.info("Waiting for other visitors; continues automatically.", icon="⏳")
     words.empty()
     try:
         yield
@@ -180,7 +178,7 @@ _PATH = re.compile(r"(?<![\w./:])~?/(?:[^\s/'\"<>|]+/)+([^\s/'\"<>|,;)]*)")
 
 
 def without_paths(text: str) -> str:
-    """Text for visitors who may not see where things lie on the server: of every path only its end is left."""
+    """A text in which every path is cut to its last part, for visitors who may not see paths."""
     return text if not _rule().on or can("paths") else _PATH.sub(r"…/\1", text)
 
 
@@ -188,7 +186,7 @@ def without_paths(text: str) -> str:
 
 
 def check_access() -> None:
-    """Lets who may look go on; others see one sentence, or are asked for the password, and nothing else."""
+    """Stops the page for visitors who may not see it, with a message or a password form."""
     here = mine()
     (_uploaders.add if "upload" in here.actions else _uploaders.discard)(_session())
     if here.look:
@@ -203,21 +201,21 @@ def check_access() -> None:
 
 
 def render_login() -> None:
-    """In the sidebar of a shared server: what visitors may do, and the way to full use."""
+    """Shows, in the sidebar of a shared server, what visitors may do and how to unlock editing."""
     rule = _rule()
     if not rule.on:
         return
     if not can("save"):
-        st.caption("🔒 Shared for looking: nothing can be uploaded, saved, started or deleted.")
+        st.caption("🔒 Read-only: no uploads, runs or changes.")
         if rule.password or rule.login is not None:
-            with st.popover("Unlock full use", width="stretch"):
+            with st.popover("Unlock editing", width="stretch"):
                 _ask()
     elif _is_unlocked(rule):
-        st.caption("🔓 Full use is unlocked in this tab.")
+        st.caption("🔓 Editing unlocked in this tab.")
         key = _session(), rule.password
-        st.button("Lock it again", on_click=_unlocked.discard, args=(key,), width="stretch")
+        st.button("Lock again", on_click=_unlocked.discard, args=(key,), width="stretch")
     else:
-        st.caption("🔓 Full use: you are logged in.")
+        st.caption("🔓 Logged in: editing unlocked.")
         st.button("Log out", on_click=st.logout, width="stretch")
 
 
@@ -240,26 +238,28 @@ def _ask() -> None:
     rule = _rule()
     if rule.password:
         with st.form("unlock", border=False, clear_on_submit=True):
-            given = st.text_input("Password", type="password", key="unlock_password", autocomplete="current-password")
+            password = st.text_input(
+                "Password", type="password", key="unlock_password", autocomplete="current-password"
+            )
             if st.form_submit_button("Unlock", type="primary", width="stretch"):
-                _try(given, rule.password)
+                _try(password, rule.password)
     if rule.login is not None:
         st.button("Log in", on_click=st.login, width="stretch")
         if st.user.to_dict().get("is_logged_in"):
-            st.warning("You are logged in, but not among those who were given full use here.", icon="🔒")
+            st.warning("Logged in, but this account may not edit here.", icon="🔒")
 
 
-def _try(given: str, kept: str) -> None:
+def _try(password: str, expected: str) -> None:
     client = sharing.client_of(st.context.ip_address, st.context.headers, os.environ)
     wait = _attempts.take(client, time.monotonic())
     if wait:
         st.error(f"Too many wrong passwords. Try again in {math.ceil(wait):,} s.", icon="🔒")
-    elif sharing.is_password(given, kept):
+    elif sharing.is_password(password, expected):
         _attempts.forgive(client)
-        _unlocked.add((_session(), kept))
+        _unlocked.add((_session(), expected))
         st.rerun()
     else:
-        st.error("This is not the password.", icon="🔒")
+        st.error("Wrong password.", icon="🔒")
 
 
 def _rule() -> sharing.Sharing:
@@ -275,14 +275,14 @@ def _session() -> str:
     return context.session_id if context else ""
 
 
-def _is_local(asked: Mapping[str, str]) -> bool:
+def _is_local(headers: Mapping[str, str]) -> bool:
     """Whether server and visitor are on the same computer, with nothing between them that others could come through.
 
     A proxy forwards from outside to an address of this computer, and a foreign name that leads to it lets any web page
     speak to it: both show in what the browser was told to ask for.
     """
     return sharing.is_loopback(config.get_option("server.address")) and (
-        not len(asked) or (sharing.is_loopback(asked.get("Host")) and not sharing.is_forwarded(asked))
+        not len(headers) or (sharing.is_loopback(headers.get("Host")) and not sharing.is_forwarded(headers))
     )
 
 

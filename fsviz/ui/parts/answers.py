@@ -23,34 +23,34 @@ def answer(
     so_far: run_panel.SoFar = None,
     start: str = run_panel.START,
 ) -> Result | None:
-    """The result of a spec: recorded, or computed now; of a shorter spec while the whole takes a run.
+    """The result of a spec: recorded, or computed now; of a shorter spec if the full one needs a run.
 
-    None if there is no shorter spec either. `words` stand beside the bar, and `so_far` shows the summary of a run.
+    None if there is no shorter spec either. `words` label the progress bar; `so_far` shows the summary of a run.
     """
-    asked = {"study": study.name, **spec}
-    run = jobs.find(asked)
+    full_spec = {"study": study.name, **spec}
+    run = jobs.find(full_spec)
     if run is not None and run.state == "finished":
         return recorded(run.id, str(spec["dataset"]))
     work = work_of(study, spec)
     if work.seconds <= patience():
-        return compute_with_progress(jobs.compute, asked, words)
+        return compute_with_progress(jobs.compute, full_spec, words)
     preview = _preview(study, spec, work)
     if preview is not None and not access.can("run") and work_of(study, preview).seconds > patience():
         st.info(
-            f"Even a preview takes longer than the {patience():.0f} s that visitors of this shared server may ask for "
-            "at a time. Lower the number of tasks, classes or images at the left.",
+            f"Too large for this shared server: even a preview takes more than {patience():.0f} s. "
+            "Lower the number of tasks, classes or images.",
             icon="⏳",
         )
         return None
-    told = f"**Full run: {work.n:,} {work.items}, about {run_panel.duration(work.seconds)} in the background.**"
+    message = f"**Full run: {work.n:,} {work.items}, about {run_panel.duration(work.seconds)} in the background.**"
     if preview is not None:
-        told += f" Below is a preview of {work_of(study, preview).n:,}."
-    run_panel.offer(asked, run, told, so_far, start)
+        message += f" Below is a preview of {work_of(study, preview).n:,}."
+    run_panel.offer(full_spec, run, message, so_far, start)
     return None if preview is None else compute_with_progress(jobs.compute, {"study": study.name, **preview}, words)
 
 
 def patience() -> float:
-    """Seconds of computing that this visitor may ask for at once."""
+    """Seconds that one computation may take for this visitor."""
     return min(WAIT, access.limit("seconds"))
 
 
@@ -64,7 +64,7 @@ def _read(run_id: str, stamp: str) -> Any:
 
 
 def work_of(study: Study[Any], spec: RawSettings) -> Work:
-    """How much a spec asks for."""
+    """The amount of work of a spec."""
     return cached_call(_work, study.name, dict(spec), datasets.stamp(str(spec["dataset"])))
 
 
@@ -72,12 +72,12 @@ def _work(study: str, spec: RawSettings, stamp: str) -> Work:
     from fsviz import studies
 
     declared = studies.get(study)
-    assert declared.work is not None, f"study {study} does not say how much work a spec is"
+    assert declared.work is not None, f"study {study} declares no work"
     return declared.work(declared.check(spec))
 
 
 def _preview(study: Study[Any], spec: RawSettings, work: Work) -> Any:
-    """A spec with as many items as there is patience for, None if there is none."""
+    """A spec with as many items as fit into `patience`, None if there is none."""
     if study.shorten is None:
         return None
     fits = int(work.n * patience() / work.seconds)

@@ -46,10 +46,10 @@ def cache_data(
 
     Answers are shared, not copied: nobody may change them.
     """
-    known: dict[Any, Callable[[Any], Any]] = {Dataset: identity, **(hashes or {})}
+    all_hashes: dict[Any, Callable[[Any], Any]] = {Dataset: identity, **(hashes or {})}
     return cast(
         Callable[[Function], Function],
-        st.cache_resource(show_spinner=words, max_entries=most, hash_funcs=known),
+        st.cache_resource(show_spinner=words, max_entries=most, hash_funcs=all_hashes),
     )
 
 
@@ -135,8 +135,8 @@ def graph(dataset: Dataset, split: str, dag: str) -> Dag:
 @cache_data(most=48)
 def part(dataset: Dataset, split: str, dag: str, at: str) -> tuple[Dag, np.ndarray]:
     """The graph below a node, and the places of its classes in the split."""
-    whole = graph(dataset, split, dag)
-    return (whole, np.arange(whole.n_classes)) if at == whole.nodes[0] else maps.classes_below(whole, at)
+    complete = graph(dataset, split, dag)
+    return (complete, np.arange(complete.n_classes)) if at == complete.nodes[0] else maps.classes_below(complete, at)
 
 
 @cache_data(most=48)
@@ -162,7 +162,7 @@ def class_order(dataset: Dataset, split: str, dag: str) -> np.ndarray:
     return maps.class_order(graph(dataset, split, dag))
 
 
-@cache_data("Drawing random tasks and classifying them, to find a hard one and an easy one", 16)
+@cache_data("Classifying 1,000 random tasks", 16)
 def look(dataset: Dataset) -> headline.TaskContrast:
     return headline.contrast(dataset)
 
@@ -170,5 +170,7 @@ def look(dataset: Dataset) -> headline.TaskContrast:
 @cache_data(most=16)
 def look_name(dataset: Dataset) -> str:
     """The name of these tasks in links, "" if only their images name them."""
-    found = look(dataset)
-    return task_ids.name_testbed(dataset, found.tasks, found.recipe.values, (found.backbone,) if found.backbone else ())
+    contrast = look(dataset)
+    return task_ids.name_testbed(
+        dataset, contrast.tasks, contrast.recipe.values, (contrast.backbone,) if contrast.backbone else ()
+    )

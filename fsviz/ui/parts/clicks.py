@@ -212,9 +212,9 @@ def _checked(setting: Setting, value: Any) -> Value:
     if value is None:
         return None
     if setting.kind == "choice" and setting.choices:
-        known = {escape_plotly(title): name for name, title in setting.choices.items()}
-        known |= {escape_plotly(name): name for name in setting.choices} | {name: name for name in setting.choices}
-        text = known.get(str(value), "")
+        names = {escape_plotly(title): name for name, title in setting.choices.items()}
+        names |= {escape_plotly(name): name for name in setting.choices} | {name: name for name in setting.choices}
+        text = names.get(str(value), "")
         if not text:
             raise ValueError
         return text

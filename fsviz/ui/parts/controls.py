@@ -21,7 +21,7 @@ from fsviz.ui.parts import caching, links
 from fsviz.ui.parts.shell import classroom, escape, link, page_link, side, with_setting_titles
 
 # What several pages draw under the same key of the link, each with its own choices
-MEASURE = Setting("measure", "Measure", "The measure of the tasks that is looked at.", "choice", "")
+MEASURE = Setting("measure", "Measure", "Measure of the tasks.", "choice", "")
 
 
 def pick(
@@ -32,7 +32,7 @@ def pick(
     as_slider: bool = False,
     as_buttons: bool = False,
     about: str = "",
-    told: str = "",
+    help: str = "",
     **more: Any,
 ) -> Any:
     """Draws a setting and returns its value, which is in the link under `key` (the setting's name by default).
@@ -40,16 +40,16 @@ def pick(
     as_slider   a slider instead of a box with a number
     as_buttons  a button per choice instead of a box with a list
     about       what the value belongs to: when that changes, the setting starts over
-    told        help in Markdown instead of the setting's own
-    more        what else the widget is told, such as disabled or placeholder
+    help        tooltip in Markdown instead of the setting's own
+    more        other arguments of the widget, such as disabled or placeholder
 
-    Before a class an advanced setting is not drawn, unless the link says another value than its default.
+    In classroom mode an advanced setting is not drawn, unless the link has another value than its default.
     """
     key = key or setting.name
     value = links.value_of(setting, key, about)
     if setting.advanced and classroom() and value == setting.default:
         return setting.check(value)
-    common = {"label": escape(setting.title), "key": key, "help": told or escape(setting.help) or None, **more}
+    common = {"label": escape(setting.title), "key": key, "help": help or escape(setting.help) or None, **more}
     if setting.kind == "choice":
         titles = _told_apart(setting.choices)
         offered = {"options": list(titles), "format_func": lambda name: titles.get(name, name)}
@@ -71,8 +71,7 @@ def pick(
 
 
 def _told_apart(titles: Mapping[str, str]) -> dict[str, str]:
-    """Titles with their names where two are alike: a box that offers the same words twice does not know which was
-    chosen."""
+    """Titles, with the name added where two are the same: a box cannot tell equal options apart."""
     seen = Counter(titles.values())
     return {name: title if seen[title] == 1 else f"{title} ({name})" for name, title in titles.items()}
 
@@ -87,9 +86,7 @@ def _number(setting: Setting, where: Any, common: dict[str, Any], as_slider: boo
     if as_slider:
         picked = where.slider(**common, **limits, max_value=number(end))
         if setting.typical is not None and end > setting.typical and picked > setting.typical:
-            where.caption(
-                f"⚠️ {picked:g} is beyond the usual end of this slider, {setting.typical:g}; the link asks for it."
-            )
+            where.caption(f"⚠️ {picked:g}, from the link, is beyond the usual maximum of {setting.typical:g}.")
         return picked
     most = None if math.isinf(setting.high) else number(setting.high)
     return where.number_input(**common, **limits, max_value=most)
@@ -99,35 +96,33 @@ def _number(setting: Setting, where: Any, common: dict[str, Any], as_slider: boo
 
 
 def pick_section(label: str, sections: Sequence[str], default: str = "") -> str:
-    """The section that a page shows below its answer; in the link as show."""
+    """The section of a page below its answer; in the link as show."""
     choices = {name: name for name in sections}
     return pick(Setting("show", label, "", "choice", default or sections[0], choices=choices), as_buttons=True)
 
 
 def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
-    """Distance, paths of the taxonomy and backbone ("" where none is compared), in the sidebar."""
+    """Distance, taxonomy paths and backbone ("" if not used), picked in the sidebar."""
     possible = draw.possible_distances(dataset)
-    told = "\n\n".join(f"**{DISTANCES[name].title}**: {DISTANCES[name].description}" for name in possible)
+    descriptions = "\n\n".join(f"**{DISTANCES[name].title}**: {DISTANCES[name].description}" for name in possible)
     choices = {name: DISTANCES[name].title for name in possible}
     with side():
-        distance = pick(DISTANCE.with_(choices=choices, default=possible[0]), told=told)
+        distance = pick(DISTANCE.with_(choices=choices, default=possible[0]), help=descriptions)
         backbone = ""
         if DISTANCES[distance].needs == "features":
             backbone = pick_backbone(features.available(dataset), help=draw.BACKBONE.help)
         dag = pick(DAG) if dataset.taxonomy is not None else str(DAG.default)
         if dataset.n_images is None and DISTANCES[distance].by_counts:
             st.caption(
-                f"How many images the classes of {escape(dataset.title)} have is not known here, so each "
-                "counts as one: "
-                "distances and coarsity differ from those of a paper that counts images."
+                "Image counts are unknown: classes count equally, so distances and coarsity differ from published ones."
             )
     return distance, dag, backbone
 
 
-def pick_backbone(known: list[str], help: str, where: Any = None) -> str:
-    """A backbone, below the split in the sidebar unless it belongs to a part of the page."""
-    choices = {name: title_of(name) for name in known}
-    setting = draw.BACKBONE.with_(kind="choice", choices=choices, default=known[0], help=help, advanced=True)
+def pick_backbone(names: list[str], help: str, where: Any = None) -> str:
+    """A backbone, picked below the split in the sidebar unless it belongs to a part of the page."""
+    choices = {name: title_of(name) for name in names}
+    setting = draw.BACKBONE.with_(kind="choice", choices=choices, default=names[0], help=help, advanced=True)
     return pick(setting, where or side("backbone"))
 
 
@@ -160,8 +155,8 @@ def pick_sampler(
         choices={name: SAMPLERS[name].title for name in possible},
         default=default if default in possible else possible[0],
     )
-    told = "\n\n".join(f"**{SAMPLERS[name].title}**: {SAMPLERS[name].description}" for name in possible)
-    return pick(setting, key=f"sampler{suffix}", told=told)
+    descriptions = "\n\n".join(f"**{SAMPLERS[name].title}**: {SAMPLERS[name].description}" for name in possible)
+    return pick(setting, key=f"sampler{suffix}", help=descriptions)
 
 
 def pick_sampler_settings(
@@ -211,15 +206,15 @@ def pick_sampler_settings(
     return values
 
 
-def say_fit(found: fitting.Fit, used: Mapping[str, Value]) -> None:
+def say_fit(fitted: fitting.Fit, used: Mapping[str, Value]) -> None:
     """A caption that says which ways, shots and queries in use are lowered defaults."""
-    if told := found.describe(used):
-        st.caption(escape(with_setting_titles(told)))
+    if message := fitted.describe(used):
+        st.caption(escape(with_setting_titles(message)))
 
 
 def pick_images(sampler: str, places: Iterator[Any], **defaults: Value) -> dict[str, Value]:
-    """Images per class, by name, for a sampler that draws classes only; one that deals images says its own."""
-    if SAMPLERS[sampler].deals:
+    """Images per class, by name, for a sampler of classes; others have settings of their own."""
+    if SAMPLERS[sampler].samples_images:
         release_images(sampler)
         return {}
     settings = (s.with_(default=defaults.get(s.name, s.default)) for s in (N_SHOT, N_QUERY))
@@ -227,18 +222,18 @@ def pick_images(sampler: str, places: Iterator[Any], **defaults: Value) -> dict[
 
 
 def release_images(sampler: str) -> None:
-    """Takes numbers of images out of the link that a sampler which deals images does not know."""
+    """Drops numbers of images from the link that are not settings of this sampler."""
     own = {setting.name for setting in SAMPLERS[sampler].settings}
     links.drop_from_link(*(name for name in draw.IMAGE_SETTINGS if name not in own))
 
 
 def pick_groups(dataset: Dataset, where: Any = st) -> dict[str, Value]:
-    """Whether copies and frames stay on one side of a task, asked where there are groups; {} where there are none."""
+    """Whether duplicates and frames stay on one side of a task; {} if the dataset has no groups."""
     return {"keep_groups": pick(draw.KEEP_GROUPS, where)} if dataset.image_groups() is not None else {}
 
 
 def pairs() -> Iterator[Any]:
-    """Places for small widgets, two in a row, their boxes on one line."""
+    """Columns for small widgets, two in a row."""
     while True:
         yield from st.columns(2, gap="xsmall", vertical_alignment="bottom")
 
@@ -248,7 +243,7 @@ def class_names(dataset: Dataset, split: str) -> list[str]:
     return dataset.distinct_names(dataset.split_class_ids(split))
 
 
-def link_to_evaluate(dataset: Dataset, testbed: str, label: str = "Evaluate methods on it") -> None:
-    """Leads to the page Evaluate with this saved testbed chosen."""
-    asked = link(dataset, tasks_from="saved", testbeds=testbed)
-    page_link("evaluate", label, asked)
+def link_to_evaluate(dataset: Dataset, testbed: str, label: str = "Evaluate on this testbed") -> None:
+    """Shows a link to the page Evaluate with this saved testbed chosen."""
+    query = link(dataset, tasks_from="saved", testbeds=testbed)
+    page_link("evaluate", label, query)

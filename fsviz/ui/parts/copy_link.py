@@ -1,7 +1,7 @@
-"""A button that copies the link of what is shown: every setting is in the address of the page.
+"""A button that copies the link of the page with every setting.
 
-Browsers give pages the clipboard on https and on this machine only. On plain http an older way is tried, and where
-that fails too, the link is shown, ready to be copied by hand.
+Browsers allow the clipboard on https and on this machine only. On plain http an older way is tried; if that fails too,
+the link is shown to be copied by hand.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Draws the lower part of a page after the upper part is rendered.
 
 A browser draws the images of a page when nothing else is left to do: first come the scripts of every kind of element
-(Plotly alone has several megabytes to fetch and compile) and every element that the page sends. In a fragment, `stands`
-lets what is below the images come in a second run.
+(Plotly alone has several megabytes to fetch and compile) and every element that the page sends. In a fragment,
+`is_rendered` delays everything below the images to a second run.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ STANDS = "_stands"
 
 
 def is_rendered() -> bool:
-    """Whether the browser has drawn the page once in this visit; until then it is asked to say so, and the fragment
-    around runs again when it does."""
+    """Whether the browser has drawn the page once in this visit; the fragment around reruns when it has."""
     if not st.session_state.get(STANDS):
         _component()(key="page_stands", default={"drawn": False}, on_drawn_change=_remember, height=1)
     return bool(st.session_state.get(STANDS))

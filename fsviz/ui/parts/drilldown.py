@@ -1,8 +1,8 @@
-"""Drill-down: a click on a point, bar, cell or row puts it into the link and shows its tasks, classes or images below.
+"""Drill-down: a click on a point, bar, cell or row selects it in the link and shows its tasks, classes or images.
 
-What a point carries is in the link under a name, so that a link opens with the same thing chosen. A text that the page
-does not know is reported as ignored, like any setting of a link. A second click on the same thing, a double click on
-the empty area and the button Close clear the choice.
+The value of a point is in the link under a name, so that a link opens with the same selection. A value that the page
+does not know is reported as ignored, like any setting of a link. A second click on the same point, a double click on
+the empty area and the button Close clear the selection.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def chart(
     already: str | None = None,
     **more: Any,
 ) -> str:
-    """Draws a figure; returns the text of the point that was clicked last or that the link names, "" for none.
+    """Draws a figure; returns the text of the selected point, "" for none.
 
-    name     under which it is in the link
-    texts    the texts that points can carry
-    place    where points carry it, of several things
-    values   what is clicked -> its text, if points carry something else
-    about    what the choice belongs to: when that changes, nothing is chosen
-    already  what is chosen, if another figure of the same name has been drawn
+    name     the key of the selection in the link
+    texts    the possible texts of points
+    place    position of the text in the customdata of a point
+    values   clicked value -> its text, if points carry something else
+    about    what the selection belongs to: when that changes, nothing is selected
+    already  the selection, if another figure of the same name has been drawn
     """
     setting = _setting(name, texts)
     choice = str(links.value_of(setting, name, about)) if already is None else already
@@ -64,7 +64,7 @@ def table(
     already: str | None = None,
     **more: Any,
 ) -> str:
-    """Draws a table; returns the text of the row that was chosen last or that the link names, "" for none."""
+    """Draws a table; returns the text of the selected row, "" for none."""
     setting = _setting(name, texts)
     choice = str(links.value_of(setting, name, about)) if already is None else already
     export.table(table, rows, key=key, sets=Click(setting, texts, clears=True), **more)
@@ -72,17 +72,17 @@ def table(
 
 
 def chosen(name: str, texts: Iterable[str], about: str = "") -> str:
-    """The choice under a name of the link, "" for nothing."""
+    """The selection under a name of the link, "" for none."""
     return str(links.value_of(_setting(name, texts), name, about))
 
 
 def _setting(name: str, texts: Iterable[str]) -> Setting:
     choices = {"": "nothing", **{text: text for text in texts}}
-    return Setting(name, "Looked at", "What was clicked.", "choice", "", choices=choices)
+    return Setting(name, "Selection", "The item that was clicked.", "choice", "", choices=choices)
 
 
 def heading(words: str, name: str) -> None:
-    """The heading of a drill-down, in Markdown, with a button that closes it."""
+    """Shows the heading of a drill-down, in Markdown, with a button that closes it."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{words}**")
         st.button("Close", key=f"close_{name}", on_click=_forget, args=(name,))
@@ -93,11 +93,11 @@ def _forget(name: str) -> None:
     clicks.clear_marks(name)
 
 
-# What can be behind -----------------------------------------------------------------------------------------------
+# Contents of a drill-down -----------------------------------------------------------------------------------------
 
 
 def classes(dataset: Dataset, class_ids: Sequence[int], key: str, notes: Sequence[str] = ()) -> None:
-    """Some images of every class, a row each, and where classes lead."""
+    """Shows some images of every class, a row each, and links to more."""
     names = dataset.classes["class_name"].astype(str).to_numpy()
     shown = [int(class_id) for class_id in class_ids[:MOST_CLASSES]]
     if dataset.has_pixels:
@@ -118,22 +118,22 @@ def classes(dataset: Dataset, class_ids: Sequence[int], key: str, notes: Sequenc
     with st.container(horizontal=True, gap="medium"):
         if dataset.has_pixels:
             some = [str(names[class_id]) for class_id in shown]
-            words = f"All images of {escape(some[0])}" if len(some) == 1 else "All their images"
+            words = f"All images of {escape(some[0])}" if len(some) == 1 else "Show all images"
             shell.page_link("images", words, shell.link(dataset, classes=some))
-        page_links.to_classes(dataset, shown, "Build a task of them")
+        page_links.to_classes(dataset, shown, "Create a task from these classes")
 
 
 def images(dataset: Dataset, rows: Sequence[Row], key: str, tile_px: int = 64) -> None:
-    """Rows of images; a click leads to the page Images."""
+    """Shows rows of images; a click leads to the page Images."""
     if dataset.has_pixels:
         page_links.to_gallery(dataset, task_rows(dataset, rows, key, tile_px=tile_px))
     else:
-        st.caption(f"{escape(dataset.title)} has no pixels here.")
+        st.caption(f"{escape(dataset.title)} has no images here.")
 
 
 def tasks(
     dataset: Dataset,
-    found: Tasks,
+    testbed: Tasks,
     positions: np.ndarray,
     notes: Mapping[int, str],
     about: str,
@@ -141,18 +141,18 @@ def tasks(
     answer: Predictions | None = None,
     named: Callable[[int], TaskId | None] | None = None,
 ) -> None:
-    """A list of tasks, some per page, and the images of the chosen one; `name` is where it is in the link.
+    """Shows a list of tasks, some per page, and the images of the selected one; `name` is its key in the link.
 
-    named  position -> what names the task in links, where its testbed has a name
+    named  position -> the id of the task in links, if its testbed has a name
     """
     if not len(positions):
-        st.caption("There is no such task.")
+        st.caption("Task not found.")
         return
     left, right = shell.responsive_columns(name, [5, 6], gap="large")
     with left:
-        task = task_list.pick_task(dataset, found, positions, notes, about, f"{name}_list", name=name)
+        task = task_list.pick_task(dataset, testbed, positions, notes, about, f"{name}_list", name=name)
     with right:
         st.markdown(f"**Task {task:,}**: {escape(notes[task])}")
-        if found.has_images:
+        if testbed.has_images:
             called = named(task) if named else None
-            task_list.show_task(dataset, found, task, f"{name}_images", answer=answer, named=called)
+            task_list.show_task(dataset, testbed, task, f"{name}_images", answer=answer, named=called)

@@ -1,4 +1,4 @@
-"""The images behind the mistakes of a method: the pairs of classes it confuses, one image over all its tasks."""
+"""Images of the errors of a method: pairs of classes it confuses, and one image over all its tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fsviz.ui.parts import export, links
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import escape
 
-PAIR = Setting("pair", "Confused pair", "Numbers of a class and of the one that it was taken for: 12-45.", "text", "")
+PAIR = Setting("pair", "Confused pair", "Class ids, true and predicted: 12-45.", "text", "")
 _SHOWN_PAIRS = 8
 _SHOWN_IMAGES = 12
 
@@ -34,15 +34,13 @@ IMAGE_TASKS = Table(
 def show_confusions(
     dataset: Dataset, answer: Predictions, tasks: Tasks, who: str, key: str, over: str = "tasks"
 ) -> None:
-    """The pairs of classes that are confused most; choosing one shows the images that went wrong.
+    """Shows the most confused pairs of classes, and the misclassified images of the selected pair.
 
-    over  what the page's intervals are over: that of one class is known over tasks only
+    over  the unit of the page's intervals: that of one class is available over tasks only
     """
     pairs = run_comparison.pairs_table(answer, tasks, dataset, _SHOWN_PAIRS)
     if pairs.empty:
-        st.caption(
-            f"{escape(who)} got every query of these {len(tasks):,} tasks right, so there is no mistake to show."
-        )
+        st.caption(f"No errors: {escape(who)} classifies every query of these {len(tasks):,} tasks correctly.")
         return
     chosen = _pick_pair(pairs, key)
     row = pairs.iloc[chosen]
@@ -55,10 +53,10 @@ def show_confusions(
                 Row(
                     str(row["class_name"]),
                     [
-                        Tile(int(w.image_id), frame="wrong", badge=f"{w.confidence:.0f}% sure" if sure.is_told else "")
+                        Tile(int(w.image_id), frame="wrong", badge=f"{w.confidence:.0f}%" if sure.is_told else "")
                         for w in wrong.itertuples(index=False)
                     ],
-                    note=f"taken for {row['taken_for_name']}",
+                    note=f"predicted as {row['taken_for_name']}",
                     kind="query",
                 ),
                 Row(
@@ -74,59 +72,59 @@ def show_confusions(
             _one_image(dataset, answer, tasks, clicked)
     else:
         export.table(run_comparison.MISCLASSIFIED, wrong)
-        st.caption(f"{escape(dataset.title)} has no pixels here, so only the numbers of the images are shown.")
+        st.caption(f"{escape(dataset.title)} has no images here: only their numbers are listed.")
     st.caption(
-        f"{escape(who)} took {int(row['confused']):,} of {int(row['asked']):,} query images of "
-        f"**{escape(row['class_name'])}** for **{escape(row['taken_for_name'])}** in tasks that hold both. "
-        f"{escape(_order_in_words(sure))} Click an image to see every task it went wrong in."
+        f"{int(row['confused']):,} of {int(row['asked']):,} **{escape(row['class_name'])}** queries in tasks with both "
+        f"classes are predicted as **{escape(row['taken_for_name'])}** by {escape(who)} ({row['rate']:.0f}%). "
+        "Click an image to see its tasks.",
+        help=escape(_describe_order(sure)),
     )
     with st.expander("Accuracy of every class"):
         table = run_comparison.class_table(answer, tasks, dataset)
         rows = table if over == "tasks" else table.drop(columns="ci95")
         export.table(run_comparison.CLASS_ACCURACIES, rows, key=f"{key}_classes", height=260)
         st.caption(
-            f"{escape(who)} over {len(tasks):,} tasks, the hardest class first"
-            + ("; the interval is over the class's tasks of these images." if over == "tasks" else ".")
+            f"{escape(who)}, {len(tasks):,} tasks, hardest class first."
+            + (" 95% CI over the tasks of each class." if over == "tasks" else "")
         )
 
 
-def _order_in_words(sure: run_comparison.Confidence) -> str:
-    """One sentence about the order of the mistakes: whether confidence ranks them."""
+def _describe_order(sure: run_comparison.Confidence) -> str:
+    """One sentence about the order of the errors: whether confidence ranks them."""
     if not np.isfinite(sure.low):
-        return "How sure the answers were is not known: they were made elsewhere."
+        return "Confidence is not available: these predictions were imported."
     if not sure.is_told:
         return (
-            f"The most confident mistakes come first, but without percentages: nine of ten answers are {sure.low:.0%} "
-            f"to {sure.high:.0%} sure, whatever they are worth."
+            f"Most confident errors first, without percentages: nine of ten predictions have a confidence of "
+            f"{sure.low:.0%} to {sure.high:.0%}, correct or not."
         )
     if not sure.orders:
-        return "They come by confidence, which hardly tells right from wrong answers of this method."
-    return f"The most confident mistakes come first; a right answer is the surer one in {sure.auroc:.0%} of pairs."
+        return "Most confident errors first; confidence hardly separates correct from incorrect predictions."
+    return f"Most confident errors first. AUROC of confidence: {sure.auroc:.2f} (correct vs incorrect predictions)."
 
 
 def _pick_pair(pairs: pd.DataFrame, key: str) -> int:
-    """The place of the chosen pair, which is in the link by its classes: another setting puts others in its place.
+    """Position of the selected pair, which the link names by its classes.
 
-    The box is a new one for every list, or the browser would go on showing the label that it had.
+    Every list has a box of its own, or the browser would keep the label of the last one.
     """
     labels = {
         f"{row.class_id}-{row.taken_for}": f"{shorten(row.class_name, 30)} → {shorten(row.taken_for_name, 30)} "
         f"({row.rate:.0f}%)"
         for row in pairs.itertuples(index=False)
     }
-    asked = str(links.value_of(PAIR, PAIR.name))
-    chosen = asked if asked in labels else next(iter(labels))
+    requested = str(links.value_of(PAIR, PAIR.name))
+    chosen = requested if requested in labels else next(iter(labels))
     widget = f"{key}_pair_{hashlib.blake2b(repr(labels).encode(), digest_size=6).hexdigest()}"
     st.session_state[widget] = chosen
     st.selectbox(
-        "Most confused pairs (class → what it was taken for)",
+        "Most confused pairs (true → predicted)",
         list(labels),
         format_func=lambda pair: labels.get(pair, pair),
         key=widget,
         on_change=_pair_picked,
         args=(widget,),
-        help="The share of the first class's query images that were given the second class's name, in tasks that "
-        "hold both.",
+        help="Share of the first class's queries predicted as the second class, in tasks with both classes.",
     )
     return list(labels).index(chosen)
 
@@ -141,24 +139,24 @@ def _examples(dataset: Dataset, class_id: int) -> np.ndarray:
 
 
 def _one_image(dataset: Dataset, answer: Predictions, tasks: Tasks, image_id: int) -> None:
-    """Every task in which an image was a query: what it was taken for, and how surely."""
+    """Shows every task in which an image was a query, with its predicted class and confidence."""
     t, w, q = np.nonzero(tasks.query == image_id)
     if not len(t):
-        st.caption("This image was never a query in these tasks.")
+        st.caption("This image is not a query in these tasks.")
         return
     names = dataset.classes["class_name"].astype(str).to_numpy()
-    said = tasks.class_ids[t, answer.predicted[t, w, q]]
-    is_correct = said == tasks.class_ids[t, w]
+    predicted = tasks.class_ids[t, answer.predicted[t, w, q]]
+    is_correct = predicted == tasks.class_ids[t, w]
     table = pd.DataFrame(
         {
             "task": t,
-            "predicted": names[said],
+            "predicted": names[predicted],
             "is_correct": is_correct,
             "confidence": answer.confidence[t, w, q],
             "classes": [", ".join(names[c] for c in tasks.class_ids[i] if c >= 0) for i in t],
         }
     )
-    right = int(is_correct.sum())
+    n_correct = int(is_correct.sum())
     left, middle = st.columns([1, 3])
     with left:
         gallery(
@@ -168,7 +166,5 @@ def _one_image(dataset: Dataset, answer: Predictions, tasks: Tasks, image_id: in
             tile_px=120,
         )
     with middle:
-        st.markdown(
-            f"Image {image_id:,} was a query in **{len(t):,}** tasks and was named rightly in **{right}** of them."
-        )
+        st.markdown(f"Image {image_id:,}: correct in **{n_correct}** of **{len(t):,}** tasks.")
         export.table(IMAGE_TASKS, table, height=min(240, 38 + 35 * len(table)))

@@ -1,10 +1,9 @@
-"""Shows figures and tables so that they can be taken along: what `chart`, `graph` and `table` draw, and the commands
-that a page names, are in the list behind the button Export.
+"""Shows figures and tables and lists them, with the commands of a page, behind the button Export.
 
-Nothing is made before it is asked for: the list is drawn when it is opened, and a file when its button is pressed. PNG
-and SVG are taken by the browser from the figure as it stands there, zoom and theme included; HTML, CSV and LaTeX are
-written here. ECharts draws on a canvas, which gives a PNG alone: its SVG is drawn in the list, not zoomed, and its HTML
-is a Plotly figure, because ECharts is not available to files.
+Everything is made on demand: the list when it is opened, a file when its button is pressed. The browser makes PNG and
+SVG from the current view of a figure, zoom and theme included; HTML, CSV and LaTeX are written here. ECharts draws on a
+canvas, which gives only a PNG: its SVG is drawn in the list, not zoomed, and its HTML is a Plotly figure, because
+ECharts is not available to files.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class _Shown:
 
 
 def begin(question: str) -> None:
-    """A run of a page begins: nothing is shown yet."""
+    """Begins a run of a page with nothing shown yet."""
     st.session_state[_SHOWN] = _Shown(question)
 
 
@@ -86,7 +85,7 @@ def _stay_visible(figure: Any) -> None:
 
 
 def _leave_room(figure: Any) -> None:
-    """Plotly's buttons come up over the top of a figure that is pointed at: no point may lie below them."""
+    """Makes room above a figure for Plotly's buttons, which appear on hover: no point may be below them."""
     now = figure.layout.margin.t
     if now is not None and now < BUTTONS_PX:
         figure.layout.margin.t = BUTTONS_PX
@@ -128,7 +127,7 @@ def table(table: Table, rows: Rows, *, where: Any = st, sets: Setting | Click | 
 
 
 def column_config(table: Table, values: pd.DataFrame) -> dict[str, Any]:
-    """How Streamlit draws the columns of a `frame`, by their names."""
+    """Streamlit's configuration of the columns of a `frame`, by name."""
     titles = headers(table, values)
     config = {}
     for column in table.columns:
@@ -163,18 +162,18 @@ def _format(column: Column, sign: str | None = None) -> str:
     return f"%{sign}.4g" if column.shown_digits is None else f"%{sign}.{column.shown_digits}f"
 
 
-def recipe(command: str, title: str = "From a terminal") -> None:
-    """Names a command that gives what the page shows."""
+def recipe(command: str, title: str = "Command line") -> None:
+    """Lists a command that gives the same results as the page."""
     _register(Item("recipe", title, command))
 
 
-def command(*said: str) -> None:
-    """The same for the words of a command after `fsviz`."""
-    recipe(shlex.join(["fsviz", *said]))
+def command(*arguments: str) -> None:
+    """Lists a command by its words after `fsviz`."""
+    recipe(shlex.join(["fsviz", *arguments]))
 
 
 def forget(key: str) -> None:
-    """A figure that something else took the place of."""
+    """Removes a figure that was replaced."""
     state: _Shown | None = st.session_state.get(_SHOWN)
     if state is not None:
         state.items = {k: i for k, i in state.items.items() if i.key != key}
@@ -199,15 +198,15 @@ def _register(item: Item) -> None:
     n, name = 1, named
     while (item.kind, name) in state.items and not item.key and item.kind == "table":
         n, name = n + 1, f"{named} {n + 1}"
-    told = item.title if n == 1 else f"{item.title} ({n})"
-    state.items[item.kind, name] = Item(item.kind, told, item.what, item.key, fragment)
+    title = item.title if n == 1 else f"{item.title} ({n})"
+    state.items[item.kind, name] = Item(item.kind, title, item.what, item.key, fragment)
 
 
 # The list ----------------------------------------------------------------------------------------------------------
 
 
 def button(in_class: bool = False) -> None:
-    """The button Export, in a fragment: what is behind it is drawn when it is opened."""
+    """Shows the button Export; its list is drawn when it is opened."""
     with st.popover("Export", icon="📤", key="share", on_change="rerun"):
         if st.session_state.get("share"):
             _list(in_class)
@@ -224,7 +223,7 @@ def _list(in_class: bool) -> None:
             _download("CSV", partial(csv_of, item), f"{name}.csv", "text/csv", f"{item.title}_csv")
             _download("LaTeX", partial(latex_of, item), f"{name}.tex", "text/x-tex", f"{item.title}_tex")
     if len(items) > 1:
-        with _row("All of it on one page"):
+        with _row("Whole page"):
             _download("HTML", partial(to_page, items), "fsviz.html", "text/html", "everything_html")
     if figures:
         st.caption(
@@ -232,11 +231,11 @@ def _list(in_class: bool) -> None:
         )
     commands = [i for i in items if i.kind == "recipe"]
     if commands and not in_class:
-        st.markdown("**From a terminal**")
+        st.markdown("**Command line**")
         for item in commands:
             st.code(item.what, language="bash", wrap_lines=True)
     if not items:
-        st.caption("There is no figure or table on this page now. Copy link has the link of the page.")
+        st.caption("Nothing to export yet.")
 
 
 def _row(title: str) -> Any:

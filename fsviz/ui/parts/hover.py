@@ -1,4 +1,4 @@
-"""Figures that answer the pointer: pictures beside it while it rests on a point or a cell, and what a click does.
+"""Pictures next to the pointer on a point or a cell of a figure, and clicks on heat maps and tree maps.
 
 Plotly's hover boxes hold text only, and Streamlit reports no clicks on heat maps and tree maps. The component listens
 to the figure itself. For pictures it stands in a fragment of its own, so that asking for them draws nothing else again;
@@ -25,7 +25,7 @@ from fsviz.ui.parts.shell import errors_on_page
 @st.fragment
 @errors_on_page()
 def thumbnails(dataset: Dataset, chart: str, image_ids: frozenset[int]) -> None:
-    """Shows pictures beside the points of the figure with this key, whose customdata are image_ids, one of these."""
+    """Shows pictures next to the points of the figure with this key, whose customdata are among these image_ids."""
     _show_pictures(dataset, chart, lambda image_id: image_id if image_id in image_ids else None, px=96, above=12)
 
 
@@ -65,17 +65,19 @@ def _pictures_of_cells(dataset: Dataset, chart: str, images: tuple[int, ...]) ->
 def _show_pictures(
     dataset: Dataset, chart: str, image_of: Callable[[int], int | None], px: int, above: int, of: int = 0
 ) -> None:
-    """Sends the pictures that are asked for.
+    """Sends the requested pictures.
 
     image_of  number that the figure gives -> image_id, None for one it may not ask for
     above     pixels between picture and pointer
-    of        tells apart figures of a dataset whose numbers mean different images
+    of        distinguishes figures of a dataset whose numbers mean different images
     """
     key = f"{chart}_pictures"
-    asked = dict(st.session_state.get(key) or {}).get("hovered") or []
-    known = {i: image_of(i) for i in asked if isinstance(i, int)}
+    requested = dict(st.session_state.get(key) or {}).get("hovered") or []
+    image_ids = {i: image_of(i) for i in requested if isinstance(i, int)}
     sources = {
-        str(i): thumbnail_uri(dataset, found, round(px * 1.5)) for i, found in known.items() if found is not None
+        str(i): thumbnail_uri(dataset, image_id, round(px * 1.5))
+        for i, image_id in image_ids.items()
+        if image_id is not None
     }
     _component()(
         key=key,

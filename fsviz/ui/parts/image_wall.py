@@ -68,7 +68,7 @@ def gallery(
 def task_rows(
     dataset: Dataset, rows: Iterable[Row], key: str, tile_px: int = 84, on_click: Callable[[int], None] | None = None
 ) -> int | None:
-    """Rows of thumbnails with their titles on the left. Clicks are told as by `gallery`."""
+    """Rows of thumbnails with their titles on the left. Returns a click as `gallery` does."""
     return _wall(dataset, list(rows), key, tile_px, titled=True, on_click=on_click)
 
 

@@ -23,7 +23,7 @@ from fsviz.records import Dataset
 from fsviz.settings import Setting, Value
 
 CLASSROOM = "classroom"
-IMAGE = Setting("image", "Image", "The image that was chosen on the page, by its number.", "text", "")
+IMAGE = Setting("image", "Image", "The selected image, by its number.", "text", "")
 _KEPT = "_settings_shown"
 _OWN = "_kept_by_pages"
 _TURN = "_turn"
@@ -32,7 +32,7 @@ _AWAITED = "_read_later"
 
 
 @dataclass(frozen=True)
-class Shown:
+class LinkedSetting:
     """A setting as it was last drawn on this page.
 
     about    what the value belongs to: when that changes, the setting starts over from its default
@@ -63,8 +63,8 @@ def load_from_link(page: str) -> None:
     for key in endless:
         del st.query_params[key]
     if endless:  # Streamlit's binding of other widgets has read it already: begin again without it
-        told = ", ".join(f"{key}={text[:40]}" for key, text in endless.items())
-        notice(f"This link's setting {told} is larger than any number, and was left out. Choose a value on the page.")
+        listed = ", ".join(f"{key}={text[:40]}" for key, text in endless.items())
+        notice(f"Ignored from the link: {listed} is out of range.")
         st.rerun()
 
 
@@ -74,21 +74,25 @@ def going_back() -> bool:
 
 
 def turn() -> int:
-    """How often the clicks that were made before were left behind: when the browser goes back or forward the link
-    decides, and what still holds a click must not be asked for it. It is part of the key of what reports clicks."""
+    """Number of times that clicks were cleared; part of the key of every widget that reports clicks.
+
+    When the browser goes back or forward the link decides, so widgets that still hold a click start anew.
+    """
     return int(st.session_state.get(_TURN, 0))
 
 
 def forget_clicks() -> None:
-    """Leaves all clicks behind that were made before."""
+    """Clears all earlier clicks."""
     st.session_state[_TURN] = turn() + 1
 
 
 @contextmanager
 def one_step() -> Iterator[None]:
-    """What is written into the link inside is one step of the browser's history, which its back button takes back as a
-    whole. Each write is a step otherwise. What is interrupted writes nothing: the run that follows does. Streamlit
-    refuses it on a page where a widget that it binds by itself is in the link."""
+    """Makes all writes to the link inside one step of the browser's history.
+
+    Otherwise each write is a step. An interrupted run writes nothing: the next run does. Streamlit refuses this on a
+    page where a widget that it binds by itself is in the link.
+    """
     st.session_state[_TOGETHER] = {}
     try:
         yield
@@ -101,7 +105,7 @@ def one_step() -> Iterator[None]:
 
 
 def is_bare() -> bool:
-    """Whether the link says nothing but the dataset, as those of the navigation do."""
+    """Whether the link names only the dataset, as links of the navigation do."""
     return all(key in ("dataset", CLASSROOM) or key.startswith("embed") for key in st.query_params)
 
 
@@ -112,10 +116,11 @@ def say(**texts: str | Sequence[str]) -> None:
 
 
 def value_of(setting: Setting, key: str, about: str = "") -> Value:
-    """The value of a setting that is about to be drawn under this key: what the user chose, else the link, else the
-    default. An impossible value gives way to the default, and the link follows the value.
+    """The value of a setting that is about to be drawn under this key: the user's, else the link's, else the default.
+
+    An impossible value is replaced by the default, and the link follows the value.
     """
-    before: Shown | None = _kept().get(key)
+    before: LinkedSetting | None = _kept().get(key)
     text, have = st.query_params.get(key), st.session_state.get(key)
     refused = None
     if before is None or have is None or going_back():
@@ -136,17 +141,17 @@ def value_of(setting: Setting, key: str, about: str = "") -> Value:
     end = min(end, setting.high)
     if before is None or value != have or type(value) is not type(have) or end != before.end:
         st.session_state[key] = value
-    _kept()[key] = Shown(setting.default, about, end, refused)
-    said = setting.text(value)
-    if text != said:  # a link that names the default keeps it: each change of the link is a step back in the browser
-        _write(key, None if value == setting.default else said)
+    _kept()[key] = LinkedSetting(setting.default, about, end, refused)
+    current = setting.text(value)
+    if text != current:  # a link that names the default keeps it: each change of the link is a step back in the browser
+        _write(key, None if value == setting.default else current)
     return value
 
 
 def several_of(choices: Mapping[str, str], key: str, default: Sequence[str] = (), about: str = "") -> None:
     """Prepares a widget of several choices (identifier -> title) that is about to be drawn under this key.
 
-    The link holds identifiers with commas between, and nothing where the default is chosen. Titles are read as well;
+    The link holds identifiers separated by commas, and nothing for the default. Titles are read as well;
     one with a comma in it needs a key of its own. When `about` changes, the choice starts over from its default.
     """
     have, texts, refused = st.session_state.get(key), st.query_params.get_all(key), None
@@ -154,13 +159,13 @@ def several_of(choices: Mapping[str, str], key: str, default: Sequence[str] = ()
     if before is not None and have is not None and not going_back():
         value = [name for name in have if name in choices] if before.about == about else value
     elif texts:
-        known = {title: name for name, title in choices.items()} | {name: name for name in choices}
-        asked = [part for text in texts for part in ([text] if text in known else text.split(",")) if part]
-        value = [known[part] for part in asked if part in known]
-        refused = texts[-1] if len(value) < len(asked) else None
+        names = {title: name for name, title in choices.items()} | {name: name for name in choices}
+        requested = [part for text in texts for part in ([text] if text in names else text.split(",")) if part]
+        value = [names[part] for part in requested if part in names]
+        refused = texts[-1] if len(value) < len(requested) else None
     if value != have:
         st.session_state[key] = value
-    _kept()[key] = Shown("", about, math.inf, refused)
+    _kept()[key] = LinkedSetting("", about, math.inf, refused)
     if texts != [",".join(value)]:
         _write(key, None if value == list(default) else ",".join(value))
 
@@ -170,53 +175,57 @@ def names_of(
 ) -> None:
     """Prepares a widget of several names that is about to be drawn under this key; `most` of them can be chosen.
 
-    Names may have anything in them, so each stands in the link by itself: key=a&key=b. Where others than the default
-    can be none at all, that is key= alone. When `about` changes, the choice starts over from its default.
+    Names may contain any character, so each has a parameter of its own: key=a&key=b. No names at all, if that is not
+    the default, is key= alone. When `about` changes, the choice starts over from its default.
     """
     have, texts, refused = st.session_state.get(key), st.query_params.get_all(key), None
-    known, before, value = set(options), _kept().get(key), list(default)
+    allowed, before, value = set(options), _kept().get(key), list(default)
     if before is not None and have is not None and not going_back():
-        value = [name for name in have if name in known][:most] if before.about == about else value
+        value = [name for name in have if name in allowed][:most] if before.about == about else value
     elif texts:
-        found = list(dict.fromkeys(text for text in texts if text in known))[:most]
-        refused = next((text for text in texts[::-1] if text and text not in found), None)
-        value = value if refused and not found else found
+        requested = list(dict.fromkeys(text for text in texts if text in allowed))[:most]
+        refused = next((text for text in texts[::-1] if text and text not in requested), None)
+        value = value if refused and not requested else requested
     if value != have or before is None:
         st.session_state[key] = value
-    _kept()[key] = Shown("", about, math.inf, refused)
+    _kept()[key] = LinkedSetting("", about, math.inf, refused)
     if not texts or texts != value:
         _write(key, None if value == list(default) else value or "")
 
 
-def asked_for(key: str) -> str | None:
-    """What the link says under a key that the page looks after itself (`keep`): when the page is opened, when another
-    link to it is followed, and when the browser goes back or forward. None in between, when the page knows best, and
-    where the link says nothing then: ""."""
+def requested_for(key: str) -> str | None:
+    """The text of the link under a key that the page manages itself (`keep`), "" if the link has none.
+
+    Only when the page is opened, when another link to it is followed, and when the browser goes back or forward; None
+    otherwise, when the page decides.
+    """
     here = st.query_params.get(key, "")
     fresh = key not in _kept() or going_back()
     return here if fresh or here != st.session_state.get(_OWN, {}).get(key, "") else None
 
 
-def image_id(asked: str | None, dataset: Dataset) -> int | None:
-    """The image that a link asks for, where the dataset has it."""
-    possible = bool(asked) and str(asked).isascii() and str(asked).isdecimal()
-    return int(str(asked)) if possible and int(str(asked)) < len(dataset.image_class_ids()) else None
+def image_id(text: str | None, dataset: Dataset) -> int | None:
+    """The image_id that a link names, None if the dataset lacks it."""
+    possible = bool(text) and str(text).isascii() and str(text).isdecimal()
+    return int(str(text)) if possible and int(str(text)) < len(dataset.image_class_ids()) else None
 
 
 def keep(key: str, text: str | None) -> None:
-    """Puts what a page looks after itself, such as the image that is told about, into the link; None takes it out.
+    """Writes a value that the page manages itself, such as the selected image, into the link; None removes it.
 
-    What the link asked for before that is told as ignored where it was not possible.
+    An impossible value of the link is then reported as ignored.
     """
-    before: Shown | None = _kept().get(key)
-    asked = asked_for(key)
-    _kept()[key] = Shown("", "", math.inf, (asked if asked and asked != text else None) if before is None else None)
+    before: LinkedSetting | None = _kept().get(key)
+    requested = requested_for(key)
+    _kept()[key] = LinkedSetting(
+        "", "", math.inf, (requested if requested and requested != text else None) if before is None else None
+    )
     st.session_state.setdefault(_OWN, {})[key] = text or ""
     _write(key, text)
 
 
 def end_of(key: str) -> float:
-    """Where the slider of a setting ends: at its usual end, or at a value beyond that was asked for."""
+    """Maximum of the slider of a setting: its usual maximum, or a larger requested value."""
     return _kept()[key].end
 
 
@@ -232,14 +241,14 @@ def drop_from_link(*keys: str) -> None:
             _write(key, None)
 
 
-def ignored(asked: Mapping[str, str]) -> list[str]:
-    """The settings of a link that are unknown here or were impossible, which it loses; none where they were told."""
-    found = []
+def ignored(requested: Mapping[str, str]) -> list[str]:
+    """The unknown or impossible settings of a link, which are removed from it; none if they were reported before."""
+    dropped = []
     awaited = st.session_state.pop(_AWAITED, set())
-    for name, text in asked.items():
+    for name, text in requested.items():
         if name in ("dataset", CLASSROOM) or name.startswith("embed") or name in awaited:
             continue
-        shown: Shown | None = _kept().get(name)
+        shown: LinkedSetting | None = _kept().get(name)
         if shown is not None:
             fine = shown.refused != text
         else:
@@ -247,21 +256,21 @@ def ignored(asked: Mapping[str, str]) -> list[str]:
         if not fine and shown is None and name in st.session_state.get(_OWN, {}):
             _write(name, None)  # the page before wrote it while this one was being opened
         elif not fine:
-            found.append(f"{name}={str(text)[:40]}")
+            dropped.append(f"{name}={str(text)[:40]}")
             if name not in st.session_state:
                 _write(name, None)
-    if not found or st.session_state.get("_ignored") == found:
+    if not dropped or st.session_state.get("_ignored") == dropped:
         return []
-    st.session_state["_ignored"] = found
-    return found
+    st.session_state["_ignored"] = dropped
+    return dropped
 
 
 def notice(text: str) -> None:
-    """Says one sentence below the title on the next run, whatever page it is."""
+    """Shows one sentence below the title on the next run of any page."""
     st.session_state["_notice"] = text
 
 
-def _kept() -> dict[str, Shown]:
+def _kept() -> dict[str, LinkedSetting]:
     return st.session_state.setdefault(_KEPT, {})
 
 
@@ -292,11 +301,11 @@ def _is_endless(text: str) -> bool:
         return False
 
 
-def _same(have: Any, asked: str) -> bool:
-    """Does a widget's value say what the link asked for? Lists and dates are taken on trust."""
+def _same(have: Any, text: str) -> bool:
+    """Whether a widget's value is that of the link; lists and dates count as equal."""
     if not isinstance(have, str | int | float | bool) or have is None:
         return have is not None
     try:
-        return abs(float(have) - float(asked)) < 1e-9
+        return abs(float(have) - float(text)) < 1e-9
     except ValueError:
-        return str(have).lower() == asked.lower()
+        return str(have).lower() == text.lower()

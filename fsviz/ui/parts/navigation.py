@@ -37,9 +37,9 @@ def take_over() -> None:
 
 
 def show(dataset: Dataset | None) -> Any:
-    """Draws the bar and returns the page that the address names; pages that the dataset leaves empty are dimmed.
+    """Draws the navigation bar and returns the page of the address; pages that the dataset leaves empty are dimmed.
 
-    Every page is registered: one that is not would open as the first page, under the words "Page not found".
+    Every page is registered: any other would open as the first page, below "Page not found".
     """
     st.logo(_LOGO, size="large", icon_image=_ICON)
     menus: dict[str, list[Any]] = {}
@@ -54,7 +54,7 @@ def is_useful(page: Page) -> bool:
 
 
 def title_of(page: Page, dataset: Dataset | None) -> str:
-    """The name of a page in the navigation, in grey where the dataset leaves it empty."""
+    """The name of a page in the navigation, in grey if the dataset leaves it empty."""
     missing = _missing(page, dataset)
     return f":gray[{page.label} · no {missing}]" if missing else page.label
 
@@ -120,7 +120,7 @@ def _entry(page: Page, dataset: Dataset | None) -> Any:
 
 
 def _missing(page: Page, dataset: Dataset | None) -> str:
-    """What the dataset would need first for this page; "" if it has all, or is not known."""
+    """The first requirement of this page that the dataset lacks; "" for none, or without a dataset."""
     return next((need for need in page.needs if dataset is not None and need not in dataset.capabilities), "")
 
 

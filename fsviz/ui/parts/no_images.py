@@ -1,4 +1,4 @@
-"""What a page shows of a benchmark that has no images here: its published results, and the way to attach images."""
+"""A page for a dataset without images here: its published results, and how to attach images."""
 
 from __future__ import annotations
 
@@ -15,28 +15,27 @@ from fsviz.ui.parts.shell import escape
 
 
 def stop_without(dataset: Dataset) -> None:
-    """Stops the page for a benchmark without images or features, with what is published and what to do next."""
+    """Stops the page for a dataset without images or features; shows published results and the next step."""
     if dataset.name not in ENTRIES or dataset.has_pixels or dataset.has_features:
         return
     command = text.code(published_images.command(dataset.name))
     st.info(
-        f"**{escape(dataset.title)} comes without images**, so nothing can be computed on it here yet. With images on "
-        f"your disk, in folders named by class or by WordNet id, {command} attaches them: classes, splits "
-        "and taxonomy stay the benchmark's, and what is missing is listed.",
+        f"**{escape(dataset.title)} has no images here.** Attach your copy, in folders named by class or WordNet id: "
+        f"{command}. Classes, splits and taxonomy stay the same.",
         icon="🧩",
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         shell.link_to_add_images("Attach images", shell.link(dataset, like=dataset.name))
         for name in _copies(dataset):
             shell.page_link("overview", escape(shell.dataset_title(name)), {"dataset": name}, icon="🖼️")
-        shell.page_link("classes", "Its classes", shell.link(dataset))
+        shell.page_link("classes", "Classes", shell.link(dataset))
         shell.offer_demo(dataset)
     _published(dataset)
     st.stop()
 
 
 def _copies(dataset: Dataset) -> list[str]:
-    """The copy of this benchmark that has images, where one was attached under the usual name."""
+    """The copy of this dataset that has images, if one was attached under the usual name."""
     try:
         return [name for name in saved.workspace_dataset_names() if name == f"my_{dataset.name}"]
     except FsvizError:
@@ -44,14 +43,14 @@ def _copies(dataset: Dataset) -> list[str]:
 
 
 def _published(dataset: Dataset) -> None:
-    known = published_benchmarks(dataset.name)
-    st.subheader("What papers report on it", anchor=False)
-    if not known:
-        st.caption("None of the papers that fsviz follows prints an accuracy on this benchmark.")
+    benchmarks = published_benchmarks(dataset.name)
+    st.subheader("Published results", anchor=False)
+    if not benchmarks:
+        st.caption("No paper that fsviz follows reports an accuracy for this dataset.")
         return
     pick = st.selectbox(
-        "Published table",
-        known,
+        "Table",
+        benchmarks,
         format_func=lambda pair: f"{benchmark_title(pair[0])}, {pair[1]}",
         key="published_without_images",
     )
@@ -61,5 +60,5 @@ def _published(dataset: Dataset) -> None:
         PUBLISHED,
         table.sort_values("accuracy", ascending=False, na_position="last") if "accuracy" in table else table,
     )
-    quarters = " Q1 to Q4 are quarters of the tasks, from fine-grained to coarse." if "Q1" in table else ""
-    st.caption(f"As printed in {escape('; '.join(map(str, sources)))}; nothing of this was computed here.{quarters}")
+    quarters = " Q1 to Q4: quarters of the tasks, from fine-grained to coarse." if "Q1" in table else ""
+    st.caption(f"From {escape('; '.join(map(str, sources)))}; not computed here.{quarters}")

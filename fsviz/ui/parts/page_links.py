@@ -1,4 +1,4 @@
-"""Links from what a page shows to the pages that say more: an image, a task, classes, the row of a table."""
+"""Links from an image, a task, classes or a table row to the pages with details."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from fsviz.ui.parts import selections, shell
 
 
 def to_gallery(dataset: Dataset, clicked: int | None) -> None:
-    """The way to an image that was clicked on a wall; nothing where none was."""
+    """Shows a link to the clicked image of a wall; nothing without a click."""
     if clicked is None:
         return
     st.session_state.pop("seen_dataset", None)  # the link names the image, not the last click there
     shell.page_link("images", "Open in Images", shell.link(dataset, image=str(clicked)))
 
 
-def to_passport(dataset: Dataset, name: str, position: int, label: str = "All that is known of it") -> None:
-    """The way to the passport of a task: `name` is its testbed's (see fsviz.tasks.task_ids)."""
-    asked = {task_ids.TASK_NAME.name: f"{name}:{position}"}
-    shell.page_link("task", label, shell.link(dataset, **asked))
+def to_passport(dataset: Dataset, name: str, position: int, label: str = "Full task profile") -> None:
+    """Shows a link to the profile of a task; `name` is that of its testbed (see fsviz.tasks.task_ids)."""
+    query = {task_ids.TASK_NAME.name: f"{name}:{position}"}
+    shell.page_link("task", label, shell.link(dataset, **query))
 
 
 def to_task(dataset: Dataset, tasks: Tasks, at: int, backbone: str, label: str, method: str = "protonet") -> None:
-    """The way to the very task, where its support images can be swapped and every cause of it is told."""
+    """Shows a link to the editor of a task, where its support images can be swapped."""
     class_ids, support, query = tasks.class_ids[at], tasks.support[at], tasks.query[at]
     there = class_ids != PAD
     if there.sum() > custom_task.MAX_CLASSES:
         return
-    asked = {
+    link_query = {
         custom_task.TASK_OF.name: custom_task.classes_text(dataset, class_ids[there].tolist()),
         "support": custom_task.images_text(support[there]),
         "query": custom_task.images_text(query[there]),
@@ -41,7 +41,7 @@ def to_task(dataset: Dataset, tasks: Tasks, at: int, backbone: str, label: str, 
         "backbone": backbone,
         "method": method,
     }
-    shell.page_link("edit_task", label, shell.link(dataset, **asked))
+    shell.page_link("edit_task", label, shell.link(dataset, **link_query))
 
 
 def from_task(
@@ -50,16 +50,13 @@ def from_task(
     at: int,
     backbone: str = "",
     method: str = "protonet",
-    support: str = "its",
     named: TaskId | None = None,
     on_map: bool = True,
 ) -> None:
-    """Where a task that is shown leads: to all that is known of it, to where its support images can be swapped, and to
-    its place on the map.
+    """Shows links from a task to its profile, to the editor of its support images, and to its place on the map.
 
-    support  whose support images, where several are shown
-    named    what names it in links, where its testbed has a name (see fsviz.tasks.task_ids); else its images do
-    on_map   whether the map is among the ways: it is not where it is shown already
+    named    its id in links, if its testbed has a name (see fsviz.tasks.task_ids); else its images are the id
+    on_map   whether to link to the map, unless it is shown already
     """
     if named is None and tasks.has_images:
         named = TaskId(task_ids.images_name(dataset, tasks, at), 0)
@@ -71,25 +68,25 @@ def from_task(
             to_passport(dataset, named.testbed, named.position)
         if swappable:
             backbone = backbone or draw.default_backbone(dataset)
-            to_task(dataset, tasks, at, backbone, f"Swap {support} support images", method)
+            to_task(dataset, tasks, at, backbone, "Edit support images", method)
             if on_map:
                 to_map(dataset, tasks, at, backbone)
 
 
 def to_map(dataset: Dataset, tasks: Tasks, at: int, backbone: str) -> None:
-    """The way to the feature map with the very task on it."""
+    """Shows a link to the feature map with this task on it."""
     there = tasks.class_ids[at] != PAD
-    asked = {
+    query = {
         "testbed": custom_task.LINKED,
         "support": custom_task.images_text(tasks.support[at][there]),
         "query": custom_task.images_text(tasks.query[at][there]),
         "backbone": backbone,
     }
-    shell.page_link("image_map", "See it on the map", shell.link(dataset, **asked))
+    shell.page_link("image_map", "Show on map", shell.link(dataset, **query))
 
 
 def to_classes(dataset: Dataset, class_ids: Sequence[int], label: str) -> None:
-    """The way to a task of these classes, to be put together by hand; nothing where no method could answer it."""
+    """Shows a link to a new task of these classes; nothing if no method can classify it."""
     if dataset.has_features and 2 <= len(class_ids) <= custom_task.MAX_CLASSES:
-        asked = {custom_task.TASK_OF.name: custom_task.classes_text(dataset, [int(c) for c in class_ids])}
-        shell.page_link("edit_task", label, shell.link(dataset, **asked))
+        query = {custom_task.TASK_OF.name: custom_task.classes_text(dataset, [int(c) for c in class_ids])}
+        shell.page_link("edit_task", label, shell.link(dataset, **query))

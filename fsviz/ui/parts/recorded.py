@@ -34,9 +34,11 @@ def task_id(dataset: Dataset, line: run_comparison.MethodRun, task: int) -> Task
     entry = evaluate.entries(spec)[line.entry]
     testbed = evaluate.run_testbeds(spec)[entry.testbed]
     backbones = [name for name in spec["backbones"] if name in spec["features"]]
-    whole = evaluate.entry_tasks(spec, entry)
+    tasks_of_run = evaluate.entry_tasks(spec, entry)
     saved = str(testbed["testbed_name"])
-    return task_ids.name_task(dataset, whole, task, testbed["recipe"], backbones, saved, (line.run_id, entry.testbed))
+    return task_ids.name_task(
+        dataset, tasks_of_run, task, testbed["recipe"], backbones, saved, (line.run_id, entry.testbed)
+    )
 
 
 def identity(line: run_comparison.MethodRun) -> tuple[Any, ...]:

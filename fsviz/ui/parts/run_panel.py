@@ -31,24 +31,23 @@ STATES = {
     "interrupted": "⏸️ interrupted",
     "damaged": "💥 damaged",
 }
-START = "Start the run"
+START = "Run"
 _ENGINES = {engines.LOCAL: "this machine", engines.RAY: "a Ray cluster"}
 SoFar: TypeAlias = Callable[[Any], object] | None
 
 
 def most_accurate(top: Any, over: str, n_methods: int, n_missing: int = 0) -> HeadlineNumber:
-    """The accuracy of the best row of a table, with its name; with top-5 accuracy if that says something. While methods
-    are missing nobody knows which is the most accurate."""
-    title = f"Best of {n_methods} of {n_methods + n_missing} methods" if n_missing else "Most accurate"
+    """The headline number of the best row of a table, with top-5 accuracy for many classes."""
+    title = f"Best of {n_methods} of {n_methods + n_missing} methods" if n_missing else "Best method"
     top5 = f", top-5 {top['top5']:.1f}%" if top["n_way"] >= TOP5_FROM else ""
-    note, text = f"{top['name']}{top5}", f"Mean accuracy with its 95% interval {CI_UNITS[over]}."
+    note, text = f"{top['name']}{top5}", f"Mean accuracy with 95% CI {CI_UNITS[over]}."
     return HeadlineNumber.around("accuracy", title, top["accuracy"], top.get("ci95"), note=note, help=text)
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
+    """A duration in words."""
     if seconds < 1:
-        return "a second or less"
+        return "1 s or less"
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
@@ -60,34 +59,34 @@ def duration(seconds: float) -> str:
 
 
 def watch(run_id: str) -> None:
-    """From now on the pages of this visitor say how a run ended, and offer to resume it."""
+    """Makes the pages of this visitor report how a run ends, and offer to resume it."""
     st.session_state.setdefault(WATCHED, set()).add(run_id)
 
 
 def forget(run_id: str) -> None:
-    """Says nothing more of a run that has ended."""
+    """Hides a run that has ended."""
     st.session_state.setdefault(WATCHED, set()).discard(run_id)
 
 
 def active_runs(key: str, study: str | None = None) -> None:
-    """Progress of every run under way, told again each second; in its place, how one that was watched was stopped.
+    """Shows the progress of every active run each second, and how a watched run was stopped.
 
-    Runs that others start, or that end, change the whole page: also an idle page looks every few seconds.
+    A run that starts or ends changes the whole page, so an idle page checks every few seconds.
     """
-    known = _states(jobs.list_runs(study))
-    busy = any(state in ("queued", "running") for _, state in known)
-    st.fragment(_poll, run_every=1.0 if busy else 4.0)(key, study, known)
+    states = _states(jobs.list_runs(study))
+    busy = any(state in ("queued", "running") for _, state in states)
+    st.fragment(_poll, run_every=1.0 if busy else 4.0)(key, study, states)
 
 
 @errors_on_page()
-def _poll(key: str, study: str | None, known: tuple[tuple[str, str], ...]) -> None:
+def _poll(key: str, study: str | None, states: tuple[tuple[str, str], ...]) -> None:
     runs = jobs.list_runs(study)
     for run in runs:  # before the page starts over, so that no click on a button is lost
         if run.active:
             show_progress(run, key)
         elif run.resumable and run.state != "finished" and run.id in st.session_state.get(WATCHED, ()):
             show_stopped(run, key)
-    if _states(runs) != known:
+    if _states(runs) != states:
         st.rerun(scope="app")
 
 
@@ -96,13 +95,13 @@ def _states(runs: Sequence[jobs.Run]) -> tuple[tuple[str, str], ...]:
 
 
 def show_progress(run: jobs.Run, key: str) -> None:
-    """One run under way: how far, how long still, accuracy so far with its interval, and a way to stop it."""
+    """Shows one active run: progress, time left, accuracy so far with its interval, and a button to cancel it."""
     with st.container(border=True, key=f"{key}_{run.id}"):
         left, right = st.columns([5, 1], vertical_alignment="center")
         title = f"{studies.title_of(run.study)} of {dataset_title(str(run.spec.get('dataset', '?')))}"
         left.markdown(f"**{STATES[run.state]}** · {escape(title)} · run {code(run.id)}")
         if access.can("run") and right.button("Cancel", key=f"{key}_cancel_{run.id}", width="stretch"):
-            with st.spinner("Stopping the run. What is finished is kept."):
+            with st.spinner("Stopping. Finished parts are saved."):
                 access.do("run", jobs.cancel, run.id)
             watch(run.id)
             st.rerun(scope="app")
@@ -110,7 +109,7 @@ def show_progress(run: jobs.Run, key: str) -> None:
         if (engine := jobs.engine_of(run)) != jobs.Engine():
             text += f" · on {engine}"
         if run.state == "queued" and not run.n_done:  # one that has begun says itself why it waits
-            text = f"waits for a free worker ({jobs.n_workers()} at a time); short runs go first"
+            text = f"Queued: {jobs.n_workers()} runs at a time, short ones first"
         elif run.n_done:
             text += f" · about {duration(run.seconds_left)} left"
         st.progress(min(1.0, run.share_done), text=escape(text))
@@ -120,11 +119,11 @@ def show_progress(run: jobs.Run, key: str) -> None:
                 f"{escape(r['label'])} **{r['accuracy']:.1f}{half_width(r.get('ci95'))}%** ({r['n_tasks']:,} tasks)"
                 for r in results
             )
-            st.caption(f"Accuracy so far, ± over tasks of these images: {cells}")
+            st.caption(f"Accuracy so far, 95% CI over tasks: {cells}")
 
 
 def show_stopped(run: jobs.Run, key: str) -> None:
-    """A run that was stopped or has failed: why, what is kept, and a way to go on with it."""
+    """Shows a run that was stopped or failed: why, what is saved, and a button to resume it."""
     with st.container(border=True, key=f"{key}_{run.id}"):
         left, middle, right = st.columns([4, 1, 1], vertical_alignment="center")
         title = f"{studies.title_of(run.study)} of {dataset_title(str(run.spec.get('dataset', '?')))}"
@@ -141,16 +140,16 @@ def show_stopped(run: jobs.Run, key: str) -> None:
 
 
 def stopped_in_words(run: jobs.Run) -> str:
-    """How a run ended that is not finished, and what is kept of it."""
-    ended = "has failed" if run.state == "failed" else f"was {run.state}"
-    kept = f"{run.share_done:.0%} is done and kept." if run.n_done else "None of its parts is done."
-    return " ".join(filter(None, (f"Run {run.id} {ended}.", access.without_paths(run.error), kept)))
+    """How an unfinished run ended, and how much of it is saved."""
+    ended = "failed" if run.state == "failed" else f"was {run.state}"
+    saved = f"{run.share_done:.0%} is saved." if run.n_done else "No part is finished."
+    return " ".join(filter(None, (f"Run {run.id} {ended}.", access.without_paths(run.error), saved)))
 
 
 def offer(spec: RawSettings, run: jobs.Run | None, words: str, so_far: SoFar = None, start: str = START) -> None:
-    """How far the run of a spec is, or what it would be in Markdown, and the buttons that start it or go on with it.
+    """Shows the progress of the run of a spec, or `words` in Markdown and the buttons that start or resume it.
 
-    run     the run of these settings, where there is one
+    run     the run of these settings, if there is one
     so_far  shows the summary of a run under way
     """
     with st.container(border=True):
@@ -158,15 +157,15 @@ def offer(spec: RawSettings, run: jobs.Run | None, words: str, so_far: SoFar = N
             _watch(run.id, so_far)
             return
         if run is not None:
-            told = (run.error or run.message).rstrip(".").removeprefix(run.state).lstrip("; ")
-            words += f" An earlier run is {escape(run.state)}" + (f": {escape(told)}." if told else ".")
+            problem = (run.error or run.message).rstrip(".").removeprefix(run.state).lstrip("; ")
+            words += f" Previous run: {escape(run.state)}" + (f": {escape(problem)}." if problem else ".")
         st.markdown(words)
         access.show_denied("run")
         if not access.can("run"):
             return
         key = json.dumps(spec, sort_keys=True)
         with st.container(horizontal=True):
-            if run is not None and run.resumable and st.button("Go on with it", icon="▶️", key=f"resume {key}"):
+            if run is not None and run.resumable and st.button("Resume", icon="▶️", key=f"resume {key}"):
                 access.do("run", jobs.resume, run.id)
                 st.rerun()
             started = st.button(start, type="primary", icon="▶️", key=f"start {key}")
@@ -177,24 +176,21 @@ def offer(spec: RawSettings, run: jobs.Run | None, words: str, so_far: SoFar = N
 
 
 def where(key: str, width: Any = "content") -> jobs.Engine:
-    """Which machines compute a run: a choice beside the button that starts it, where there is more than one.
+    """The machines that compute a run, picked next to the button that starts it if there are several.
 
-    An address makes this machine call another one: visitors of a shared server have no such choice.
+    An address makes this machine call another one, so visitors of a shared server cannot choose.
     """
     if len(engines.available()) == 1 or not access.alone():
         return jobs.Engine()
-    with st.popover("Where", icon=":material/dns:", key=f"where {key}", width=width):
-        name = st.radio(
-            "Where it runs", engines.available(), format_func=_ENGINES.get, key=f"engine {key}", horizontal=True
-        )
+    with st.popover("Compute", icon=":material/dns:", key=f"where {key}", width=width):
+        name = st.radio("Run on", engines.available(), format_func=_ENGINES.get, key=f"engine {key}", horizontal=True)
         if name == engines.LOCAL:
             return jobs.Engine()
         address = st.text_input(
-            "Address of the cluster",
+            "Cluster address",
             "auto",
             key=f"address {key}",
-            help="HOST:PORT as `ray start --head` told it; auto: the cluster that this machine is part of. Every "
-            "machine must see the workspace under the same path.",
+            help="HOST:PORT printed by `ray start --head`, or auto. All machines must share the workspace path.",
         )
         try:
             return engines.chosen(name, address.strip())
@@ -206,7 +202,7 @@ def where(key: str, width: Any = "content") -> jobs.Engine:
 @st.fragment(run_every=1.0)
 @errors_on_page()
 def _watch(run_id: str, so_far: SoFar) -> None:
-    """How far a run is, with a way to stop it; the page starts over when it ends."""
+    """Shows the progress of a run and a button to cancel it; the page reruns when it ends."""
     run = jobs.status(run_id)
     if not run.active:
         st.rerun()
@@ -220,12 +216,12 @@ def _watch(run_id: str, so_far: SoFar) -> None:
 
 def show_parts_done(run: jobs.Run) -> None:
     parts = f"{run.n_done:,} of {run.n_chunks:,} parts"
-    told = [escape(run.message)] if run.message and run.message != parts else []
-    st.progress(run.share_done, text=" · ".join([*told, parts]))
+    texts = [escape(run.message)] if run.message and run.message != parts else []
+    st.progress(run.share_done, text=" · ".join([*texts, parts]))
 
 
 def half_width(ci95: float | None, digits: int = 1, times: float = 1.0) -> str:
-    """The half width of an interval behind its mean; nothing where it is not known."""
+    """The half width of an interval, to follow its mean; "" if not available."""
     return f" ± {times * ci95:.{digits}f}" if ci95 is not None and math.isfinite(ci95) else ""
 
 

@@ -1,7 +1,7 @@
-"""Selections that go along from page to page: classes, and a task.
+"""Selections that follow the visitor from page to page: classes, and a task.
 
-Only the navigation carries: a link that says something itself decides alone. The record of a page says what it
-takes. What is carried stands in the link of the page it came to, and leaves it like anything else picked there.
+Only navigation carries them: a link with settings of its own decides alone. The record of a page declares what it
+takes. A carried selection becomes part of the link of the page.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from fsviz.ui.parts import links
 
 _CLASSES = "_picked_classes"
 _TASK = "_picked_task"
-CLASSES = Setting("classes", "Classes", "The classes that are picked.", "names", [])
+CLASSES = Setting("classes", "Classes", "The selected classes.", "names", [])
 KEY = CLASSES.name  # of the widget, on every page that has one
 
 
 def pick_classes(options: Sequence[str], most: int | None = None) -> None:
-    """Prepares the widget of classes that is about to be drawn under KEY, and keeps what is picked in it."""
+    """Prepares the widget of classes that is about to be drawn under KEY, and stores its selection."""
     links.names_of(options, CLASSES.name, most)
     st.session_state[_CLASSES] = (st.session_state.get("_dataset", ""), list(st.session_state[KEY]))
 
 
 def show(dataset: Dataset, tasks: Tasks, at: int, named: TaskId | None, picked: bool = False) -> None:
-    """A page shows this task. It is picked where that is said, or another one of the same testbed was shown before."""
+    """Stores the task that a page shows; `picked` is implied if another task of its testbed was shown before."""
     before = st.session_state.get(_TASK) or {}
     page, testbed = st.session_state.get("_page"), named.testbed if named else ""
     again = before.get("page") == page and before.get("testbed") == testbed and testbed != ""
@@ -47,13 +47,13 @@ def show(dataset: Dataset, tasks: Tasks, at: int, named: TaskId | None, picked: 
 
 
 def task_of(dataset: Dataset) -> TaskId | None:
-    """The task that was last shown anywhere, where it is of this dataset."""
+    """The task that was last shown on any page, if it is of this dataset."""
     shown = st.session_state.get(_TASK) or {}
     return shown.get("named") if shown.get("dataset") == dataset.name else None
 
 
 def arrive(dataset: Dataset, takes: Sequence[str]) -> None:
-    """On a page that was just come to by a link that says nothing: what it takes of what was picked before.
+    """Applies earlier selections to a page that was opened by navigation.
 
     takes  "classes" for a widget of classes; "task_of" for the classes or the task that is built; "task" for a task
            on the map
@@ -96,7 +96,7 @@ def _known(dataset: Dataset, names: Sequence[str]) -> list[int]:
 
 
 def _split(dataset: Dataset, class_ids: list[int]) -> dict[str, str]:
-    """A split that has all these classes, where the one that a page begins with has not."""
+    """A split with all these classes, if the default split lacks one of them."""
     splits = (draw.default_split(dataset), *sorted(dataset.splits, key=lambda s: len(dataset.splits[s])), "all")
     first = next(s for s in splits if np.isin(class_ids, dataset.split_class_ids(s)).all())
     return {"split": first} if first != splits[0] else {}

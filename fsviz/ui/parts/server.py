@@ -65,8 +65,8 @@ class Doorkeeper:
         if scope["type"] == "websocket" and not access.is_owner(headers):
             receive = _of_visitors(receive)
         if scope["type"] == "http":
-            _, found, rest = scope["path"].partition(_UPLOADS)
-            if found and scope["method"] == "PUT" and not access.takes_files_of(rest.partition("/")[0]):
+            _, matched, rest = scope["path"].partition(_UPLOADS)
+            if matched and scope["method"] == "PUT" and not access.takes_files_of(rest.partition("/")[0]):
                 await PlainTextResponse("This visitor may not upload files.", 403)(scope, receive, send)
                 return
             send = _framed_by_itself(send)

@@ -1,4 +1,4 @@
-"""What every page shares: set-up, navigation, the dataset picker, and one sentence instead of a traceback."""
+"""Parts of every page: set-up, navigation, the dataset picker, and one sentence instead of a traceback."""
 
 from __future__ import annotations
 
@@ -27,32 +27,31 @@ DEFAULT_DATASET = "demo"
 CLASSROOM = links.CLASSROOM
 _PLACES = "_places"  # in the session state: where the sidebar and the answer of the page are drawn
 SPLIT = draw.SPLIT.with_(
-    help="A split is a named set of classes. Few-shot methods train on some classes and are tested on others.",
+    help="A named set of classes. Few-shot methods train and test on different classes.",
     kind="choice",
     default="test",
 )
 
 OFFERS: dict[str, tuple[str, str]] = {
     "taxonomy": (
-        "a taxonomy: the classes' places in a tree of meanings",
+        "a taxonomy: how the classes relate",
         "Map its classes to WordNet, or give a child,parent CSV, when you add your own copy on the page Add images.",
     ),
     "contexts": (
-        "contexts: the background every image was taken in",
+        "contexts: the background of each image",
         "Give a CSV with a column 'context' when you add images, or folders concept/context/image.",
     ),
     "attributes": (
-        "attributes: blur, brightness, style and the like for every image",
-        "Read them from the pixels with `fsviz attributes NAME`, or give a CSV with one column per attribute "
-        "when you add images.",
+        "attributes: brightness, blur, style, … per image",
+        "Measure them with `fsviz attributes NAME`, or give a CSV with one column per attribute when you add images.",
     ),
     "images": (
-        "images: pixels that can be shown",
+        "images: pixels to show",
         "Add your own copy on the page Add images, or with `fsviz add NAME PATH`.",
     ),
     "features": (
-        "features: what a backbone sees in every image",
-        "It is a class table without pixels: add your own copy of its images, or import features you have.",
+        "features: one vector per image, from a backbone",
+        "No images yet: attach your copy, or import features.",
     ),
 }
 
@@ -91,11 +90,11 @@ def run(page: Page) -> None:
         with access.compute_slot():
             page.show(dataset)
         if ignored := ", ".join(map(escape, links.ignored(requested))):
-            st.toast(f"This link's setting {ignored} is not possible here and was left out.", icon="⚠️")
+            st.toast(f"Ignored from the link: {ignored} does not apply here.", icon="⚠️")
 
 
 def side(place: str = "page") -> Any:
-    """A place in the sidebar: "dataset", "split", "backbone", "page" for the other settings of a page, or "foot".
+    """A container in the sidebar: "dataset", "split", "backbone", "page" for the other settings of a page, or "foot".
 
     They keep this order, whatever the order in which a page draws.
     """
@@ -103,9 +102,9 @@ def side(place: str = "page") -> Any:
 
 
 def answer(sentence: str, more: str = "") -> None:
-    """The answer to the question of the page, first below its lead; a second one replaces it.
+    """Shows the answer to the question of the page, below its lead; a second answer replaces it.
 
-    more  what qualifies it: an interval, a baseline
+    more  an addition such as an interval or a baseline
     """
     place = st.session_state.get(_PLACES, {}).get("answer", st)
     place.markdown(f"**{sentence}** {more}")
@@ -128,7 +127,7 @@ def _draw_foot() -> None:
 
 
 def _draw_tools(page: Page, dataset: Dataset) -> None:
-    """Search, About, Copy link and Export, beside the menus of the bar."""
+    """Draws Search, About, Copy link and Export next to the menus of the bar."""
     with st.container(horizontal=True, gap="xsmall", key="fsviz_tools"):
         if not classroom():
             _search(link(dataset))
@@ -144,12 +143,12 @@ def lead(page: Page, dataset: Dataset) -> str:
 
 
 def classroom() -> bool:
-    """Whether the page is shown to a class: larger type, and what is advanced stays out of sight."""
+    """Whether classroom mode is on: larger text, no advanced settings."""
     return bool(st.session_state.get("_classroom", False))
 
 
 def _arrive_in_class() -> None:
-    """The link decides; a link that does not say keeps what was chosen on another page, and says it from now on."""
+    """Reads classroom mode from the link; without it, the mode of the last page stays and is written to the link."""
     if CLASSROOM in st.query_params:
         st.session_state["_classroom"] = st.query_params[CLASSROOM].lower() in ("true", "1")
     _write_classroom()
@@ -161,7 +160,7 @@ def _pick_classroom() -> None:
         "Classroom mode",
         key="classroom_switch",
         on_change=_switch_classroom,
-        help="For a projector: larger type, fewer controls, and on the page Overview a task to guess the accuracy of.",
+        help="Larger text and fewer controls for a projector. Overview becomes a guessing game.",
     )
     if classroom():
         st.html(CLASSROOM_STYLE)
@@ -179,10 +178,10 @@ def _write_classroom() -> None:
         del st.query_params[CLASSROOM]
 
 
-def command_popover(command: str, label: str = "The same from a terminal") -> None:
-    """The command that gives the same, to copy; a class has no terminal.
+def command_popover(command: str, label: str = "Command line") -> None:
+    """Shows the command with the same results in a popover; hidden in classroom mode.
 
-    What a popover holds is drawn when it is opened: a page with a block of code loads a highlighter of 1.5 MB.
+    A popover draws its content when it is opened: a block of code loads a highlighter of 1.5 MB.
     """
     export.recipe(command)
     if not classroom():
@@ -192,7 +191,7 @@ def command_popover(command: str, label: str = "The same from a terminal") -> No
 
 @contextmanager
 def errors_on_page() -> Iterator[None]:
-    """An FsvizError inside becomes one sentence: around what runs again without its page, fragments and dialogs."""
+    """Shows an FsvizError as one sentence; for fragments and dialogs, which rerun without their page."""
     try:
         yield
     except FsvizError as error:
@@ -214,7 +213,7 @@ def _export() -> None:
 @st.fragment
 @errors_on_page()
 def _about(page: Page) -> None:
-    """The numbers of the page, closed: nothing of it is sent before it is opened (formulas have fonts)."""
+    """Shows the quantities of the page in a popover, which sends nothing until it is opened (formulas have fonts)."""
     key = f"about_{page.slug}"
     with st.popover("About", icon="ℹ️", key=key, on_change="rerun"):
         if st.session_state.get(key):
@@ -222,7 +221,7 @@ def _about(page: Page) -> None:
 
 
 def useful_pages() -> list[Page]:
-    """The pages that are of use to the visitor, in the order of the navigation."""
+    """The pages that the visitor can use, in the order of the navigation."""
     return [page for page in PAGES.values() if navigation.is_useful(page)]
 
 
@@ -245,22 +244,22 @@ def page_link(
 
 def pick_dataset() -> Dataset:
     """The dataset picker in the sidebar, kept in the URL (?dataset=NAME) and across pages."""
-    known = known_names()
-    asked = st.query_params.get("dataset") or _dataset_of_task(known)
-    name = _dataset_name(known)
-    if asked is not None and asked not in known:
-        notice(str(UnknownName("dataset", asked, known)) + f" Shown is {name!r}.")
+    names = known_names()
+    requested = st.query_params.get("dataset") or _dataset_of_task(names)
+    name = _dataset_name(names)
+    if requested is not None and requested not in names:
+        notice(str(UnknownName("dataset", requested, names)) + f" Showing {name!r} instead.")
         del st.query_params["dataset"]
     st.session_state["dataset_picker"] = name
     with side("dataset"):
         name = st.selectbox(
             "Dataset",
-            known,
+            names,
             format_func=dataset_title,
             key="dataset_picker",
             on_change=_picked,
-            help="The demo has images and features. Benchmarks come as class tables: taxonomy and tasks work at once. "
-            "Add your own images on the page Add images.",
+            help="The demo has images and features. Published datasets come without images: add your own copy to use "
+            "every page.",
         )
     st.session_state["_dataset"] = name
     if st.query_params.get("dataset", DEFAULT_DATASET) != name:
@@ -268,31 +267,31 @@ def pick_dataset() -> Dataset:
     try:
         return load_dataset(name)
     except FsvizError as error:
-        st.error(f"{escape(str(error))} Shown is the demo instead.", icon="⚠️")
+        st.error(f"{escape(str(error))} Showing the demo instead.", icon="⚠️")
         return load_dataset(DEFAULT_DATASET)
 
 
-def _dataset_name(known: Sequence[str]) -> str:
-    """The dataset that the link names, then the one that was picked on another page, then the demo."""
-    asked = st.query_params.get("dataset") or _dataset_of_task(known)
-    return str(next(name for name in (asked, st.session_state.get("_dataset"), DEFAULT_DATASET) if name in known))
+def _dataset_name(names: Sequence[str]) -> str:
+    """The dataset of the link, else the one picked on another page, else the demo."""
+    requested = st.query_params.get("dataset") or _dataset_of_task(names)
+    return str(next(name for name in (requested, st.session_state.get("_dataset"), DEFAULT_DATASET) if name in names))
 
 
-def _dataset_of_task(known: Sequence[str]) -> str | None:
-    """The dataset that the link's task is of, where it names one that is here: such a link need not say it again."""
+def _dataset_of_task(names: Sequence[str]) -> str | None:
+    """The dataset of the link's task, if it exists here: such a link need not repeat it."""
     try:
-        found = task_ids.dataset_of(st.query_params.get(task_ids.TASK_NAME.name, ""))
+        name = task_ids.dataset_of(st.query_params.get(task_ids.TASK_NAME.name, ""))
     except FsvizError:
         return None
-    return found if found in known else None
+    return name if name in names else None
 
 
 def known_names() -> list[str]:
-    """Every dataset; without those of the workspace, and with a sentence, when it cannot be read."""
+    """The names of all datasets; only built-in ones, with an error, if the workspace cannot be read."""
     try:
         return datasets.names()
     except FsvizError as error:
-        st.error(f"{escape(str(error))} Until then only the datasets that come with fsviz are offered.", icon="⚠️")
+        st.error(f"{escape(str(error))} Until this is fixed, only built-in datasets are available.", icon="⚠️")
         return datasets.shipped_names()
 
 
@@ -301,12 +300,12 @@ def _picked() -> None:
 
 
 def choose_dataset(name: str) -> None:
-    """Makes a dataset the picked one from the next run on, here and on every page."""
+    """Selects a dataset from the next run on, on every page."""
     st.session_state["_dataset"] = st.query_params["dataset"] = name
 
 
 def pick_split(dataset: Dataset, *, key: str = "split", where: Any = None, default: str = "test") -> str:
-    """A split of the dataset, kept in the URL; defaults to test where there is one."""
+    """A split of the dataset, kept in the URL; defaults to test if there is one."""
     options = [*dataset.splits, *([] if "all" in dataset.splits else ["all"])]
     start = default if default in options else options[0]
     links.value_of(SPLIT.with_(choices={name: name for name in options}, default=start), key)
@@ -320,25 +319,28 @@ def require(dataset: Dataset, *offers: str) -> None:
             continue
         name, _, meaning = OFFERS[offer][0].removeprefix("a ").partition(": ")
         how = missing_hint(dataset, offer)
-        known = "".join(f" {escape(note)}" for note in dataset.notes if note.startswith(f"No {offer}:"))
+        reasons = "".join(f" {escape(note)}" for note in dataset.notes if note.startswith(f"No {offer}:"))
         st.info(
-            f"**{escape(dataset.title)} has no {name}** ({meaning}), which this page needs.{known} {how}", icon="🧩"
+            f"**{escape(dataset.title)} has no {name}** ({meaning}). This page needs them.{reasons} {how}"
+            if name != "taxonomy"
+            else f"**{escape(dataset.title)} has no taxonomy** ({meaning}). This page needs one.{reasons} {how}",
+            icon="🧩",
         )
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             link_to_fix(dataset, offer)
-            page_link(HOME, "What this dataset offers", link(dataset))
+            page_link(HOME, "Dataset details", link(dataset))
             offer_demo(dataset)
         st.stop()
 
 
 def known_backbones(dataset: Dataset) -> list[str]:
-    """The backbones that have features; where none has, the page stops with the next steps."""
+    """The backbones that have features; without any, the page stops with the next steps."""
     require(dataset, "features")
     return features.required(dataset)
 
 
 def link_to_fix(dataset: Dataset, offer: str) -> None:
-    """The section of the page Add images that gives the dataset what it lacks."""
+    """Shows a link to the section of the page Add images that adds what the dataset lacks."""
     if offer == "features" and dataset.has_pixels:
         link_to_add_images("Extract features", link(dataset, do="Extract features"))
     else:
@@ -346,30 +348,30 @@ def link_to_fix(dataset: Dataset, offer: str) -> None:
 
 
 def offer_demo(dataset: Dataset) -> None:
-    """A button that shows the same page on the demo."""
-    if dataset.name != DEFAULT_DATASET and st.button("Show the demo instead", icon="🎈"):
+    """Shows a button that opens the same page on the demo."""
+    if dataset.name != DEFAULT_DATASET and st.button("Open the demo", icon="🎈"):
         choose_dataset(DEFAULT_DATASET)
         st.rerun()
 
 
 def missing_hint(dataset: Dataset, offer: str) -> str:
-    """One sentence: what to do for the dataset to have what it lacks."""
+    """One sentence on how to add what the dataset lacks."""
     if offer == "features" and dataset.has_pixels:
         command = f"fsviz extract {shlex.quote(dataset.name)} --backbone {DEFAULT}"
         return f"Extract them on the page Add images, or with {text.code(command)}."
     if offer in ("images", "features") and dataset.name in ENTRIES:
-        told = text.code(published_images.command(dataset.name))
-        return f"It comes without pixels: attach your own copy on the page Add images, or with {told}."
+        attach = text.code(published_images.command(dataset.name))
+        return f"Attach your copy of the images on the page Add images, or with {attach}."
     if offer == "attributes" and dataset.has_pixels:
         command = f"fsviz attributes {shlex.quote(dataset.name)}"
-        return f"Read them from the pixels with {text.code(command)}, or give a CSV when you add images."
+        return f"Measure them with {text.code(command)}, or give a CSV when you add images."
     if offer == "attributes" and dataset.name in ENTRIES:
-        return "They are read from the pixels when you attach images and extract features."
+        return "They are measured when you attach images and extract features."
     return OFFERS[offer][1]
 
 
 def link_to_add_images(label: str = "Add images", query: Mapping[str, str] | None = None) -> None:
-    """The way to what is missing, for visitors who may bring it."""
+    """Shows a link to the page Add images, for visitors who may add some."""
     if access.can("save"):
         page_link("add_images", label, query)
     access.show_denied("save")
@@ -410,7 +412,7 @@ def _load_dataset(name: str, stamp: str) -> Dataset:
 
 
 def escape(value: Any) -> str:
-    """A value in a text of a page, as it was written; visitors of a shared server see no paths."""
+    """A value escaped for a text of a page, without paths for visitors of a shared server."""
     return text.escape_markdown(access.without_paths(str(value)))
 
 
@@ -424,8 +426,8 @@ _NAMED = re.compile(rf"\b({'|'.join(name for name in _TITLES if '_' in name)})\b
 
 
 def with_setting_titles(error: Any) -> str:
-    """What an error says, with settings called by the titles they have on pages; a terminal calls them by name."""
-    return _NAMED.sub(lambda found: f"“{_TITLES[found[0]]}”", str(error))
+    """The message of an error, with settings called by their titles as on pages; a terminal uses names."""
+    return _NAMED.sub(lambda match: f"“{_TITLES[match[0]]}”", str(error))
 
 
 notice = links.notice

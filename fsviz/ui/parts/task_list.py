@@ -1,7 +1,7 @@
-"""Tasks to choose from, a line each with a picture per class, and the images of the chosen one.
+"""A list of tasks, a line each with a picture per class, and the images of the selected task.
 
-Like the walls of images, the list is one message to the browser; names enter it as text, never as HTML. The chosen task
-is in the link.
+Like image walls, the list is one message to the browser; names enter it as text, never as HTML. The selected task is in
+the link.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from fsviz.settings import Setting
 from fsviz.ui.parts import links, page_links
 from fsviz.ui.parts.image_wall import TEXT_JS, Frame, Row, Tile, task_rows, thumbnail_uri
 
-TASK = Setting("task", "Task", "The task that is shown, by its number in the testbed.", "text", "")
-PAGE = Setting("task_page", "Page of the list of tasks", "Which page of the list of tasks is shown.", "text", "")
+TASK = Setting("task", "Task", "The selected task, by its position in the testbed.", "text", "")
+PAGE = Setting("task_page", "Page of the list of tasks", "The page of the list of tasks.", "text", "")
 PER_PAGE = 6
 MOST_TILES = 10  # classes of a line, images of a row
 MOST_ROWS = 12  # classes of a task shown with images
@@ -38,12 +38,12 @@ def pick_task(
     examples: Callable[[int], np.ndarray] | None = None,
     name: str = TASK.name,
 ) -> int:
-    """A list of the tasks at these positions, in this order, some per page; returns the position of the chosen one.
+    """Lists the tasks at these positions, in this order, some per page; returns the position of the selected task.
 
-    notes     what a line says of its task, by position: called for the lines that are shown
-    about     which list this is: in another one, the choice starts over at its first task
-    examples  pictures to show for a task without images of its own
-    name      under which the choice is in the link
+    notes     the text of a line, by position; read only for the lines of the page
+    about     identifies the list: in another list, the selection starts over at its first task
+    examples  pictures for a task without images of its own
+    name      the key of the selection in the link
     """
     order = [int(p) for p in positions]
     text = str(links.value_of(TASK, name, about))
@@ -52,8 +52,8 @@ def pick_task(
     if st.session_state.get(f"_{name}_seen", chosen) != chosen:  # chosen elsewhere, such as in a figure: turn to it
         st.session_state[f"{name}_page"] = PAGE.default
     st.session_state[f"_{name}_seen"] = chosen
-    asked = str(links.value_of(PAGE, f"{name}_page", about))
-    page = int(asked) if asked.isascii() and asked.isdecimal() and 1 <= int(asked) <= n_pages else 0
+    requested = str(links.value_of(PAGE, f"{name}_page", about))
+    page = int(requested) if requested.isascii() and requested.isdecimal() and 1 <= int(requested) <= n_pages else 0
     page = page or 1 + order.index(chosen) // PER_PAGE
     shown = order[(page - 1) * PER_PAGE : page * PER_PAGE]
     names = dataset.classes["class_name"].astype(str).to_numpy()
@@ -89,7 +89,7 @@ def _row(
     note: str,
     examples: Callable[[int], np.ndarray] | None,
 ) -> dict[str, Any]:
-    """One line: the first support image of every class, or its name alone where there is none."""
+    """One line: the first support image of every class, or only its name if there is no image."""
     class_ids = tasks.class_ids[position]
     class_ids = class_ids[class_ids != PAD]
     images = np.full(len(class_ids), PAD)
@@ -117,9 +117,9 @@ def show_task(
     tile_px: int = 64,
     named: TaskId | None = None,
 ) -> None:
-    """The support and query images of one task, class by class; with answers, queries are framed right or wrong.
+    """Shows the support and query images of a task by class; with `answer`, queries are marked correct or incorrect.
 
-    named  what names it in links, where its testbed has a name
+    named  the id of the task in links, if its testbed has a name
     """
     names = dataset.classes["class_name"].astype(str).to_numpy()
     class_ids = tasks.class_ids[position]
@@ -132,9 +132,9 @@ def show_task(
         rows.append(Row(name, tiles, note, kind="support"))
         tiles = []
         for place in np.flatnonzero(query != PAD)[: 2 * MOST_TILES]:
-            said = way if answer is None else int(answer.predicted[position, way, place])
-            frame: Frame | None = None if answer is None else "right" if said == way else "wrong"
-            tiles.append(Tile(int(query[place]), "" if said == way else str(names[class_ids[said]]), frame))
+            predicted = way if answer is None else int(answer.predicted[position, way, place])
+            frame: Frame | None = None if answer is None else "right" if predicted == way else "wrong"
+            tiles.append(Tile(int(query[place]), "" if predicted == way else str(names[class_ids[predicted]]), frame))
         rows.append(Row("", tiles, _right_of(answer, position, int(way)), kind="query"))
     clicked = task_rows(dataset, rows, key=key, tile_px=tile_px)
     if len(ways) > MOST_ROWS:
@@ -147,7 +147,7 @@ def _right_of(answer: Predictions | None, position: int, way: int) -> str:
     if answer is None:
         return ""
     rank = answer.rank[position, way][answer.predicted[position, way] != PAD]
-    return f"{int((rank == 0).sum())} of {len(rank)} right"
+    return f"{int((rank == 0).sum())} of {len(rank)} correct"
 
 
 @cache

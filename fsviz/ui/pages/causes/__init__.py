@@ -133,7 +133,7 @@ def _headline(found: MeasuredTasks, method: str) -> None:
         ("labelled", "Explained with all labels"),
     ):
         try:
-            share = _explained(found, method, stage).whole
+            share = _explained(found, method, stage).total
         except BadInput:
             numbers.append(None)
             continue
@@ -149,7 +149,7 @@ def _headline(found: MeasuredTasks, method: str) -> None:
                 words="" if share.low > 0 else "nothing sure",
                 help="The share of the differences in accuracy between tasks that a regression explains from what is "
                 f"known {study.STAGE_TITLES[cast(Any, stage)]}, on tasks that it has not learned from. The 95% "
-                f"interval is over {share.over}; below zero, always expecting the mean would be better.",
+                f"interval is over {share.ci_unit}; below zero, always expecting the mean would be better.",
             )
         )
     show_numbers(numbers)
@@ -187,7 +187,7 @@ def _correlations(found: MeasuredTasks, method: str) -> str:
         key="cause_correlations",
         sets=picker,
     )
-    over = cached_call(study.correlations, found, method)[best["name"]].over
+    over = cached_call(study.correlations, found, method)[best["name"]].ci_unit
     st.caption(
         f"A point per method, with its 95% interval over {escape(over)}; click one to see its measure below. "
         "Query loss "
@@ -210,20 +210,20 @@ def _shares(found: MeasuredTasks, method: str) -> None:
             "low": share.low,
             "high": share.high,
             "alone": known.alone[cause].value,
-            "sure": share.sure > 0 and known.whole.low > 0,
+            "sure": share.sure > 0 and known.total.low > 0,
         }
         for cause, share in known.lost.items()
     ]
     export.chart(
         "Share of the differences in accuracy that each cause explains",
-        figures.plot_shares(rows, known.whole.value),
+        figures.plot_shares(rows, known.total.value),
         key="cause_shares",
         sets=Click(controls.MEASURE, {cause: names[0] for cause, names in causes.items()}),
     )
     st.caption(
         "A bar is what would be lost without the cause, on tasks that the regression has not learned from; in colour "
         f"where it is beyond chance. Causes that say the same share the rest. Intervals are over "
-        f"{escape(known.whole.over)}. Their measures, in this order: "
+        f"{escape(known.total.ci_unit)}. Their measures, in this order: "
         + "; ".join(escape(", ".join(title(name) for name in names)) for names in causes.values())
         + "."
     )

@@ -48,7 +48,7 @@ def show(dataset: Dataset, spec: study.ConfusionRequest, first: ClassGraph) -> l
         st.caption(
             f"Every point is one of {len(table):,} pairs of classes. "
             f"{_said('Pearson', compared.pearson)}, {_said('Spearman', compared.spearman)}; intervals are over "
-            f"{escape(compared.pearson.over)}, because pairs share classes. Click a point to pick its classes."
+            f"{escape(compared.pearson.ci_unit)}, because pairs share classes. Click a point to pick its classes."
         )
     with right:
         st.markdown("**Where the two disagree most**")
@@ -86,7 +86,7 @@ def _second(dataset: Dataset, spec: study.ConfusionRequest, first: ClassGraph) -
     wanted = [kind for kind in ("jiang_conrath", "confusion", "error") if kind in kinds and kind != first.kind]
     setting = study.SIMILARITY.with_(name="versus", title="Compare with", choices=choices, default=(wanted or kinds)[0])
     told = "\n\n".join(f"**{study.SIMILARITIES[kind].title}**: {study.SIMILARITIES[kind].what}" for kind in kinds)
-    kind = pick(setting, told=told)
+    kind = pick(setting, help=told)
     if kind == "run":
         links.drop_from_link("versus_backbone")
         line = pick(

@@ -24,7 +24,7 @@ def pick_spec(dataset: Dataset) -> study.ConfusionRequest:
             f"**{study.SIMILARITIES[name].title}**: {study.SIMILARITIES[name].what}" for name in possible
         )
         choices = {name: study.SIMILARITIES[name].title for name in possible}
-        kind = pick(study.SIMILARITY.with_(choices=choices, default=possible[0]), told=told)
+        kind = pick(study.SIMILARITY.with_(choices=choices, default=possible[0]), help=told)
         spec: study.ConfusionRequest = {"dataset": dataset.name, "split": split, "likeness": kind}
         if study.SIMILARITIES[kind].needs == "features":
             spec["backbone"] = pick_backbone(features.available(dataset), help="The network that looks at the images.")

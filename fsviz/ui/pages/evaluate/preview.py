@@ -188,7 +188,7 @@ def _median_coarsity(dataset: Dataset, recipe: draw.Recipe, n_tasks: int) -> flo
     drops = any(s.name == REPEATS.name for s in SAMPLERS[recipe.sampler].settings)
     if not drops or recipe.settings.get(REPEATS.name):
         return None
-    drawn = draw.draw(dataset, draw.recipe_for(dataset, **{**recipe.values, "n_tasks": n_tasks, "n_shot": 0}))
+    drawn = draw.sample_testbed(dataset, draw.recipe_for(dataset, **{**recipe.values, "n_tasks": n_tasks, "n_shot": 0}))
     return float(np.median(drawn.tasks.measures["coarsity"])) if "coarsity" in drawn.tasks.measures else None
 
 

@@ -173,7 +173,7 @@ def _pick_sampler(dataset: Dataset, backbone: str) -> EvaluationRequest:
         seed = controls.pick(SEED, next(places))
         controls.say_fit(fits, settings)
     beside = str(BESIDE.default)
-    if SAMPLERS[sampler].deals or "semantic" not in draw.possible_samplers(dataset):
+    if SAMPLERS[sampler].samples_images or "semantic" not in draw.possible_samplers(dataset):
         links.drop_from_link(BESIDE.name)
     else:
         beside = controls.pick(BESIDE, slider)

@@ -50,7 +50,7 @@ def show_start(spec: evaluate.EvaluationSpec, more: list[str], shots: tuple[int,
         line = text.empty()
         with copy:
             engine = run_panel.where("evaluate", "stretch")
-        if button.button("Start the run", type="primary", width="stretch", key="start"):
+        if button.button("Run", type="primary", width="stretch", key="start"):
             line.markdown("**▶️ Queued.** Drawing and freezing the tasks, then the run starts by itself…")
             run_id = access.do("run", jobs.submit, whole, engine)
             for name in more:

@@ -1,4 +1,4 @@
-"""The page of hard tasks: accuracies with hard, random and easy supports, the tasks themselves, and the reasons."""
+"""Page Hard supports: accuracies with hard, random and easy supports, the tasks, and what explains them."""
 
 from __future__ import annotations
 
@@ -33,31 +33,30 @@ from fsviz.ui.parts.shell import escape
 
 SECTIONS = {
     "Tasks": tasks.show,
-    "Attributes": attributes.show,
-    "Closeness in meaning": semantic_distance.show,
-    "Searches": search_methods.show,
+    "Attribute shift": attributes.show,
+    "Semantic distance": semantic_distance.show,
+    "Search methods": search_methods.show,
     "Step size": step_size.show,
-    "Stress test": stress_test.show,
+    "Other classifiers": stress_test.show,
 }
 
 
 def show(dataset: Dataset) -> None:
     no_images.stop_without(dataset)
-    known = shell.known_backbones(dataset)
-    spec = settings.pick(dataset, known)
-    found = answer(study.STUDY, spec, task_table.SEARCHING, distribution.so_far)
-    if found is None:
+    spec = settings.pick(dataset, shell.known_backbones(dataset))
+    sets = answer(study.STUDY, spec, task_table.SEARCHING, distribution.so_far)
+    if sets is None:
         return
-    if found.spec["search"] != spec["search"]:
-        shown, asked = (study.SEARCH.choices[of["search"]] for of in (found.spec, spec))
-        st.caption(f"The preview shows {shown}, which is faster than {asked}.")
-    _headline(found)
-    if told := cached_call(_understated, found, dataset):
-        st.warning(escape(shell.with_setting_titles(told)), icon="⚠️")
-    _distribution(found)
-    section = controls.pick_section("Why, and what else?", list(SECTIONS), "Tasks")
-    SECTIONS[section](dataset, found)
-    _keep(found)
+    if sets.spec["search"] != spec["search"]:
+        quick, requested = (study.SEARCH.choices[of["search"]] for of in (sets.spec, spec))
+        st.caption(f"The preview uses {quick}, which is faster than {requested}.")
+    _headline(sets)
+    if note := cached_call(_lower_bound_note, sets, dataset):
+        st.warning(escape(shell.with_setting_titles(note)), icon="⚠️")
+    _distribution(sets)
+    section = controls.pick_section("Section", list(SECTIONS), "Tasks")
+    SECTIONS[section](dataset, sets)
+    _keep(sets)
 
 
 PAGE = Page(
@@ -76,76 +75,72 @@ PAGE = Page(
 )
 
 
-def _understated(found: SupportSets, dataset: Dataset) -> str:
-    return study.understated(found.spec, found.tasks["random"], dataset)
+def _lower_bound_note(sets: SupportSets, dataset: Dataset) -> str:
+    return study.lower_bound_note(sets.spec, sets.tasks["random"], dataset)
 
 
-def _headline(found: SupportSets) -> None:
-    numbers = cached_call(study.summary, found)
-    accuracy, half = numbers["accuracy"], numbers["ci95"]
+def _headline(sets: SupportSets) -> None:
+    numbers = cached_call(study.summary, sets)
+    accuracy, half_width = numbers["accuracy"], numbers["ci95"]
     cost = HeadlineNumber.around(
         "drop",
-        "Hard supports cost",
+        "Cost of hard supports",
         numbers["drop"],
         numbers["drop_ci95"],
         "points",
-        help="Mean difference in accuracy between random and hard support sets over the same queries, task by task, "
-        "with its 95% interval over tasks of these images.",
+        help="Random minus hard, same queries, paired by task. 95% CI over tasks.",
     )
     accuracies = [
         HeadlineNumber.around(
             f"accuracy_{name}",
-            f"Accuracy, {name}",
+            f"Accuracy, {name} supports",
             accuracy[name],
-            half[name],
+            half_width[name],
             change=accuracy[name] - accuracy["random"] if name in OBJECTIVES else None,
             coloured=name in OBJECTIVES,
-            help=f"Share of queries classified correctly with {name} support images, mean over "
-            f"{numbers['n_tasks']:,} tasks.",
+            help=f"Share of queries classified correctly with {name} support images. Mean over "
+            f"{numbers['n_tasks']:,} tasks with its 95% CI.",
         )
         for name in study.SETS
     ]
     show_numbers([cost, *accuracies])
 
 
-def _distribution(found: SupportSets) -> None:
-    numbers = cached_call(study.summary, found)
-    distribution.draw(found, numbers)
-    spec = found.spec
-    shape = (
-        f"sampler {SAMPLERS[spec['sampler']].title}"
-        if SAMPLERS[spec["sampler"]].deals
-        else f"{spec['n_way']:,} classes, {spec['n_shot']:,} support and {spec['n_query']:,} query images per class"
-    )
+def _distribution(sets: SupportSets) -> None:
+    numbers = cached_call(study.summary, sets)
+    distribution.draw(sets, numbers)
+    spec = sets.spec
+    sampler = SAMPLERS[spec["sampler"]]
+    shape = sampler.title.lower() if sampler.samples_images else f"{spec['n_way']:,}-way {spec['n_shot']:,}-shot"
     if numbers["failed"]:
         st.warning(escape(numbers["failed"]), icon="🧭")
     st.caption(
-        f"{numbers['n_tasks']:,} tasks of {escape(split_title(spec['split']))} ({shape}), features of "
-        f"{escape(title_of(spec['backbone']))}, classified by {study.CLASSIFIER.choices[spec['classifier']]}; means "
-        "with 95% intervals over tasks of these images. Only the support images differ between the three curves: the "
-        "queries are the same. Click a point of a curve to list its tasks. Hard supports are worse than random ones in "
-        f"{numbers['harder_than_random']:.0%} of the tasks."
-        + distribution.correlation(found, " Rank correlation of accuracy with low query loss: ")
+        f"{numbers['n_tasks']:,} {escape(shape)} tasks of {escape(split_title(spec['split']))}, "
+        f"{escape(title_of(spec['backbone']))} features, {study.CLASSIFIER.choices[spec['classifier']]}. Same queries "
+        f"in all three curves; hard is worse than random in {numbers['harder_than_random']:.0%} of the tasks. Click a "
+        "point to list its tasks.",
+        help="Means with 95% CI over tasks."
+        + distribution.correlation(sets, " Rank correlation of accuracy with low query loss: "),
     )
 
 
-def _keep(found: SupportSets) -> None:
+def _keep(sets: SupportSets) -> None:
     st.divider()
-    st.markdown("**Keep these tasks**")
-    which = st.segmented_control("Set", study.SETS, default=study.SETS[0], key="keep_set", required=True)
-    testbed = study.to_testbed(found, str(which))
+    st.markdown("**Save as testbed**")
+    which = st.segmented_control("Support set", study.SETS, default=study.SETS[0], key="keep_set", required=True)
+    testbed = study.to_testbed(sets, str(which))
     with st.container(horizontal=True):
-        words = "Into the workspace, for the page Evaluate."
-        if access.can("save") and st.button("Save testbed", icon="💾", type="primary", help=words):
-            st.toast(escape(access.do("save", study.save_sets, found, str(which))[1]), icon="💾")
+        help_text = "Then choose it on Evaluate."
+        if access.can("save") and st.button("Save testbed", icon="💾", type="primary", help=help_text):
+            st.toast(escape(access.do("save", study.save_sets, sets, str(which))[1]), icon="💾")
         for kind in ("parquet", "csv", "json"):
             st.download_button(
                 "Parquet" if kind == "parquet" else kind.upper(),
-                data=partial(study.export_sets, found, str(which), kind),
+                data=partial(study.export_sets, sets, str(which), kind),
                 file_name=f"{testbed.name}.{kind}",
                 key=f"download_{kind}",
                 on_click="ignore",
                 icon="⬇️",
             )
-        shell.command_popover(study.command(found.spec))
+        shell.command_popover(study.command(sets.spec))
     access.show_denied("save")

@@ -1,4 +1,4 @@
-"""The distribution of accuracies: a click on one of its points lists the tasks behind it."""
+"""Distribution of task accuracies; a click on one of its points lists the tasks of that bar."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.shell import escape
 
 CHART = "distribution"
-BAR = Setting("accuracy_bar", "Bar", "The bar whose tasks are listed, by its set and its place.", "choice", "")
+BAR = Setting("accuracy_bar", "Bar", "The bar whose tasks are listed: its support set and position.", "choice", "")
 N_BINS = 20
 
 
-def draw(found: SupportSets, numbers: study.Summary) -> None:
-    bar = chosen(found)
+def draw(sets: SupportSets, numbers: study.Summary) -> None:
+    bar = chosen(sets)
     export.chart(
         "Accuracy with hard, random and easy supports",
         figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"], chosen=bar),
@@ -34,12 +34,12 @@ def so_far(summary: study.Summary) -> None:
     """The distribution over the finished tasks of a run."""
     figure = figures.plot_distribution(summary["histogram"], summary["accuracy"], summary["ci95"], 260)
     export.chart("Accuracy so far", figure, key="so_far")
-    st.caption(f"The {summary['n_tasks']:,} tasks finished so far.")
+    st.caption(f"{summary['n_tasks']:,} finished tasks.")
 
 
-def correlation(found: SupportSets, before: str) -> str:
-    """These words and the rank correlation of accuracy with low query loss; nothing where there is none."""
-    numbers = cached_call(study.summary, found)
+def correlation(sets: SupportSets, before: str) -> str:
+    """The rank correlation of accuracy with low query loss, after the text `before`; "" if there is none."""
+    numbers = cached_call(study.summary, sets)
     value, interval, over = (
         numbers["spearman_loss_accuracy"],
         numbers["spearman_ci95"],
@@ -47,28 +47,28 @@ def correlation(found: SupportSets, before: str) -> str:
     )
     if value is None or interval is None or over is None:
         return ""
-    return f"{before}{escape(study.correlation_in_words(value, interval, over))}."
+    return f"{before}{escape(study.describe_correlation(value, interval, over))}."
 
 
-def chosen(found: SupportSets) -> tuple[str, int] | None:
-    """The set and the place of the bar that was clicked, or that the link names."""
+def chosen(sets: SupportSets) -> tuple[str, int] | None:
+    """The support set and the position of the bar that was clicked or that the link names."""
     every = {f"{name}-{i}": f"{name}-{i}" for name in study.SETS for i in range(N_BINS)}
-    value = str(links.value_of(BAR.with_(choices={"": "all tasks", **every}), BAR.name, task_table.about(found)))
-    name, _, place = value.partition("-")
-    return (name, int(place)) if value else None
+    value = str(links.value_of(BAR.with_(choices={"": "all tasks", **every}), BAR.name, task_table.about(sets)))
+    name, _, position = value.partition("-")
+    return (name, int(position)) if value else None
 
 
-def keep(found: SupportSets) -> np.ndarray:
-    """(T,) the tasks of the chosen bar, all where none is; says which, with a way back."""
-    bar = chosen(found)
+def keep(sets: SupportSets) -> np.ndarray:
+    """(T,) the tasks of the chosen bar, with a button to show all; all of them if no bar is chosen."""
+    bar = chosen(sets)
     if bar is None:
-        return np.ones(len(found), dtype=bool)
-    edges = np.asarray(cached_call(study.summary, found)["histogram"]["edges"])
-    name, place = bar
+        return np.ones(len(sets), dtype=bool)
+    edges = np.asarray(cached_call(study.summary, sets)["histogram"]["edges"])
+    name, position = bar
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"Tasks that reach {edges[place]:.0f} to {edges[place + 1]:.0f}% with **{escape(name)}** supports.")
+        st.markdown(f"Accuracy {edges[position]:.0f} to {edges[position + 1]:.0f}% with **{escape(name)}** supports.")
         st.button("Show all tasks", key="all_bars", on_click=_forget)
-    return study.bin_of(found, name, edges) == place
+    return study.bin_of(sets, name, edges) == position
 
 
 def _forget() -> None:
@@ -76,5 +76,5 @@ def _forget() -> None:
 
 
 def _bar(point: Point) -> str | None:
-    """The bar that a point stands on; other marks of the figure carry nothing."""
+    """The bar of a point; other marks of the figure carry nothing."""
     return f"{point.at(0)}-{point.at(1)}" if len(point.data) == 2 else None

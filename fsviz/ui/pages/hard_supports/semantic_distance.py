@@ -1,4 +1,4 @@
-"""Are classes that mean nearly the same, and bad support images, two problems or one?"""
+"""Section Semantic distance: do hard supports cost more if the classes are semantically close?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import streamlit as st
 from fsviz.difficulty import measures
 from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
-from fsviz.sampling import SAMPLER, SAMPLERS
+from fsviz.sampling import SAMPLERS
 from fsviz.settings import Setting
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
@@ -17,39 +17,35 @@ from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.shell import escape
 
 CHART = "by_coarsity"
-QUARTER = Setting("quarter", "Group", "The group of tasks by coarsity that is listed; 0 for none.", "int", 0, 0)
+QUARTER = Setting("quarter", "Group", "The quarter of the tasks by coarsity that is listed; 0 for none.", "int", 0, 0)
 
 
-def show(dataset: Dataset, found: SupportSets) -> None:
-    st.subheader("Are close classes and bad supports two problems or one?", anchor=False)
-    table = study.coarsity_table(found)
+def show(dataset: Dataset, sets: SupportSets) -> None:
+    st.subheader("Semantic distance and hard supports", anchor=False)
+    table = study.coarsity_table(sets)
     if table is None:
         st.info(
-            f"**{escape(dataset.title)} has no taxonomy for these tasks**, so it is not known how close in meaning "
-            "their classes are. Map its classes to WordNet when you add images.",
+            f"**{escape(dataset.title)} has no taxonomy for these tasks**, so semantic distance is not available. Map "
+            "its classes to WordNet when you add images.",
             icon="🧩",
         )
         return
     export.chart(
-        "Accuracy by closeness in meaning",
+        "Accuracy by semantic distance",
         figures.plot_by_coarsity(table),
         key=CHART,
         sets=Click({1: QUARTER}, also={task_table.TASK.name: task_table.TASK.default}),
     )
     st.caption(
-        f"{len(found):,} tasks in four groups by {escape(measures.lower_title('coarsity'))}; means with 95% intervals "
-        "over "
-        f"tasks of these images. Coarsity: {escape(measures.get('coarsity').description)} Where hard supports cost "
-        "about as "
-        f"much at every distance, the two problems add up. Choose {SAMPLERS['semantic'].title} under “{SAMPLER.title}” "
-        "in the sidebar for more tasks whose classes are close. Click a point to list its tasks."
+        f"{len(sets):,} tasks in four groups by {escape(measures.lower_title('coarsity'))}. Equal gaps at every "
+        "distance: the two effects add up. Click a point to list its tasks.",
+        help=f"{escape(measures.get('coarsity').description)} 95% CI over tasks. The sampler "
+        f"{SAMPLERS['semantic'].title} gives more tasks with close classes.",
     )
-    quarter = int(links.value_of(QUARTER.with_(high=int(table["bin"].max())), QUARTER.name, task_table.about(found)))
+    quarter = int(links.value_of(QUARTER.with_(high=int(table["bin"].max())), QUARTER.name, task_table.about(sets)))
     if quarter:
         row = table[(table["bin"] == quarter) & (table["set"] == "hard")].iloc[0]
-        st.markdown(f"**Tasks with a coarsity of {row['low']:.1f} to {row['high']:.1f}, hardest first**")
-        task = task_table.show_some(
-            dataset, found, study.tasks_between(found, row["low"], row["high"]), "quarter_table"
-        )
+        st.markdown(f"**Tasks with coarsity {row['low']:.1f} to {row['high']:.1f}, hardest first**")
+        task = task_table.show_some(dataset, sets, study.tasks_between(sets, row["low"], row["high"]), "quarter_table")
         if task is not None:
-            tasks.one_task(dataset, found, task, task_table.explained(found, dataset))
+            tasks.one_task(dataset, sets, task, task_table.explained(sets, dataset))

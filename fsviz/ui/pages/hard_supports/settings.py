@@ -23,21 +23,21 @@ from fsviz.ui.parts.controls import (
 from fsviz.ui.parts.controls import pick as pick_setting
 
 
-def pick(dataset: Dataset, known: list[str]) -> study.Spec:
-    """The checked spec of what the sidebar asks for."""
+def pick(dataset: Dataset, backbones: list[str]) -> study.Spec:
+    """The checked spec that the sidebar describes."""
     split = shell.pick_split(dataset)
     with shell.side():
-        backbone = pick_backbone(known, help="The network whose features are searched and classified.")
+        backbone = pick_backbone(backbones, help="The network whose features are searched and classified.")
         sampler = pick_sampler(dataset, "uniform")
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
-        drawn = {"split": split, "sampler": sampler}
+        sampling = {"split": split, "sampler": sampler}
         own = pick_sampler_settings(
             sampler,
             n_classes,
             where=lambda name: next(places),
             of=(dataset, split),
-            **study.fit(dataset, backbone, drawn).values,
+            **study.fit(dataset, backbone, sampling).values,
         )
         spec = {"sampler": sampler, **own}
         sizes = study.class_sizes(dataset, features.load(dataset, backbone))[dataset.split_class_ids(split)]
@@ -45,7 +45,7 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
         if len(set(sizes.tolist())) > 1:
             skip = pick_setting(study.SKIP_SMALL)
             spec["skip_small"] = skip
-        fits = study.fit(dataset, backbone, {**drawn, "skip_small": skip})
+        fits = study.fit(dataset, backbone, {**sampling, "skip_small": skip})
         spec |= pick_images(sampler, places, **fits.values)
         spec["seed"] = pick_setting(SEED, next(places))
         say_fit(fits, spec)
@@ -58,11 +58,11 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
 
 def _search_settings() -> dict[str, Any]:
     spec = {s.name: pick_setting(s) for s in (study.CLASSIFIER, study.SEARCH, study.LOSS)}
-    wanted = [study.N_SWEEPS] if spec["search"] == "greedy" else [study.START, study.N_STEPS]
-    spec |= {s.name: pick_setting(s) for s in wanted}
+    used = [study.N_SWEEPS] if spec["search"] == "greedy" else [study.START, study.N_STEPS]
+    spec |= {s.name: pick_setting(s) for s in used}
     if spec.get("start") == "random" or spec["search"] == "literal":
-        wanted.append(study.STEP)
+        used.append(study.STEP)
         spec["step"] = pick_setting(study.STEP)
     search = (study.N_SWEEPS, study.START, study.N_STEPS, study.STEP)
-    links.drop_from_link(*(s.name for s in search if s not in wanted))
+    links.drop_from_link(*(s.name for s in search if s not in used))
     return spec

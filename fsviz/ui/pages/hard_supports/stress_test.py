@@ -1,4 +1,4 @@
-"""Is a task that is hard for one backbone and classifier hard for others?"""
+"""Section Other classifiers: do tasks that are hard for one backbone and classifier transfer to others?"""
 
 from __future__ import annotations
 
@@ -22,116 +22,118 @@ from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.shell import errors_on_page, escape
 
 SCATTER = "loss_accuracy"
-FULL_MATRIX = "Stress test with finetuned backbones"
-MOST = 60  # tasks of every cell
-AT_FIRST = {
-    "finetuning_tasks": 5,
-    "finetuning_steps": 20,
-    "finetuning_size": 96,
-}  # of full finetuning: a few minutes on a processor
+FULL_MATRIX = "Points lost with full fine-tuning"
+MAX_TASKS = 60  # of every cell
+QUICK_FINETUNING = {"finetuning_tasks": 5, "finetuning_steps": 20, "finetuning_size": 96}  # minutes on a CPU
 
 
-def show(dataset: Dataset, found: SupportSets) -> None:
-    known = features.available(dataset)
-    st.subheader("Is a task that is hard for one classifier hard for all?", anchor=False)
-    quick, full = st.columns([3, 2], gap="large")
-    with quick:
+def show(dataset: Dataset, sets: SupportSets) -> None:
+    available = features.available(dataset)
+    st.subheader("Do hard tasks transfer to other classifiers?", anchor=False)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
         backbones = st.multiselect(
             "Backbones",
-            known,
-            default=known[:4],
+            available,
+            default=available[:4],
             key=f"stress_{dataset.name}",
             format_func=title_of,
             **controls.BY_TYPING,
             help="Only backbones that have features.",
         )
-    offered = {k: v for k, v in stress_test.ADAPTATIONS.items() if k != stress_test.FULL}
-    with full:
+    choices = {k: v for k, v in stress_test.ADAPTATIONS.items() if k != stress_test.FULL}
+    with right:
         adaptations = st.multiselect(
-            "Adaptations",
-            list(offered),
-            default=list(offered),
+            "Classifiers",
+            list(choices),
+            default=list(choices),
             key="stress_adaptations",
-            format_func=offered.__getitem__,
+            format_func=choices.__getitem__,
             **controls.BY_TYPING,
-            help="How the classifier learns a task from its support images: means of the classes (ProtoNet), a "
-            "linear layer trained on them (Finetune), or one that also looks at the unlabelled queries (TIM).",
+            help="ProtoNet: class means. Finetune: a linear layer trained on the support. TIM: also uses "
+            "unlabelled queries.",
         )
     if not backbones or not adaptations:
-        st.info("Choose at least one backbone and one adaptation.", icon="👆")
+        st.info("Choose at least one backbone and one classifier.", icon="👆")
         return
     source = backbones[0]
     if len(backbones) > 1:
         source = st.segmented_control(
-            "Hard sets searched with",
+            "Searched with",
             backbones,
             default=backbones[0],
             key=f"stress_source_{len(backbones)}_{dataset.name}",
             required=True,
             format_func=_backbone,
         )
-    asked = {"sources": [str(source)], "backbones": backbones, "adaptations": adaptations}
+    cells = {"sources": [str(source)], "backbones": backbones, "adaptations": adaptations}
     spec = stress_test.check(
-        stress_test.SETTINGS.pick({**found.spec, "n_tasks": min(found.spec["n_tasks"], MOST), **asked})
+        stress_test.SETTINGS.pick({**sets.spec, "n_tasks": min(sets.spec["n_tasks"], MAX_TASKS), **cells})
     )
-    test = answer(stress_test.STUDY, spec, "Stress test", _so_far, start="Start the stress test")
+    test = answer(stress_test.STUDY, spec, "Classifying hard and random tasks", _so_far, start="Run the stress test")
     if test is not None:
         if test.spec["search"] != spec["search"]:
-            shown, wanted = (study.SEARCH.choices[of["search"]] for of in (test.spec, spec))
-            st.caption(f"The preview shows tasks that {shown} finds, which is faster than {wanted}.")
+            quick, requested = (study.SEARCH.choices[of["search"]] for of in (test.spec, spec))
+            st.caption(f"The preview uses {quick}, which is faster than {requested}.")
         _matrix(dataset, test, str(source))
-    if len(known) == 1:
+    if len(available) == 1:
         st.caption(
-            f"Only {_backbone(known[0])} has features of {escape(dataset.title)}. For a second row extract another "
-            f"backbone, for example with {code(f'fsviz extract {dataset.name} --backbone conv64f')}."
+            f"Only {_backbone(available[0])} has features of {escape(dataset.title)}. Add another backbone, for "
+            f"example with {code(f'fsviz extract {dataset.name} --backbone conv64f')}."
         )
-    with st.expander("Does the query loss tell how hard a task is?"):
-        sets = {name: found.loss(name) for name in study.SETS}
-        accuracies = {name: found.accuracy(name) for name in study.SETS}
+    with st.expander("Query loss vs accuracy"):
+        losses = {name: sets.loss(name) for name in study.SETS}
+        accuracies = {name: sets.accuracy(name) for name in study.SETS}
         export.chart(
-            "Query loss against accuracy",
-            figures.plot_loss_accuracy(sets, accuracies),
+            "Query loss vs accuracy",
+            figures.plot_loss_accuracy(losses, accuracies),
             key=SCATTER,
             sets=task_table.TASK,
         )
         st.caption(
-            "The search raises the query loss, not the error itself. Each point is a task: click one to see it below."
-            + distribution.correlation(found, " Rank correlation of accuracy with low loss (1 is perfect): ")
+            "The search raises the query loss, not the error itself."
+            + distribution.correlation(sets, " Rank correlation of accuracy with low loss: ")
+            + " Click a point to show its task."
         )
-    if (task := task_table.chosen_task(found)) is not None:
-        tasks.one_task(dataset, found, task, task_table.explained(found, dataset))
+    if (task := task_table.chosen_task(sets)) is not None:
+        tasks.one_task(dataset, sets, task, task_table.explained(sets, dataset))
     if dataset.has_pixels:
         _full_finetuning(dataset, spec)
 
 
 def _matrix(dataset: Dataset, test: StressTest, source: str) -> None:
     result = cached_call(stress_test.summary, test)
-    chosen = _cells("Stress test", result["matrix"], source, f"stress_{source}", "stress_cell")
-    others = [e for e in result["agreement"] if e["source"] == source and e["accuracy"] is not None]
-    words = " ".join(
-        f"Over random and hard tasks, the accuracies of {_backbone(e['backbone'])} follow those of {_backbone(source)} "
-        f"with a rank correlation of {_words(e['accuracy'], e['accuracy_ci95'], e['accuracy_over'])}"
+    chosen = _cells(
+        "Points lost by backbone and classifier", result["matrix"], source, f"stress_{source}", "stress_cell"
+    )
+    agreement = [e for e in result["agreement"] if e["source"] == source and e["accuracy"] is not None]
+    text = " ".join(
+        f"{_backbone(e['backbone'])}: accuracy {_correlation(e['accuracy'], e['accuracy_ci95'], e['accuracy_over'])}"
         + (
-            f"; its accuracy follows {_backbone(source)}'s query loss with "
-            + _words(e["loss"], e["loss_ci95"], e["loss_over"])
+            f", low query loss {_correlation(e['loss'], e['loss_ci95'], e['loss_over'])}"
             if e["loss"] is not None
             else ""
         )
         + "."
-        for e in others
+        for e in agreement
     )
     st.caption(
-        f"Points lost from random to hard support sets that were searched with {_backbone(source)} and prototypes, and "
-        f"both accuracies in percent; {result['n_tasks']:,} tasks, paired 95% intervals over tasks of these images. "
-        "A loss in the other rows and columns means that the difficulty is in the images, not only in one classifier. "
-        f"{words} Click a cell for its tasks."
+        f"Points lost, random → hard, over {result['n_tasks']:,} tasks searched with {_backbone(source)} and ProtoNet. "
+        "Losses in other rows and columns: the images are hard, not just one classifier. Click a cell to list its "
+        "tasks.",
+        help="95% CI over tasks, paired by task."
+        + (
+            f" Rank correlation of other backbones with {_backbone(source)} over random and hard tasks. {text}"
+            if text
+            else ""
+        ),
     )
     if chosen:
-        _behind_cell(dataset, test, source, chosen, "stress_cell", "stress_task")
+        _tasks_of_cell(dataset, test, source, chosen, "stress_cell", "stress_task")
 
 
 def _cells(title: str, matrix: list[stress_test.Row], source: str, key: str, name: str) -> str:
-    """The matrix; the cell that is looked at, "" for none."""
+    """Draws the matrix; returns the clicked cell, "" for none."""
     return drilldown.chart(
         title,
         _figure(matrix, source),
@@ -142,35 +144,37 @@ def _cells(title: str, matrix: list[stress_test.Row], source: str, key: str, nam
     )
 
 
-def _behind_cell(dataset: Dataset, test: StressTest, source: str, cell: str, name: str, task: str) -> None:
-    """The tasks of a cell, those that lose most first, with what its classifier says of their queries."""
+def _tasks_of_cell(dataset: Dataset, test: StressTest, source: str, cell: str, name: str, task: str) -> None:
+    """The tasks of a cell, largest loss first, with the predictions of its classifier."""
     backbone, adaptation = cell.rsplit(" ", 1)
-    drilldown.heading(f"Tasks of {_backbone(backbone)}, {stress_test.ADAPTATIONS[adaptation]}, most lost first", name)
+    drilldown.heading(
+        f"Tasks of {_backbone(backbone)}, {stress_test.ADAPTATIONS[adaptation]}, largest loss first", name
+    )
     tasks_of_cell, *both = test.cell(source, backbone, adaptation)
     random, hard = (100 * accuracy for accuracy in both)
-    words = "Answering the queries of these tasks"
-    said = cached_call(stress_test.answers_of, test, source, backbone, adaptation, words=words)
-    drilldown.tasks(dataset, tasks_of_cell, *_most_lost(random, hard), f"{test.cache_key} {cell}", task, said)
+    words = "Classifying the queries of these tasks"
+    predictions = cached_call(stress_test.predictions_of, test, source, backbone, adaptation, words=words)
+    drilldown.tasks(dataset, tasks_of_cell, *_by_loss(random, hard), f"{test.cache_key} {cell}", task, predictions)
 
 
-def _most_lost(random: np.ndarray, hard: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
-    """Tasks in the order of what they lose, the most first, and what is said of each."""
+def _by_loss(random: np.ndarray, hard: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
+    """Tasks in the order of their loss in accuracy, the largest first, and a note on each."""
     order = np.argsort(hard - random, kind="stable")
-    return order, {int(t): f"{random[t]:.0f}% right with random, {hard[t]:.0f}% with hard supports" for t in order}
+    return order, {int(t): f"{random[t]:.0f}% correct with random, {hard[t]:.0f}% with hard supports" for t in order}
 
 
 def _backbone(name: str) -> str:
     return escape(title_of(name))
 
 
-def _words(value: float, interval: list[float], over: str) -> str:
-    return escape(study.correlation_in_words(value, interval, over))
+def _correlation(value: float, interval: list[float], over: str) -> str:
+    return escape(study.describe_correlation(value, interval, over))
 
 
 def _so_far(summary: stress_test.Summary) -> None:
     if summary.get("matrix"):
         source = summary["matrix"][0]["source"]
-        export.chart("Stress test so far", _figure(summary["matrix"], source), key="stress_so_far")
+        export.chart("Points lost so far", _figure(summary["matrix"], source), key="stress_so_far")
 
 
 def _figure(matrix: list[stress_test.Row], source: str) -> Figure:
@@ -181,28 +185,28 @@ def _figure(matrix: list[stress_test.Row], source: str) -> Figure:
 def _full_finetuning(dataset: Dataset, spec: stress_test.Spec) -> None:
     """The slow adaptation, as a background run."""
     rates = ", ".join(f"{rate:g}" for rate in stress_test.LEARNING_RATES)
-    with st.expander("Also finetune the whole backbone on every task (slow, runs in the background)"):
+    with st.expander("Full fine-tuning (slow)"):
         st.markdown(
-            "All weights of the backbone are trained on the augmented support images of each task, with a learning "
-            f"rate chosen on validation tasks from {rates}. On a processor this takes about a minute per task."
+            "Trains all weights of the backbone on the augmented support images of each task, with a learning rate "
+            f"chosen on validation tasks from {rates}. About a minute per task on a CPU."
         )
         columns = st.columns(4, vertical_alignment="bottom")
         trainable = [b for b in spec["backbones"] if "@" not in b.removesuffix("@random")]
         if not trainable:
-            st.info("None of the chosen backbones can be loaded by its name alone, which full finetuning needs.")
+            st.info("Full fine-tuning needs a backbone that can be loaded by its name. Choose another backbone.")
             return
         backbone = columns[0].selectbox("Backbone", trainable, key="full_backbone", format_func=title_of)
         finetuning = {
             name: controls.pick(stress_test.FINETUNING[name].with_(default=default), column)
-            for (name, default), column in zip(AT_FIRST.items(), columns[1:], strict=True)
+            for (name, default), column in zip(QUICK_FINETUNING.items(), columns[1:], strict=True)
         }
-        asked = {"sources": [backbone], "backbones": [backbone], "adaptations": ["protonet", stress_test.FULL]}
-        wanted = {"study": stress_test.STUDY.name, **stress_test.check({**spec, **asked, **finetuning})}
-        run = jobs.find(wanted)
+        cells = {"sources": [backbone], "backbones": [backbone], "adaptations": ["protonet", stress_test.FULL]}
+        full_spec = {"study": stress_test.STUDY.name, **stress_test.check({**spec, **cells, **finetuning})}
+        run = jobs.find(full_spec)
         if run is None:
             access.show_denied("run")
-            if access.can("run") and st.button("Start", icon="▶️", type="primary"):
-                access.do("run", jobs.submit, wanted)
+            if access.can("run") and st.button("Run", icon="▶️", type="primary"):
+                access.do("run", jobs.submit, full_spec)
                 st.rerun()
         else:
             _live_stress(dataset, run.id, backbone)
@@ -219,26 +223,26 @@ def _live_stress(dataset: Dataset, run_id: str, source: str) -> None:
             st.rerun(scope="fragment")
     elif run.state != "finished":
         st.warning(f"The run is {escape(run.state)}: {escape(run.error or run.message)}.", icon="⚠️")
-        if run.resumable and access.can("run") and st.button("Go on", key=f"resume_{run_id}", icon="▶️"):
+        if run.resumable and access.can("run") and st.button("Resume", key=f"resume_{run_id}", icon="▶️"):
             access.do("run", jobs.resume, run_id)
             st.rerun(scope="fragment")
     if run.state == "finished":
         _matrix_of_run(dataset, recorded(run.id, dataset.name), source, run_id)
     elif run.summary and run.summary.get("matrix"):
         export.chart(FULL_MATRIX, _figure(run.summary["matrix"], source), key=f"full_{run_id}")
-        st.caption(f"{_rates_in_words(run.summary)} The finished part of the tasks counts.")
+        st.caption(f"Finished tasks only. {_describe_rates(run.summary)}")
 
 
 def _matrix_of_run(dataset: Dataset, test: StressTest, source: str, run_id: str) -> None:
-    """The matrix with the finetuned backbone; its cells lead to their tasks."""
+    """The matrix with the fine-tuned backbone; a click on a cell lists its tasks."""
     result = cached_call(stress_test.summary, test)
     chosen = _cells(FULL_MATRIX, result["matrix"], source, f"full_{run_id}", "full_cell")
-    st.caption(f"{_rates_in_words(result)} Click a cell for its tasks.")
+    st.caption(f"{_describe_rates(result)} Click a cell to list its tasks.")
     if chosen:
-        _behind_cell(dataset, test, source, chosen, "full_cell", "full_task")
+        _tasks_of_cell(dataset, test, source, chosen, "full_cell", "full_task")
 
 
-def _rates_in_words(result: stress_test.Summary) -> str:
+def _describe_rates(result: stress_test.Summary) -> str:
     rates = result.get("learning_rates", {})
-    told = "; ".join(f"{_backbone(name)}: {entry['chosen']:g}" for name, entry in rates.items())
-    return f"Learning rate chosen on validation tasks: {told or 'not yet'}."
+    text = "; ".join(f"{_backbone(name)}: {entry['chosen']:g}" for name, entry in rates.items())
+    return f"Learning rate chosen on validation tasks: {text or 'not yet'}."

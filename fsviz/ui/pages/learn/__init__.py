@@ -85,7 +85,7 @@ PAGE = Page(
 @st.fragment
 @shell.errors_on_page()
 def _lesson(dataset: Dataset) -> None:
-    requested = links.asked_for(PROGRESS)
+    requested = links.requested_for(PROGRESS)
     if _PROGRESS not in st.session_state:  # a new tab, or a reloaded one
         st.session_state[_PROGRESS] = _parse(requested or "") or {}
     with links.one_step():

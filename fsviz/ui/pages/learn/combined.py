@@ -62,7 +62,7 @@ def _numbers(lesson: CombinedLesson, name: str, visited: Sequence[bool]) -> None
         unit="",
         digits=2,
         note=f"95% CI {correlation.low:.2f} to {correlation.high:.2f}",
-        help=f"Higher is {MEASURES[name].direction}. CI over {correlation.over}.",
+        help=f"Higher is {MEASURES[name].direction}. CI over {correlation.ci_unit}.",
     )
     show_number(number)
     for which, task in (("Hard", lesson.hard), ("Easy", lesson.easy)):

@@ -1,4 +1,4 @@
-"""The page of predicted accuracy: measures against what came out, task by task, and what follows from it."""
+"""The page Predict accuracy: measures of tasks compared with their outcome."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fsviz.records import Dataset, HeadlineNumber
 from fsviz.studies import prediction as study
 from fsviz.studies import sweep as sweep_study
 from fsviz.studies.prediction import measured
-from fsviz.studies.prediction.measured import Measured
+from fsviz.studies.prediction.measured import PredictionTasks
 from fsviz.text import split_title
 from fsviz.ui.pages.predict_accuracy import hard_or_easy, labelling, settings, sweep, task, variance
 from fsviz.ui.parts import controls, export, links, shell
@@ -25,37 +25,37 @@ from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 from fsviz.ui.parts.task_list import TASK
 
-MOST_POINTS = 3000
-SECTIONS = ("Task", "Hard or easy", "Shots, ways, queries", "Spread by cause", "What to label next")
+MAX_POINTS = 3000
+SECTIONS = ("Task", "Detect hard tasks", "Shots, ways, queries", "Sources of variance", "What to label next")
 
 
 def show(dataset: Dataset) -> None:
-    known = shell.known_backbones(dataset)
-    spec = settings.pick(dataset, known)
+    backbones = shell.known_backbones(dataset)
+    spec = settings.pick(dataset, backbones)
     result = answer(study.STUDY, spec, "Measuring tasks")
     if result is None:
         return
-    found = result.measured[0]
-    _headline(found)
+    measured_tasks = result.measured[0]
+    _headline(measured_tasks)
     left, right = shell.responsive_columns("measure", [3, 2], gap="large")
     with left:
-        chosen, name = _scatter(found)
+        chosen, name = _scatter(measured_tasks)
     with right:
-        _bars(found)
-    _caption(found, name)
-    section = controls.pick_section("Why, and what else?", SECTIONS, "Task")
+        _bars(measured_tasks)
+    _caption(measured_tasks, name)
+    section = controls.pick_section("View", SECTIONS, "Task")
     command = ""
-    if section != "Hard or easy":
+    if section != "Detect hard tasks":
         links.drop_from_link(hard_or_easy.CALLED.name)
     if section == "Task":
-        task.show(dataset, found, chosen)
-    elif section == "Hard or easy":
+        task.show(dataset, measured_tasks, chosen)
+    elif section == "Detect hard tasks":
         command = study.command(hard_or_easy.show(dataset, spec))
     elif section == "Shots, ways, queries":
         command = sweep_study.command(sweep.show(dataset, spec))
     else:
-        part: Any = {"Spread by cause": variance}.get(str(section), labelling)
-        command = study.command(part.show(dataset, spec))
+        module: Any = {"Sources of variance": variance}.get(str(section), labelling)
+        command = study.command(module.show(dataset, spec))
     st.divider()
     shell.command_popover(command or study.command(spec))
 
@@ -76,39 +76,39 @@ PAGE = Page(
 )
 
 
-def _headline(found: Measured) -> None:
-    what = escape(measured.outcome_name(found.spec))
-    best = measured.best_measure(cached_call(measured.correlations, found))
+def _headline(tasks: PredictionTasks) -> None:
+    outcome = escape(measured.outcome_name(tasks.spec))
+    best = measured.best_measure(cached_call(measured.correlations, tasks))
     numbers: list[HeadlineNumber | None] = [None, None, None, None]
     if best is not None:
         name, row = best
         numbers[0] = HeadlineNumber.worded(
             "best",
-            "Best, classes unknown",
+            "Best measure",
             title(name),
-            note=f"correlation {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f})",
-            help=f"Of the measures that need not know which classes a task has, the one that follows the {what} best, "
-            f"with its {measured.intervals_in_words([row])}.",
+            note=f"r = {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f})",
+            help="Best of the measures that do not use class identities: strongest correlation with the "
+            f"{outcome}, {measured.describe_intervals([row])}.",
         )
-    mean, half = measured.mean_outcome(found)
-    text = "95% interval over tasks of these images."
-    numbers[1] = HeadlineNumber.around("mean", f"Mean {what}", 100 * mean, _times(100, half), help=text)
-    if found.spec["setting"] == "semi":
-        error = measured.prediction_error(found)
+    mean, half = measured.mean_outcome(tasks)
+    text = "95% CI over tasks."
+    numbers[1] = HeadlineNumber.around("mean", f"Mean {outcome}", 100 * mean, _times(100, half), help=text)
+    if tasks.spec["setting"] == "semi":
+        error = measured.prediction_error(tasks)
         constant = _error(error, "constant", "", "")
-        numbers[2] = _error(error, "error", "Confidence misses accuracy by", f"a constant: {constant.number_text}")
+        numbers[2] = _error(error, "error", "Prediction error", f"predicting the mean: {constant.number_text}")
     elif best is not None:
         low, high = sorted(100 * best[1][end] ** 2 for end in ("low", "high"))
         numbers[2] = HeadlineNumber(
             "explained",
-            "Variance it explains",
+            "R²",
             100 * best[1]["pearson"] ** 2,
             0.0 if best[1]["low"] < 0 < best[1]["high"] else low,
             high,
             digits=0,
-            help=f"Share of the variance of the {what} that a straight line through the best measure explains.",
+            help=f"Share of the variance of the {outcome} explained by a linear fit to the best measure.",
         )
-    numbers[3] = HeadlineNumber.count("tasks", "Tasks", len(found))
+    numbers[3] = HeadlineNumber.count("tasks", "Tasks", len(tasks))
     show_numbers(numbers)
 
 
@@ -121,8 +121,8 @@ def _error(error: dict[str, float | None], name: str, title: str, note: str) -> 
         _times(100, error[f"{name}_ci95"]),
         "points",
         note=note,
-        help="Mean absolute difference between the accuracy of a task and the mean confidence of the regression on "
-        "its queries, beside always saying the mean accuracy of all tasks; 95% intervals over tasks of these images.",
+        help="Mean absolute error of mean confidence as predicted accuracy, compared with predicting the mean accuracy "
+        "of all tasks. 95% CI over tasks.",
     )
 
 
@@ -130,53 +130,52 @@ def _times(factor: float, value: float | None) -> float | None:
     return None if value is None else factor * value
 
 
-def _scatter(found: Measured) -> tuple[int, str]:
-    """The scatter of a measure; returns the task that was clicked, else the one with the lowest outcome, and which
-    measure it is."""
-    titles = {name: title(name) for name in found.measures}
-    expected = "expected" if found.spec["setting"] == "semi" else ""
+def _scatter(tasks: PredictionTasks) -> tuple[int, str]:
+    """Show the scatter of a measure; returns the clicked task, else that with the lowest outcome, and the measure."""
+    titles = {name: title(name) for name in tasks.measures}
+    expected = "expected" if tasks.spec["setting"] == "semi" else ""
     if expected:
-        titles[expected] = "Mean confidence: the predicted accuracy"
-    best = measured.best_measure(cached_call(measured.correlations, found))
+        titles[expected] = "Mean confidence (predicted accuracy)"
+    best = measured.best_measure(cached_call(measured.correlations, tasks))
     default = best[0] if best else next(iter(titles))
     picker = controls.MEASURE.with_(choices=titles, default=default)
-    name = controls.pick(picker, about=str(found.spec["setting"]))
-    values = 100 * found.expected if name == expected else found.measures[name]
-    hardest = int(np.argmin(found.outcome))
-    looked_at = TASK.with_(kind="int", default=hardest, high=len(found) - 1)
-    clicked = int(links.value_of(looked_at, TASK.name, str(found.cache_key)))
-    shown = np.flatnonzero(np.isfinite(values))
-    if not len(shown):
+    name = controls.pick(picker, about=str(tasks.spec["setting"]))
+    values = 100 * tasks.expected if name == expected else tasks.measures[name]
+    hardest = int(np.argmin(tasks.outcome))
+    task_setting = TASK.with_(kind="int", default=hardest, high=len(tasks) - 1)
+    clicked = int(links.value_of(task_setting, TASK.name, str(tasks.cache_key)))
+    defined = np.flatnonzero(np.isfinite(values))
+    if not len(defined):
         st.info(
-            f"{escape(titles[name])}: {escape(measured.undefined(name, found.spec))}. Choose another measure.",
+            f"{escape(titles[name])}: {escape(measured.undefined(name, tasks.spec))}. Choose another measure.",
             icon="🔍",
         )
         return hardest, name
-    few = shown if len(shown) <= MOST_POINTS else shown[:: -(-len(shown) // MOST_POINTS)]
-    what = escape(measured.outcome_name(found.spec))
+    plotted = defined if len(defined) <= MAX_POINTS else defined[:: -(-len(defined) // MAX_POINTS)]
+    outcome = escape(measured.outcome_name(tasks.spec))
     export.chart(
-        "A measure against what came out",
+        "Measure vs outcome",
         figures.plot_scatter(
-            values[few],
-            100 * found.outcome[few],
-            measured.fitted_line(values, 100 * found.outcome),
+            values[plotted],
+            100 * tasks.outcome[plotted],
+            measured.fitted_line(values, 100 * tasks.outcome),
             "mean confidence (%)" if name == expected else lower_title(name),
-            f"{what} (%)",
+            f"{outcome} (%)",
             clicked,
-            few,
+            plotted,
             diagonal=name == expected,
         ),
         key="scatter",
-        sets=looked_at,
+        sets=task_setting,
     )
     return clicked, name
 
 
-def _bars(found: Measured) -> None:
-    what = escape(measured.outcome_name(found.spec))
-    best = measured.best_measure(cached_call(measured.correlations, found))
+def _bars(tasks: PredictionTasks) -> None:
+    outcome = escape(measured.outcome_name(tasks.spec))
+    best = measured.best_measure(cached_call(measured.correlations, tasks))
     rows = []
-    for name, row in cached_call(measured.correlations, found).items():
+    for name, row in cached_call(measured.correlations, tasks).items():
         value, low, high = measured.as_expected(name, row)
         rows.append(
             {
@@ -190,37 +189,38 @@ def _bars(found: Measured) -> None:
                 "best": best is not None and name == best[0],
             }
         )
-    st.markdown(f"**Correlation of every measure with the {what}** (to the right: as expected)")
+    st.markdown(f"**Correlation with {outcome}** (expected sign: right)")
     export.chart(
         "Correlation of every measure",
-        figures.plot_correlations(rows, what),
+        figures.plot_correlations(rows, outcome),
         key="correlations",
         sets=controls.MEASURE,
     )
-    st.caption(f"Click a bar to see its measure against the {what}.")
+    st.caption("Click a bar to plot its measure.")
 
 
-def _caption(found: Measured, name: str) -> None:
-    """What the tasks are, and the correlation of the measure that is looked at."""
-    spec = found.spec
-    row: measured.Correlation = cached_call(measured.correlations, found).get(name, {})
-    left_out = cached_call(measured.left_out, found)
-    missing = "; ".join(f"{escape(title(other))}: {escape(why)}" for other, why in left_out.items())
-    seen = {
-        "supervised": "Only the labelled support is seen.",
-        "semi": "Support and unlabelled queries are seen; their features are mixed with those of their neighbours.",
-        "unsupervised": "No label is seen: support and query images together are clustered, and the adjusted Rand "
-        "index says how well clusters and classes agree (100% is perfect, 0 is chance).",
+def _caption(tasks: PredictionTasks, name: str) -> None:
+    """Show the settings of the tasks and the correlation of a measure."""
+    spec = tasks.spec
+    row: measured.Correlation = cached_call(measured.correlations, tasks).get(name, {})
+    excluded = cached_call(measured.excluded_measures, tasks)
+    missing = "; ".join(f"{escape(title(measure))}: {escape(why)}" for measure, why in excluded.items())
+    labels_used = {
+        "supervised": "Uses support labels only.",
+        "semi": "Also uses unlabelled queries.",
+        "unsupervised": "Uses no labels; outcome: adjusted Rand index (0% = chance level).",
     }[spec["setting"]]
     st.caption(
-        f"{len(found):,} {escape(found.tasks.setting)} tasks of {escape(split_title(spec['split']))}, features of "
-        f"{escape(title_of(spec['backbone']))}. {seen} Every point is a task: click one to see it below. Pearson's "
-        f"correlations; {escape(measured.intervals_in_words(cached_call(measured.correlations, found).values()))}."
+        f"{len(tasks):,} {escape(tasks.tasks.setting)} tasks of {escape(split_title(spec['split']))}, "
+        f"{escape(title_of(spec['backbone']))} features. {labels_used} "
         + (
-            f" {escape(title(name))}: {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f}), Spearman's "
-            f"{row['spearman']:.2f}."
+            f"{escape(title(name))}: r = {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f}), Spearman "
+            f"{row['spearman']:.2f}. "
             if row.get("low") is not None
             else ""
         )
-        + (f" Not measured: {missing}." if missing else "")
+        + (f"Not measured: {missing}. " if missing else "")
+        + "Click a point to see its task.",
+        help=f"Pearson's r; {escape(measured.describe_intervals(cached_call(measured.correlations, tasks).values()))}."
+        + (" Features are averaged with those of their neighbours." if spec["setting"] == "semi" else ""),
     )

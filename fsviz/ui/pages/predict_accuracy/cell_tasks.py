@@ -1,4 +1,4 @@
-"""Tasks behind a point: some of a question's cell, the hardest first."""
+"""Tasks of a selected point, hardest first."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fsviz.ui.parts import drilldown
 
 
 def show(dataset: Dataset, result: study.PredictionResult, value: str, name: str) -> None:
-    """Some tasks of the cell of this value, with their outcomes; `name` is where one is in the link."""
+    """Show tasks of a cell with their outcomes; `name` is the link key of the selected task."""
     tasks, outcome = study.tasks_of_cell(result, value)
-    what = outcome_name(result.spec)
+    outcome_title = outcome_name(result.spec)
     order = np.argsort(outcome, kind="stable")
-    notes = {int(t): f"{100 * outcome[t]:.0f}% {what}" for t in order}
+    notes = {int(t): f"{100 * outcome[t]:.0f}% {outcome_title}" for t in order}
     drilldown.tasks(dataset, tasks, order, notes, f"{result.cache_key} {value}", name)

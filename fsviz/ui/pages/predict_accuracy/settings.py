@@ -1,4 +1,4 @@
-"""The sidebar of the page: what is seen of which tasks."""
+"""The sidebar of the page: labels used, tasks and graph."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from fsviz.ui.parts.controls import (
 from fsviz.ui.parts.controls import pick as pick_setting
 
 
-def pick(dataset: Dataset, known: list[str]) -> study.Spec:
-    """The checked spec of what the sidebar asks for."""
+def pick(dataset: Dataset, backbones: list[str]) -> study.Spec:
+    """Draw the sidebar; returns the checked spec."""
     split = shell.pick_split(dataset)
     with shell.side():
         setting = pick_setting(study.SETTING)
-        backbone = pick_backbone(known, help="The network whose features are measured and classified.")
+        backbone = pick_backbone(backbones, help="Network whose features are measured and classified.")
         sampler = pick_sampler(dataset, "uniform")
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
@@ -40,5 +40,5 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
         spec |= pick_groups(dataset)
         with st.expander("Graph and seed"):
             spec |= {s.name: pick_setting(s) for s in (study.NEIGHBOURS, SEED)}
-    asked = {"dataset": dataset.name, "split": split, "backbone": backbone, "setting": setting, **spec}
-    return study.check(asked)
+    sources = {"dataset": dataset.name, "split": split, "backbone": backbone, "setting": setting, **spec}
+    return study.check(sources)

@@ -1,4 +1,4 @@
-"""Correlations as one thing varies: shots, ways, queries, neighbours, balance; and the mean outcome behind them."""
+"""Correlations and mean outcome as a setting varies: shots, ways, queries, neighbours, imbalance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fsviz.ui.parts.shell import escape, responsive_columns
 
 
 class Curve(NamedTuple):
-    """What can be varied: its title, the setting, the axis, and the question that every point answers."""
+    """A setting that can vary: its title, name, axis, and the question of every point."""
 
     title: str
     setting: str
@@ -31,38 +31,38 @@ class Curve(NamedTuple):
     question: str = "correlations"
 
 
-CURVES = {  # by their name in links
+CURVES = {  # by their link value
     "shots": Curve("Shots", "n_shot", "support images per class (shots)"),
     "ways": Curve("Ways", "n_way", "classes per task (ways)"),
     "queries": Curve("Queries", "n_query", "queries per class"),
-    "neighbours": Curve("Neighbours in the graph", "neighbours", "neighbours of an image in the graph"),
+    "neighbours": Curve("Neighbours", "neighbours", "neighbours per image in the graph"),
     "imbalance": Curve(study.SHARE.title, study.SHARE.name, "share of the first class among the unlabelled images"),
-    "eigenvalues": Curve("Which eigenvalue", "n_way", "classes per task (ways)", "eigenvalues"),
+    "eigenvalues": Curve("Best eigenvalue", "n_way", "classes per task (ways)", "eigenvalues"),
 }
 
 
 def show(dataset: Dataset, spec: study.Spec) -> sweep.SweepSpec:
-    """The curves; returns the spec of the sweep."""
-    st.subheader("When can the accuracy be told?", anchor=False)
+    """Show the curves; returns the spec of the sweep."""
+    st.subheader("When is accuracy predictable?", anchor=False)
     choices = {name: curve.title for name, curve in CURVES.items()}
     if spec["setting"] == "supervised":
         del choices["imbalance"]
-    vary = pick(Setting("vary", "Vary", "What differs from point to point.", "choice", "shots", choices=choices))
+    vary = pick(Setting("vary", "Vary", "", "choice", "shots", choices=choices))
     curve = CURVES[vary]
-    asked = sweep.sweep(study.STUDY, {**spec, "question": curve.question}, curve.setting)
-    result = answer(sweep.STUDY, asked, "Measuring tasks")
+    swept = sweep.sweep(study.STUDY, {**spec, "question": curve.question}, curve.setting)
+    result = answer(sweep.STUDY, swept, "Measuring tasks")
     if result is None:
-        return asked
+        return swept
     summaries = {value: cached_call(study.summary, each) for value, each in result.results}
     cells: list[CellSummary] = [{**summary, "value": value} for value, summary in summaries.items()]  # type: ignore[typeddict-unknown-key]
     cells = [cell for cell in cells if cell["n_tasks"] > 3]
     if not cells:
-        st.info("A correlation needs at least 4 tasks per point. Raise the number of tasks at the left.", icon="🔍")
-        return asked
-    what = escape(measured.outcome_name(spec))
+        st.info("A correlation needs at least 4 tasks per point. Raise the number of tasks.", icon="🔍")
+        return swept
+    outcome = escape(measured.outcome_name(spec))
     values = [result.setting.text(cell["value"]) for cell in cells]
     value = drilldown.chosen("value", values, vary)
-    leading: Any = {
+    selection: Any = {
         "name": "value",
         "values": lambda point: str(point.at(2) or "").rpartition("@")[2],
         "texts": values,
@@ -70,16 +70,16 @@ def show(dataset: Dataset, spec: study.Spec) -> sweep.SweepSpec:
     }
     left, right = responsive_columns("varied", [3, 2], gap="large")
     with left:
-        st.markdown(f"**Correlation of the measures with the {what}, in the direction expected**")
+        st.markdown(f"**Correlation with {outcome}** (expected sign: positive)")
         drilldown.chart(
             "Correlations as a setting varies",
             figures.plot_curves(_curves(cells), curve.axis, "correlation"),
             key=f"curves_{vary}",
-            **leading,
+            **selection,
         )
     with right:
-        st.markdown(f"**Mean {what} behind every point**")
-        mean = [
+        st.markdown(f"**Mean {outcome}**")
+        means = [
             (
                 float(cell["value"]),
                 100 * cell["outcome"],
@@ -90,34 +90,33 @@ def show(dataset: Dataset, spec: study.Spec) -> sweep.SweepSpec:
         ]
         drilldown.chart(
             "Means as a setting varies",
-            figures.plot_curves({what: mean}, curve.axis, f"mean {what} (%)", percent=True),
+            figures.plot_curves({outcome: means}, curve.axis, f"mean {outcome} (%)", percent=True),
             key=f"mean_{vary}",
-            **leading,
+            **selection,
         )
     if curve.question == "eigenvalues":
-        words = [
+        lines = [
             f"{cell['value']:g} ways: eigenvalue {cell['best']:d} ({cell['best_pearson']:.2f}), the N-th "
             f"{cell['nth_pearson']:.2f}"
             for cell in cells
             if cell.get("best") and cell.get("nth_pearson") is not None
         ]
-        st.markdown("**The eigenvalue that follows the outcome best**  \n" + "  \n".join(words))
-        st.caption("It is picked among many on these very tasks: on others it would follow a little less well.")
+        st.markdown("**Eigenvalue with the strongest correlation**  \n" + "  \n".join(lines))
+        st.caption("Selected among many on the same tasks, so slightly optimistic.")
     first = next(iter(summaries.values()))
-    fewest, most = (pick_end(cell["n_tasks"] for cell in cells) for pick_end in (min, max))
-    intervals = measured.intervals_in_words(row for cell in cells for row in cell["correlations"].values())
+    min_tasks, max_tasks = (pick_end(cell["n_tasks"] for cell in cells) for pick_end in (min, max))
+    intervals = measured.describe_intervals(row for cell in cells for row in cell["correlations"].values())
     st.caption(
-        f"{fewest:,}{f' to {most:,}' if most > fewest else ''} tasks per point. Correlations: "
-        f"{escape(intervals)}. Mean "
-        f"{what}: 95% intervals over tasks of these images. Where a measure has no point it is not defined, as the "
-        "Davies-Bouldin score with one shot."
-        + (f" {escape(study.unlabelled_in_words(first))}" if first.get("n_unlabelled") else "")
-        + " Click a point for its tasks."
+        f"{min_tasks:,}{f' to {max_tasks:,}' if max_tasks > min_tasks else ''} tasks per point. "
+        + (f"{escape(study.describe_unlabelled(first))} " if first.get("n_unlabelled") else "")
+        + "Click a point to list its tasks.",
+        help=f"Correlations: {escape(intervals)}. Mean {outcome}: 95% CI over tasks. Missing points: the measure is "
+        "undefined there, for example cluster overlap with one shot.",
     )
     if value:
-        drilldown.heading(f"Some tasks with {escape(curve.axis)}: {escape(value)}, the hardest first", "value")
+        drilldown.heading(f"Tasks with {escape(curve.axis)} = {escape(value)}, hardest first", "value")
         cell_tasks.show(dataset, result.at(value), "", "varied_task")
-    return asked
+    return swept
 
 
 def _curves(cells: list[CellSummary]) -> dict[str, list[tuple]]:

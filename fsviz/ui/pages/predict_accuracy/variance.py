@@ -1,4 +1,4 @@
-"""Why accuracy varies from task to task: classes, support images, queries."""
+"""Sources of variance of the accuracy: classes, support, queries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import streamlit as st
 from fsviz.figures import prediction as figures
 from fsviz.records import Dataset
 from fsviz.studies import prediction as study
-from fsviz.studies.prediction.spread import PARTS, parts_in_words
+from fsviz.studies.prediction.spread import COMPONENTS, describe_components
 from fsviz.ui.pages.predict_accuracy import cell_tasks
 from fsviz.ui.parts import drilldown
 from fsviz.ui.parts.answers import answer
@@ -18,45 +18,45 @@ from fsviz.ui.parts.shell import escape, responsive_columns
 
 
 def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
-    """What makes the accuracy vary; returns what was asked."""
-    st.subheader("What makes the accuracy vary: the classes, the support, or the queries?", anchor=False)
+    """Show the spread of accuracies and its components; returns the spec."""
+    st.subheader("Sources of variance: classes, support, queries", anchor=False)
     setting = "supervised" if spec["setting"] == "unsupervised" else spec["setting"]
-    asked = study.check({**spec, "setting": setting, "question": "spread"})
-    result = answer(study.STUDY, asked, "Measuring the spread")
+    checked = study.check({**spec, "setting": setting, "question": "spread"})
+    result = answer(study.STUDY, checked, "Measuring the spread")
     if result is None:
-        return asked
-    found = cached_call(study.summary, result)
+        return checked
+    summary = cached_call(study.summary, result)
     left, right = responsive_columns("spread", 2, gap="large")
-    rows = [row for row in found["spread"] if row["std"] is not None]
-    # what a part of the variance is told by: random tasks differ in classes, tasks of fixed classes in support images,
-    # tasks of fixed support images in queries
-    of_part = dict(zip(PARTS, study.CAUSES, strict=True))
+    rows = [row for row in summary["spread"] if row["std"] is not None]
+    # random tasks differ in classes, tasks with fixed classes in support images, tasks with fixed support in queries
+    cause_of_component = dict(zip(COMPONENTS, study.CAUSES, strict=True))
     cause = drilldown.chosen("cause", study.CAUSES)
-    of_data = {**of_part, **{cause: cause for cause in study.CAUSES}}
-    leading: Any = {"name": "cause", "values": of_data, "texts": study.CAUSES, "already": cause}
+    cause_of_mark = {**cause_of_component, **{cause: cause for cause in study.CAUSES}}
+    selection: Any = {"name": "cause", "values": cause_of_mark, "texts": study.CAUSES, "already": cause}
 
     with left:
-        st.markdown("**How far accuracies of tasks spread**")
+        st.markdown("**Spread of accuracies**")
         if rows:
-            drilldown.chart("Spread of accuracies", figures.plot_spread(rows), key="spread", **leading)
+            drilldown.chart("Spread of accuracies", figures.plot_spread(rows), key="spread", **selection)
         st.caption(
-            "Standard deviation over random tasks, over tasks of the same classes, and over tasks that take the same "
-            "support images for every class (of several sets or choices: the root of their mean variance); "
-            f"{found['n_tasks']:,} tasks in all, 95% intervals over tasks of these images. The paper has 5.9, 2.0 and "
-            "4.4 points on mini-ImageNet."
+            f"{summary['n_tasks']:,} tasks. SD of accuracy over random tasks, fixed classes, fixed support. "
+            "Click a mark to list its tasks.",
+            help="95% CI over tasks. Of several sets: the root of their mean variance. Paper, mini-ImageNet: 5.9, 2.0 "
+            "and 4.4 points.",
         )
     with right:
-        st.markdown("**What the variance is due to**")
-        if "parts" in found:
-            chart = figures.plot_components(found["parts"]["parts"])
-            drilldown.chart("What the variance is due to", chart, key="parts", **leading)
+        st.markdown("**Share of the variance**")
+        if "parts" in summary:
+            chart = figures.plot_components(summary["parts"]["parts"])
+            drilldown.chart("Share of the variance", chart, key="parts", **selection)
             st.caption(
-                f"{escape(parts_in_words(found['parts']))} Tasks of the same classes vary less than random tasks by "
-                "what the classes add. More tasks narrow the intervals."
+                escape(describe_components(summary["parts"])),
+                help="Classes: how much more random tasks vary than tasks with the same classes. Queries: variance "
+                "over the choice of queries. Support: the rest.",
             )
         else:
-            st.info(escape(found["why"]), icon="🔍")
+            st.info(escape(summary["why"]), icon="🔍")
     if cause:
-        drilldown.heading(f"Tasks: {escape(cause)}, the hardest first", "cause")
+        drilldown.heading(f"Tasks: {escape(cause)}, hardest first", "cause")
         cell_tasks.show(dataset, result, cause, "spread_task")
-    return asked
+    return checked

@@ -133,7 +133,7 @@ def _recipes(classes: Classes) -> dict[str, Recipe]:
     source = (classes.dataset, classes.split)
     fits = _fit(*source, sampler)
     own_settings = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, of=source, **fits.values)
-    n_tasks = controls.pick(N_TASKS.with_(default=1000 if SAMPLERS[sampler].deals else 5000))
+    n_tasks = controls.pick(N_TASKS.with_(default=1000 if SAMPLERS[sampler].samples_images else 5000))
     shared = {"n_tasks": n_tasks, "seed": controls.pick(SEED)}
     chosen = classes.recipe(sampler=sampler, **own_settings, **shared)
     recipes = {"chosen": chosen}
@@ -173,7 +173,7 @@ def _is_too_much(classes: Classes, recipe: Recipe) -> bool:
     """Whether sampling takes too long for a page; then the command is shown instead."""
     ways = recipe.settings.get("n_way", recipe.settings.get("max_way", 1))
     max_work = min(MAX_WORK, access.limit("draws"))
-    n_with_images = recipe.n_tasks if SAMPLERS[recipe.sampler].deals else 0
+    n_with_images = recipe.n_tasks if SAMPLERS[recipe.sampler].samples_images else 0
     if classes.n * ways * recipe.n_tasks <= max_work and n_with_images <= min(
         MAX_WITH_IMAGES, 5 * access.limit("tasks")
     ):
@@ -416,7 +416,7 @@ def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
     chosen = recipes.get("chosen", next(iter(recipes.values())))
     images = {name: value for name, value in chosen.settings.items() if name in draw.IMAGE_SETTINGS}
     fits = _fit(classes.dataset, classes.split, chosen.sampler)
-    if SAMPLERS[chosen.sampler].deals:
+    if SAMPLERS[chosen.sampler].samples_images:
         controls.release_images(chosen.sampler)
     else:
         smallest = study.smallest_class(classes.dataset, classes.split) or 1
@@ -433,7 +433,7 @@ def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
         )
         n_query = controls.pick(setting, disabled=n_shot == 0)
         images = {"n_shot": n_shot, "n_query": n_query} if n_shot else {}
-    if images or SAMPLERS[chosen.sampler].deals:
+    if images or SAMPLERS[chosen.sampler].samples_images:
         images |= controls.pick_groups(classes.dataset)
     controls.say_fit(fits, {**chosen.settings, **images})
     return images

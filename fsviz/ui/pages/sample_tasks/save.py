@@ -28,7 +28,7 @@ def show_save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]
     start = list(beds).index("chosen") if "chosen" in beds else 0
     bed_name = which_column.selectbox("Tasks", list(beds), index=start, format_func=titles.__getitem__, key="keep")
     recipe = recipes[bed_name]
-    deals = SAMPLERS[recipe.sampler].deals
+    deals = SAMPLERS[recipe.sampler].samples_images
     name = rest.text_input("Name", placeholder=recipe.name, key="testbed_name").strip() or recipe.name
     has_images = "n_shot" in recipe.settings or deals
     buttons = st.columns(4)
@@ -36,7 +36,7 @@ def show_save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]
     button: dict[str, Any] = {"type": "primary", "icon": "💾", "width": "stretch", "key": "save_testbed"}
     if access.can("save") and buttons[0].button("Save testbed", **button):
         try:
-            testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
+            testbed = draw.sample_testbed(classes.dataset, recipe, name=name, distances=classes.distances)
             saved, message = access.do("save", draw.save, testbed, number=name == recipe.name)
             st.success(f"{escape(message)} {len(testbed.tasks):,} tasks.", icon="✅")
             if testbed.tasks.has_images and classes.dataset.has_features:
@@ -71,7 +71,7 @@ def show_save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]
 
 
 def _file(classes: Classes, recipe: Recipe, name: str, kind: str) -> bytes:
-    testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
+    testbed = draw.sample_testbed(classes.dataset, recipe, name=name, distances=classes.distances)
     return testbeds.export(testbed, classes.dataset, kind)
 
 

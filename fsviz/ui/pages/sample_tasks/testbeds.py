@@ -60,7 +60,7 @@ def class_names(classes: Classes, class_ids: np.ndarray) -> list[str]:
 
 def draw_images(classes: Classes, recipe: Recipe) -> Testbed | None:
     """The testbed with its images; None if it has none, or too many to sample on the page."""
-    if SAMPLERS[recipe.sampler].deals:
+    if SAMPLERS[recipe.sampler].samples_images:
         return draw_testbed(classes, recipe)
     if "n_shot" not in recipe.settings or recipe.n_tasks * draw.max_images({**recipe.values}) > MAX_IMAGES:
         return None
@@ -77,12 +77,12 @@ def coarsity_digits(value: float) -> int:
 
 @caching.cache_data("Sampling tasks", 24)
 def _draw(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
-    return draw.draw(dataset, recipe, distances=_distances)
+    return draw.sample_testbed(dataset, recipe, distances=_distances)
 
 
 @caching.cache_data("Sampling images", 6)
 def _draw_with_images(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
-    return draw.draw(dataset, recipe, distances=_distances)
+    return draw.sample_testbed(dataset, recipe, distances=_distances)
 
 
 @caching.cache_data(most=64, hashes={Testbed: lambda bed: bed.name})

@@ -91,11 +91,11 @@ PAGE = Page(
 def _requested(dataset: Dataset) -> tuple[str, str]:
     """The task in the link, or the one chosen since, and the task compared with it ("" for none)."""
     state = st.session_state
-    arrived = links.asked_for(TASK_NAME.name)
+    arrived = links.requested_for(TASK_NAME.name)
     if arrived is not None:
         state["passport_task"] = arrived
-        state["passport_other"] = links.asked_for("other") or ""
-    elif (requested_other := links.asked_for("other")) is not None:
+        state["passport_other"] = links.requested_for("other") or ""
+    elif (requested_other := links.requested_for("other")) is not None:
         state["passport_other"] = requested_other
     text = state.get("passport_task", "")
     owner = _dataset_of(text)

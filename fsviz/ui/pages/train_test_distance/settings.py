@@ -27,7 +27,7 @@ def pick_spec(dataset: Dataset) -> dict[str, Value]:
         sought, stable = spec["mode"] in study.TARGETED_MODES, spec["mode"] == "stable"
         if sought:
             told = own["divergence"].help
-            spec["divergence"] = pick(own["divergence"], as_slider=True, told=shell.escape(told))
+            spec["divergence"] = pick(own["divergence"], as_slider=True, help=shell.escape(told))
         if stable:
             most = study.max_dims(dataset)
             dims = own["dims"]
@@ -39,7 +39,7 @@ def pick_spec(dataset: Dataset) -> dict[str, Value]:
         if sought:
             with st.expander("How the divergence is measured"):
                 told = "\n\n".join(f"**{d.title}**: {d.description}" for d in study.DIVERGENCES.values())
-                spec["divergence_by"] = pick(own["divergence_by"], told=told)
+                spec["divergence_by"] = pick(own["divergence_by"], help=told)
                 usual = study.default_penalty(spec["mode"])
                 spec["penalty"] = pick(own["penalty"].with_(default=usual), as_slider=True, about=spec["mode"])
                 spec["solver"] = pick(own["solver"])
