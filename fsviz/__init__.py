@@ -1,6 +1,6 @@
 """fsviz shows why a few-shot image-classification task is hard.
 
-In a notebook, a few verbs do what the pages do (docs/api.md shows them):
+In a notebook, a few verbs do what the pages do (docs/how-to/notebook.md shows them):
 
     load, add, extract      a dataset, your images as one, their features
     sample                  tasks, as a testbed

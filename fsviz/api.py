@@ -229,7 +229,7 @@ def measure(
 
     method  whose answers a measure of answers is about
     """
-    from fsviz.analyses.task_measures import measure_tasks
+    from fsviz.studies.task_measures import measure_tasks
 
     dataset = datasets.load(tasks.dataset)
     return measure_tasks(tasks.tasks, dataset, backbone or draw.default_backbone(dataset), measures, method)

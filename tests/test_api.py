@@ -1,4 +1,4 @@
-"""The verbs of fsviz: the examples of docs/api.md run, importing is light, and a loop elsewhere gets the same tasks."""
+"""The public functions: the examples of the notebook guide run, importing is light, other loops get the same tasks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fsviz.user import code as user_code
 from tests.studies.toy_dataset import make_toy
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "notebook.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -34,16 +34,16 @@ def test_the_examples_of_the_page_run(home: Path) -> None:
     assert len(blocks) >= 5
     names: dict = {"__name__": "page"}
     for block in blocks:
-        exec(compile(block, "docs/api.md", "exec"), names)
-    found, sets, numbers = names["found"], names["sets"], names["numbers"]
-    assert found.table["name"].tolist() == ["ProtoNet", "SimpleShot", "nearest", "nearest (power 1)"]
-    rows = found.table.set_index("name")
+        exec(compile(block, "docs/how-to/notebook.md", "exec"), names)
+    results, sets, numbers = names["results"], names["sets"], names["numbers"]
+    assert results.table["name"].tolist() == ["ProtoNet", "SimpleShot", "nearest", "nearest (power 1)"]
+    rows = results.table.set_index("name")
     assert rows.loc["ProtoNet", "accuracy"] == rows.loc["nearest", "accuracy"]  # the same rule, the same answers
     assert sets.accuracy("hard").mean() < sets.accuracy("random").mean()
     assert list(numbers) == ["coarsity", "support_separation"] and len(numbers) == 40
     assert names["figure"].data and names["support"].shape[0] == 25
-    assert [run.id for run in jobs.list_runs("evaluate")] == [found.run]
-    assert "<table" in found._repr_html_()
+    assert [run.id for run in jobs.list_runs("evaluate")] == [results.run]
+    assert "<table" in results._repr_html_()
 
 
 def test_every_verb_is_on_the_page_and_says_what_it_does() -> None:

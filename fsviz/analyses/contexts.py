@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from fsviz import datasets
 from fsviz.errors import FsvizError, Missing
 from fsviz.numerics import cramers_v, cramers_v_by_chance, finite, pointwise_information
 from fsviz.records import ContextTable, Dataset
-from fsviz.settings import RawSettings, Setting
+from fsviz.settings import Setting
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 from fsviz.taxonomy import maps
@@ -47,17 +46,6 @@ CELL = Setting(
     "counts",
     choices={"counts": "Images", "information": "Association"},
 )
-
-
-def load_with_images(spec: RawSettings) -> Dataset:
-    """Load the dataset of a spec; refuse one without images that have contexts."""
-    dataset = datasets.load(str(spec.get("dataset", "")))
-    if dataset.contexts is None or dataset.images is None:
-        raise Missing(
-            f"{dataset.title} has no images with contexts. Add images with a CSV that has a column 'context', or as "
-            "folders concept/context/image."
-        )
-    return dataset
 
 
 def context_table(dataset: Dataset, split: str = "") -> ContextTable:

@@ -19,7 +19,6 @@ import numpy as np
 
 import fsviz
 from fsviz import datasets, features
-from fsviz.analyses import task_measures
 from fsviz.difficulty import attribute_gaps
 from fsviz.difficulty.attribute_gaps import AttributeGap
 from fsviz.difficulty.measures import MEASURES
@@ -28,7 +27,7 @@ from fsviz.methods import METHODS
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import testbed_tables
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, RawSettings, Setting
-from fsviz.studies import chunk_data, evaluate
+from fsviz.studies import chunk_data, evaluate, task_measures
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw, fitting
 

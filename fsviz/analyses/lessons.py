@@ -20,14 +20,14 @@ import numpy as np
 import pandas as pd
 
 from fsviz import evaluation, features
-from fsviz.analyses import class_splits, task_measures, transfer
+from fsviz.analyses import class_splits, transfer
 from fsviz.difficulty.measures import MEASURES
 from fsviz.errors import FsvizError, Missing
 from fsviz.numerics import mean_and_ci95
 from fsviz.records import Dataset, Features, Predictions, Tasks
 from fsviz.sampling import assign_images
 from fsviz.settings import RawSettings, to_args
-from fsviz.studies import causes, confusion, evaluate, support_sets
+from fsviz.studies import causes, confusion, evaluate, support_sets, task_measures
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES
 from fsviz.training import TITLES

@@ -92,7 +92,7 @@ def in_words(rule: sharing.Sharing) -> str:
     if keys:
         where = f", with paths below {', '.join(map(str, rule.folders))}" if rule.folders else ", without paths"
         rule_text += f"; {' or '.join(keys)} gives full use{where}"
-    return rule_text + ". Put it behind a proxy with TLS before it leaves your own network: see docs/sharing.md."
+    return rule_text + ". Put it behind a proxy with TLS before it leaves your own network: see docs/how-to/sharing.md."
 
 
 def _password() -> str:
@@ -124,7 +124,7 @@ def _check_login() -> None:
         raise BadInput("--login needs more packages. Install them with: pip install 'streamlit[auth]'")
     secrets = (ROOT / ".streamlit" / "secrets.toml", Path.home() / ".streamlit" / "secrets.toml")
     if not any(path.is_file() for path in secrets):
-        raise BadInput(f"--login needs the [auth] section of {secrets[INSTALLED]}. docs/sharing.md shows one.")
+        raise BadInput(f"--login needs the [auth] section of {secrets[INSTALLED]}. docs/how-to/sharing.md shows one.")
 
 
 def _home() -> dict[str, str]:

@@ -27,7 +27,7 @@ def run_contexts(args: argparse.Namespace) -> dict[str, Any]:
     if args.question not in (None, "table"):
         settings = from_args(args, {**shift.TASKS, **shift.OWN}.values())
         spec = {"study": "context_shift", "dataset": args.dataset, **settings}
-        sampler_flags.say_fit(shift.fit(study.load_with_images(spec), settings))
+        sampler_flags.say_fit(shift.fit(datasets.load_with_contexts(args.dataset), settings))
         run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
         return jobs.results(run.id) | {"run": run.id}
     return study.summary(datasets.load(args.dataset), args.split or "")

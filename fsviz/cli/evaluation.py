@@ -16,7 +16,6 @@ from fsviz.studies.evaluate import (
     EntryResult,
     EvaluationSpec,
     MethodChoice,
-    no_coarsity_effect,
 )
 from fsviz.tables import to_text
 from fsviz.tasks import draw
@@ -302,6 +301,7 @@ def show_results(result: dict[str, Any]) -> str:
 
 
 def _correlations(results: list[EntryResult]) -> list[str]:
+    from fsviz.analyses import run_comparison
     from fsviz.reports.tables import CORRELATIONS
 
     rows = []
@@ -321,11 +321,11 @@ def _correlations(results: list[EntryResult]) -> list[str]:
         to_text(CORRELATIONS, rows),
     ]
     by_name = {row["label"]: row for row in results if "coarsity" in (row.get("correlations") or {})}
-    little = no_coarsity_effect(
+    note = run_comparison.no_coarsity_effect(
         {name: result["correlations"]["coarsity"]["spearman"] for name, result in by_name.items()},
         {name: result.get("quartiles") or [] for name, result in by_name.items()},
     )
-    return [*table, *([little] if little else [])]
+    return [*table, *([note] if note else [])]
 
 
 def _side_by_side(pairs: dict[str, list[dict[str, Any]]]) -> list[str]:

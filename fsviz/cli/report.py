@@ -43,7 +43,7 @@ def _of_task(args: argparse.Namespace) -> str:
 
     if args.over:
         raise BadInput("--over is about runs: the passport of a task has intervals over tasks. Leave it out.")
-    return task_profiles.of_passport(*task_profile.opened(args.task, args.backbone or ""))
+    return task_profiles.profile_report(*task_profile.open_profile(args.task, args.backbone or ""))
 
 
 def _of_runs(run_ids: list[str], over: str | None) -> str:

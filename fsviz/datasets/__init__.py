@@ -57,6 +57,17 @@ def load(name: str) -> Dataset:
     return cached[1]
 
 
+def load_with_contexts(name: str) -> Dataset:
+    """The dataset of this name; refuses one without images that have contexts."""
+    dataset = load(name)
+    if dataset.contexts is None or dataset.images is None:
+        raise Missing(
+            f"{dataset.title} has no images with contexts. Add images with a CSV that has a column 'context', or as "
+            "folders concept/context/image."
+        )
+    return dataset
+
+
 def _state(name: str) -> object:
     """Changes with the stamp, with the workspace, and when a file is written in its place, by hand for example."""
     from fsviz import workspace

@@ -1,4 +1,4 @@
-"""The report of one task: what its passport holds, as one file."""
+"""The HTML report of a task: its profile in one file."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from fsviz.reports.runs import made, strip
 from fsviz.studies.support_sets import ACCURACIES, SETS, SupportSets
 from fsviz.tables import TableData
 
-MOST_IMAGES = 20  # of a class that stand in the file
+MAX_IMAGES = 20  # of a class that are embedded
 
 
-def of_passport(passport: TaskProfile, among: ValuesAmongTasks, sets: SupportSets | None = None) -> str:
-    """Everything that is known of a task, with figures that can be pointed at and the pictures inside."""
-    passport = study.with_values_among_tasks(passport, among)
-    title = f"Task {passport.position:,} of {passport.found.title}"
-    backbone = f", seen by {title_of(passport.backbone)}" if passport.backbone else ""
-    description = f"{made()} {passport.dataset.title}{backbone}. Name of the task: {passport.task_id}"
-    sections = [*_images(passport), *_measures(passport, among), *_answers(passport), *_classes(passport)]
-    sections += [*_surroundings(passport), *_supports(sets)]
-    return str(html.page(title, sections, [study.command(passport), command(str(passport.task_id))], description))
+def profile_report(profile: TaskProfile, among: ValuesAmongTasks, sets: SupportSets | None = None) -> str:
+    """The profile of a task as HTML, with interactive figures and embedded images."""
+    profile = study.with_values_among_tasks(profile, among)
+    title = f"Task {profile.position:,} of {profile.testbed.title}"
+    backbone = f", {title_of(profile.backbone)} features" if profile.backbone else ""
+    description = f"{made()} {profile.dataset.title}{backbone}. Task id: {profile.task_id}"
+    sections = [*_images(profile), *_measures(profile, among), *_accuracies(profile), *_classes(profile)]
+    sections += [*_surroundings(profile), *_supports(sets)]
+    return str(html.page(title, sections, [study.command(profile), command(str(profile.task_id))], description))
 
 
 def command(task: str) -> str:
@@ -38,110 +38,108 @@ def command(task: str) -> str:
     return shlex.join(["fsviz", "report", "--task", task])
 
 
-def _images(passport: TaskProfile) -> list[html.ReportSection]:
-    answer = next((answer for answer in passport.answers if answer.predictions is not None), None)
+def _images(profile: TaskProfile) -> list[html.ReportSection]:
+    result = next((result for result in profile.results if result.predictions is not None), None)
     classes = []
-    for way, name in enumerate(passport.names):
+    for way, name in enumerate(profile.names):
         pictures = []
         sentence = ""
-        if passport.has_images:
-            support, query = (of[0, way][of[0, way] != PAD] for of in (passport.tasks.support, passport.tasks.query))
+        if profile.has_images:
+            support, query = (of[0, way][of[0, way] != PAD] for of in (profile.tasks.support, profile.tasks.query))
             pictures = [
-                (words, strip(passport.dataset, [int(i) for i in ids[:MOST_IMAGES]]))
+                (words, strip(profile.dataset, [int(i) for i in ids[:MAX_IMAGES]]))
                 for words, ids in (("support", support), ("queries", query))
             ]
-            sentence = _describe_predictions(passport, answer, way, len(query))
+            sentence = _describe_predictions(profile, result, way, len(query))
         classes.append(html.ReportTask(name, sentence, pictures))
-    return [html.ReportSection("Its classes and images", classes)]
+    return [html.ReportSection("Classes and images", classes)]
 
 
-def _describe_predictions(passport: TaskProfile, answer: MethodResult | None, way: int, n_query: int) -> str:
+def _describe_predictions(profile: TaskProfile, result: MethodResult | None, way: int, n_query: int) -> str:
     """How a method classified the queries of a class."""
-    if answer is None or answer.predictions is None:
+    if result is None or result.predictions is None:
         return ""
-    counts = study.predicted_pairs(answer, len(passport.names))[way]
-    wrong = [f"{passport.names[i]} {int(n)}" for i, n in enumerate(counts) if n and i != way]
-    sentence = f"{answer.label} classifies {int(counts[way])} of {n_query} queries correctly"
+    counts = study.predicted_pairs(result, len(profile.names))[way]
+    wrong = [f"{profile.names[i]} {int(n)}" for i, n in enumerate(counts) if n and i != way]
+    sentence = f"{result.label} classifies {int(counts[way])} of {n_query} queries correctly"
     return f"{sentence}; predicted as: {', '.join(wrong)}." if wrong else f"{sentence}."
 
 
-def _measures(passport: TaskProfile, among: ValuesAmongTasks) -> list[html.ReportSection]:
-    stands = study.percentiles(passport, among)
+def _measures(profile: TaskProfile, among: ValuesAmongTasks) -> list[html.ReportSection]:
+    percentiles = study.percentiles(profile, among)
     rows = [
         {
-            "title": value.measure.title,
-            "value": value.value,
-            "higher_is": value.measure.direction,
-            "harder_than": 100 * stands[value.measure.name].harder if value.measure.name in stands else None,
-            "why_not": value.why_not,
+            "title": item.measure.title,
+            "value": item.value,
+            "higher_is": item.measure.direction,
+            "harder_than": 100 * percentiles[item.measure.name].harder if item.measure.name in percentiles else None,
+            "why_not": item.why_not,
         }
-        for value in passport.values
+        for item in profile.values
     ]
     table = TableData(study.MEASURE_VALUES, rows)
-    parts = []
+    sections: list[html.ReportSection] = []
     n = len(among.positions)
-    if stands and n > 1:
+    if percentiles and n > 1:
         standings = [
             {
                 "title": MEASURES[name].title,
                 "direction": MEASURES[name].direction,
-                "harder": [100 * stand.harder],
-                "value": [stand.value],
+                "harder": [100 * percentile.harder],
+                "value": [percentile.value],
             }
-            for name, stand in stands.items()
+            for name, percentile in percentiles.items()
         ]
-        of = f"all {n:,} tasks" if among.is_whole else f"{n:,} of {among.n_tasks:,} tasks"
-        caption = f"Held against {of} of its testbed. To the right is harder, whichever way a measure runs."
-        parts.append(
-            html.ReportSection("Every measure beside the other tasks", figures.plot_percentiles(standings), caption)
-        )
-    return [*parts, html.ReportSection("Every measure", table)]
+        tasks = f"all {n:,}" if among.is_complete else f"{n:,} of {among.n_tasks:,}"
+        caption = f"Percentile among {tasks} tasks of the testbed, harder to the right."
+        sections.append(html.ReportSection("Percentiles of the measures", figures.plot_percentiles(standings), caption))
+    return [*sections, html.ReportSection("Measures", table)]
 
 
-def _answers(passport: TaskProfile) -> list[html.ReportSection]:
-    if not passport.answers:
+def _accuracies(profile: TaskProfile) -> list[html.ReportSection]:
+    if not profile.results:
         return []
     rows = [
         {
-            "label": f"{answer.label} · {title_of(answer.backbone)}",
-            "accuracy": [100 * answer.accuracy],
-            "mean": 100 * answer.mean[0],
-            "ci95": 100 * answer.mean[1],
-            "n": int(np.isfinite(answer.others).sum()),
+            "label": f"{result.label} · {title_of(result.backbone)}",
+            "accuracy": [100 * result.accuracy],
+            "mean": 100 * result.mean[0],
+            "ci95": 100 * result.mean[1],
+            "n": int(np.isfinite(result.others).sum()),
         }
-        for answer in passport.answers
+        for result in profile.results
     ]
-    caption = "On this task, beside the mean over tasks of its testbed with the 95% interval over tasks."
-    return [html.ReportSection("What methods get right", figures.plot_accuracies(rows), caption)]
+    caption = "Dot: this task. Bar: testbed mean, 95% CI over tasks."
+    return [html.ReportSection("Accuracy by method", figures.plot_accuracies(rows), caption)]
 
 
-def _classes(passport: TaskProfile) -> list[html.ReportSection]:
-    parts = []
-    for pairs in study.class_pairs(passport):
-        figure = taxonomy_figures.plot_task_distances(pairs.values, passport.names, pairs.title, float(pairs.most), 360)
-        parts.append(html.ReportSection(f"{pairs.title} of its classes", figure, pairs.what))
-    return parts
+def _classes(profile: TaskProfile) -> list[html.ReportSection]:
+    sections: list[html.ReportSection] = []
+    for pairs in study.class_pairs(profile):
+        figure = taxonomy_figures.plot_task_distances(pairs.values, profile.names, pairs.title, pairs.max_value, 360)
+        sections.append(html.ReportSection(pairs.title, figure, pairs.description))
+    return sections
 
 
-def _surroundings(passport: TaskProfile) -> list[html.ReportSection]:
-    parts = []
-    contexts = study.contexts(passport)
+def _surroundings(profile: TaskProfile) -> list[html.ReportSection]:
+    sections: list[html.ReportSection] = []
+    contexts = study.contexts(profile)
     if contexts is not None:
-        caption = "How often each; shared: queries that were taken in a context of their class's support."
-        parts.append(
+        caption = "Number of images per context. Shared: queries that share a context with their support."
+        sections.append(
             html.ReportSection("Contexts of support and queries", TableData(study.CONTEXTS, contexts), caption)
         )
-    gaps = study.gap_rows(study.gaps(passport))
+    gaps = study.gap_rows(study.gaps(profile))
     if gaps:
-        caption = "How far support and queries differ, class by class on average, beside other tasks of the testbed."
-        parts.append(html.ReportSection("Attributes of support and queries", TableData(GAPS, gaps), caption))
-    return parts
+        caption = "Attribute shift, mean over classes (0 = none), compared with other tasks of the testbed."
+        sections.append(html.ReportSection("Attributes of support and queries", TableData(GAPS, gaps), caption))
+    return sections
 
 
 def _supports(sets: SupportSets | None) -> list[html.ReportSection]:
     if sets is None:
         return []
-    called = {"random": "the task's own"}
-    rows = [{"supports": called.get(n, n), "accuracy": 100 * float(sets.accuracy(n)[0])} for n in SETS]
-    caption = "ProtoNet on the same queries; hard and easy supports are those that FastDiffSel finds."
-    return [html.ReportSection("The same queries with other supports", TableData(ACCURACIES, rows), caption)]
+    names = {"random": "this support"}
+    rows = [{"supports": names.get(n, n), "accuracy": 100 * float(sets.accuracy(n)[0])} for n in SETS]
+    caption = "Support sets found by FastDiffSel; ProtoNet predictions."
+    return [html.ReportSection("Same queries, other support sets", TableData(ACCURACIES, rows), caption)]

@@ -2,11 +2,12 @@
 
 Takes matrices and groups, gives sides of classes; reads and writes nothing.
 
-clustering   the penalised objective, its divergences, the best of many starts
-gaussians    how far two groups of classes are apart as Gaussians
-minimising   L-BFGS and the authors' gradient descent, many problems at once
-assignment   from scores to train, val and test classes; agreement over seeds; random and superclass-wise splits
-trees        Ward trees, hops between classes, two trees facing each other
+class_features  mean features of classes: the points
+clustering      the penalised objective, its divergences, the best of many starts
+gaussians       how far two groups of classes are apart as Gaussians
+optimizers      L-BFGS and the authors' gradient descent, many problems at once
+assignment      from scores to train, val and test classes; agreement over seeds; random and superclass-wise splits
+trees           Ward trees, hops between classes, two trees facing each other
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets, evaluation, features
-from fsviz.analyses import contexts
 from fsviz.errors import BadInput
 from fsviz.methods import METHOD_NAMES, METHODS
 from fsviz.numerics import clustered_mean
@@ -101,7 +100,7 @@ class Summary(TypedDict, total=False):
 def check(spec: RawSettings) -> Spec:
     """The spec with every setting; shape, split and backbone fit the dataset if not requested."""
     requested = SETTINGS.requested(spec)
-    dataset = contexts.load_with_images(requested)
+    dataset = datasets.load_with_contexts(requested["dataset"])
     backbone = draw.default_backbone(dataset)
     values = SETTINGS.check(
         requested, split=draw.default_split(dataset), backbone=backbone, **fit(dataset, requested).values

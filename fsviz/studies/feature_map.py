@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets, features, text, workspace
-from fsviz.analyses.class_splits import superclasses
 from fsviz.errors import BadInput, Missing
 from fsviz.features import maps, store
 from fsviz.records import PAD, Colouring, Dataset, Features, NeighbourAgreement, Progress, TaskId, Tasks
@@ -27,6 +26,7 @@ from fsviz.settings import RawSettings, Schema
 from fsviz.studies import evaluate
 from fsviz.studies.study import Arrays, Part, Study
 from fsviz.tasks import draw
+from fsviz.taxonomy.superclasses import superclasses
 
 SETTINGS = Schema({"backbone": draw.BACKBONE}, required=("dataset",), of="a map")
 MAX_NAMES = 10  # categories with a colour of their own

@@ -8,6 +8,7 @@ import pytest
 from fsviz import datasets
 from fsviz.analyses import image_text as study
 from fsviz.errors import BadInput, FsvizError, Missing
+from fsviz.features import text_similarity
 from fsviz.features.image_text import DEMO_FOLDER, load_image_text
 
 SPEC = {"dataset": "demo", "split": "test"}
@@ -81,7 +82,7 @@ def test_a_model_without_features_and_a_dataset_without_contexts_are_refused() -
 
 def test_weights_of_a_file_read_the_words_too() -> None:
     with pytest.raises(Missing, match="--checkpoint FILE"):
-        study._model("demo_clip@2d2855f1", "")
+        text_similarity._model("demo_clip@2d2855f1", "")
     with pytest.raises(BadInput, match="does not hold the weights"):
-        study._model("demo_clip@00000000", str(DEMO_FOLDER / "model.safetensors"))
-    assert study._model("demo_clip@2d2855f1", str(DEMO_FOLDER / "model.safetensors")).dims == 128
+        text_similarity._model("demo_clip@00000000", str(DEMO_FOLDER / "model.safetensors"))
+    assert text_similarity._model("demo_clip@2d2855f1", str(DEMO_FOLDER / "model.safetensors")).dims == 128

@@ -451,3 +451,17 @@ def test_a_comparison_is_of_the_largest_group_and_its_tables_agree() -> None:
     pd.testing.assert_frame_equal(comparison.differences, run_comparison.differences(comparison.main, over="tasks"))
     other = run_comparison.compare(run_comparison.groups(several), "other", "tasks")
     assert len(other.main) == 1 and other.differences.empty and other.main_table["testbed"].tolist() == ["other"]
+
+
+def test_coarsity_without_effect_is_reported() -> None:
+    effect = run_comparison.no_coarsity_effect
+    none = {"value": 0.01, "ci95": [-0.1, 0.12]}
+    positive = {"value": 0.4, "ci95": [0.2, 0.55]}
+    sentence = effect({"ProtoNet": none}, {"ProtoNet": [78.9, 77.5, 78.5, 77.7]})
+    assert sentence.startswith("Coarsity does not predict accuracy here")
+    assert "ProtoNet 0.01, 95% CI -0.10 to 0.12; accuracy by quarter" in sentence
+    assert "78.9, 77.5, 78.5, 77.7%" in sentence and "--distance features" in sentence
+    assert effect({"ProtoNet": positive}) == effect({}) == ""
+    assert effect({"ProtoNet": none, "TIM": positive}) == "", "one method that follows it is enough"
+    assert effect({"ProtoNet": {"value": 0.1, "ci95": [float("nan")] * 2}}) == ""
+    assert effect({"ProtoNet": {"value": -0.4, "ci95": [-0.5, -0.3]}}), "a negative correlation is no effect either"

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from fsviz import datasets, evaluation, features, jobs
-from fsviz.analyses import custom_task, task_measures
+from fsviz.analyses import custom_task
 from fsviz.analyses import task_profile as study
 from fsviz.datasets.saved import save_dataset
 from fsviz.difficulty import attribute_gaps
@@ -20,8 +20,9 @@ from fsviz.difficulty.measures import MEASURES
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.records import PAD, Dataset, TaskId, Tasks
 from fsviz.sampling import testbeds
-from fsviz.studies import evaluate
+from fsviz.studies import evaluate, task_measures
 from fsviz.tasks import draw, task_ids
+from fsviz.tasks.task_ids import ResolvedTestbed
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
 UNSEEDED = {"sampler": "semantic", "n_way": 4, "n_shot": 3, "n_query": 5, "n_tasks": 30}
@@ -199,36 +200,36 @@ def test_what_names_no_task_is_one_sentence(text: str, error: type[FsvizError], 
 # Passports ---------------------------------------------------------------------------------------------------------
 
 
-def found_in(toy: Dataset, **asked: object) -> study.Found:
+def found_in(toy: Dataset, **asked: object) -> ResolvedTestbed:
     bed = draw.sample(toy, **{**SHAPE, **asked})
     return task_ids.find(task_ids.name_testbed(toy, bed.tasks, bed.recipe), toy)
 
 
 def test_a_passport_has_the_numbers_of_the_engine(toy: Dataset) -> None:
     found = found_in(toy)
-    passport = study.open_task(found, 11)
+    profile = study.open_task(found, 11)
     one = found.tasks.take([11])
     expected = task_measures.measure_tasks(found.tasks, toy, "alpha_net").iloc[11]
-    known = {v.measure.name: v.value for v in passport.values if np.isfinite(v.value)}
+    known = {v.measure.name: v.value for v in profile.values if np.isfinite(v.value)}
     assert set(known) == set(expected.dropna().index)
     assert known == pytest.approx(expected[list(known)].to_dict(), rel=1e-4)
-    assert [v.measure.name for v in passport.values] == list(MEASURES)
-    assert all(bool(v.why_not) != np.isfinite(v.value) for v in passport.values)
-    assert {a.method for a in passport.answers} >= {"protonet", "simpleshot"}
+    assert [v.measure.name for v in profile.values] == list(MEASURES)
+    assert all(bool(v.why_not) != np.isfinite(v.value) for v in profile.values)
+    assert {a.method for a in profile.results} >= {"protonet", "simpleshot"}
     table = features.load(toy, "alpha_net")
-    for answer in passport.answers:
+    for answer in profile.results:
         said = evaluate.predict_tasks(toy, "alpha_net", answer.method, {}, one)
         assert answer.accuracy == evaluation.task_accuracy(said)[0]
         counts = study.predicted_pairs(answer, 4)
         assert counts.sum(axis=1).tolist() == [5] * 4 and np.trace(counts) == round(20 * answer.accuracy)
-    pairs = {p.name: p.values for p in study.class_pairs(passport)}
+    pairs = {p.name: p.values for p in study.class_pairs(profile)}
     whole = draw.class_distances(toy, "test")
     ids = one.class_ids[0]
     assert np.array_equal(pairs["jiang_conrath"], whole[np.ix_(ids, ids)])
     upper = pairs["jiang_conrath"][np.triu_indices(4, 1)]
     assert known["coarsity"] == pytest.approx(np.mean(upper**2))
     assert np.triu(pairs["confusion"]).sum() == pytest.approx(known["class_overlap"])
-    assert pairs["features"].shape == (4, 4) and table.backbone == passport.backbone
+    assert pairs["features"].shape == (4, 4) and table.backbone == profile.backbone
 
 
 def test_percentiles_are_counted_among_the_other_tasks() -> None:
@@ -244,50 +245,50 @@ def test_percentiles_are_counted_among_the_other_tasks() -> None:
 def test_standings_and_means_are_those_of_the_whole_testbed(toy: Dataset) -> None:
     found = found_in(toy)
     told: list[tuple[int, int]] = []
-    passport = study.open_task(found, 4)
+    profile = study.open_task(found, 4)
     among = study.values_among_tasks(
         found, "alpha_net", methods=["protonet"], progress=lambda done, total, words: told.append((done, total))
     )
-    assert among.is_whole and told[0][0] == 0 and all(done <= total for done, total in told)
+    assert among.is_complete and told[0][0] == 0 and all(done <= total for done, total in told)
     table = task_measures.measure_tasks(found.tasks, toy, "alpha_net")
-    for name, stand in study.percentiles(passport, among).items():
+    for name, percentile in study.percentiles(profile, among).items():
         others = np.delete(table[name].to_numpy(), 4)
         others = others[np.isfinite(others)]
-        value = passport.value(name)
+        value = profile.value(name)
         lower = np.mean(others < value - 1e-6 * abs(value)), np.mean(others <= value + 1e-6 * abs(value))
-        assert lower[0] <= stand.lower <= lower[1] and stand.n == len(others)
+        assert lower[0] <= percentile.lower <= lower[1] and percentile.n == len(others)
         up = MEASURES[name].direction == "harder"
-        assert stand.harder == (stand.lower if up else 1 - stand.lower)
-    passport = study.with_values_among_tasks(passport, among)
+        assert percentile.harder == (percentile.lower if up else 1 - percentile.lower)
+    profile = study.with_values_among_tasks(profile, among)
     accuracy = evaluation.task_accuracy(evaluate.predict_tasks(toy, "alpha_net", "protonet", {}, found.tasks))
-    first = passport.answers[0]
+    first = profile.results[0]
     assert first.mean == pytest.approx((accuracy.mean(), 1.96 * accuracy.std(ddof=1) / 30**0.5), rel=1e-3)
     others = np.delete(accuracy, 4)
     expected = np.mean(others > accuracy[4]) + np.mean(others == accuracy[4]) / 2
-    assert study.accuracy_percentile(passport, first).harder == pytest.approx(expected)
+    assert study.accuracy_percentile(profile, first).harder == pytest.approx(expected)
 
 
 def test_a_large_testbed_is_measured_in_part(toy: Dataset) -> None:
-    among = study.values_among_tasks(found_in(toy, n_tasks=50), "alpha_net", most=10)
-    assert len(among.positions) == len(among.table) == 10 and not among.is_whole
+    among = study.values_among_tasks(found_in(toy, n_tasks=50), "alpha_net", max_tasks=10)
+    assert len(among.positions) == len(among.table) == 10 and not among.is_complete
     assert among.positions[[0, -1]].tolist() == [0, 49]
 
 
 def test_coarsity_is_held_against_coarsity_by_the_same_distance(toy: Dataset) -> None:
     found = found_in(toy, distance="wu_palmer")
-    passport, among = study.open_task(found, 2), study.values_among_tasks(found, "alpha_net")
-    assert passport.value("coarsity") == found.tasks.measures["coarsity"][2]
+    profile, among = study.open_task(found, 2), study.values_among_tasks(found, "alpha_net")
+    assert profile.value("coarsity") == found.tasks.measures["coarsity"][2]
     assert np.array_equal(among.table["coarsity"], found.tasks.measures["coarsity"])
-    assert study.class_pairs(passport)[0].name == "wu_palmer"
+    assert study.class_pairs(profile)[0].name == "wu_palmer"
 
 
 def test_tasks_are_gone_through_by_any_value(toy: Dataset) -> None:
     found = found_in(toy)
-    passport, among = study.open_task(found, 4), study.values_among_tasks(found, "alpha_net", methods=["protonet"])
-    passport = study.with_values_among_tasks(passport, among)
-    ways = study.orders(passport, among)
+    profile, among = study.open_task(found, 4), study.values_among_tasks(found, "alpha_net", methods=["protonet"])
+    profile = study.with_values_among_tasks(profile, among)
+    ways = study.orders(profile, among)
     assert {"position", "coarsity", "query_loss", "accuracy of ProtoNet · alpha_net"} <= set(ways)
-    assert study.neighbours(passport, *ways["position"], 4.0) == (3, 5)
+    assert study.neighbours(profile, *ways["position"], 4.0) == (3, 5)
     at, seen = study.open_task(found, 0), [0]
     values = found.tasks.measures["coarsity"]
     while (after := study.neighbours(at, *ways["coarsity"], values[at.position])[1]) is not None:
@@ -314,56 +315,56 @@ def test_runs_of_the_testbed_answer_with_all_their_methods(toy: Dataset) -> None
         assert answer.predictions is not None
         assert np.array_equal(answer.predictions.predicted, said.predicted)
         assert 100 * answer.mean[0] == pytest.approx(result["accuracy"])
-    passport = study.open_task(found, 17, of_runs=study.newest_of_each([*answers, *answers]))
-    assert [a.method for a in passport.answers] == ["pt_map", "logistic"]
+    profile = study.open_task(found, 17, recorded=study.newest_of_each([*answers, *answers]))
+    assert [a.method for a in profile.results] == ["pt_map", "logistic"]
 
 
 def test_hard_and_easy_support_sets_keep_the_queries(toy: Dataset) -> None:
-    passport = study.open_task(found_in(toy), 3)
-    sets = study.support_sets_of(passport)
+    profile = study.open_task(found_in(toy), 3)
+    sets = study.support_sets_of(profile)
     for name in ("hard", "easy"):
-        assert np.array_equal(sets.tasks[name].query, passport.tasks.query)
-        assert np.array_equal(sets.tasks[name].class_ids, passport.tasks.class_ids)
-    assert np.array_equal(sets.tasks["random"].support, passport.tasks.support)
-    assert sets.accuracy("random")[0] == passport.answers[0].accuracy
+        assert np.array_equal(sets.tasks[name].query, profile.tasks.query)
+        assert np.array_equal(sets.tasks[name].class_ids, profile.tasks.class_ids)
+    assert np.array_equal(sets.tasks["random"].support, profile.tasks.support)
+    assert sets.accuracy("random")[0] == profile.results[0].accuracy
     assert sets.loss("hard")[0] > sets.loss("random")[0] > sets.loss("easy")[0]
 
 
 def test_contexts_and_gaps_of_the_demo_by_hand() -> None:
     demo = datasets.load("demo")
     found = found_in(demo, n_tasks=5)
-    passport = study.TaskProfile(found, 1, "efficientnet_lite0", found.tasks.take([1]))
-    seen = study.contexts(passport)
+    profile = study.TaskProfile(found, 1, "efficientnet_lite0", found.tasks.take([1]))
+    seen = study.contexts(profile)
     assert seen is not None
     of_image = demo.image_contexts()
     way = 2
-    support, query = of_image[passport.tasks.support[0, way]], of_image[passport.tasks.query[0, way]]
+    support, query = of_image[profile.tasks.support[0, way]], of_image[profile.tasks.query[0, way]]
     assert seen["shared"][way] == sum(context in support for context in query) and seen["n"][way] == 5
-    for side, images in (("support", passport.tasks.support), ("query", passport.tasks.query)):
-        for way in range(passport.tasks.n_way):
+    for side, images in (("support", profile.tasks.support), ("query", profile.tasks.query)):
+        for way in range(profile.tasks.n_way):
             counts = pd.Series(of_image[images[0, way]]).value_counts()
             told = {context if n == 1 else f"{context} {n}" for context, n in counts.items()}
             assert set(seen[side][way].split(", ")) == told
     assert seen["support"][0] == "grass 2, rock"
-    gaps = {gap.name: gap for gap in study.gaps(passport)}
+    gaps = {gap.name: gap for gap in study.gaps(profile)}
     every = attribute_gaps.measure_gaps(demo, found.tasks, by="class")
     for name, gap in gaps.items():
         others = np.delete(every[name].gap, 1)
         assert gap.gap == every[name].gap[1]
         lower = np.mean(others < gap.gap) + np.mean(others == gap.gap) / 2
-        assert gap.standing.harder == pytest.approx(lower)
+        assert gap.percentile.harder == pytest.approx(lower)
 
 
 def test_benchmarks_without_images_have_a_passport_of_their_classes() -> None:
     cifar = datasets.load("cifar100")
     task = study.first_task(cifar)
     found = task_ids.find(task.testbed)
-    passport, among = study.open_task(found, 3), study.values_among_tasks(found)
-    assert not passport.has_images and not passport.answers and not study.gaps(passport)
-    assert set(study.percentiles(passport, among)) == {"coarsity"}
-    told = study.profile_dict(passport, among)
+    profile, among = study.open_task(found, 3), study.values_among_tasks(found)
+    assert not profile.has_images and not profile.results and not study.gaps(profile)
+    assert set(study.percentiles(profile, among)) == {"coarsity"}
+    told = study.profile_dict(profile, among)
     assert told["support"] is None and told["methods"] == [] and list(told["pairs"]) == ["jiang_conrath"]
     with pytest.raises(Missing):
-        study.support_sets_of(passport)
-    with pytest.raises(BadInput, match=r"200 tasks, at positions 0 to 199. Got 200. Choose one"):
+        study.support_sets_of(profile)
+    with pytest.raises(BadInput, match=r"must be 0 to 199: this testbed has 200 tasks. Got 200"):
         study.open_task(found, 200)

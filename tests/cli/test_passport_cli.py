@@ -39,7 +39,7 @@ def test_a_task_by_its_name_or_by_that_of_a_saved_testbed(capsys) -> None:
     assert main(["passport", "mine:5"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("Task 5 of Uniform 3-way 2-shot, 12 tasks, split test, seed 0, dataset told\n")
-    assert "Harder than (% of tasks)" in shown and f"its own {sets['random']:.0f}%" in shown
+    assert "Harder than (% of tasks)" in shown and f"this support {sets['random']:.0f}%" in shown
 
 
 def test_a_benchmark_and_what_is_no_task(capsys) -> None:
@@ -51,5 +51,5 @@ def test_a_benchmark_and_what_is_no_task(capsys) -> None:
     bed = draw.sample(cifar, sampler="uniform", n_way=4, n_tasks=9)
     name = task_ids.name_testbed(cifar, bed.tasks, bed.recipe)
     assert main(["passport", f"{name}:8"]) == 0
-    assert "only its classes are known" in capsys.readouterr().out
-    assert "9 tasks, at positions 0 to 8. Got 9" in fails(capsys, "passport", f"{name}:9")
+    assert "only classes are available" in capsys.readouterr().out
+    assert "must be 0 to 8: this testbed has 9 tasks. Got 9" in fails(capsys, "passport", f"{name}:9")

@@ -41,8 +41,7 @@ def made(n_tasks: int = 300, seed: int = 0, **weights: float) -> MeasuredTasks:
 
 def test_measures_and_accuracies_are_those_of_the_engine(toy: MeasuredTasks) -> None:
     from fsviz import datasets, evaluation
-    from fsviz.analyses import task_measures
-    from fsviz.studies import evaluate
+    from fsviz.studies import evaluate, task_measures
 
     dataset = datasets.load("toy")
     said = evaluate.predict_tasks(dataset, "alpha_net", "protonet", {}, toy.tasks)

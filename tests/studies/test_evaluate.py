@@ -428,19 +428,3 @@ def test_intervals_over_images_are_the_same_from_the_file_and_from_the_chunks(to
     )
     if damage != "none":
         assert half_done["ci95_images"].notna().tolist() == [True, False] and half_done["ci95"].notna().all()
-
-
-def test_coarsity_that_tells_nothing_is_called_so() -> None:
-    none = {"value": 0.01, "ci95": [-0.1, 0.12]}
-    tells = {"value": 0.4, "ci95": [0.2, 0.55]}
-    told = evaluate.no_coarsity_effect({"ProtoNet": none}, {"ProtoNet": [78.9, 77.5, 78.5, 77.7]})
-    assert (
-        told.startswith("That coarsity tells how hard a task is does not show here") and "0.01 (-0.10 to 0.12)" in told
-    )
-    assert "78.9, 77.5, 78.5, 77.7%" in told and "--distance features" in told
-    assert evaluate.no_coarsity_effect({"ProtoNet": tells}) == evaluate.no_coarsity_effect({}) == ""
-    assert evaluate.no_coarsity_effect({"ProtoNet": none, "TIM": tells}) == "", "one method that follows it is enough"
-    assert evaluate.no_coarsity_effect({"ProtoNet": {"value": 0.1, "ci95": [float("nan")] * 2}}) == ""
-    assert evaluate.no_coarsity_effect({"ProtoNet": {"value": -0.4, "ci95": [-0.5, -0.3]}}), (
-        "the other way round is none"
-    )

@@ -161,4 +161,6 @@ def test_the_authors_mini_testbed_has_up_to_5_4_more_coarsity_as_readme_says() -
     more = coarsity(theirs, tasks) - coarsity(ours, tasks)
     dogs = [names[name] for name in ("golden retriever", "malamute", "dalmatian")]
     assert more.min() == 0 and not more[~np.isin(tasks, dogs).any(axis=1)].any()
-    assert f"up to {more.max():.1f} more coarsity" in " ".join((ROOT / "README.md").read_text("utf-8").split())
+    assert f"up to {more.max():.1f} more coarsity" in " ".join(
+        (ROOT / "docs" / "explanation" / "papers.md").read_text("utf-8").split()
+    )

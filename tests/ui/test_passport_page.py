@@ -52,7 +52,7 @@ def test_a_task_is_in_the_link_and_gone_through() -> None:
     app = open_link(PAGE, "toy", task_name=f"{name()}:7")
     assert not app.toast and link_of(app) == {"task_name": f"{name()}:7"}
     assert "Task 7 of" in captions(app) and "all 40 tasks" in captions(app)
-    assert app.metric[0].label == "Accuracy of ProtoNet" and "the mean of" in app.metric[0].delta
+    assert app.metric[0].label == "ProtoNet accuracy" and "the mean (" in app.metric[0].delta
     assert f"passport '{name()}:7' --backbone alpha_net" in app.code[0].value
     assert link_of(press(app, "Next")) == {"task_name": f"{name()}:8"} and "Task 8 of" in captions(app)
     app.selectbox(key="through").set_value("coarsity").run()
@@ -62,14 +62,14 @@ def test_a_task_is_in_the_link_and_gone_through() -> None:
 
 
 def test_two_tasks_stand_side_by_side() -> None:
-    app = press(open_link(PAGE, "toy", task_name=f"{name()}:7"), "Beside the next one")
+    app = press(open_link(PAGE, "toy", task_name=f"{name()}:7"), "Compare with next")
     assert link_of(app) == {"task_name": f"{name()}:7", "other": f"{name()}:8"}
     shared = open_link(PAGE, "toy", **link_of(app))
     for page in (app, shared):
         told = "\n".join(m.value for m in page.markdown)
-        assert "**This task**: task 7 of" in told and "**The other**: task 8 of" in told
-    assert link_of(press(app, "Swap the two")) == {"task_name": f"{name()}:8", "other": f"{name()}:7"}
-    assert link_of(press(app, "Show this one alone")) == {"task_name": f"{name()}:8"}
+        assert "**This task**: task 7 of" in told and "**Other task**: task 8 of" in told
+    assert link_of(press(app, "Swap")) == {"task_name": f"{name()}:8", "other": f"{name()}:7"}
+    assert link_of(press(app, "Stop comparing")) == {"task_name": f"{name()}:8"}
 
 
 def test_the_task_says_its_dataset() -> None:
@@ -81,7 +81,7 @@ def test_the_task_says_its_dataset() -> None:
     assert app.query_params["dataset"] in ("toy", ["toy"])
     app.selectbox(key="dataset_picker").set_value("cifar100").run()  # another dataset: another task
     assert link_of(app)["task_name"].startswith("drawn~cifar100~") and not app.error
-    assert "only names, taxonomy and coarsity are known" in captions(app)
+    assert "only class names, taxonomy and coarsity are available" in captions(app)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_task_says_its_dataset() -> None:
         ("drawn~nowhere~n_way-4~0123456789ab:0", "is of the dataset 'nowhere', which is not here"),
         ("saved~toy~mine~0123456789ab:0", "testbed 'mine' of Toy is not in this workspace"),
         ("run~toy~r1~0~0123456789ab:0", "not in this workspace"),
-        ("{name}:40", "Got 40. Choose one of them"),
+        ("{name}:40", "Got 40. Choose another"),
     ],
 )
 def test_a_link_that_leads_nowhere_is_one_sentence(task: str, words: str) -> None:
@@ -100,7 +100,7 @@ def test_a_link_that_leads_nowhere_is_one_sentence(task: str, words: str) -> Non
     app = open_link(PAGE, "toy", fine=False, task_name=task)
     (error,) = app.error
     assert words in error.value.replace("\\", "").replace(":gray[]", "")
-    assert link_of(press(app, "Show a task of this dataset"))["task_name"].startswith("drawn~toy~")
+    assert link_of(press(app, "Open an example task"))["task_name"].startswith("drawn~toy~")
     assert "Task 0 of" in captions(app)
 
 
@@ -114,7 +114,7 @@ def test_runs_of_the_testbed_are_told() -> None:
     }
     run = jobs.run_in_foreground(spec)
     app = open_link(PAGE, "toy", task_name=f"{name()}:7")
-    assert "Accuracy of Nearest neighbours" in [m.label for m in app.metric]
+    assert "Nearest neighbours accuracy" in [m.label for m in app.metric]
     assert f"From run {run.id}" in captions(app).replace("\\", "")
     (runs,) = leads_of(open_link("runs", "toy", near="10"), 1)
     assert runs.testbed == name()  # drawn by the same recipe

@@ -1,8 +1,8 @@
 """Train, val and test classes with a wanted divergence (ATG), and what to know of such a split.
 
-`search` finds the split of one divergence or of several, `stability` says how far random starts agree, `hierarchy`
-which groups of classes a split keeps together, `trees` compares Ward's tree of the features with WordNet's,
-`published` holds the splits of the papers, and `files` writes splits and the commands that give them again.
+`search` finds the split of one divergence or of several, `stability` says how far random starts agree, `trees`
+compares Ward's tree of the features with WordNet's, `published` holds the splits of the papers, and `files` writes
+splits and the commands that give them again. Superclasses are in fsviz.taxonomy.superclasses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from fsviz.analyses.class_splits.files import (
     safe_stem,
     save,
 )
-from fsviz.analyses.class_splits.hierarchy import groups_of, superclass_shares, superclass_table, superclasses
 from fsviz.analyses.class_splits.published import (
     PART,
     PRINTED,
@@ -77,6 +76,7 @@ from fsviz.analyses.class_splits.trees import (
     tanglegram,
 )
 from fsviz.splits import TARGETED_MODES
+from fsviz.taxonomy.superclasses import groups_of, superclass_shares, superclass_table, superclasses
 
 __all__ = [
     "AGREEMENT",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,14 +11,15 @@ import numpy as np
 import pandas as pd
 
 from fsviz import features, splits
-from fsviz.analyses.class_splits.hierarchy import spanning, superclasses
 from fsviz.analyses.class_splits.published import published_targets
 from fsviz.datasets import saved_splits
-from fsviz.errors import BadInput, FsvizError, Missing
+from fsviz.errors import FsvizError, Missing
 from fsviz.records import PAD, SIDES, ClassSplit, Dataset
 from fsviz.settings import RawSettings, Schema, Setting, Value
 from fsviz.splits import TARGETED_MODES, assignment, clustering
+from fsviz.splits.class_features import ClassFeatures, mean_features
 from fsviz.tasks import draw
+from fsviz.taxonomy.superclasses import spanning, superclasses
 
 BACKBONE = draw.BACKBONE.with_(help="Whose features say which classes are alike: the first that the dataset has.")
 SETTINGS: dict[str, Setting] = {BACKBONE.name: BACKBONE, **splits.SETTINGS}
@@ -30,38 +30,6 @@ SIDE_RULE = (
     "Of the two sides, train is the one whose distribution over classes is wider (has the higher entropy), so that "
     "test classes are the tighter group; where the divergence is not symmetric (Kullback-Leibler), it decides itself."
 )
-
-
-@dataclass(frozen=True)
-class ClassFeatures:
-    """Mean features of the classes of a dataset under a backbone.
-
-    points   (M, d) of unit length, then centred and along their principal axes (see splits.clustering.class_points)
-    without  names of classes that have no features: they are on no side
-    """
-
-    dataset: str
-    backbone: str
-    class_ids: np.ndarray
-    names: tuple[str, ...]
-    points: np.ndarray
-    without: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.class_ids)
-
-    @property
-    def cache_key(self) -> tuple[str, str, str]:
-        """The key of these features in a cache."""
-        digest = hashlib.blake2b(np.ascontiguousarray(self.points).tobytes(), digest_size=12).hexdigest()
-        return self.dataset, self.backbone, digest
-
-    def rows_of(self, class_ids: np.ndarray) -> np.ndarray:
-        """Where these classes stand among the points."""
-        missing = np.setdiff1d(class_ids, self.class_ids)
-        if len(missing):
-            raise Missing(f"{len(missing):,} of these classes have no features under {self.backbone}. Extract them.")
-        return np.searchsorted(self.class_ids, class_ids)
 
 
 @dataclass(frozen=True)
@@ -105,24 +73,7 @@ def class_features(dataset: Dataset, backbone: str = "") -> ClassFeatures:
         if not printed:
             raise
         raise Missing(f"{error} Or take the split that the paper prints (--published {printed[-1]:g}).") from error
-    of = table.class_ids
-    counts = np.bincount(of, minlength=dataset.n_classes)
-    class_ids = np.flatnonzero(counts)
-    if len(class_ids) < clustering.MIN_CLASSES:
-        raise BadInput(
-            f"A split with a wanted divergence needs at least {clustering.MIN_CLASSES} classes with features: one "
-            f"fifth of them are test classes. {dataset.title} has {len(class_ids)}. Choose a larger dataset."
-        )
-    means = np.stack([np.asarray(table.values[of == c], dtype=float).mean(axis=0) for c in class_ids])
-    names = np.array(dataset.distinct_names(np.arange(dataset.n_classes)), dtype=object)
-    return ClassFeatures(
-        dataset.name,
-        table.backbone,
-        class_ids,
-        tuple(names[class_ids]),
-        clustering.class_points(means),
-        tuple(names[counts == 0]),
-    )
+    return mean_features(dataset, table)
 
 
 def checked(requested: RawSettings) -> dict[str, Value]:

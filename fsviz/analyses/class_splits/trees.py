@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from fsviz import features, taxonomy
-from fsviz.analyses.class_splits.hierarchy import spanning
 from fsviz.analyses.class_splits.search import ClassFeatures, class_features, positions_of
 from fsviz.errors import FsvizError, Missing
 from fsviz.features.backbones import title_of
@@ -17,6 +16,7 @@ from fsviz.records import PAD, Dataset
 from fsviz.records.graphs import ClassTree, Tanglegram
 from fsviz.settings import Setting
 from fsviz.splits import trees
+from fsviz.taxonomy.superclasses import spanning
 
 TREE = Setting("tree", "Tree on the left", "The classes by features of a backbone, or by meaning.", "choice", "")
 TAXONOMY = "taxonomy"  # the name of its tree beside those of backbones

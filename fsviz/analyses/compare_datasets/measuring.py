@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets, evaluation, features, taxonomy
-from fsviz.analyses import custom_task, task_measures
+from fsviz.analyses import custom_task
 from fsviz.difficulty.measures import MEASURES, MeasureInputs
 from fsviz.errors import BadInput, FsvizError, UnknownName
 from fsviz.evaluation import Estimate
@@ -18,7 +18,7 @@ from fsviz.features.backbones import title_of
 from fsviz.records import Dataset, Progress, Tasks
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, SHAPE, RawSettings, Setting
-from fsviz.studies import evaluate
+from fsviz.studies import evaluate, task_measures
 from fsviz.tasks import draw, fitting
 from fsviz.taxonomy import DISTANCE, DISTANCES, Dag
 

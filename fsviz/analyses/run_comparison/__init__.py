@@ -13,6 +13,7 @@ from fsviz.analyses.run_comparison.by_measure import (
     curves,
     extremes,
     nearest_tasks,
+    no_coarsity_effect,
     single_tasks,
     window_of,
 )
@@ -75,6 +76,7 @@ __all__ = [
     "method_runs",
     "misclassified",
     "nearest_tasks",
+    "no_coarsity_effect",
     "no_curve_reason",
     "on_common_tasks",
     "pairs_table",

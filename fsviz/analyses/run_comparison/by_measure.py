@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -127,3 +127,33 @@ def nearest_tasks(line: MethodRun, measure: str, at: float, n: int = 40) -> np.n
     known = np.flatnonzero(np.isfinite(far) & np.isfinite(line.accuracy[:n_known]))
     near = known[np.argsort(far[known], kind="stable")[:n]]
     return near[np.argsort(line.accuracy[near], kind="stable")]
+
+
+def no_coarsity_effect(
+    correlations: Mapping[str, Mapping[str, Any]],
+    quarters: Mapping[str, Sequence[float]] | None = None,
+    how: str = "--distance features",
+) -> str:
+    """A sentence if coarsity does not predict the accuracy of these tasks; "" if it does, or is not available.
+
+    correlations  name -> rank correlation of coarsity with accuracy: "value" and "ci95"
+    quarters      name -> accuracy on the tasks from the finest to the coarsest quarter
+    how           where to choose another distance
+    Tasks with distant classes should be easier, so coarsity predicts accuracy only if the interval is above 0.
+    """
+    defined = {
+        name: correlation
+        for name, correlation in correlations.items()
+        if correlation["ci95"][0] is not None and np.isfinite(correlation["ci95"][0])
+    }
+    without = {name: correlation for name, correlation in defined.items() if correlation["ci95"][0] <= 0}
+    if not without or len(without) < len(defined):
+        return ""
+    name, correlation = next(iter(without.items()))
+    low, high = correlation["ci95"]
+    cut = (quarters or {}).get(name) or ()
+    by_quarter = f"; accuracy by quarter, finest first: {', '.join(f'{q:.1f}' for q in cut)}%" if cut else ""
+    return (
+        f"Coarsity does not predict accuracy here (rank correlation for {name} {correlation['value']:.2f}, 95% CI "
+        f"{low:.2f} to {high:.2f}{by_quarter}). Try distances in feature space ({how})."
+    )

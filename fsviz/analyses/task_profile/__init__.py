@@ -1,10 +1,10 @@
-"""Why is this one task hard? Everything that fsviz measures, for one task of a testbed.
+"""The profile of a task: every measure, and how the task compares with the others of its testbed.
 
-    name of a task -> the task -> answers of methods -> measures, and where they stand among the testbed's tasks
-                               -> classes: distances, confusions, contexts; attributes; hard and easy support sets
+    task id -> the task -> predictions of methods -> measures, and their percentiles in the testbed
+                        -> classes: distances, overlap, contexts; attributes; hard and easy support sets
 
-`open_task` is what can be known in a moment. `spread` measures the other tasks of the testbed, so that a number can be
-held against them: "harder than 83% of its tasks". Of a large testbed it takes some, evenly spread.
+`open_task` returns what is fast to compute. `values_among_tasks` measures the other tasks of the testbed, for
+percentiles: "harder than 83% of its tasks". Of a large testbed it takes some, evenly spread.
 """
 
 from __future__ import annotations
@@ -94,57 +94,61 @@ __all__ = [
     "with_values_among_tasks",
 ]
 
-# In numbers --------------------------------------------------------------------------------------------------------
+# As numbers --------------------------------------------------------------------------------------------------------
 
 
-def profile_dict(passport: TaskProfile, among: ValuesAmongTasks, sets: SupportSets | None = None) -> dict[str, Any]:
-    """A passport as a command gives it; what is not known is null."""
-    stands = percentiles(passport, among)
-    told: dict[str, Any] = {
-        "task": str(passport.task_id),
-        "testbed": passport.found.title,
-        "dataset": passport.dataset.name,
-        "position": passport.position,
+def profile_dict(profile: TaskProfile, among: ValuesAmongTasks, sets: SupportSets | None = None) -> dict[str, Any]:
+    """A profile as numbers for JSON; values that are not available are null."""
+    percentile_of = percentiles(profile, among)
+    values: dict[str, Any] = {
+        "task": str(profile.task_id),
+        "testbed": profile.testbed.title,
+        "dataset": profile.dataset.name,
+        "position": profile.position,
         "n_tasks": among.n_tasks,
         "n_measured": len(among.positions),
-        "backbone": passport.backbone or None,
-        "classes": passport.names,
+        "backbone": profile.backbone or None,
+        "classes": profile.names,
     }
     for side in ("support", "query"):
-        images = getattr(passport.tasks, side)[0]
-        told[side] = [[int(i) for i in row if i != PAD] for row in images] if passport.has_images else None
-    told["measures"] = [
+        images = getattr(profile.tasks, side)[0]
+        values[side] = [[int(i) for i in row if i != PAD] for row in images] if profile.has_images else None
+    values["measures"] = [
         {
-            "measure": one.measure.name,
-            "title": one.measure.title,
-            "value": _known(one.value),
-            "higher_is": one.measure.direction,
-            "percentile": _percent(stands[one.measure.name].lower) if one.measure.name in stands else None,
-            "harder_than": _percent(stands[one.measure.name].harder) if one.measure.name in stands else None,
-            "why_not": one.why_not or None,
+            "measure": item.measure.name,
+            "title": item.measure.title,
+            "value": _finite(item.value),
+            "higher_is": item.measure.direction,
+            "percentile": _percent(percentile_of[item.measure.name].lower)
+            if item.measure.name in percentile_of
+            else None,
+            "harder_than": _percent(percentile_of[item.measure.name].harder)
+            if item.measure.name in percentile_of
+            else None,
+            "why_not": item.why_not or None,
         }
-        for one in passport.values
+        for item in profile.values
     ]
-    told["methods"] = [
+    values["methods"] = [
         {
-            "method": one.label,
-            "backbone": one.backbone,
-            "accuracy": 100 * one.accuracy,
-            "mean": _percent(one.mean[0]),
-            "ci95": _percent(one.mean[1]),
-            "n_tasks": int(np.isfinite(one.others).sum()),
-            "harder_than": _percent(accuracy_percentile(passport, one).harder),
-            "run": one.source or None,
+            "method": result.label,
+            "backbone": result.backbone,
+            "accuracy": 100 * result.accuracy,
+            "mean": _percent(result.mean[0]),
+            "ci95": _percent(result.mean[1]),
+            "n_tasks": int(np.isfinite(result.others).sum()),
+            "harder_than": _percent(accuracy_percentile(profile, result).harder),
+            "run": result.source or None,
         }
-        for one in passport.answers
+        for result in profile.results
     ]
-    told["pairs"] = {pairs.name: pairs.values.tolist() for pairs in class_pairs(passport)}
-    told["gaps"] = {g.name: _known(g.gap) for g in gaps(passport)}
-    told["support_sets"] = {w: 100 * float(sets.accuracy(w)[0]) for w in support_sets.SETS} if sets else None
-    return told
+    values["pairs"] = {pairs.name: pairs.values.tolist() for pairs in class_pairs(profile)}
+    values["gaps"] = {g.name: _finite(g.gap) for g in gaps(profile)}
+    values["support_sets"] = {w: 100 * float(sets.accuracy(w)[0]) for w in support_sets.SETS} if sets else None
+    return values
 
 
-def _known(value: float) -> float | None:
+def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 

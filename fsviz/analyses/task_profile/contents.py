@@ -1,4 +1,4 @@
-"""The contents of a task: pairs of classes, its tree, contexts, and recorded support sets."""
+"""The contents of a task: pairs of classes, taxonomy, contexts, and other support sets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fsviz.studies.support_sets import SupportSets
 from fsviz.tasks import draw
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 
-MAX_SHOWN = 25  # classes of a task that are held against each other, pair by pair
+MAX_SHOWN = 25  # classes of a task that are compared pair by pair
 
 
 # Its classes -------------------------------------------------------------------------------------------------------
@@ -25,108 +25,107 @@ MAX_SHOWN = 25  # classes of a task that are held against each other, pair by pa
 
 @dataclass(frozen=True)
 class ClassPairs:
-    """A number for every two classes of the task (W, W).
+    """A number for every pair of classes of the task (W, W).
 
-    most  the largest number of its kind, for a scale that is the same for every task
+    max_value  the end of a scale that is the same for every task
     """
 
     name: str
     title: str
     values: np.ndarray
-    what: str
-    most: float
+    description: str
+    max_value: float
 
 
-def split_of(passport: TaskProfile) -> str:
-    """The split that the task is of: its recipe's, else the smallest that holds its classes."""
-    dataset, said = passport.dataset, str(passport.found.testbed.recipe.get("split", ""))
-    splits = [said] if said in dataset.splits else []
+def split_of(profile: TaskProfile) -> str:
+    """The split of the task: that of its recipe, else the smallest that has its classes."""
+    dataset, requested = profile.dataset, str(profile.recipe.get("split", ""))
+    splits = [requested] if requested in dataset.splits else []
     splits += sorted(dataset.splits, key=lambda name: len(dataset.splits[name]))
-    return next((s for s in splits if np.isin(passport.class_ids, dataset.split_class_ids(s)).all()), "all")
+    return next((s for s in splits if np.isin(profile.class_ids, dataset.split_class_ids(s)).all()), "all")
 
 
-def class_pairs(passport: TaskProfile) -> list[ClassPairs]:
-    """How far apart the classes are and how much they are mixed up, by everything that is known."""
-    dataset, backbone, ids = passport.dataset, passport.backbone, passport.class_ids
+def class_pairs(profile: TaskProfile) -> list[ClassPairs]:
+    """The distances and the overlap of every pair of classes, as far as they are available."""
+    dataset, backbone, ids = profile.dataset, profile.backbone, profile.class_ids
     if not 2 <= len(ids) <= MAX_SHOWN:
         return []
-    found, split, recipe = [], split_of(passport), passport.found.testbed.recipe
-    places = _places(passport, split)
-    asked = str(recipe.get("distance", DISTANCE.default))
-    kinds = [asked] if asked in draw.possible_distances(dataset) else []
+    pairs, split, recipe = [], split_of(profile), profile.recipe
+    positions = _positions(profile, split)
+    requested = str(recipe.get("distance", DISTANCE.default))
+    kinds = [requested] if requested in draw.possible_distances(dataset) else []
     kinds += [str(DISTANCE.default), "features"]
     for kind in dict.fromkeys(kinds):
         if kind not in draw.possible_distances(dataset) or (kind == "features" and not backbone):
             continue
         try:
-            whole = draw.class_distances(dataset, split, kind, str(recipe.get("dag", DAG.default)), backbone)
+            distances = draw.class_distances(dataset, split, kind, str(recipe.get("dag", DAG.default)), backbone)
         except FsvizError:  # a class outside the taxonomy
             continue
         title = DISTANCES[kind].title
-        where = "in features" if kind == "features" else "in meaning"
-        found.append(
-            ClassPairs(
-                kind, f"Distance {where}", whole[np.ix_(places, places)], f"Distance {where} ({title}).", whole.max()
-            )
+        name = "Class distance (features)" if kind == "features" else "Semantic distance"
+        pairs.append(
+            ClassPairs(kind, name, distances[np.ix_(positions, positions)], f"{name} ({title}).", distances.max())
         )
     if backbone:
         try:
             bits = custom_task.pair_confusions(dataset, backbone, ids)
-            told = "How much the backbone mixes up two classes, in bits: 1 is as much as can be. By all their images."
-            found.append(ClassPairs("confusion", "Confusion", bits, told, 1.0))
+            description = "Class overlap (Louvain) of all their images: 0 bits separate, 1 bit fully mixed."
+            pairs.append(ClassPairs("confusion", "Class overlap (Louvain)", bits, description, 1.0))
         except FsvizError:
             pass
-    return found
+    return pairs
 
 
-def predicted_pairs(answer: MethodResult, n_way: int) -> np.ndarray:
-    """(W, W) how many queries of each class (rows) were named as each class."""
-    assert answer.predictions is not None
-    said = answer.predictions.predicted[0]
+def predicted_pairs(result: MethodResult, n_way: int) -> np.ndarray:
+    """The confusion matrix (W, W): number of queries by true class (rows) and predicted class."""
+    assert result.predictions is not None
+    predicted = result.predictions.predicted[0]
     counts = np.zeros((n_way, n_way), dtype=np.int64)
     for way in range(n_way):
-        named = said[way][said[way] != PAD]
-        np.add.at(counts[way], named, 1)
+        np.add.at(counts[way], predicted[way][predicted[way] != PAD], 1)
     return counts
 
 
-def tree(passport: TaskProfile) -> tuple[Dag, list[int]] | None:
-    """The graph of meanings above the split's classes, and the task's places in it; None where there is none."""
-    if passport.dataset.taxonomy is None or len(passport.class_ids) > MAX_SHOWN:
+def tree(profile: TaskProfile) -> tuple[Dag, list[int]] | None:
+    """The taxonomy above the split's classes, and the positions of the task's classes; None without a taxonomy."""
+    if profile.dataset.taxonomy is None or len(profile.class_ids) > MAX_SHOWN:
         return None
-    split = split_of(passport)
+    split = split_of(profile)
     try:
-        graph = maps.spanning_graph(passport.dataset, split, str(passport.found.testbed.recipe.get("dag", DAG.default)))
+        graph = maps.spanning_graph(profile.dataset, split, str(profile.recipe.get("dag", DAG.default)))
     except FsvizError:
         return None
-    return graph, _places(passport, split)
+    return graph, _positions(profile, split)
 
 
-def _places(passport: TaskProfile, split: str) -> list[int]:
-    """Where the task's classes stand among those of a split."""
-    ids = passport.dataset.split_class_ids(split).tolist()
-    return [ids.index(int(c)) for c in passport.class_ids]
+def _positions(profile: TaskProfile, split: str) -> list[int]:
+    """The positions of the task's classes among those of a split."""
+    ids = profile.dataset.split_class_ids(split).tolist()
+    return [ids.index(int(c)) for c in profile.class_ids]
 
 
-def contexts(passport: TaskProfile) -> pd.DataFrame | None:
-    """Per class the contexts of its support and of its queries with how often each, and how many queries were taken in
-    a context of the support; None where contexts are not known."""
-    images = passport.dataset.images
-    if images is None or "context" not in images.columns or not passport.has_images:
+def contexts(profile: TaskProfile) -> pd.DataFrame | None:
+    """Contexts of support and queries by class, with counts, and how many queries share a context with the support.
+
+    None if contexts are not available.
+    """
+    images = profile.dataset.images
+    if images is None or "context" not in images.columns or not profile.has_images:
         return None
-    of_image = passport.dataset.image_contexts()
+    of_image = profile.dataset.image_contexts()
     rows = []
-    for way, name in enumerate(passport.names):
-        support, query = (side[0, way][side[0, way] != PAD] for side in (passport.tasks.support, passport.tasks.query))
-        seen = of_image[query]
-        known = seen[seen != ""]
+    for way, name in enumerate(profile.names):
+        support, query = (side[0, way][side[0, way] != PAD] for side in (profile.tasks.support, profile.tasks.query))
+        query_contexts = of_image[query]
+        with_context = query_contexts[query_contexts != ""]
         rows.append(
             {
                 "class": name,
                 "support": _counted(of_image[support]),
-                "query": _counted(seen),
-                "shared": int(np.isin(known, of_image[support]).sum()),
-                "n": len(known),
+                "query": _counted(query_contexts),
+                "shared": int(np.isin(with_context, of_image[support]).sum()),
+                "n": len(with_context),
             }
         )
     return pd.DataFrame(rows)
@@ -141,23 +140,23 @@ def _counted(values: np.ndarray) -> str:
 # Other support sets ------------------------------------------------------------------------------------------------
 
 
-def support_sets_of(passport: TaskProfile, classifier: str = "protonet") -> SupportSets:
-    """The hard and the easy support sets for the same queries, as FastDiffSel finds them, beside the task's own."""
-    if not passport.backbone:
-        raise Missing("Hard and easy support sets need features of the images.")
-    dataset, recipe = passport.dataset, passport.found.testbed.recipe
-    table = features.load(dataset, passport.backbone)
+def support_sets_of(profile: TaskProfile, classifier: str = "protonet") -> SupportSets:
+    """The support sets that FastDiffSel finds for the same queries, hard and easy, with the task's own."""
+    if not profile.backbone:
+        raise Missing("Hard and easy support sets need features. Extract features first.")
+    dataset, recipe = profile.dataset, profile.recipe
+    table = features.load(dataset, profile.backbone)
     spec = support_sets.check(
         {
             "dataset": dataset.name,
-            "backbone": passport.backbone,
-            "split": split_of(passport),
-            "n_way": len(passport.class_ids),
-            "n_shot": passport.tasks.support.shape[2],
-            "n_query": passport.tasks.query.shape[2],
+            "backbone": profile.backbone,
+            "split": split_of(profile),
+            "n_way": len(profile.class_ids),
+            "n_shot": profile.tasks.support.shape[2],
+            "n_query": profile.tasks.query.shape[2],
             "classifier": classifier,
             "keep_groups": bool(recipe.get("keep_groups", True)),
         }
     )
-    alone = replace(passport.tasks, measures={})
+    alone = replace(profile.tasks, measures={})
     return support_sets.search_and_classify(spec, alone, table, 0)

@@ -1,9 +1,9 @@
-"""One task opened: its measures, and the results of methods on it."""
+"""The profile of a task: its measures, and the results of methods on it."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,28 +11,29 @@ from typing import Any
 import numpy as np
 
 from fsviz import datasets, evaluation, features
-from fsviz.analyses import custom_task, run_comparison, task_measures
+from fsviz.analyses import custom_task, run_comparison
 from fsviz.difficulty.measures import MEASURES, Measure
 from fsviz.errors import BadInput, FsvizError, Missing
 from fsviz.methods import METHODS
 from fsviz.numerics import mean_and_ci95
 from fsviz.records import PAD, Dataset, Predictions, TaskId, Tasks
-from fsviz.studies import evaluate
+from fsviz.studies import evaluate, task_measures
 from fsviz.tasks import draw, snapshot
 from fsviz.tasks.task_ids import ResolvedTestbed, name_testbed
 
-MAX_MEASURED = 200  # tasks of a testbed that a passport's numbers are held against at once
+MAX_MEASURED = 200  # tasks of a testbed that a profile is compared with by default
 ACCURACY = "accuracy of "
-_AS_FAST = 3  # a method that is slower than so many times ProtoNet waits for a run
+_AS_FAST = 3  # a method slower than this many times ProtoNet needs a run
 
 
 @dataclass(frozen=True)
 class MethodResult:
-    """Predictions of one method for the task, with its accuracy on the whole testbed.
+    """Predictions of a method for the task, with its accuracy on the testbed.
 
-    source       the run it is from, "" where it was computed here
-    predictions  of length one; None where a run did not keep them
-    others       (n,) accuracy of the testbed's tasks that are known, NaN where not done; with `positions` (n,)
+    source       the run it comes from, "" if it was computed here
+    predictions  of length one; None if the run did not save them
+    positions    (n,) the tasks of the testbed that `others` is of
+    others       (n,) accuracy on these tasks, NaN if a task is not finished
     """
 
     label: str
@@ -50,16 +51,16 @@ class MethodResult:
 
     @cached_property
     def mean(self) -> tuple[float, float]:
-        """Mean accuracy of the testbed's tasks that are known, and the half-width of its 95% interval."""
+        """Mean accuracy over the finished tasks of the testbed, and the half-width of its 95% CI."""
         if not np.isfinite(self.others).any():
             return np.nan, np.nan
-        mean, half = mean_and_ci95(self.others)
-        return float(mean), float(half)
+        mean, half_width = mean_and_ci95(self.others)
+        return float(mean), float(half_width)
 
 
 @dataclass(frozen=True)
 class MeasureValue:
-    """One measure of the task, or why it is not known."""
+    """The value of a measure for the task, or why it is not available."""
 
     measure: Measure
     value: float
@@ -68,32 +69,38 @@ class MeasureValue:
 
 @dataclass(frozen=True)
 class TaskProfile:
-    """Everything about one task that is available at once.
+    """The numbers of a task that are available at once.
 
+    testbed  the testbed of the task
     tasks    the task alone
-    answers  those of runs of its testbed, else of methods that answer at once; () without features or images
-    values   every measure; of a task of classes only those that need no images
+    results  of the methods in runs of its testbed, else of fast methods; () without features or images
+    values   every measure; without images only those that need none
     """
 
-    found: ResolvedTestbed
+    testbed: ResolvedTestbed
     position: int
     backbone: str
     tasks: Tasks
-    answers: tuple[MethodResult, ...] = ()
+    results: tuple[MethodResult, ...] = ()
     values: tuple[MeasureValue, ...] = ()
 
     @property
     def cache_key(self) -> tuple[str, ...]:
-        """What changes when the profile does."""
+        """The identity of the profile for caches."""
         return str(self.task_id), self.backbone, self.dataset.name, datasets.stamp(self.dataset.name)
 
     @property
     def dataset(self) -> Dataset:
-        return self.found.dataset
+        return self.testbed.dataset
 
     @property
     def task_id(self) -> TaskId:
-        return TaskId(self.found.name, self.position)
+        return TaskId(self.testbed.name, self.position)
+
+    @property
+    def recipe(self) -> Mapping[str, Any]:
+        """The recipe of the testbed."""
+        return self.testbed.testbed.recipe
 
     @property
     def class_ids(self) -> np.ndarray:
@@ -116,36 +123,36 @@ class TaskProfile:
 
 
 def open_task(
-    testbed: ResolvedTestbed, position: int, backbone: str = "", of_runs: Sequence[MethodResult] = ()
+    testbed: ResolvedTestbed, position: int, backbone: str = "", recorded: Sequence[MethodResult] = ()
 ) -> TaskProfile:
     """The profile of a task, as far as it is available at once.
 
-    of_runs  what methods of recorded runs said of this task (see `answers_of_run`); others are then not computed
+    recorded  results of runs for this task (see `results_of_run`); without them fast methods are computed
     """
     tasks = task_at(testbed, position)
     if not testbed.dataset.has_features or not tasks.has_images:
-        passport = TaskProfile(testbed, position, "", tasks)
-        return replace(passport, values=tuple(_values(passport)))
+        profile = TaskProfile(testbed, position, "", tasks)
+        return replace(profile, values=tuple(_values(profile)))
     backbone = backbone or draw.default_backbone(testbed.dataset)
     evaluation.check_tasks(features.load(testbed.dataset, backbone), tasks)
-    answers = tuple(of_runs) or tuple(_method_results(testbed.dataset, backbone, tasks))
-    passport = TaskProfile(testbed, position, backbone, tasks, answers)
-    return replace(passport, values=tuple(_values(passport)))
+    results = tuple(recorded) or tuple(_method_results(testbed.dataset, backbone, tasks))
+    profile = TaskProfile(testbed, position, backbone, tasks, results)
+    return replace(profile, values=tuple(_values(profile)))
 
 
 def task_at(testbed: ResolvedTestbed, position: int) -> Tasks:
-    """One task of a testbed, alone."""
+    """A task of a testbed, alone."""
     n = len(testbed.tasks)
     if not 0 <= position < n:
         raise BadInput(
-            f"This testbed has {n:,} task{'s' if n > 1 else ''}, at position{'s 0 to' if n > 1 else ''} {n - 1:,}. Got "
-            f"{position:,}. Choose one of them."
+            f"The position must be 0{f' to {n - 1:,}' if n > 1 else ''}: this testbed has {n:,} task{'s' * (n > 1)}. "
+            f"Got {position:,}. Choose another position."
         )
     return testbed.tasks.take(slice(position, position + 1))
 
 
 def fast_methods(dataset: Dataset, backbone: str, tasks: Tasks) -> list[str]:
-    """The methods that answer nearly as soon as ProtoNet, by a count of operations."""
+    """The methods that are about as fast as ProtoNet, by a count of operations."""
     cost = {name: evaluate.guess_seconds(dataset, backbone, name, {}, tasks) for name in METHODS}
     return [name for name, seconds in cost.items() if seconds <= _AS_FAST * cost["protonet"]]
 
@@ -153,95 +160,106 @@ def fast_methods(dataset: Dataset, backbone: str, tasks: Tasks) -> list[str]:
 def _method_results(dataset: Dataset, backbone: str, tasks: Tasks) -> list[MethodResult]:
     results = []
     for name in fast_methods(dataset, backbone, tasks):
-        said = evaluate.predict_tasks(dataset, backbone, name, METHODS[name].checked(), tasks)
-        accuracy = float(evaluation.task_accuracy(said)[0])
-        results.append(MethodResult(METHODS[name].title, name, backbone, accuracy, said))
+        predictions = evaluate.predict_tasks(dataset, backbone, name, METHODS[name].checked(), tasks)
+        accuracy = float(evaluation.task_accuracy(predictions)[0])
+        results.append(MethodResult(METHODS[name].title, name, backbone, accuracy, predictions))
     return results
 
 
 def digest(testbed: ResolvedTestbed) -> str:
-    """The digest that runs of exactly these tasks share."""
+    """The digest shared by all runs of exactly these tasks."""
     return snapshot.digest(testbed.tasks)
 
 
-def is_of_testbed(spec: Any, wanted: str) -> bool:
+def is_of_testbed(spec: Any, tasks_digest: str) -> bool:
     """Whether a recorded run evaluated exactly the tasks with this digest."""
-    return evaluate.is_complete(spec) and any(part["tasks"]["digest"] == wanted for part in evaluate.run_testbeds(spec))
+    return evaluate.is_complete(spec) and any(
+        part["tasks"]["digest"] == tasks_digest for part in evaluate.run_testbeds(spec)
+    )
 
 
 def results_of_run(
-    run_id: str, spec: evaluate.ResolvedSpec, chunks: Any, wanted: str, position: int, summary: Any = None
+    run_id: str, spec: evaluate.ResolvedSpec, chunks: Any, tasks_digest: str, position: int, summary: Any = None
 ) -> list[MethodResult]:
     """Results of the methods of a run on one of its tasks.
 
-    chunks  chunks(indices) -> those of the run, None for all
+    chunks  chunks(indices) -> chunks of the run; chunks(None) -> all
     """
     results = []
-    for line in run_comparison.method_runs(run_id, spec, chunks(None), summary):
-        if line.digest != wanted or not np.isfinite(line.accuracy[position]):
+    for method_run in run_comparison.method_runs(run_id, spec, chunks(None), summary):
+        if method_run.digest != tasks_digest or not np.isfinite(method_run.accuracy[position]):
             continue
-        size = spec["chunk_tasks"][line.entry]
-        index = evaluate.chunks_of(spec, line.entry)[position // size]
-        said: Predictions | None = None
+        size = spec["chunk_tasks"][method_run.entry]
+        index = evaluate.chunks_of(spec, method_run.entry)[position // size]
+        predictions: Predictions | None = None
         try:
             (chunk,) = chunks([index])
-            said = Predictions.from_arrays(chunk).take(slice(position - int(chunk["start"]), None)).take(slice(0, 1))
-        except (FsvizError, KeyError, ValueError):  # its accuracy is known all the same
-            said = None
-        positions = np.arange(len(line.accuracy))
-        accuracy = np.asarray(line.accuracy, dtype=float)
+            predictions = (
+                Predictions.from_arrays(chunk).take(slice(position - int(chunk["start"]), None)).take(slice(0, 1))
+            )
+        except (FsvizError, KeyError, ValueError):  # its accuracy is available without them
+            predictions = None
+        positions = np.arange(len(method_run.accuracy))
+        accuracy = np.asarray(method_run.accuracy, dtype=float)
         results.append(
             MethodResult(
-                line.label, line.method, line.backbone, float(accuracy[position]), said, run_id, positions, accuracy
+                method_run.label,
+                method_run.method,
+                method_run.backbone,
+                float(accuracy[position]),
+                predictions,
+                run_id,
+                positions,
+                accuracy,
             )
         )
     return results
 
 
-def newest_of_each(answers: Sequence[MethodResult]) -> list[MethodResult]:
-    """One answer per method and backbone: the first, as runs are listed newest first."""
-    return list({one.key: one for one in reversed(answers)}.values())[::-1]
+def newest_of_each(results: Sequence[MethodResult]) -> list[MethodResult]:
+    """One result per method and backbone: the first, as runs are listed newest first."""
+    return list({result.key: result for result in reversed(results)}.values())[::-1]
 
 
-def _values(passport: TaskProfile) -> list[MeasureValue]:
+def _values(profile: TaskProfile) -> list[MeasureValue]:
     values = []
     for measure in MEASURES.values():
         value, why_not = np.nan, ""
         try:
-            value = _value(passport, measure)
-            why_not = "" if np.isfinite(value) else "It is not defined for a task like this."
+            value = _value(profile, measure)
+            why_not = "" if np.isfinite(value) else f"Undefined for {profile.tasks.setting} tasks."
         except FsvizError as error:
             why_not = str(error)
         values.append(MeasureValue(measure, value, why_not))
     return values
 
 
-def _value(passport: TaskProfile, measure: Measure) -> float:
-    dataset, tasks = passport.dataset, passport.tasks
+def _value(profile: TaskProfile, measure: Measure) -> float:
+    dataset, tasks = profile.dataset, profile.tasks
     if measure.name in tasks.measures:
         return float(tasks.measures[measure.name][0])
-    if not passport.backbone:
-        if measure.name in (known := draw.with_coarsity(tasks, dataset).measures):
-            return float(known[measure.name][0])
-        raise Missing("That takes features of the task's images, and there are none.")
+    if not profile.backbone:
+        if measure.name in (measures := draw.with_coarsity(tasks, dataset).measures):
+            return float(measures[measure.name][0])
+        raise Missing("This measure needs features of the task's images.")
     if "overlaps" in measure.needs:  # pair by pair: all pairs of the split would take a while
-        return float(np.triu(custom_task.pair_confusions(dataset, passport.backbone, passport.class_ids)).sum())
-    return float(task_measures.measure_tasks(tasks, dataset, passport.backbone, [measure.name])[measure.name].iloc[0])
+        return float(np.triu(custom_task.pair_confusions(dataset, profile.backbone, profile.class_ids)).sum())
+    return float(task_measures.measure_tasks(tasks, dataset, profile.backbone, [measure.name])[measure.name].iloc[0])
 
 
-def command(passport: TaskProfile) -> str:
-    """The command that tells the same."""
-    more = ["--backbone", passport.backbone] if passport.backbone else []
-    return shlex.join(["fsviz", "passport", str(passport.task_id), *more])
+def command(profile: TaskProfile) -> str:
+    """The command with the same output."""
+    more = ["--backbone", profile.backbone] if profile.backbone else []
+    return shlex.join(["fsviz", "passport", str(profile.task_id), *more])
 
 
 def first_task(dataset: Dataset) -> TaskId:
-    """A task to begin with: the first of those that the dataset's tasks are usually drawn as."""
+    """The first task that the default sampler of the dataset samples."""
     sampler = draw.default_sampler(dataset)
     if dataset.has_features:
         backbone = draw.default_backbone(dataset)
-        asked = {**evaluate.feasible_sampler(dataset, backbone, n_tasks=MAX_MEASURED), "sampler": sampler}
-        bed = evaluate.sample_testbed(dataset, asked, 0, {backbone: features.load(dataset, backbone)})
+        requested = {**evaluate.feasible_sampler(dataset, backbone, n_tasks=MAX_MEASURED), "sampler": sampler}
+        bed = evaluate.sample_testbed(dataset, requested, 0, {backbone: features.load(dataset, backbone)})
         return TaskId(name_testbed(dataset, bed.tasks, bed.recipe, (backbone,)), 0)
     n_way = min(5, len(dataset.split_class_ids(draw.default_split(dataset))))
     bed = draw.sample(dataset, sampler=sampler, n_way=n_way, n_tasks=MAX_MEASURED)

@@ -24,7 +24,7 @@ ANSWERS = Table(
     Column("method", "Method"),
     Column("backbone", "Backbone"),
     Column("accuracy", "Accuracy", kind="percent"),
-    Column("mean", "Mean of its testbed", kind="percent", interval="ci95"),
+    Column("mean", "Testbed mean", kind="percent", interval="ci95"),
     Column("n_tasks", "Tasks", kind="count"),
     Column("harder_than", "Harder than", "% of tasks", 0, kind="number"),
     Column("run", "Run"),
@@ -32,8 +32,8 @@ ANSWERS = Table(
 CONTEXTS = Table(
     "Contexts of support and queries",
     Column("class", "Class"),
-    Column("support", "Contexts of the support"),
-    Column("query", "Contexts of the queries"),
+    Column("support", "Support contexts"),
+    Column("query", "Query contexts"),
     Column("shared", "Shared", "queries", kind="count"),
     Column("n", "With a context", "queries", kind="count"),
 )
@@ -43,7 +43,7 @@ CLASSES = Table(
 
 
 def value_table(titles: Sequence[str]) -> Table:
-    """MEASURE_VALUES for one task, or with the values of several tasks: value_0, percentile_0, value_1, ..."""
+    """The table of measures with a column per task: value_0, percentile_0, value_1, ..."""
     first, *rest = MEASURE_VALUES.columns
     columns = [first]
     for which, title in enumerate(titles):
@@ -59,7 +59,7 @@ def gap_rows(gaps: Sequence[AttributeGap]) -> list[dict[str, Any]]:
         {
             "attribute": gap.name.replace("_", " "),
             "gap": gap.gap,
-            "larger_than": 100 * gap.standing.harder,
+            "larger_than": 100 * gap.percentile.harder,
             "unit": "standard deviations" if gap.in_deviations else "share of images",
         }
         for gap in gaps

@@ -20,14 +20,13 @@ from typing import cast
 import numpy as np
 
 from fsviz import datasets, evaluation, features
-from fsviz.analyses import task_measures
 from fsviz.difficulty.measures import MEASURES, STAGE_TITLES
 from fsviz.errors import BadInput
 from fsviz.evaluation import VarianceExplained, VarianceShare
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Features, Tasks
 from fsviz.settings import RawSettings
-from fsviz.studies import evaluate
+from fsviz.studies import evaluate, task_measures
 from fsviz.studies.causes.explaining import (
     ALIKE,
     calibration,

@@ -262,30 +262,3 @@ def result_of(numbers: Mapping[str, np.ndarray], measure: np.ndarray | None) -> 
         result["quartiles_ci95"] = [100 * float(h) for h in table["ci95"]]
         result["quartile_coarsity"] = [[float(low), float(high)] for low, high in zip(table["low"], table["high"])]
     return result
-
-
-def no_coarsity_effect(
-    found: Mapping[str, Mapping[str, Any]],
-    quarters: Mapping[str, Sequence[float]] | None = None,
-    how: str = "--distance features",
-) -> str:
-    """A sentence where coarsity does not tell the accuracy of these tasks; "" where it does, or is not known.
-
-    found     name -> its rank correlation of coarsity with accuracy: "value" and "ci95"
-    quarters  name -> its accuracy on the tasks from the finest to the coarsest quarter
-    how       where another distance is chosen
-    It tells nothing where the whole interval is not above 0: tasks whose classes are far apart should be easier.
-    """
-    known = {name: one for name, one in found.items() if one["ci95"][0] is not None and np.isfinite(one["ci95"][0])}
-    without = {name: one for name, one in known.items() if one["ci95"][0] <= 0}
-    if not without or len(without) < len(known):
-        return ""
-    name, one = next(iter(without.items()))
-    low, high = one["ci95"]
-    cut = (quarters or {}).get(name) or ()
-    shown = f", and quarters from the finest to the coarsest are {', '.join(f'{q:.1f}' for q in cut)}%" if cut else ""
-    return (
-        f"That coarsity tells how hard a task is does not show here: its rank correlation with the accuracy of {name} "
-        f"is {one['value']:.2f} ({low:.2f} to {high:.2f}){shown}. Among broad classes, how alike they look often says "
-        f"more than what they mean: draw and measure by the distance of features ({how})."
-    )

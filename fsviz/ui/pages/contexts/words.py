@@ -9,7 +9,7 @@ import streamlit as st
 
 from fsviz import features
 from fsviz.analyses import image_text as study
-from fsviz.features import image_text
+from fsviz.features import image_text, text_similarity
 from fsviz.features.backbones import title_of
 from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_scatter
@@ -27,7 +27,7 @@ MAX_IMAGES = 48
 
 
 def show(dataset: Dataset, split: str) -> None:
-    models = study.possible_models(dataset)
+    models = text_similarity.possible_models(dataset)
     if not models:
         st.info(
             f"{escape(dataset.title)} has no features of an image-text model. If it has images, extract them with the "
@@ -39,14 +39,14 @@ def show(dataset: Dataset, split: str) -> None:
         return
     with shell.side():
         model = pick(
-            study.MODEL.with_(
+            text_similarity.MODEL.with_(
                 kind="choice", choices={name: title_of(name) for name in models}, default=models[0], advanced=True
             )
         )
     left, right = st.columns(2)
     prompt_settings = (
-        (study.CONCEPT_PROMPT.with_(advanced=True), left),
-        (study.CONTEXT_PROMPT.with_(advanced=True), right),
+        (text_similarity.CONCEPT_PROMPT.with_(advanced=True), left),
+        (text_similarity.CONTEXT_PROMPT.with_(advanced=True), right),
     )
     prompts = {s.name: pick(s, where) for s, where in prompt_settings}
     spec = study.check({"dataset": dataset.name, "split": split, "model": model, **prompts})

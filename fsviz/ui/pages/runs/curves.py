@@ -19,7 +19,6 @@ from fsviz.reports import runs as run_report
 from fsviz.reports import tables
 from fsviz.reports.tables import CORRELATIONS
 from fsviz.settings import RawSettings, Setting
-from fsviz.studies import evaluate
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 from fsviz.ui.pages.runs.tasks import dataset_of, list_tasks
@@ -140,7 +139,7 @@ def _no_effect_note(measure: str, recipe: RawSettings, correlations: pd.DataFram
         return ""
     ends = correlations[["name", "spearman", "spearman_low", "spearman_high"]].itertuples(index=False)
     by_method = {name: {"value": value, "ci95": (low, high)} for name, value, low, high in ends}
-    return evaluate.no_coarsity_effect(by_method, how="“Distance between classes” on the page Sample tasks")
+    return run_comparison.no_coarsity_effect(by_method, how="“Distance between classes” on the page Sample tasks")
 
 
 def _pick_band(names: list[str], main: Sequence[run_comparison.MethodRun], measure: str) -> tuple[str, float | None]:

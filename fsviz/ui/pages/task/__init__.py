@@ -1,4 +1,4 @@
-"""The page One task: one task that a link names, alone or beside another, with everything that is known of it."""
+"""The page One task: the profile of the task in the link, alone or compared with another one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fsviz.settings import RawSettings, Setting
 from fsviz.tasks import task_ids
 from fsviz.tasks.task_ids import TASK_NAME, ResolvedTestbed
 from fsviz.ui.pages.task.attributes import show_attributes
-from fsviz.ui.pages.task.choices import pick_answer, picked_answer
+from fsviz.ui.pages.task.choices import pick_method, picked_method
 from fsviz.ui.pages.task.classes import show_classes
 from fsviz.ui.parts import access, caching, controls, export, links, page_links, selections, shell, task_list
 from fsviz.ui.parts.caching import cached_call
@@ -35,41 +35,40 @@ from fsviz.ui.parts.shell import escape
 
 BY = Setting(
     "through",
-    "Go through the tasks by",
-    "What comes before and after this task: its place in the testbed, or the next lower and higher value.",
+    "Order tasks by",
+    "The order of Previous and Next: position in the testbed, or the value of a measure.",
     "choice",
     study.POSITION,
 )
-WHOLE = Setting(
+MEASURE_ALL = Setting(
     "whole",
-    "Measure every task",
-    f"Holds the task against all tasks of its testbed instead of {study.MAX_MEASURED} of them. Kept afterwards.",
+    "Compare with all tasks",
+    f"Instead of {study.MAX_MEASURED} tasks of the testbed. Slower; saved afterwards.",
     "flag",
     False,
 )
-BESIDE = ("This task", "The other")
+TASK_TITLES = ("This task", "Other task")
 
 
 def show(dataset: Dataset) -> None:
-    asked = _asked(dataset)
-    shown = [_open(dataset, text) for text in asked if text]
+    tasks = [_resolve(dataset, text) for text in _requested(dataset) if text]
     with shell.side():
         backbone = ""
         if dataset.has_features:
-            backbone = controls.pick_backbone(features.required(dataset), help="Whose features are compared.")
-    found = [(one, position) for one, position in (pair for pair in shown if pair is not None)]
-    if not found or shown[0] is None:
+            backbone = controls.pick_backbone(features.required(dataset), help="The network whose features are used.")
+    if not tasks or tasks[0] is None:
         _offer_first(dataset)
         return
     try:
-        passports = [
-            _passport(one, position, backbone if one.dataset.name == dataset.name else "") for one, position in found
+        profiles = [
+            _load_profile(testbed, position, backbone if testbed.dataset.name == dataset.name else "")
+            for testbed, position in filter(None, tasks)
         ]
     except FsvizError as error:
         st.error(escape(error), icon="⚠️")
         _offer_first(dataset)
         return
-    _show(passports)
+    _show(profiles)
 
 
 PAGE = Page(
@@ -89,22 +88,22 @@ PAGE = Page(
 # The task in the link ----------------------------------------------------------------------------------------------
 
 
-def _asked(dataset: Dataset) -> tuple[str, str]:
-    """What the link names, or what was gone to since: the task and the one beside it ("" for none)."""
+def _requested(dataset: Dataset) -> tuple[str, str]:
+    """The task in the link, or the one chosen since, and the task compared with it ("" for none)."""
     state = st.session_state
     arrived = links.requested_for(TASK_NAME.name)
     if arrived is not None:
         state["passport_task"] = arrived
         state["passport_other"] = links.requested_for("other") or ""
-    elif (other := links.requested_for("other")) is not None:
-        state["passport_other"] = other
+    elif (requested_other := links.requested_for("other")) is not None:
+        state["passport_other"] = requested_other
     text = state.get("passport_task", "")
-    of = _dataset_of(text)
-    if of and of != dataset.name and of in shell.known_names():
-        if arrived:  # the link names a task of another dataset than the one that was picked before
-            shell.choose_dataset(of)
+    owner = _dataset_of(text)
+    if owner and owner != dataset.name and owner in shell.known_names():
+        if arrived:  # the link has a task of another dataset than the selected one
+            shell.choose_dataset(owner)
             st.rerun()
-        text = state["passport_task"] = state["passport_other"] = ""  # another dataset was picked here
+        text = state["passport_task"] = state["passport_other"] = ""  # another dataset was selected here
     if not text:
         text = state["passport_task"] = str(selections.task_of(dataset) or cached_call(study.first_task, dataset))
     links.keep(TASK_NAME.name, text)
@@ -119,43 +118,41 @@ def _dataset_of(text: str) -> str:
         return ""
 
 
-def _open(dataset: Dataset, text: str) -> tuple[ResolvedTestbed, int] | None:
-    """The testbed of a task that is named, and its position; None after a sentence on why it cannot be shown."""
+def _resolve(dataset: Dataset, text: str) -> tuple[ResolvedTestbed, int] | None:
+    """The testbed and position of a task; None after a message if it cannot be shown."""
     try:
         task = task_ids.parse_task_id(text)
         if not access.within_limits(task_ids.n_tasks_of(task.testbed), task_ids.n_images_of(task.testbed)):
             return None
-        found = _find(dataset, task.testbed)
-        study.task_at(found, task.position)
-        return found, task.position
+        testbed = _find(dataset, task.testbed)
+        study.task_at(testbed, task.position)
+        return testbed, task.position
     except FsvizError as error:
         st.error(escape(shell.with_setting_titles(error)), icon="⚠️")
         return None
 
 
 def _offer_first(dataset: Dataset) -> None:
-    """The way on from a link that leads nowhere."""
+    """Offers other tasks if the task of the link cannot be shown."""
     with st.container(horizontal=True, gap="medium"):
-        st.button(
-            "Show a task of this dataset", icon="🪪", on_click=_go, args=(str(cached_call(study.first_task, dataset)),)
-        )
-        shell.page_link("sample_tasks", "Choose one on the page Sample tasks", shell.link(dataset))
+        st.button("Open an example task", icon="🪪", on_click=_go, args=(str(cached_call(study.first_task, dataset)),))
+        shell.page_link("sample_tasks", "Sample tasks", shell.link(dataset))
 
 
-def _go(task: str, other: str | None = None) -> None:
+def _go(task: str, compared: str | None = None) -> None:
     st.session_state["passport_task"] = task
-    if other is not None:
-        st.session_state["passport_other"] = other
+    if compared is not None:
+        st.session_state["passport_other"] = compared
 
 
-# What is shown -----------------------------------------------------------------------------------------------------
+# The page ----------------------------------------------------------------------------------------------------------
 
 
-def _show(passports: Sequence[TaskProfile]) -> None:
-    """First what is there at once, then what has to be measured of other tasks, each in its place."""
+def _show(profiles: Sequence[TaskProfile]) -> None:
+    """Shows first what is fast, then what needs other tasks to be measured, each in its container."""
     head = st.container()
-    if len(passports) > 1:
-        pick_answer(passports[0])
+    if len(profiles) > 1:
+        pick_method(profiles[0])
         walls = list(st.columns(2, gap="large"))
         measured = st.container()
     else:
@@ -163,408 +160,414 @@ def _show(passports: Sequence[TaskProfile]) -> None:
         walls = [wall]
     classes = st.container()
     more = st.container()
-    by = _pick_order(passports[0])
-    whole = _pick_whole(passports)
-    for which, (slot, passport) in enumerate(zip(walls, passports, strict=True)):
+    by = _pick_order(profiles[0])
+    measure_all = _pick_measure_all(profiles)
+    for which, (slot, profile) in enumerate(zip(walls, profiles, strict=True)):
         with slot:
-            if len(passports) > 1:
-                st.markdown(f"**{BESIDE[which]}**: task {passport.position:,} of {escape(passport.found.title)}")
-            if len(passports) == 1:
-                pick_answer(passport)
-            _images(passport, which)
-            _leads(passport)
+            if len(profiles) > 1:
+                st.markdown(f"**{TASK_TITLES[which]}**: task {profile.position:,} of {escape(profile.testbed.title)}")
+            if len(profiles) == 1:
+                pick_method(profile)
+            _images(profile, which)
+            _page_links(profile)
             if not which:
-                selections.show(passport.dataset, passport.tasks, 0, passport.task_id, picked=True)
+                selections.show(profile.dataset, profile.tasks, 0, profile.task_id, picked=True)
     with classes:
-        show_classes(passports)
+        show_classes(profiles)
     with measured:
         slot = st.container()
-        show_attributes(passports)
+        show_attributes(profiles)
     with slot:
-        spreads = [_spread(passport, whole) for passport in passports]
-    passports = [study.with_values_among_tasks(p, s) for p, s in zip(passports, spreads, strict=True)]
+        spreads = [_values_among(profile, measure_all) for profile in profiles]
+    profiles = [study.with_values_among_tasks(p, s) for p, s in zip(profiles, spreads, strict=True)]
     with head:
-        _headline(passports, spreads, by)
+        _headline(profiles, spreads, by)
     with slot:
-        _standings(passports, spreads)
-        _answers(passports)
+        _percentiles(profiles, spreads)
+        _accuracies(profiles)
     with more:
-        if any(p.backbone and p.dataset.has_pixels for p in passports):
-            st.subheader("The same queries with other support images", anchor=False)
-        for which, passport in enumerate(passports):
-            _support_sets(passport, which, titled=len(passports) > 1)
-        shell.command_popover(study.command(passports[0]))
-        export.command("report", "--task", str(passports[0].task_id))
+        if any(p.backbone and p.dataset.has_pixels for p in profiles):
+            st.subheader("Same queries, other support sets", anchor=False)
+        for which, profile in enumerate(profiles):
+            _support_sets(profile, which, titled=len(profiles) > 1)
+        shell.command_popover(study.command(profiles[0]))
+        export.command("report", "--task", str(profiles[0].task_id))
 
 
-def _pick_order(passport: TaskProfile) -> str:
+def _pick_order(profile: TaskProfile) -> str:
     titles = {study.POSITION: "Position in the testbed"}
-    titles |= {v.measure.name: v.measure.title for v in passport.values if np.isfinite(v.value)}
-    titles |= {f"{study.ACCURACY}{one.key}": f"Accuracy of {one.key}" for one in passport.answers}
+    titles |= {v.measure.name: v.measure.title for v in profile.values if np.isfinite(v.value)}
+    titles |= {f"{study.ACCURACY}{result.key}": f"Accuracy of {result.key}" for result in profile.results}
     return str(controls.pick(BY.with_(choices=titles), shell.side()))
 
 
-def _pick_whole(passports: Sequence[TaskProfile]) -> bool:
-    largest = max((len(p.found.tasks) for p in passports if p.backbone), default=0)
+def _pick_measure_all(profiles: Sequence[TaskProfile]) -> bool:
+    largest = max((len(p.testbed.tasks) for p in profiles if p.backbone), default=0)
     if largest <= study.MAX_MEASURED:
-        links.drop_from_link(WHOLE.name)
+        links.drop_from_link(MEASURE_ALL.name)
         return False
-    return bool(controls.pick(WHOLE.with_(title=f"Measure all {largest:,} tasks"), shell.side()))
+    return bool(controls.pick(MEASURE_ALL.with_(title=f"Compare with all {largest:,} tasks"), shell.side()))
 
 
-def _headline(passports: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks], by: str) -> None:
-    passport, among = passports[0], spreads[0]
-    _steps(passport, among, by)
-    numbers: list[HeadlineNumber | None] = [*_facts(passport, among), None, None, None, None]
+def _headline(profiles: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks], by: str) -> None:
+    profile, among = profiles[0], spreads[0]
+    _steps(profile, among, by)
+    numbers: list[HeadlineNumber | None] = [*_numbers(profile, among), None, None, None, None]
     show_numbers(numbers[:4])
-    st.caption(_in_words(passport, among))
+    st.caption(_position_line(profile, among))
 
 
-def _facts(passport: TaskProfile, among: ValuesAmongTasks) -> list[HeadlineNumber]:
+def _numbers(profile: TaskProfile, among: ValuesAmongTasks) -> list[HeadlineNumber]:
     """The headline numbers of a task, at most four."""
     numbers = []
-    if passport.answers:
-        best = max(passport.answers, key=lambda one: one.accuracy)
-        first = passport.answers[0]
-        for one in (first, best) if best.accuracy > first.accuracy else (first,):
-            mean, half = one.mean
-            side = "above" if one.accuracy >= mean else "below"
-            apart = abs(100 * (one.accuracy - mean))
-            below = f"{apart:.0f} {'point' if round(apart) == 1 else 'points'} {side} the mean of {100 * mean:.0f}%"
-            below = below if apart >= 0.5 else f"as the mean of {100 * mean:.0f}%"
-            over = (
-                f" The mean is that of {np.isfinite(one.others).sum():,} tasks of the testbed, ± {100 * half:.1f} "
-                "points (95% over tasks of these images)."
-            )
-            numbers.append(
-                HeadlineNumber(
-                    f"accuracy_{one.key}",
-                    f"Accuracy of {one.label}",
-                    100 * one.accuracy,
-                    digits=0,
-                    note=below if np.isfinite(mean) else "",
-                    help=f"Exact for these queries.{over if np.isfinite(half) else ''}",
-                )
-            )
-    ranks = study.percentiles(passport, among)
-    if "coarsity" in ranks:
+    if profile.results:
+        first, best = profile.results[0], max(profile.results, key=lambda result: result.accuracy)
+        shown = (first, best) if best.accuracy > first.accuracy else (first,)
+        numbers += [_accuracy_number(profile, result) for result in shown]
+    percentiles = study.percentiles(profile, among)
+    if "coarsity" in percentiles:
         numbers.append(
             HeadlineNumber(
                 "coarsity",
-                "How far apart in meaning (coarsity)",
-                ranks["coarsity"].value,
+                "Coarsity",
+                percentiles["coarsity"].value,
                 unit="",
-                note=f"harder than {ranks['coarsity'].harder:.0%} of its testbed",
+                note=f"harder than {percentiles['coarsity'].harder:.0%} of the testbed",
                 help=MEASURES["coarsity"].description,
             )
         )
-    pairs = next((p for p in cached_call(study.class_pairs, passport, keep=64) if p.name == "confusion"), None)
+    pairs = next((p for p in cached_call(study.class_pairs, profile, keep=64) if p.name == "confusion"), None)
     if pairs is not None and pairs.values.any():
         a, b = np.unravel_index(int(np.triu(pairs.values).argmax()), pairs.values.shape)
-        note = f"{passport.names[a]} and {passport.names[b]}"
         numbers.append(
             HeadlineNumber(
-                "most_confused", "Most mixed up", pairs.values[a, b], unit="bits", digits=2, note=note, help=pairs.what
+                "most_confused",
+                "Most overlapping pair",
+                pairs.values[a, b],
+                unit="bits",
+                digits=2,
+                note=f"{profile.names[a]} and {profile.names[b]}",
+                help=pairs.description,
             )
         )
-    if not passport.answers:
-        n_classes = len(passport.class_ids)
-        numbers.append(HeadlineNumber.count("classes", "Classes", n_classes, help="The ways of the task."))
+    if not profile.results:
+        numbers.append(HeadlineNumber.count("classes", "Classes", len(profile.class_ids), help="Ways of the task."))
     return numbers[:4]
 
 
-def _in_words(passport: TaskProfile, among: ValuesAmongTasks) -> str:
-    """One line: which task this is, and by which measures it stands out."""
-    found = f"Task {passport.position:,} of {escape(passport.found.title)}."
-    stands = study.percentiles(passport, among)
-    known = sorted(stands.items(), key=lambda pair: -pair[1].harder)
-    hard = [f"{escape(MEASURES[n].title)} ({s.harder:.0%})" for n, s in known if s.harder >= 0.75]
-    easy = [f"{escape(MEASURES[n].title)} ({s.harder:.0%})" for n, s in known[::-1] if s.harder <= 0.25]
-    if known and len(among.positions) > 1:
-        found += f" Harder than three quarters of the testbed by {_some(hard)}." if hard else ""
-        found += f" Easier than three quarters by {_some(easy)}." if easy else ""
-        found += " By every measure it is among the middle half of its testbed." if not hard and not easy else ""
-    return found
+def _accuracy_number(profile: TaskProfile, result: MethodResult) -> HeadlineNumber:
+    mean, half_width = result.mean
+    points = abs(100 * (result.accuracy - mean))
+    note = f"equal to the mean ({100 * mean:.0f}%)"
+    if points >= 0.5:
+        unit, side = "point" if round(points) == 1 else "points", "above" if result.accuracy >= mean else "below"
+        note = f"{points:.0f} {unit} {side} the mean ({100 * mean:.0f}%)"
+    over = f" Mean over {np.isfinite(result.others).sum():,} tasks ± {100 * half_width:.1f} points (95% CI)."
+    return HeadlineNumber(
+        f"accuracy_{result.key}",
+        f"{result.label} accuracy",
+        100 * result.accuracy,
+        digits=0,
+        note=note if np.isfinite(mean) else "",
+        help=f"Exact for these {int((profile.tasks.query != PAD).sum()):,} queries."
+        + (over if np.isfinite(half_width) else ""),
+    )
 
 
-def _some(titles: Sequence[str], most: int = 4) -> str:
-    more = f" and {len(titles) - most} more" if len(titles) > most else ""
-    return ", ".join(titles[:most]) + more
+def _position_line(profile: TaskProfile, among: ValuesAmongTasks) -> str:
+    """One line: the task, and the measures by which it is among the hardest or easiest quarter."""
+    sentences = [f"Task {profile.position:,} of {escape(profile.testbed.title)}."]
+    ranked = sorted(study.percentiles(profile, among).items(), key=lambda pair: -pair[1].harder)
+    hard = [f"{escape(MEASURES[n].title)} ({p.harder:.0%})" for n, p in ranked if p.harder >= 0.75]
+    easy = [f"{escape(MEASURES[n].title)} ({p.harder:.0%})" for n, p in ranked[::-1] if p.harder <= 0.25]
+    if ranked and len(among.positions) > 1:
+        sentences += [f"Hardest by: {_first_few(hard)}."] if hard else []
+        sentences += [f"Easiest by: {_first_few(easy)}."] if easy else []
+        sentences += [] if hard or easy else ["All measures are in the middle half of the testbed."]
+    return " ".join(sentences)
 
 
-def _steps(passport: TaskProfile, among: ValuesAmongTasks, by: str) -> None:
-    """Buttons to the tasks before and after this one, and to the ends."""
-    ways = study.orders(passport, among)
-    own = {study.POSITION: float(passport.position)} | {v.measure.name: v.value for v in passport.values}
-    own |= {f"{study.ACCURACY}{one.key}": one.accuracy for one in passport.answers}
-    before, after = study.neighbours(passport, *ways.get(by, ways[study.POSITION]), own.get(by, np.nan))
-    ends = _ends(*ways.get(by, ways[study.POSITION]))
-    name, other = passport.found.name, st.session_state.get("passport_other", "")
+def _first_few(titles: Sequence[str], n: int = 4) -> str:
+    more = f" and {len(titles) - n} more" if len(titles) > n else ""
+    return ", ".join(titles[:n]) + more
+
+
+def _steps(profile: TaskProfile, among: ValuesAmongTasks, by: str) -> None:
+    """Buttons to the previous and the next task, and to compare two tasks."""
+    orders = study.orders(profile, among)
+    positions, values = orders.get(by, orders[study.POSITION])
+    own = {study.POSITION: float(profile.position)} | {v.measure.name: v.value for v in profile.values}
+    own |= {f"{study.ACCURACY}{result.key}": result.accuracy for result in profile.results}
+    previous, following = study.neighbours(profile, positions, values, own.get(by, np.nan))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        for label, icon, to in (("Previous", "◀️", before), ("Next", "▶️", after)):
-            there = str(TaskId(name, to)) if to is not None else ""
-            st.button(label, icon=icon, key=f"step_{label}", disabled=to is None, on_click=_go, args=(there,))
+        for label, icon, position in (("Previous", "◀️", previous), ("Next", "▶️", following)):
+            task = "" if position is None else str(TaskId(profile.testbed.name, position))
+            st.button(label, icon=icon, key=f"step_{label}", disabled=position is None, on_click=_go, args=(task,))
         if by != study.POSITION:
-            st.caption(f"by {escape(_pretty(passport, by))}")
-        if other:
-            task = str(passport.task_id)
-            st.button("Swap the two", icon="🔁", key="step_swap", on_click=_go, args=(other, task))
-            st.button("Show this one alone", icon="✖️", key="step_alone", on_click=_go, args=(task, ""))
-        elif ends is not None:
-            for label, to in zip(("lowest", "highest"), ends, strict=True):
-                words = f"Beside the {label} by {_pretty(passport, by)}" if by != study.POSITION else ""
-                if words and to != passport.position:
-                    args = (str(passport.task_id), str(TaskId(name, to)))
-                    st.button(escape(words), icon="⚖️", key=f"beside_{label}", on_click=_go, args=args)
-            if by == study.POSITION and after is not None:
-                args = (str(passport.task_id), str(TaskId(name, after)))
-                st.button("Beside the next one", icon="⚖️", key="beside_next", on_click=_go, args=args)
+            st.caption(f"by {escape(_lower_title(by))}")
+        for label, icon, key, args in _comparisons(profile, by, following, _ends(positions, values)):
+            st.button(escape(label), icon=icon, key=key, on_click=_go, args=args)
+
+
+def _comparisons(
+    profile: TaskProfile, by: str, following: int | None, ends: tuple[int, int] | None
+) -> list[tuple[str, str, str, tuple[str, str]]]:
+    """Label, icon, key and the two tasks of every button that starts, changes or ends a comparison."""
+    task, compared = str(profile.task_id), st.session_state.get("passport_other", "")
+    if compared:
+        return [("Swap", "🔁", "step_swap", (compared, task)), ("Stop comparing", "✖️", "step_alone", (task, ""))]
+    name = profile.testbed.name
+    if by == study.POSITION:
+        pair = (task, str(TaskId(name, following or 0)))
+        return [] if following is None else [("Compare with next", "⚖️", "beside_next", pair)]
+    return [
+        (f"Compare with {end} {_lower_title(by)}", "⚖️", f"beside_{end}", (task, str(TaskId(name, position))))
+        for end, position in zip(("lowest", "highest"), ends or (), strict=False)
+        if position != profile.position
+    ]
 
 
 def _ends(positions: np.ndarray, values: np.ndarray) -> tuple[int, int] | None:
-    known = np.isfinite(values)
-    if not known.any():
+    available = np.isfinite(values)
+    if not available.any():
         return None
-    positions, values = positions[known], values[known]
+    positions, values = positions[available], values[available]
     return int(positions[values.argmin()]), int(positions[values.argmax()])
 
 
-def _pretty(passport: TaskProfile, by: str) -> str:
+def _lower_title(by: str) -> str:
     return MEASURES[by].lower_title if by in MEASURES else by
 
 
-def _images(passport: TaskProfile, which: int) -> None:
-    """Support and query images, with the answers of one method."""
-    dataset = passport.dataset
-    if not passport.has_images or not dataset.has_pixels:
-        _without_images(passport)
+def _images(profile: TaskProfile, which: int) -> None:
+    """Support and query images, with the predictions of a method."""
+    dataset = profile.dataset
+    if not profile.has_images or not dataset.has_pixels:
+        _class_table(profile)
         return
-    answer = picked_answer(passport)
-    names = passport.names
+    result = picked_method(profile)
+    names = profile.names
     ways = range(len(names))
     rows = []
     for way in list(ways)[: task_list.MOST_ROWS]:
-        support, query = (side[0, way] for side in (passport.tasks.support, passport.tasks.query))
+        support, query = (side[0, way] for side in (profile.tasks.support, profile.tasks.query))
         rows.append(Row(names[way], [Tile(int(i)) for i in support[support != PAD][:20]], kind="support"))
-        tiles, right = [], 0
+        tiles, n_correct = [], 0
         for at in np.flatnonzero(query != PAD):
-            said = way if answer is None else int(_said(answer).predicted[0, way, at])
-            right += said == way
-            frame: Any = None if answer is None else "right" if said == way else "wrong"
-            tiles.append(Tile(int(query[at]), "" if said == way else names[said], frame))
-        rows.append(Row("", tiles[:40], f"{right} of {len(tiles)} right" if answer else "", kind="query"))
+            predicted = way if result is None else int(_predictions(result).predicted[0, way, at])
+            n_correct += predicted == way
+            frame: Any = None if result is None else "right" if predicted == way else "wrong"
+            tiles.append(Tile(int(query[at]), "" if predicted == way else names[predicted], frame))
+        rows.append(Row("", tiles[:40], f"{n_correct} of {len(tiles)} correct" if result else "", kind="query"))
     page_links.to_gallery(dataset, task_rows(dataset, rows, f"passport_wall_{which}", tile_px=52))
     if len(names) > task_list.MOST_ROWS:
-        st.caption(f"The first {task_list.MOST_ROWS} of its {len(names):,} classes.")
-    if answer is not None:
-        st.caption(
-            "A green frame with a tick is a right answer; a broken red one with a cross is wrong, and below it stands "
-            "the class that was named instead."
-        )
+        st.caption(f"First {task_list.MOST_ROWS} of {len(names):,} classes.")
+    if result is not None:
+        st.caption("✓ correct · ✗ incorrect, with the predicted class.")
 
 
-def _said(answer: MethodResult) -> Predictions:
-    assert answer.predictions is not None
-    return answer.predictions
+def _predictions(result: MethodResult) -> Predictions:
+    assert result.predictions is not None
+    return result.predictions
 
 
-def _without_images(passport: TaskProfile) -> None:
-    dataset = passport.dataset
-    st.markdown("**Its classes**")
-    table = pd.DataFrame({"class": passport.names})
-    if passport.has_images:
+def _class_table(profile: TaskProfile) -> None:
+    dataset = profile.dataset
+    st.markdown("**Classes**")
+    table = pd.DataFrame({"class": profile.names})
+    if profile.has_images:
         for side in ("support", "query"):
-            images = getattr(passport.tasks, side)[0][: len(passport.names)]
+            images = getattr(profile.tasks, side)[0][: len(profile.names)]
             table[side] = [", ".join(str(int(i)) for i in row if i != PAD) for row in images]
     export.table(study.CLASSES, table if len(table) <= 12 else 420)
-    if passport.backbone:
-        st.caption(f"{escape(dataset.title)} has no pixels here: images are named by their number.")
+    if profile.backbone:
+        st.caption(f"{escape(dataset.title)} has no images here: the table lists image ids.")
     elif dataset.has_pixels:
-        st.caption("This task is of classes only: no support or query images were drawn for it.")
+        st.caption("Classes only: this task has no images.")
     else:
         st.caption(
-            f"{escape(dataset.title)} comes without images here, so only names, taxonomy and coarsity are known of its "
-            f"tasks. {shell.missing_hint(dataset, 'images')}"
+            f"{escape(dataset.title)} has no images here: only class names, taxonomy and coarsity are available. "
+            f"{shell.missing_hint(dataset, 'images')}"
         )
 
 
-def _standings(passports: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks]) -> None:
-    """Every measure beside the other tasks, and what is not known."""
-    stands = [study.percentiles(p, s) for p, s in zip(passports, spreads, strict=True)]
-    shown = [name for name in MEASURES if any(name in of for of in stands)]
-    st.markdown("**Every measure beside the other tasks**")
+def _percentiles(profiles: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks]) -> None:
+    """Shows the percentile of every measure, and the measures that are not available."""
+    percentiles = [study.percentiles(p, s) for p, s in zip(profiles, spreads, strict=True)]
+    shown = [name for name in MEASURES if any(name in of for of in percentiles)]
+    st.markdown("**Measures**")
     if not shown or all(len(s.positions) < 2 for s in spreads):
-        st.caption("It is the only task of its testbed: its numbers can be held against no others.")
-        _values_alone(passports)
+        st.caption("Only task in this testbed: no percentiles.")
+        _value_table(profiles)
         return
     rows = []
     for name in shown:
-        here = [of.get(name) for of in stands]
+        of_tasks = [of.get(name) for of in percentiles]
         rows.append(
             {
                 "title": MEASURES[name].title,
                 "direction": MEASURES[name].direction,
-                "harder": [100 * s.harder if s else np.nan for s in here],
-                "value": [s.value if s else np.nan for s in here],
+                "harder": [100 * s.harder if s else np.nan for s in of_tasks],
+                "value": [s.value if s else np.nan for s in of_tasks],
             }
         )
-    figure = figures.plot_percentiles(rows, BESIDE[: len(passports)])
-    export.chart("Every measure beside the other tasks", figure, key="standings")
-    st.caption(escape(_held_against(passports, spreads)))
-    _values_alone(passports, stands)
+    figure = figures.plot_percentiles(rows, TASK_TITLES[: len(profiles)])
+    export.chart("Percentiles of the measures", figure, key="standings")
+    st.caption(escape(_percentile_caption(profiles, spreads)), help="Equal values count half as easier.")
+    _value_table(profiles, percentiles)
 
 
-def _held_against(passports: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks]) -> str:
+def _percentile_caption(profiles: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks]) -> str:
     among = spreads[0]
-    of = f"all {among.n_tasks:,} tasks" if among.is_whole else f"{len(among.positions):,} of {among.n_tasks:,} tasks"
-    told = f"Held against {of} of its testbed" if len(passports) == 1 else f"Each held against its testbed ({of})"
-    seen = f", by features of {title_of(passports[0].backbone)}" if passports[0].backbone else ""
-    return f"{told}{seen}. To the right is harder, whichever way a measure runs. Of equal values, half count as easier."
+    tasks = f"all {among.n_tasks:,}" if among.is_complete else f"{len(among.positions):,} of {among.n_tasks:,}"
+    backbone = f" ({title_of(profiles[0].backbone)} features)" if profiles[0].backbone else ""
+    testbed = "the testbed" if len(profiles) == 1 else "its testbed"
+    return f"Percentile among {tasks} tasks of {testbed}{backbone}, harder to the right."
 
 
-def _values_alone(passports: Sequence[TaskProfile], stands: Sequence[Mapping[str, study.Percentile]] = ()) -> None:
+def _value_table(profiles: Sequence[TaskProfile], percentiles: Sequence[Mapping[str, study.Percentile]] = ()) -> None:
     rows = []
     for name, measure in MEASURES.items():
-        values = [p.value(name) for p in passports]
+        values = [p.value(name) for p in profiles]
         if not np.isfinite(values).any():
             continue
         row: dict[str, Any] = {"title": measure.title, "higher_is": measure.direction, "uses": measure.labels}
         for which, value in enumerate(values):
-            stand = stands[which].get(name) if stands else None
-            row |= {f"value_{which}": value, f"percentile_{which}": 100 * stand.lower if stand else None}
+            percentile = percentiles[which].get(name) if percentiles else None
+            row |= {f"value_{which}": value, f"percentile_{which}": 100 * percentile.lower if percentile else None}
         rows.append(row)
-    with st.expander("The numbers, and what they are"):
-        table = study.value_table(BESIDE[: len(passports)])
+    with st.expander("Values and definitions"):
+        table = study.value_table(TASK_TITLES[: len(profiles)])
         export.table(table, rows, key="measure_table")
-        for known in passports[0].values:
-            if not known.why_not:
-                st.markdown(f"**{escape(known.measure.title)}** {escape(known.measure.description)}")
+        for item in profiles[0].values:
+            if not item.why_not:
+                st.markdown(f"**{escape(item.measure.title)}** {escape(item.measure.description)}")
         reasons: dict[str, list[str]] = {}
-        for unknown in passports[0].values:
-            if unknown.why_not:
-                reasons.setdefault(unknown.why_not, []).append(unknown.measure.title)
-        for why_not, titles in reasons.items():
-            st.caption(f"Not known here: {escape(', '.join(titles))}. {escape(why_not)}")
+        for item in profiles[0].values:
+            if item.why_not:
+                reasons.setdefault(item.why_not, []).append(item.measure.title)
+        for reason, titles in reasons.items():
+            st.caption(f"Not available: {escape(', '.join(titles))}. {escape(reason)}")
 
 
-def _answers(passports: Sequence[TaskProfile]) -> None:
-    """The accuracy of every method beside the testbed's mean."""
-    if not passports[0].answers:
+def _accuracies(profiles: Sequence[TaskProfile]) -> None:
+    """Shows the accuracy of every method with the testbed mean."""
+    results = profiles[0].results
+    if not results:
         return
-    st.markdown("**What methods get right of it**")
-    others = [{one.key: one for one in p.answers} for p in passports]
-    several = len({one.backbone for one in passports[0].answers}) > 1
+    st.markdown("**Accuracy by method**")
+    by_method = [{result.key: result for result in profile.results} for profile in profiles]
+    has_several = len({result.backbone for result in results}) > 1
     rows = []
-    for one in passports[0].answers:
-        mean, half = one.mean
+    for result in results:
+        mean, half_width = result.mean
         rows.append(
             {
-                "label": one.key if several else one.label,
-                "accuracy": [100 * of[one.key].accuracy if one.key in of else np.nan for of in others],
+                "label": result.key if has_several else result.label,
+                "accuracy": [100 * of[result.key].accuracy if result.key in of else np.nan for of in by_method],
                 "mean": 100 * mean,
-                "ci95": 100 * half,
-                "n": int(np.isfinite(one.others).sum()),
+                "ci95": 100 * half_width,
+                "n": int(np.isfinite(result.others).sum()),
             }
         )
-    figure = figures.plot_accuracies(rows, BESIDE[: len(passports)])
-    export.chart("What methods get right of it", figure, key="method_answers")
-    runs = list(dict.fromkeys(one.source for one in passports[0].answers if one.source))
-    n = max(int(np.isfinite(one.others).sum()) for one in passports[0].answers)
-    told = f"Its own accuracy is exact for its queries. The mean is over {n:,} tasks of the testbed, with 95% intervals"
-    told += " over tasks of these images. "
+    figure = figures.plot_accuracies(rows, TASK_TITLES[: len(profiles)])
+    export.chart("Accuracy by method", figure, key="method_answers")
+    runs = list(dict.fromkeys(result.source for result in results if result.source))
+    source = "Fast methods only. Evaluate this testbed to add others."
     if runs:
-        told += f"From {'run' if len(runs) == 1 else 'runs'} {', '.join(runs)}."
-    else:
-        told += "Computed here with fast methods; with a run of this testbed, every method of the run is listed."
-    st.caption(escape(told))
+        source = f"From {'run' if len(runs) == 1 else 'runs'} {', '.join(runs)}."
+    n_tasks = max(int(np.isfinite(result.others).sum()) for result in results)
+    st.caption(
+        escape(f"Dot: this task. Bar: mean over {n_tasks:,} tasks, 95% CI. {source}"),
+        help="The accuracy of this task is exact for its queries. The CI is over tasks of these images.",
+    )
 
 
-def _support_sets(passport: TaskProfile, which: int, titled: bool) -> None:
-    """The same queries with the hardest and the easiest support images."""
-    dataset = passport.dataset
-    if not passport.backbone or not dataset.has_pixels:
+def _support_sets(profile: TaskProfile, which: int, titled: bool) -> None:
+    """Shows hard and easy support sets for the same queries."""
+    dataset = profile.dataset
+    if not profile.backbone or not dataset.has_pixels:
         return
     if titled:
-        st.markdown(f"**{BESIDE[which]}**")
+        st.markdown(f"**{TASK_TITLES[which]}**")
     try:
-        found = cached_call(study.support_sets_of, passport, words="Searching hard and easy support images", keep=64)
+        sets = cached_call(study.support_sets_of, profile, words="Searching for hard and easy support sets", keep=64)
     except FsvizError as error:
         st.caption(escape(error))
         return
     columns = shell.responsive_columns(f"sets_{which}", len(SUPPORT_SETS), gap="medium")
     for column, (name, kind) in zip(columns, SUPPORT_SETS.items(), strict=True):
         with column:
-            title = kind.title if name in OBJECTIVES else "Its own"
-            st.markdown(f"**{title}** · {found.accuracy(name)[0]:.0%} of queries right")
+            title = kind.title if name in OBJECTIVES else "This support"
+            st.markdown(f"**{title}** · {sets.accuracy(name)[0]:.0%} correct")
             rows = [
                 Row(class_name, [Tile(int(i)) for i in images if i != PAD], kind="support")
-                for class_name, images in zip(passport.names[:12], found.tasks[name].support[0], strict=False)
+                for class_name, images in zip(profile.names[:12], sets.tasks[name].support[0], strict=False)
             ]
             page_links.to_gallery(dataset, task_rows(dataset, rows, f"set_{name}_{which}", tile_px=44))
-    st.caption(
-        "Support images that FastDiffSel (Basu et al. 2023) finds for the very same queries, to raise or lower their "
-        "loss; the answers are ProtoNet's."
-    )
+    st.caption("Support sets found by FastDiffSel (Basu et al. 2023); ProtoNet predictions.")
 
 
-def _leads(passport: TaskProfile) -> None:
-    if passport.backbone and len(passport.class_ids) <= custom_task.MAX_CLASSES:
+def _page_links(profile: TaskProfile) -> None:
+    if profile.backbone and len(profile.class_ids) <= custom_task.MAX_CLASSES:
         with st.container(horizontal=True, gap="medium"):
-            page_links.to_task(passport.dataset, passport.tasks, 0, passport.backbone, "Swap its support images")
-            page_links.to_map(passport.dataset, passport.tasks, 0, passport.backbone)
+            page_links.to_task(profile.dataset, profile.tasks, 0, profile.backbone, "Edit support images")
+            page_links.to_map(profile.dataset, profile.tasks, 0, profile.backbone)
 
 
-# Kept --------------------------------------------------------------------------------------------------------------
+# Cached ------------------------------------------------------------------------------------------------------------
 
-_BY_NAME: dict[type, Any] = {ResolvedTestbed: lambda found: found.cache_key}
+_BY_NAME: dict[type, Any] = {ResolvedTestbed: lambda testbed: testbed.cache_key}
 
 
-@caching.cache_data("Looking for the task", 32)
+@caching.cache_data("Loading the task", 32)
 def _find(dataset: Dataset, name: str) -> ResolvedTestbed:
     return task_ids.find(name, dataset, jobs.folder)
 
 
-def _passport(found: ResolvedTestbed, position: int, backbone: str) -> TaskProfile:
-    wanted = cached_call(study.digest, found, keep=64)
+def _load_profile(testbed: ResolvedTestbed, position: int, backbone: str) -> TaskProfile:
+    digest = cached_call(study.digest, testbed, keep=64)
     runs = [
         (run.id, run.n_done)
         for run in jobs.list_runs("evaluate")
-        if run.n_done and run.spec.get("dataset") == found.dataset.name and study.is_of_testbed(run.spec, wanted)
+        if run.n_done and run.spec.get("dataset") == testbed.dataset.name and study.is_of_testbed(run.spec, digest)
     ]
-    return _opened(found, position, backbone, tuple(runs), caching.identity(found.dataset))
+    return _cached_profile(testbed, position, backbone, tuple(runs), caching.identity(testbed.dataset))
 
 
-@caching.cache_data("Naming the queries and measuring the task", 128, _BY_NAME)
-def _opened(
-    found: ResolvedTestbed, position: int, backbone: str, runs: tuple, identity: tuple[str, str]
+@caching.cache_data("Measuring the task", 128, _BY_NAME)
+def _cached_profile(
+    testbed: ResolvedTestbed, position: int, backbone: str, runs: tuple, identity: tuple[str, str]
 ) -> TaskProfile:
-    of_runs: list[MethodResult] = []
+    recorded: list[MethodResult] = []
     for run_id, _ in runs:
         try:
-            of_runs += study.results_of_run(
-                run_id, jobs.spec(run_id), partial(jobs.chunks, run_id), study.digest(found), position
+            recorded += study.results_of_run(
+                run_id, jobs.spec(run_id), partial(jobs.chunks, run_id), study.digest(testbed), position
             )
-        except FsvizError:  # a damaged run: the others tell
+        except FsvizError:  # a damaged run is skipped
             continue
-    return study.open_task(found, position, backbone, study.newest_of_each(of_runs))
+    return study.open_task(testbed, position, backbone, study.newest_of_each(recorded))
 
 
-def _spread(passport: TaskProfile, whole: bool) -> ValuesAmongTasks:
-    here = [one.method for one in passport.answers if not one.source]
-    n_tasks = len(passport.found.tasks)
-    most = (
-        n_tasks if whole and access.within_limits(n_tasks, passport.tasks.query.size * n_tasks) else study.MAX_MEASURED
+def _values_among(profile: TaskProfile, measure_all: bool) -> ValuesAmongTasks:
+    computed = [result.method for result in profile.results if not result.source]
+    n_tasks = len(profile.testbed.tasks)
+    max_tasks = (
+        n_tasks
+        if measure_all and access.within_limits(n_tasks, profile.tasks.query.size * n_tasks)
+        else study.MAX_MEASURED
     )
     spec = {
-        "dataset": passport.dataset.name,
-        "testbed": passport.found.name,
-        "backbone": passport.backbone,
-        "methods": here,
-        "most": most,
+        "dataset": profile.dataset.name,
+        "testbed": profile.testbed.name,
+        "backbone": profile.backbone,
+        "methods": computed,
+        "max_tasks": max_tasks,
     }
-    return caching.compute_with_progress(_measured, spec, "Measuring the other tasks")
+    return caching.compute_with_progress(_measure, spec, "Measuring the other tasks")
 
 
-def _measured(spec: RawSettings, progress: Progress) -> ValuesAmongTasks:
-    found = _find(shell.load_dataset(spec["dataset"]), spec["testbed"])
-    return study.values_among_tasks(found, spec["backbone"], spec["most"], spec["methods"], progress)
+def _measure(spec: RawSettings, progress: Progress) -> ValuesAmongTasks:
+    testbed = _find(shell.load_dataset(spec["dataset"]), spec["testbed"])
+    return study.values_among_tasks(testbed, spec["backbone"], spec["max_tasks"], spec["methods"], progress)

@@ -13,31 +13,26 @@ from fsviz.ui.parts import export
 from fsviz.ui.parts.caching import cached_call
 
 
-def show_attributes(passports: Sequence[TaskProfile]) -> None:
-    slots = [st.container()] if len(passports) == 1 else st.columns(2, gap="large")
-    for which, (slot, passport) in enumerate(zip(slots, passports, strict=True)):
+def show_attributes(profiles: Sequence[TaskProfile]) -> None:
+    slots = [st.container()] if len(profiles) == 1 else st.columns(2, gap="large")
+    for which, (slot, profile) in enumerate(zip(slots, profiles, strict=True)):
         with slot:
-            _show_attributes(passport, which)
+            _show_attributes(profile, which)
 
 
-def _show_attributes(passport: TaskProfile, which: int) -> None:
-    found = cached_call(study.gaps, passport, keep=64)
-    seen = cached_call(study.contexts, passport, keep=64)
-    if not found and seen is None:
-        if passport.has_images:
-            st.caption(
-                "The images have neither contexts nor attributes, so how support and queries differ can be seen but "
-                "not measured."
-            )
+def _show_attributes(profile: TaskProfile, which: int) -> None:
+    gaps = cached_call(study.gaps, profile, keep=64)
+    contexts = cached_call(study.contexts, profile, keep=64)
+    if not gaps and contexts is None:
+        if profile.has_images:
+            st.caption("Not available: the images have neither contexts nor attributes.")
         return
-    st.markdown("**Contexts and attributes**: how its support differs from its queries")
-    if seen is not None and seen["n"].sum():
-        share = seen["shared"].sum() / seen["n"].sum()
-        st.caption(
-            f"{share:.0%} of its {int(seen['n'].sum()):,} queries were taken in a context of their own class's support."
-        )
-        with st.expander("Contexts, class by class"):
-            export.table(study.CONTEXTS, seen, key=f"contexts_{which}")
-    if found:
-        export.table(custom_task.GAPS, study.gap_rows(found), height=300, key=f"gaps_{which}")
-        st.caption("The gap of every attribute between support and queries, class by class on average; 0 is none.")
+    st.markdown("**Support vs queries**")
+    if contexts is not None and contexts["n"].sum():
+        share = contexts["shared"].sum() / contexts["n"].sum()
+        st.caption(f"{share:.0%} of {int(contexts['n'].sum()):,} queries share a context with their support.")
+        with st.expander("Contexts by class"):
+            export.table(study.CONTEXTS, contexts, key=f"contexts_{which}")
+    if gaps:
+        export.table(custom_task.GAPS, study.gap_rows(gaps), height=300, key=f"gaps_{which}")
+        st.caption("Attribute shift, mean over classes (0 = none).")

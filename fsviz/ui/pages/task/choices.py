@@ -1,4 +1,4 @@
-"""What the page lets a visitor choose, and the answers that are chosen."""
+"""The settings of the page One task."""
 
 from __future__ import annotations
 
@@ -8,18 +8,23 @@ from fsviz.analyses.task_profile import MethodResult, TaskProfile
 from fsviz.settings import Setting
 from fsviz.ui.parts import controls
 
-ANSWERS_OF = Setting("answers_of", "Answers of", "The method whose answers to the queries are shown.", "choice", "")
-PAIRS = Setting("pairs", "Two classes", "What the table of its classes shows.", "choice", "")
+METHOD = Setting("answers_of", "Predictions by", "", "choice", "")
+PAIRS = Setting("pairs", "Class pairs", "", "choice", "")
 
 
-def pick_answer(passport: TaskProfile) -> None:
-    """Whose answers frame the queries: the same for both of two tasks, where both have them."""
-    known = {one.key: one for one in passport.answers if one.predictions is not None}
-    if known and passport.dataset.has_pixels:
-        titles = {key: f"{one.label}, {one.accuracy:.0%} right" for key, one in known.items()}
-        controls.pick(ANSWERS_OF.with_(choices=titles, default=next(iter(titles))), about=passport.backbone)
+def pick_method(profile: TaskProfile) -> None:
+    """Shows the control for the method whose predictions are shown, the same for two compared tasks."""
+    results = _with_predictions(profile)
+    if results and profile.dataset.has_pixels:
+        titles = {key: f"{result.label}, {result.accuracy:.0%} correct" for key, result in results.items()}
+        controls.pick(METHOD.with_(choices=titles, default=next(iter(titles))), about=profile.backbone)
 
 
-def picked_answer(passport: TaskProfile) -> MethodResult | None:
-    known = {one.key: one for one in passport.answers if one.predictions is not None}
-    return known.get(st.session_state.get(ANSWERS_OF.name, ""), next(iter(known.values()), None))
+def picked_method(profile: TaskProfile) -> MethodResult | None:
+    """The result of the chosen method; None without predictions."""
+    results = _with_predictions(profile)
+    return results.get(st.session_state.get(METHOD.name, ""), next(iter(results.values()), None))
+
+
+def _with_predictions(profile: TaskProfile) -> dict[str, MethodResult]:
+    return {result.key: result for result in profile.results if result.predictions is not None}

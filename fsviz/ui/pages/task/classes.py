@@ -1,4 +1,4 @@
-"""How the classes of a task relate: pairs of classes and their place in the taxonomy."""
+"""The classes of a task: class pairs and the taxonomy above them."""
 
 from __future__ import annotations
 
@@ -11,71 +11,71 @@ from fsviz.analyses.task_profile import TaskProfile
 from fsviz.figures import task_profile as figures
 from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.taxonomy import maps
-from fsviz.ui.pages.task.choices import PAIRS, picked_answer
+from fsviz.ui.pages.task.choices import PAIRS, picked_method
 from fsviz.ui.parts import controls, export, shell
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.shell import escape
 
 
-def show_classes(passports: Sequence[TaskProfile]) -> None:
-    st.subheader("How its classes relate" if len(passports) == 1 else "How their classes relate", anchor=False)
+def show_classes(profiles: Sequence[TaskProfile]) -> None:
+    st.subheader("Class pairs", anchor=False)
     titles = {
-        pairs.name: pairs.title for passport in passports for pairs in cached_call(study.class_pairs, passport, keep=64)
+        pairs.name: pairs.title for profile in profiles for pairs in cached_call(study.class_pairs, profile, keep=64)
     }
-    whose = {} if not any(p.answers for p in passports) else {"answers": "Answers to the queries"}
-    titles |= whose
+    if any(profile.results for profile in profiles):
+        titles["answers"] = "Confusion matrix"
     if not titles:
-        st.caption("Nothing is known here of how its classes relate: the dataset has neither a taxonomy nor features.")
+        st.caption("Not available: the dataset has neither a taxonomy nor features.")
         return
     chosen = str(controls.pick(PAIRS.with_(choices=titles, default=next(iter(titles))), shell.side()))
-    if len(passports) == 1:
+    if len(profiles) == 1:
         left, right = shell.responsive_columns("classes", [9, 11], gap="large")
         with left:
-            _show_pairs(passports[0], chosen, 0)
+            _show_pairs(profiles[0], chosen, 0)
         with right:
-            _show_tree(passports[0], 0)
+            _show_tree(profiles[0], 0)
         return
-    for which, (slot, passport) in enumerate(zip(st.columns(2, gap="large"), passports, strict=True)):
+    for which, (slot, profile) in enumerate(zip(st.columns(2, gap="large"), profiles, strict=True)):
         with slot:
-            _show_pairs(passport, chosen, which)
-            _show_tree(passport, which)
+            _show_pairs(profile, chosen, which)
+            _show_tree(profile, which)
 
 
-def _show_pairs(passport: TaskProfile, chosen: str, which: int) -> None:
+def _show_pairs(profile: TaskProfile, chosen: str, which: int) -> None:
     if chosen == "answers":
-        answer = picked_answer(passport)
-        if answer is None:
-            st.caption("No answers to its queries are known.")
+        result = picked_method(profile)
+        if result is None:
+            st.caption("No predictions for this task.")
             return
         export.chart(
-            "Answers to the queries",
-            figures.plot_confusion_matrix(study.predicted_pairs(answer, len(passport.names)), passport.names),
+            "Confusion matrix",
+            figures.plot_confusion_matrix(study.predicted_pairs(result, len(profile.names)), profile.names),
             key=f"answered_{which}",
         )
-        st.caption(f"How many queries of a class (rows) {escape(answer.label)} named as which class.")
+        st.caption(f"Queries of {escape(result.label)}. Rows: true class, columns: predicted class.")
         return
-    pairs = next((p for p in cached_call(study.class_pairs, passport, keep=64) if p.name == chosen), None)
+    pairs = next((p for p in cached_call(study.class_pairs, profile, keep=64) if p.name == chosen), None)
     if pairs is None:
-        st.caption("Not known for this task.")
+        st.caption("Not available for this task.")
         return
     export.chart(
         pairs.title,
-        taxonomy_figures.plot_task_distances(pairs.values, passport.names, pairs.title, float(pairs.most), 330),
+        taxonomy_figures.plot_task_distances(pairs.values, profile.names, pairs.title, pairs.max_value, 330),
         key=f"pairs_{which}",
     )
-    st.caption(escape(pairs.what) + (" The sidebar has answers and other numbers." if passport.answers else ""))
+    st.caption(escape(pairs.description))
 
 
-def _show_tree(passport: TaskProfile, which: int) -> None:
-    found = cached_call(study.tree, passport, keep=64)
-    if found is None:
+def _show_tree(profile: TaskProfile, which: int) -> None:
+    taxonomy = cached_call(study.tree, profile, keep=64)
+    if taxonomy is None:
         return
-    graph, places = found
-    st.markdown("**Their place in the taxonomy**, from the smallest concept above all of them:")
+    graph, positions = taxonomy
+    st.markdown("**Classes in the taxonomy**")
     export.graph(
-        "Its classes in the taxonomy",
-        taxonomy_figures.plot_task_tree(maps.task_map(graph, places)),
+        "Classes in the taxonomy",
+        taxonomy_figures.plot_task_tree(maps.task_map(graph, positions)),
         key=f"passport_tree_{which}",
-        height=60 + 34 * len(places),
+        height=60 + 34 * len(positions),
         alt="Tree of concepts above the classes of the task",
     )

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fsviz import taxonomy
 from fsviz.errors import FsvizError, Missing
 from fsviz.records import SIDES, ClassSplit, Dataset
-from fsviz.taxonomy import Dag
+from fsviz.taxonomy.dag import Dag, collapse, span
 
 
 def spanning(dataset: Dataset, class_ids: np.ndarray, mode: str = "shortest_path") -> Dag:
@@ -20,13 +19,13 @@ def spanning(dataset: Dataset, class_ids: np.ndarray, mode: str = "shortest_path
     nodes = dataset.classes["node"].astype(str).to_numpy()[class_ids]
     if (nodes == "").any():
         raise Missing(f"Some classes of {dataset.title} have no place in its taxonomy.")
-    return taxonomy.span(dataset.taxonomy, nodes.tolist(), dataset.class_weights()[class_ids], mode, dataset.node_names)
+    return span(dataset.taxonomy, nodes.tolist(), dataset.class_weights()[class_ids], mode, dataset.node_names)
 
 
 def superclasses(dataset: Dataset, class_ids: np.ndarray, most: int = 0, n_groups: int = 0) -> list[str]:
     """The superclass of every class, by name: from the root down, the largest concept is replaced by those below it,
     until none has more than `most` classes, or until there are `n_groups`. Concepts right above classes stay whole."""
-    dag = taxonomy.collapse(spanning(dataset, class_ids))
+    dag = collapse(spanning(dataset, class_ids))
     parents = dag.tree_parent
     children: dict[int, list[int]] = {}
     for node in np.flatnonzero(dag.holds).tolist():
@@ -69,7 +68,7 @@ def superclass_shares(dataset: Dataset, split: ClassSplit) -> list[SuperclassSha
     """Of train and of test, the concept whose share is the most above that among the other classes, where there is one;
     [] without a taxonomy. Val and test classes are drawn from one side in turn, so val says nothing more."""
     try:
-        dag = taxonomy.collapse(spanning(dataset, split.class_ids))
+        dag = collapse(spanning(dataset, split.class_ids))
     except FsvizError:
         return []
     below = dag.held

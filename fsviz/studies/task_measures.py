@@ -13,11 +13,12 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets, evaluation, features
-from fsviz.analyses import class_splits, image_text
 from fsviz.difficulty import attribute_gaps
 from fsviz.difficulty.measures import MEASURES, Measure, MeasureInputs, get
 from fsviz.errors import FsvizError, Missing
+from fsviz.features import text_similarity
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
+from fsviz.splits.class_features import ClassFeatures, mean_features
 from fsviz.splits.clustering import DIVERGENCES
 from fsviz.studies import chunk_data, evaluate
 from fsviz.studies.prediction.tasks import Spec, class_overlaps
@@ -142,11 +143,12 @@ def _train_divergence(tasks: Tasks, dataset: Dataset, table: Features) -> dict[s
 
 
 @lru_cache(maxsize=4)
-def _classes_at(dataset: str, backbone: str, stamp: str) -> class_splits.ClassFeatures:
-    return class_splits.class_features(datasets.load(dataset), backbone)
+def _classes_at(dataset: str, backbone: str, stamp: str) -> ClassFeatures:
+    loaded = datasets.load(dataset)
+    return mean_features(loaded, features.load(loaded, backbone))
 
 
-def divergence_from(classes: class_splits.ClassFeatures, train: np.ndarray, tasks: Tasks) -> np.ndarray:
+def divergence_from(classes: ClassFeatures, train: np.ndarray, tasks: Tasks) -> np.ndarray:
     """How far every task (T,) is from the classes to train on, by the symmetrised divergence of Kullback and Leibler:
     one distribution over the classes of both is around the centre of the train classes, one around the task's."""
     import torch
@@ -190,7 +192,7 @@ def _contexts(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]
 def _text_margins(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
     if dataset.images is None or "context" not in dataset.images.columns:
         raise Missing(f"It is not known in which contexts the images of {dataset.title} were taken.")
-    models = image_text.possible_models(dataset)
+    models = text_similarity.possible_models(dataset)
     if not models:
         raise Missing(
             f"No image-text model has seen the images of {dataset.title}. Extract features of one, such as "
@@ -203,7 +205,7 @@ def _text_margins(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, 
 @lru_cache(maxsize=4)
 def _pull_at(dataset: str, model: str, stamp: str) -> np.ndarray:
     """Of every image (N,), how much nearer it is to the word for its context than to that for its class."""
-    similarity = image_text.measure({"dataset": dataset, "model": model, "split": "all"})
+    similarity = text_similarity.measure(text_similarity.defaults(dataset, model, "all"))
     pull = np.full(len(datasets.load(dataset).image_class_ids()), np.nan)
     pull[similarity.image_ids] = similarity.context - similarity.concept
     return pull

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from fsviz import datasets, features
-from fsviz.analyses import class_splits, task_measures, transfer
+from fsviz.analyses import class_splits, transfer
 from fsviz.difficulty.measures import MEASURES
 from fsviz.errors import Missing
 from fsviz.records import PAD, Tasks
+from fsviz.studies import task_measures
 from fsviz.tasks import draw
 from tests.studies.toy_dataset import make_toy
 
