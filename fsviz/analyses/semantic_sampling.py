@@ -1,7 +1,6 @@
-"""Semantic task sampling (Bennequin et al. 2022): how far apart in meaning are the classes of a task?
+"""Semantic task sampling (Bennequin et al. 2022): coarsity, class balance and example tasks of testbeds.
 
-What testbeds drawn by closeness and uniformly are like: coarsity, balance of classes, tasks to look at, and a task
-made by hand. Tasks are drawn by fsviz.tasks.draw.
+Tasks are sampled by fsviz.tasks.draw.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ CLASS_PAIRS = Table(
 
 
 def summarise(testbed: Testbed, dataset: Dataset) -> dict[str, Any]:
-    """Quartiles of the coarsity, and how often the rarest and the commonest class of the split occur."""
+    """Quartiles of the coarsity, and task counts of the rarest and most common class of the split."""
     if "coarsity" not in testbed.tasks.measures:
-        raise Missing(f"The testbed {testbed.name!r} carries no coarsity. Choose a distance this dataset can give.")
+        raise Missing(f"Testbed {testbed.name!r} has no coarsity. Choose a distance that this dataset allows.")
     values = np.quantile(testbed.tasks.measures["coarsity"], [0, 0.25, 0.5, 0.75, 1])
     counts = class_counts(testbed, dataset)
     return {
@@ -43,7 +42,7 @@ def summarise(testbed: Testbed, dataset: Dataset) -> dict[str, Any]:
 
 
 def class_counts(testbed: Testbed, dataset: Dataset) -> np.ndarray:
-    """(C,) number of tasks that hold each class of the testbed's split, in split order."""
+    """Number of tasks (C,) with each class of the testbed's split, in split order."""
     class_ids = dataset.split_class_ids(str(testbed.recipe["split"]))
     ids = testbed.tasks.class_ids
     return np.bincount(ids[ids != PAD], minlength=dataset.n_classes)[class_ids]
@@ -56,7 +55,7 @@ def testbed_coarsity(
     dag: str = str(taxonomy.DAG.default),
     backbone: str | None = None,
 ) -> Testbed:
-    """The testbed with its coarsity measured again, by this distance over the classes of its split."""
+    """The testbed with its coarsity measured by this distance."""
     split = str(testbed.recipe["split"])
     distances = draw.class_distances(dataset, split, distance, dag, backbone)
     tasks = draw.measure_coarsity(testbed.tasks, dataset.split_class_ids(split), distances)
@@ -79,23 +78,23 @@ class CoarsityBins:
 def coarsity_bins(testbeds_by_name: Mapping[str, Testbed], n_bins: int = 50) -> CoarsityBins:
     """Histograms of coarsity from zero to the largest value of all, over at most n_bins bins with round edges."""
     values = {name: testbed.tasks.measures["coarsity"] for name, testbed in testbeds_by_name.items()}
-    most = max(float(v.max()) for v in values.values()) or 1.0
-    scale = 10.0 ** np.floor(np.log10(most / n_bins))
-    width = scale * next(step for step in (1, 2, 2.5, 5, 10) if most / (step * scale) <= n_bins)
-    edges = np.arange(int(np.ceil(most / width - 1e-9)) + 1) * width
+    largest = max(float(v.max()) for v in values.values()) or 1.0
+    scale = 10.0 ** np.floor(np.log10(largest / n_bins))
+    width = scale * next(step for step in (1, 2, 2.5, 5, 10) if largest / (step * scale) <= n_bins)
+    edges = np.arange(int(np.ceil(largest / width - 1e-9)) + 1) * width
     bins = CoarsityBins(edges, {}, {name: float(np.median(v)) for name, v in values.items()})
     counts = {name: np.bincount(bins.bin_of(v), minlength=len(edges) - 1) for name, v in values.items()}
     return replace(bins, counts=counts)
 
 
 def share_finer(testbed: Testbed, uniform: Testbed, quantile: float = 0.05) -> float:
-    """Share of the tasks that are finer than all but this share of the uniform ones."""
+    """Share of tasks with a coarsity at or below this quantile of uniform tasks."""
     limit = np.quantile(uniform.tasks.measures["coarsity"], quantile)
     return float((testbed.tasks.measures["coarsity"] <= limit).mean())
 
 
 def tasks_near_quantile(testbed: Testbed, quantile: float, n: int = 6) -> np.ndarray:
-    """Positions of n tasks whose coarsity lies around this quantile of the testbed, the finest first."""
+    """Positions of n tasks around this coarsity quantile of the testbed, the finest first."""
     order = np.argsort(testbed.tasks.measures["coarsity"], kind="stable")
     start = round(quantile * (len(order) - 1)) - n // 2
     start = min(max(start, 0), max(len(order) - n, 0))
@@ -103,18 +102,18 @@ def tasks_near_quantile(testbed: Testbed, quantile: float, n: int = 6) -> np.nda
 
 
 def example_images(dataset: Dataset, class_ids: np.ndarray, n: int, seed: int = 0) -> np.ndarray:
-    """(len(class_ids), n) images of some classes to look at, padded where a class has fewer."""
-    of_image = dataset.image_class_ids()
+    """Example images (len(class_ids), n), padded if a class has fewer."""
+    image_classes = dataset.image_class_ids()
     shown = np.full((len(class_ids), n), PAD, dtype=np.int64)
     for row, class_id in enumerate(class_ids):
-        images = np.flatnonzero(of_image == class_id)
+        images = np.flatnonzero(image_classes == class_id)
         chosen = np.random.default_rng((seed, int(class_id))).permutation(images)[:n]
         shown[row, : len(chosen)] = chosen
     return shown
 
 
 def smallest_class(dataset: Dataset, split: str) -> int | None:
-    """Images of the smallest class of a split, None where the counts are not known."""
+    """Images of the smallest class of a split, None if the counts are not known."""
     if dataset.images is None and dataset.n_images is None:
         return None
     sizes = np.bincount(dataset.image_class_ids(), minlength=dataset.n_classes)
@@ -122,18 +121,18 @@ def smallest_class(dataset: Dataset, split: str) -> int | None:
 
 
 def warm_up() -> None:
-    """Loads the compiled samplers, so that the first real draw is quick."""
+    """Load the compiled samplers, so that the first testbed is quick."""
     line = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
     sampling.sample_semantic(line, np.arange(3), 2, 1, 1.0, 1.0, 0)
     sampling.assign_images(sampling.sample_uniform(np.arange(3), 2, 1, 0), np.arange(3).repeat(2), 1, 1, 0)
 
 
-# A task made by hand -------------------------------------------------------------------------------------------
+# Custom tasks --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ClassSet:
-    """A hand-made task: its coarsity, its lowest superordinate, and the share of uniform tasks that are finer."""
+    """A custom task: its coarsity, lowest superordinate, and the share of uniform tasks that are finer."""
 
     coarsity: float
     superordinate: str
@@ -142,7 +141,7 @@ class ClassSet:
 
 
 def class_set(graph: taxonomy.Dag, distances: np.ndarray, positions: Sequence[int]) -> ClassSet:
-    """Measures the task of the classes at these places of the split."""
+    """Measure the task of the classes at these positions of the split."""
     coarsity = float(coarsity_of(distances, np.asarray(positions)))
     node = taxonomy.lowest_superordinate(graph, positions)
     uniform = sampling.sample_uniform(np.arange(len(distances)), len(positions), 2000, 0)

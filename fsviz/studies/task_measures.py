@@ -1,6 +1,6 @@
-"""How hard is each task? Every measure that a dataset allows, for any tasks of it.
+"""Difficulty measures of any tasks of a dataset.
 
-tasks -> what measures need of the dataset, each need found once -> one number per task and measure
+tasks -> inputs that the measures need, computed once -> one number per task and measure
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ TRAIN = "train"
 
 
 def measure_tasks(
-    tasks: Tasks, dataset: Dataset, backbone: str, wanted: Sequence[str] | None = None, method: str = "protonet"
+    tasks: Tasks, dataset: Dataset, backbone: str, names: Sequence[str] | None = None, method: str = "protonet"
 ) -> pd.DataFrame:
-    """One row per task, one column per measure; a measure that was not asked for by name is left out where it cannot
-    be known.
+    """Measure tasks: one row per task, one column per measure.
 
-    method  whose answers those of "predictions" are about
+    names   measures to compute; without names, every measure that the dataset allows
+    method  method whose predictions are measured
     """
     table = features.load(dataset, backbone)
     evaluation.check_tasks(table, tasks)
-    chosen = [get(name) for name in wanted] if wanted else list(MEASURES.values())
-    values = of_images(tasks, table, chosen)
-    for measure in (measure for measure in chosen if measure.name not in values):
+    measures = [get(name) for name in names] if names else list(MEASURES.values())
+    values = of_images(tasks, table, measures)
+    for measure in (measure for measure in measures if measure.name not in values):
         try:
             values[measure.name] = measured(measure, tasks, dataset, table, method)
         except FsvizError:
-            if wanted:
+            if names:
                 raise
-    ordered = {measure.name: values[measure.name] for measure in chosen if measure.name in values}
+    ordered = {measure.name: values[measure.name] for measure in measures if measure.name in values}
     return pd.DataFrame(ordered, index=pd.RangeIndex(len(tasks), name="task"))
 
 
-def unknown(tasks: Tasks, dataset: Dataset, backbone: str) -> dict[str, str]:
-    """Measures that these tasks cannot have, and why, in a sentence; by a look at the first of them."""
-    table, why = features.load(dataset, backbone), {}
+def undefined_measures(tasks: Tasks, dataset: Dataset, backbone: str) -> dict[str, str]:
+    """Measures that are undefined for these tasks, with the reason, judged by the first two tasks."""
+    table, reasons = features.load(dataset, backbone), {}
     for measure in MEASURES.values():
         try:
             if not np.isfinite(measured(measure, tasks.take(slice(0, 2)), dataset, table)).any():
-                why[measure.name] = "It is not defined for tasks like these."
+                reasons[measure.name] = "Undefined for tasks like these."
         except FsvizError as error:
-            why[measure.name] = str(error)
-    return why
+            reasons[measure.name] = str(error)
+    return reasons
 
 
 def measured(
@@ -68,33 +68,32 @@ def measured(
 ) -> np.ndarray:
     """One measure (T,) of tasks whose images have features.
 
-    method  whose answers a measure of answers is about, or the answers
+    method  method whose predictions are measured, or its predictions
     """
     if OF_IMAGES & set(measure.needs):
         return of_images(tasks, table, [measure])[measure.name]
     if "predictions" in measure.needs:
-        said = (
+        predictions = (
             method
             if isinstance(method, Predictions)
             else evaluate.predict_tasks(dataset, table.backbone, method, {}, tasks)
         )
-        return measure(MeasureInputs(predictions=said))
+        return measure(MeasureInputs(predictions=predictions))
     (need,) = measure.needs
-    return measure(MeasureInputs(**_FOUND[need](tasks, dataset, table)))
+    return measure(MeasureInputs(**_INPUTS[need](tasks, dataset, table)))
 
 
-def of_images(tasks: Tasks, table: Features, chosen: Iterable[Measure] = MEASURES.values()) -> dict[str, np.ndarray]:
-    """Those of the chosen measures that need features of the tasks' own images, by name (T,); what they share is found
-    once for all of them."""
+def of_images(tasks: Tasks, table: Features, measures: Iterable[Measure] = MEASURES.values()) -> dict[str, np.ndarray]:
+    """Measures (T,) by name, of those that need features of the tasks' own images; shared inputs are computed once."""
     from fsviz.difficulty.task_statistics import task_views
 
     values_by_name: dict[str, np.ndarray] = {}
-    of_image = [measure for measure in chosen if OF_IMAGES & set(measure.needs)]
+    of_image = [measure for measure in measures if OF_IMAGES & set(measure.needs)]
     with limit_threads():
         for setting in ("supervised", "semi"):
-            seen = [m for m in of_image if (m.needs == ("support",)) == (setting == "supervised")]
-            for where, view in task_views(table, tasks, setting) if seen else ():
-                for measure in seen:
+            of_setting = [m for m in of_image if (m.needs == ("support",)) == (setting == "supervised")]
+            for where, view in task_views(table, tasks, setting) if of_setting else ():
+                for measure in of_setting:
                     values_by_name.setdefault(measure.name, np.full(len(tasks), np.nan))[where] = measure(view)
     return values_by_name
 
@@ -104,7 +103,7 @@ def of_images(tasks: Tasks, table: Features, chosen: Iterable[Measure] = MEASURE
 
 def _distances(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
     if dataset.taxonomy is None:
-        raise Missing(f"{dataset.title} has no taxonomy that says how far apart these classes are in meaning.")
+        raise Missing(f"{dataset.title} has no taxonomy, so semantic distances are not available.")
     split = dataset.split_of(tasks.class_ids)
     distances = _distances_at(dataset.name, split, "", chunk_data.stamp(dataset.name))
     return {"positions": tasks.positions(dataset.split_class_ids(split)), "distances": distances}
@@ -118,26 +117,26 @@ def _feature_distances(tasks: Tasks, dataset: Dataset, table: Features) -> dict[
 
 @lru_cache(maxsize=8)
 def _distances_at(dataset: str, split: str, backbone: str, stamp: str) -> np.ndarray:
-    known = datasets.load(dataset)
+    loaded = datasets.load(dataset)
     return (
-        draw.class_distances(known, split, "features", backbone=backbone)
+        draw.class_distances(loaded, split, "features", backbone=backbone)
         if backbone
-        else draw.class_distances(known, split)
+        else draw.class_distances(loaded, split)
     )
 
 
 def _overlaps(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
-    asked: Spec = {"dataset": dataset.name, "backbone": table.backbone, "split": dataset.split_of(tasks.class_ids)}
-    class_ids, confusions = class_overlaps(asked)
-    return {"positions": tasks.positions(class_ids), "overlaps": confusions}
+    spec: Spec = {"dataset": dataset.name, "backbone": table.backbone, "split": dataset.split_of(tasks.class_ids)}
+    class_ids, overlaps = class_overlaps(spec)
+    return {"positions": tasks.positions(class_ids), "overlaps": overlaps}
 
 
 def _train_divergence(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
     train = dataset.splits.get(TRAIN)
     if train is None:
-        raise Missing(f"{dataset.title} has no split {TRAIN!r}, so it is not known which classes are to be trained on.")
+        raise Missing(f"{dataset.title} has no split {TRAIN!r}, so the training classes are not known.")
     if np.isin(tasks.class_ids, train).any():
-        raise Missing("Classes of these tasks are among those to train on. Draw tasks from another split.")
+        raise Missing("These tasks contain training classes. Sample tasks from another split.")
     classes = _classes_at(dataset.name, table.backbone, chunk_data.stamp(dataset.name))
     return {"train_divergence": divergence_from(classes, train, tasks)}
 
@@ -149,8 +148,11 @@ def _classes_at(dataset: str, backbone: str, stamp: str) -> ClassFeatures:
 
 
 def divergence_from(classes: ClassFeatures, train: np.ndarray, tasks: Tasks) -> np.ndarray:
-    """How far every task (T,) is from the classes to train on, by the symmetrised divergence of Kullback and Leibler:
-    one distribution over the classes of both is around the centre of the train classes, one around the task's."""
+    """Symmetrised Kullback-Leibler divergence of every task (T,) from the training classes.
+
+    Both distributions are over the classes of both; one is around the centre of the training classes, one around the
+    centre of the task.
+    """
     import torch
 
     base = classes.points[classes.rows_of(train)]
@@ -179,7 +181,7 @@ def _attributes(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, An
 
 def _contexts(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
     if dataset.images is None or "context" not in dataset.images.columns:
-        raise Missing(f"It is not known in which contexts the images of {dataset.title} were taken.")
+        raise Missing(f"{dataset.title} has no contexts of its images.")
     codes = pd.factorize(dataset.image_contexts())[0]
     codes[dataset.image_contexts() == ""] = PAD
     support, query = tasks.support, tasks.query
@@ -191,27 +193,27 @@ def _contexts(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]
 
 def _text_margins(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
     if dataset.images is None or "context" not in dataset.images.columns:
-        raise Missing(f"It is not known in which contexts the images of {dataset.title} were taken.")
+        raise Missing(f"{dataset.title} has no contexts of its images.")
     models = text_similarity.possible_models(dataset)
     if not models:
         raise Missing(
-            f"No image-text model has seen the images of {dataset.title}. Extract features of one, such as "
-            f"'fsviz extract {dataset.name} --backbone open_clip:ViT-B-32/openai'."
+            f"{dataset.title} has no features of an image-text model. Extract them: "
+            f"fsviz extract {dataset.name} --backbone open_clip:ViT-B-32/openai"
         )
-    pull = _pull_at(dataset.name, models[0], chunk_data.stamp(dataset.name))
-    return {"text_margins": np.where(tasks.query == PAD, np.nan, pull[tasks.query])}
+    margins = _context_margins_at(dataset.name, models[0], chunk_data.stamp(dataset.name))
+    return {"text_margins": np.where(tasks.query == PAD, np.nan, margins[tasks.query])}
 
 
 @lru_cache(maxsize=4)
-def _pull_at(dataset: str, model: str, stamp: str) -> np.ndarray:
-    """Of every image (N,), how much nearer it is to the word for its context than to that for its class."""
+def _context_margins_at(dataset: str, model: str, stamp: str) -> np.ndarray:
+    """Similarity of every image (N,) to its context text minus its class text."""
     similarity = text_similarity.measure(text_similarity.defaults(dataset, model, "all"))
-    pull = np.full(len(datasets.load(dataset).image_class_ids()), np.nan)
-    pull[similarity.image_ids] = similarity.context - similarity.concept
-    return pull
+    margins = np.full(len(datasets.load(dataset).image_class_ids()), np.nan)
+    margins[similarity.image_ids] = similarity.context - similarity.concept
+    return margins
 
 
-_FOUND: dict[str, Callable[[Tasks, Dataset, Features], dict[str, Any]]] = {
+_INPUTS: dict[str, Callable[[Tasks, Dataset, Features], dict[str, Any]]] = {
     "distances": _distances,
     "feature_distances": _feature_distances,
     "overlaps": _overlaps,

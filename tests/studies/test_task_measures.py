@@ -28,7 +28,7 @@ def test_the_demo_has_every_measure(tasks: Tasks) -> None:
     found = task_measures.measure_tasks(tasks, dataset, BACKBONE)
     assert list(found.columns) == list(MEASURES)
     assert np.isfinite(found.to_numpy()).all()
-    assert task_measures.unknown(tasks, dataset, BACKBONE) == {}
+    assert task_measures.undefined_measures(tasks, dataset, BACKBONE) == {}
     table = features.load(dataset, BACKBONE)
     for name, measure in MEASURES.items():  # each alone as all together
         np.testing.assert_allclose(task_measures.measured(measure, tasks, dataset, table), found[name], rtol=1e-6)
@@ -48,14 +48,14 @@ def test_the_divergence_is_that_of_the_study_of_transfer(tasks: Tasks) -> None:
 def test_tasks_of_training_classes_have_no_divergence_from_them() -> None:
     dataset = datasets.load("demo")
     of_train = draw.sample(dataset, sampler="uniform", split="train", n_way=3, n_shot=1, n_query=2, n_tasks=2).tasks
-    with pytest.raises(Missing, match="among those to train on"):
+    with pytest.raises(Missing, match="contain training classes"):
         task_measures.measure_tasks(of_train, dataset, BACKBONE, ["train_distance"])
 
 
 def test_what_a_plain_dataset_lacks_is_said_in_sentences() -> None:
     dataset = make_toy()
     drawn = draw.sample(dataset, sampler="uniform", n_way=3, n_shot=2, n_query=3, n_tasks=3).tasks
-    why = task_measures.unknown(drawn, dataset, "alpha_net")
+    why = task_measures.undefined_measures(drawn, dataset, "alpha_net")
     assert set(why) == {"attribute_gap", "context_overlap", "context_bias", "train_distance"}
     assert all(sentence.endswith(".") and sentence[0].isupper() for sentence in why.values())
     assert set(task_measures.measure_tasks(drawn, dataset, "alpha_net")) == set(MEASURES) - set(why)

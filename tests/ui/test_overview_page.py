@@ -136,7 +136,7 @@ def test_what_is_drawn_later_keeps_its_settings_in_the_link() -> None:
     leaf = tree.ids[tree.labels.index("tiger")]
     app = opened("demo", stands=False, box=leaf, size_bar="2 0", nothing="1")
     assert in_link(app, "box") == leaf and in_link(app, "size_bar") == "2 0" and "nothing" not in app.query_params
-    assert [toast.value for toast in app.toast] == ["This link's setting nothing=1 does not apply here."]
+    assert [toast.value for toast in app.toast] == ["Ignored from the link: nothing=1 does not apply here."]
     app.session_state[deferred.STANDS] = True
     app.run()
     assert in_link(app, "box") == leaf and "classes=tiger" in dict(links_of(app))["Show images"]

@@ -202,7 +202,7 @@ def prepare(spec: CausesSpec, folder: Path) -> CausesSpec:
         "n_measured": len(tasks),
         "images_per_task": _images_per_task(tasks),
         "digest": snapshot.digest(tasks),
-        "unknown": task_measures.unknown(tasks, dataset, spec["backbone"]),
+        "unknown": task_measures.undefined_measures(tasks, dataset, spec["backbone"]),
         "recipe": {**plain_json(dict(testbed.recipe)), "name": testbed.name},
     }
 
