@@ -73,7 +73,7 @@ def test_evaluate_opens_on_an_imported_dataset(same_toy) -> None:
 def test_what_the_scale_of_features_does_to_a_method_is_said(same_toy) -> None:
     app = open_page("evaluate")
     assert "Invariant to feature scale" in texts(app) and "depend on the scale of the features" not in texts(app)
-    app.pills(key="methods").set_value(["protonet", "tim"]).run()
+    app.multiselect(key="methods").set_value(["protonet", "tim"]).run()
     assert "TIM: predictions depend on the scale of the features" in texts(app)
 
 
@@ -450,7 +450,7 @@ def test_a_finished_run_takes_the_place_of_the_first_look(toy) -> None:
     app.number_input(key="seed").set_value(1).run()
     assert "First look: 200 tasks" in texts(app) and any(button.key == "start" for button in app.button)
     app.number_input(key="seed").set_value(0).run()
-    app.pills(key="methods").set_value(["protonet", "matching"]).run()  # the run has not both
+    app.multiselect(key="methods").set_value(["protonet", "matching"]).run()  # the run has not both
     assert "First look: 200 tasks" in texts(app)
 
 

@@ -189,11 +189,11 @@ def test_parameters_of_a_method_are_in_the_link_while_it_is_chosen() -> None:
     app = fine(run("evaluate", dataset="linked", ridge_penalty="0.5"))
     assert not app.toast and link_of(app) == {"ridge_penalty": "0.5"}
     assert "--set ridge.penalty=0.5" in app.code[0].value
-    fine(app.button_group(key="methods").set_value(["protonet", "ridge"]).run())
+    fine(app.multiselect(key="methods").set_value(["protonet", "ridge"]).run())
     assert link_of(app) == {"methods": "protonet,ridge", "ridge_penalty": "0.5"}
-    fine(app.button_group(key="methods").set_value(["protonet"]).run())
+    fine(app.multiselect(key="methods").set_value(["protonet"]).run())
     assert link_of(app) == {"methods": "protonet"}
-    fine(app.button_group(key="methods").set_value([]).run())
+    fine(app.multiselect(key="methods").set_value([]).run())
     assert link_of(app) == {"methods": ""} and "Choose at least one method" in app.info[0].value
 
 

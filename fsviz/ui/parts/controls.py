@@ -134,14 +134,14 @@ def pick_methods(default: Sequence[str], help: str | None = None) -> list[str]:
     """Names of few-shot methods, several of them."""
     titles = {name: method.title for name, method in METHODS.items()}
     links.several_of(titles, "methods", default)
-    return st.pills(
+    return st.multiselect(
         "Methods",
         list(titles),
-        selection_mode="multi",
-        format_func=lambda name: escape(titles[name]),
+        format_func=titles.__getitem__,
         key="methods",
-        wrap=True,
+        placeholder="Choose methods",
         help=help,
+        **BY_TYPING,
     )
 
 
