@@ -235,34 +235,34 @@ def measure(
     return measure_tasks(tasks.tasks, dataset, backbone or draw.default_backbone(dataset), measures, method)
 
 
-def plot(what: Any, **options: Any) -> Figure:
+def plot(item: Any, **options: Any) -> Figure:
     """The figure of an evaluation, of hard support sets, of a class graph, or of a dataset (its map of features)."""
-    if isinstance(what, Evaluation):
-        return _plot_evaluation(what, **options)
-    if isinstance(what, SupportSets):
+    if isinstance(item, Evaluation):
+        return _plot_evaluation(item, **options)
+    if isinstance(item, SupportSets):
         from fsviz.figures.support_sets import plot_distribution
         from fsviz.studies.support_sets import summary
 
-        sets_summary = summary(what)
+        sets_summary = summary(item)
         return plot_distribution(sets_summary["histogram"], sets_summary["accuracy"], sets_summary["ci95"], **options)
-    if isinstance(what, ClassGraph):
+    if isinstance(item, ClassGraph):
         from fsviz.figures.confusion import plot_similarity_map
         from fsviz.studies import confusion
 
-        groups = confusion.communities(what)
-        return plot_similarity_map(what, confusion.community_order(what, groups), groups, **options)
-    if isinstance(what, str | Dataset):
-        return _plot_map(_dataset(what), **options)
+        groups = confusion.communities(item)
+        return plot_similarity_map(item, confusion.community_order(item, groups), groups, **options)
+    if isinstance(item, str | Dataset):
+        return _plot_map(_dataset(item), **options)
     raise BadInput(
-        f"There are figures of evaluations, hard support sets, class graphs and datasets. Got {type(what).__name__}."
+        f"There are figures of evaluations, hard support sets, class graphs and datasets. Got {type(item).__name__}."
     )
 
 
-def _plot_evaluation(what: Evaluation, measure: str = run_comparison.QUARTERS, **options: Any) -> Figure:
+def _plot_evaluation(evaluation: Evaluation, measure: str = run_comparison.QUARTERS, **options: Any) -> Figure:
     from fsviz.difficulty import measures
     from fsviz.figures.runs import plot_accuracies, plot_accuracy_by_measure
 
-    lines = sorted(what.lines, key=lambda line: -np.nanmean(line.accuracy))
+    lines = sorted(evaluation.lines, key=lambda line: -np.nanmean(line.accuracy))
     curves = run_comparison.curves(lines, measure)
     if curves:
         axis, title = measures.lower_title(measure), measures.title(measure)

@@ -161,7 +161,7 @@ def _is_the_only_copy(path: Path) -> bool:
     return match is not None and not path.with_name(match[1]).exists()
 
 
-def require_space(n_bytes: float, what: str) -> None:
+def require_space(n_bytes: float, contents: str) -> None:
     """Raises a sentence when the disk of the workspace has no room for `n_bytes` (a plural: "the results ...")."""
     existing = home()
     while not existing.exists():
@@ -169,7 +169,7 @@ def require_space(n_bytes: float, what: str) -> None:
     free = shutil.disk_usage(existing).free
     if n_bytes > free:
         raise WorkspaceError(
-            f"Not enough disk space. {what} need {format_bytes(n_bytes)}; {format_bytes(free)} free in {home()}. "
+            f"Not enough disk space. {contents} need {format_bytes(n_bytes)}; {format_bytes(free)} free in {home()}. "
             "Run fsviz clean or fsviz runs delete ID, ask for less, or set FSVIZ_HOME to a larger disk."
         )
 

@@ -125,7 +125,7 @@ def welcome_text(parser: argparse.ArgumentParser) -> str:
         "evaluate demo --methods protonet,./mine.py": "methods, yours too, on the same tasks",
         "COMMAND --help": "more of one command",
     }
-    lines = [f"  {parser.prog} {words:42}  {what}" for words, what in first.items()]
+    lines = [f"  {parser.prog} {words:42}  {description}" for words, description in first.items()]
     return "\n".join([f"{parser.description}\n", *lines, "\nCommands:", listed])
 
 

@@ -47,7 +47,7 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
             args.run_id, evaluated, jobs.chunks(args.run_id), jobs.status(args.run_id).summary
         )
         spec["backbone"] = args.backbone or lines[0].backbone
-    run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, engine=engine.from_flags(args))
     tasks = jobs.result(run.id)
     own = [line for line in lines if line.backbone == spec["backbone"]]
     tasks = study.with_predictions(tasks, {name: line.accuracy for name, line in run_comparison.by_name(own).items()})

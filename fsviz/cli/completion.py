@@ -50,8 +50,8 @@ def _choices(action: argparse.Action) -> list[str]:
     """The choices of a flag; settings check their own and show them in braces."""
     if action.choices is not None:
         return [str(choice) for choice in action.choices]
-    shown = str(action.metavar or "")
-    return shown[1:-1].split(",") if shown.startswith("{") else []
+    metavar = str(action.metavar or "")
+    return metavar[1:-1].split(",") if metavar.startswith("{") else []
 
 
 def write(args: argparse.Namespace) -> dict[str, Any]:

@@ -15,7 +15,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def chosen(args: argparse.Namespace) -> Any:
+def from_flags(args: argparse.Namespace) -> Any:
     """The engine that the flags name; None where they name none."""
     from fsviz.jobs import engines
 

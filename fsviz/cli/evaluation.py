@@ -79,14 +79,14 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
     user_code.allow()
     spec = _spec(args)
     if args.background:
-        run_id = jobs.submit(spec, engine.chosen(args))
+        run_id = jobs.submit(spec, engine.from_flags(args))
         progress(f"Run {run_id} is queued. 'fsviz runs show {run_id}' says how far it is.")
         return result_of(jobs.status(run_id))
     run = jobs.run_in_foreground(
         spec,
         bar(),
         started=lambda run: progress(f"Run {run.id}: if it is stopped, 'fsviz runs resume {run.id}' goes on."),
-        engine=engine.chosen(args),
+        engine=engine.from_flags(args),
     )
     return result_of(run)
 

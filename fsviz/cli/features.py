@@ -111,7 +111,7 @@ def run_extract(args: argparse.Namespace) -> dict[str, Any]:
         raise BadInput(f"workers must be between 0 and 64. Got {args.workers}.")
     dataset = datasets.load(args.dataset)
     how = {name: getattr(args, name) for name in ("checkpoint", "device", "batch", "workers")}
-    if on := engine.chosen(args):
+    if on := engine.from_flags(args):
         if args.again:
             raise BadInput("--again and --engine do not go together. Remove the features first: 'features remove'.")
         spec = {"study": "extraction", "dataset": dataset.name, "backbone": args.backbone, **how}
@@ -246,7 +246,7 @@ def run_map(args: argparse.Namespace) -> dict[str, Any]:
     feature_map = maps.find(dataset, backbone, maps.BETTER if args.better else maps.FAST)
     if feature_map is None and args.better:
         spec = {"study": "feature_map", "dataset": dataset.name, "backbone": backbone}
-        jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
+        jobs.run_in_foreground(spec, report_progress, engine=engine.from_flags(args))
         feature_map = maps.find(dataset, backbone, maps.BETTER)
     if feature_map is None:
         feature_map = study.fast_map({"dataset": dataset.name, "backbone": backbone}, report_progress)

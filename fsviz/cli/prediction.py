@@ -72,7 +72,7 @@ def run_predict(args: argparse.Namespace) -> dict[str, Any]:
         **tasks,
         **from_args(args, study.OWN_SETTINGS.values()),
     }
-    run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, engine=engine.from_flags(args))
     return jobs.results(run.id) | {"run": run.id}
 
 

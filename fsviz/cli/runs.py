@@ -57,7 +57,7 @@ def _act(args: argparse.Namespace, run_id: str) -> dict[str, Any]:
         run = jobs.cancel(run_id)
     elif args.action == "resume":
         user_code.allow()
-        on = engine.chosen(args)
+        on = engine.from_flags(args)
         run = jobs.resume(run_id, on) if args.background else jobs.resume_here(run_id, evaluation.bar(), on)
     else:
         run = jobs.status(run_id)
@@ -107,11 +107,11 @@ def _accuracies(summary: Mapping[str, Any]) -> dict[str, float]:
     if isinstance(accuracies, Mapping):  # hard, random and easy support sets
         return {name: value for name, value in accuracies.items() if isinstance(value, int | float)}
     rows = summary.get("results") or []
-    named = [(str(row.get("label") or row.get("method")), row.get("accuracy")) for row in rows]
+    labelled = [(str(row.get("label") or row.get("method")), row.get("accuracy")) for row in rows]
     cells = [
         (f"{row['adaptation']} {kind}", row[kind]) for row in summary.get("matrix") or [] for kind in ("random", "hard")
     ]
-    return {name: value for name, value in (*named, *cells) if isinstance(value, int | float)}
+    return {name: value for name, value in (*labelled, *cells) if isinstance(value, int | float)}
 
 
 def _in_short(accuracies: Mapping[str, float]) -> str:

@@ -62,7 +62,7 @@ def run_searches(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import jobs
 
     spec = {"study": "search_comparison", **_spec(args), **from_args(args, [search_comparison.SEARCHES])}
-    return result_of(jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args)))
+    return result_of(jobs.run_in_foreground(spec, report_progress, engine=engine.from_flags(args)))
 
 
 def result_of(run: Any) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
         raise BadInput(f"--out must end in .json or .csv. Got {args.out.name!r}.")
     spec = from_args(args, study.SETTINGS.values())
     if args.file is not None or args.published is not None:
-        split, recipe = _given(dataset, args)
+        split, recipe = _split_without_search(dataset, args)
         result: dict[str, Any] = {"dataset": dataset.name, **recipe, "asked": split.requested, "reached": None}
         result["agreement"] = None
     else:
@@ -99,7 +99,7 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
-def _given(dataset: Any, args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+def _split_without_search(dataset: Any, args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """A split that needs no search: from a file, or as the paper prints it."""
     from fsviz.analyses import class_splits as study
     from fsviz.datasets.saved_splits import read_split

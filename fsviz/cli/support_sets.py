@@ -68,7 +68,7 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
         "backbone": sampler_flags.backbone(args),
         **requested_settings(args, study.SEARCH_SETTINGS.values()),
     }
-    run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, engine=engine.from_flags(args))
     result = result_of(run)
     if args.reasons:
         sets = jobs.result(run.id)
@@ -132,7 +132,7 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
     spec = {"study": "stress_test", "dataset": args.dataset, **from_args(args, own), **searched}
     if args.full_finetuning:
         spec["adaptations"] = [*(args.adaptations or stress_study.ADAPTED.default), stress_study.FULL]
-    run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, engine=engine.from_flags(args))
     return jobs.results(run.id) | {"run": run.id}
 
 

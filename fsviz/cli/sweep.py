@@ -37,7 +37,7 @@ def run_sweep(args: argparse.Namespace) -> dict[str, Any]:
         spec["backbone"] = sampler_flags.backbone(args)
     spec_of_sweep = sweep.sweep(study, spec, args.vary, args.values or ())
     run = jobs.run_in_foreground(
-        {"study": sweep.STUDY.name, **spec_of_sweep}, report_progress, engine=engine.chosen(args)
+        {"study": sweep.STUDY.name, **spec_of_sweep}, report_progress, engine=engine.from_flags(args)
     )
     return jobs.results(run.id) | {"run": run.id}
 

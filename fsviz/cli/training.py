@@ -59,10 +59,10 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
     spec |= {"name": args.name, "device": args.device, **from_args(args, study.SETTINGS.values())}
     sampler_flags.say_fit(study.fit(dataset, spec))
     if args.background:
-        run_id = jobs.submit(spec, engine.chosen(args))
+        run_id = jobs.submit(spec, engine.from_flags(args))
         progress(f"Run {run_id} is queued; 'fsviz runs show {run_id}' says how far it is.")
         return {"run": run_id, "state": jobs.status(run_id).state}
-    run = jobs.run_in_foreground(spec, report_progress, lambda run: progress(f"Run {run.id}"), engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, lambda run: progress(f"Run {run.id}"), engine.from_flags(args))
     return {"run": run.id, "seconds": run.seconds, **jobs.results(run.id)}
 
 

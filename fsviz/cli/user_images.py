@@ -166,10 +166,10 @@ class _Progress:
     """At most one line of progress a tenth of the way."""
 
     def __init__(self) -> None:
-        self._told: tuple[str, int] = ("", -1)
+        self._last_step: tuple[str, int] = ("", -1)
 
     def __call__(self, done: int, total: int, message: str) -> None:
         step = (message, done * 10 // max(total, 1))
-        if step != self._told and total > 500:
-            self._told = step
+        if step != self._last_step and total > 500:
+            self._last_step = step
             progress(f"{message}: {done:,} of {total:,}")

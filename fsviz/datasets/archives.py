@@ -351,7 +351,7 @@ def _by_class(path: Path, images: Any, rows_of: Any) -> Iterator[PackedImage]:
     """miniImageNet: all images in image_data, and in class_dict the rows of every class."""
     images = _rows_of_images(path, images, "image_data")
     if not isinstance(rows_of, dict):
-        raise _other(path, "class_dict", "a table of class names and their rows of image_data", rows_of)
+        raise _wrong_type(path, "class_dict", "a table of class names and their rows of image_data", rows_of)
     rows = {
         _class_name(path, "class_dict", name): _numbers(path, "class_dict", numbers, len(images))
         for name, numbers in rows_of.items()
@@ -378,13 +378,15 @@ def _by_label(path: Path, images: Any, labels: Any, names: Any) -> Iterator[Pack
     name_of = {number: f"class {number}" for number in np.unique(labels).tolist()}
     if names is not None:
         if not isinstance(names, dict):
-            raise _other(path, "catname2label", "a table of class names and their labels", names)
+            raise _wrong_type(path, "catname2label", "a table of class names and their labels", names)
         numbers = _numbers(path, "catname2label", list(names.values())).tolist()
         name_of_number = dict(zip(numbers, (_class_name(path, "catname2label", name) for name in names), strict=True))
         unknown = [number for number in name_of if number not in name_of_number]
         if unknown or len(set(name_of_number.values())) < len(names):
-            what = f"none for label {unknown[0]}" if unknown else f"{len(names):,} for {len(name_of_number):,} labels"
-            raise BadInput(f"{path.name}: catname2label gives every label one name of its own. Got {what}.")
+            problem = (
+                f"none for label {unknown[0]}" if unknown else f"{len(names):,} for {len(name_of_number):,} labels"
+            )
+            raise BadInput(f"{path.name}: catname2label gives every label one name of its own. Got {problem}.")
         name_of = name_of_number
     for row, label in enumerate(labels.tolist()):
         yield PackedImage(_split_of(path), name_of[label], _pixels(path, images, row))
@@ -400,7 +402,7 @@ def _beside_labels(path: Path, images: Any, labels: Any) -> Iterator[PackedImage
         )
     names = labels["label_specific_str"]
     if not isinstance(names, list | np.ndarray) or (isinstance(names, np.ndarray) and names.ndim == 0):
-        raise _other(path, "label_specific_str", "a list of class names", names)
+        raise _wrong_type(path, "label_specific_str", "a list of class names", names)
     names = [_class_name(path, "label_specific_str", name) for name in names]
     numbers = _numbers(path, "label_specific", labels["label_specific"], len(names))
     if len(numbers) != len(images) or len(set(names)) < len(names):
@@ -418,22 +420,22 @@ def _beside_labels(path: Path, images: Any, labels: Any) -> Iterator[PackedImage
 
 def _rows_of_images(path: Path, images: Any, key: str) -> Any:
     if not isinstance(images, list | np.ndarray) or (isinstance(images, np.ndarray) and images.ndim == 0):
-        raise _other(path, key, "a list or an array of images", images)
+        raise _wrong_type(path, key, "a list or an array of images", images)
     return images
 
 
 def _numbers(path: Path, key: str, values: Any, below: int | None = None) -> np.ndarray:
     """Whole numbers (n,) from 0 on, all of them below a number if it is given."""
     if not isinstance(values, list | np.ndarray):
-        raise _other(path, key, "a list of whole numbers", values)
+        raise _wrong_type(path, key, "a list of whole numbers", values)
     try:
         numbers = np.asarray(values)
     except ValueError:  # lists of several lengths
-        raise _other(path, key, "a list of whole numbers", values) from None
+        raise _wrong_type(path, key, "a list of whole numbers", values) from None
     if not numbers.size and numbers.ndim == 1:
         return np.array([], np.int64)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-        raise _other(path, key, "a list of whole numbers", values)
+        raise _wrong_type(path, key, "a list of whole numbers", values)
     if numbers.min() < 0 or (below is not None and numbers.max() >= below):
         limit = "up" if below is None else f"{below - 1:,}"
         wrong = int(numbers.min() if numbers.min() < 0 else numbers.max())
@@ -446,11 +448,11 @@ def _numbers(path: Path, key: str, values: Any, below: int | None = None) -> np.
 def _class_name(path: Path, key: str, name: Any) -> str:
     name = name.decode("latin1") if isinstance(name, bytes) else name
     if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
-        raise _other(path, key, "class names as texts", name)
+        raise _wrong_type(path, key, "class names as texts", name)
     return str(name)
 
 
-def _other(path: Path, key: str, expected: str, value: Any) -> BadInput:
+def _wrong_type(path: Path, key: str, expected: str, value: Any) -> BadInput:
     return BadInput(f"{path.name}: {key} must hold {expected}. Got {type(value).__name__}. Get the file again.")
 
 

@@ -52,5 +52,5 @@ def sample_image_ids(dataset: Dataset, n: int, seed: int = 0) -> np.ndarray:
     class_ids = dataset.image_class_ids()
     order = np.random.default_rng(seed).permutation(len(class_ids))
     _, first = np.unique(class_ids[order], return_index=True)  # one image of every class, classes in random order
-    chosen = order[np.sort(first)]
-    return chosen[:n]
+    selection = order[np.sort(first)]
+    return selection[:n]

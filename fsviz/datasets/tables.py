@@ -54,7 +54,7 @@ def list_files(folder: Path) -> dict[str, Path]:
 def lists_images(path: Path) -> bool:
     """Whether a CSV says paths and classes, and half of the paths or more are there."""
     try:
-        table = _named(_read_csv(path), path, {})[0]
+        table = _with_standard_columns(_read_csv(path), path, {})[0]
     except BadInput:
         return False
     paths = table["path"].map(lambda p: _with_slashes(p, path.parent))
@@ -112,7 +112,7 @@ def inspect_metadata(
 def names_classes(path: Path) -> bool:
     """Whether a list has a column of paths and one of classes."""
     try:
-        _named(_read_list(path), path, {})
+        _with_standard_columns(_read_list(path), path, {})
     except BadInput:
         return False
     return True
@@ -122,7 +122,7 @@ def _joined(files: list[tuple[str, Path]], columns: Mapping[str, str]) -> tuple[
     """All rows of the lists of each split, with `row`, where each stands, and `folder`, that of its list."""
     parts, problems = [], []
     for split, path in files:
-        table, new_problems = _named(_read_list(path), path, columns)
+        table, new_problems = _with_standard_columns(_read_list(path), path, columns)
         if split and "split" not in table:
             table["split"] = split
         first = 1 if path.suffix.lower() == ".jsonl" else 2  # a CSV's header is row 1
@@ -402,7 +402,9 @@ def _check_header(header: list[str], path: Path) -> None:
         raise BadInput(f"{path.name} has more than one column named {repeated!r}. Rename or remove all but one.")
 
 
-def _named(table: pd.DataFrame, path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[Problem]]:
+def _with_standard_columns(
+    table: pd.DataFrame, path: Path, columns: Mapping[str, str]
+) -> tuple[pd.DataFrame, list[Problem]]:
     """The table with its columns called path, class_name, split, context; rows without path or class are left out."""
     lower = {str(c).strip().lower(): c for c in table.columns}
     rename: dict[str, str] = {}

@@ -207,7 +207,7 @@ def shuffled_gaps(
         dealt = deals.deal(size)
         gaps = (gaps_of(attribute, dealt, support, query) for attribute in attributes)
         by_deal = (nanmean_rows(gap.reshape(len(tasks), -1, size), axis=1) for gap in gaps)
-        means.append([nanmean_rows(one[None], axis=1)[0] for one in by_deal])
+        means.append([nanmean_rows(gaps_of_deal[None], axis=1)[0] for gaps_of_deal in by_deal])
     return np.concatenate(means, axis=1)
 
 
@@ -252,8 +252,8 @@ def gaps_of(
     with np.errstate(invalid="ignore", divide="ignore"):
         if attribute.is_numeric:
             numbers = ((attribute.numbers - np.nanmean(attribute.numbers)) / attribute.deviation)[images]
-            known, filled = np.isfinite(numbers).astype(np.float32), np.nan_to_num(numbers).astype(np.float32)
-            support_mean, query_mean = ((side @ filled) / (side @ known) for side in (support, query))
+            finite, filled = np.isfinite(numbers).astype(np.float32), np.nan_to_num(numbers).astype(np.float32)
+            support_mean, query_mean = ((side @ filled) / (side @ finite) for side in (support, query))
             return np.abs(support_mean - query_mean[which])
         if len(attribute.values) > MOST_VALUES:
             return np.full((support.shape[0], images.shape[1]), np.nan)
@@ -271,16 +271,16 @@ def differences(gaps: dict[str, AttributeGap], task: int, most: int | None = Non
 
     Shares and deviations are put on one scale by 1 - exp(-gap) for numeric ones: one deviation counts as 63 points.
     """
-    found = []
+    ranked = []
     for name, gap in gaps.items():
         if not np.isfinite(gap.gap[task]):
             continue
         if gap.attribute.is_numeric:
-            found.append(_numeric_difference(name, gap, task))
+            ranked.append(_numeric_difference(name, gap, task))
         else:
-            found.append(_categorical_difference(name, gap, task))
-    found.sort(key=lambda pair: -pair[0])
-    return [difference for _, difference in found[:most]]
+            ranked.append(_categorical_difference(name, gap, task))
+    ranked.sort(key=lambda pair: -pair[0])
+    return [difference for _, difference in ranked[:most]]
 
 
 def class_differences(

@@ -137,15 +137,17 @@ class PairCommunities:
     def other_share(self) -> np.ndarray:
         """(V,) share of the other class in an image's community, mean over runs: how confused the image is."""
         shares = np.empty(self.communities.shape)
-        for run, found in enumerate(self.communities):
-            ones = np.bincount(found, self.labels) / np.bincount(found)
-            shares[run] = np.where(self.labels == 1, 1 - ones[found], ones[found])
+        for run, communities in enumerate(self.communities):
+            ones = np.bincount(communities, self.labels) / np.bincount(communities)
+            shares[run] = np.where(self.labels == 1, 1 - ones[communities], ones[communities])
         return shares.mean(axis=0)
 
     def counts(self, run: int) -> np.ndarray:
         """(n communities, 2) images of the first and of the second class in every community of a run."""
-        found = self.communities[run]
-        return np.stack([np.bincount(found[self.labels == label], minlength=found.max() + 1) for label in (0, 1)], 1)
+        communities = self.communities[run]
+        return np.stack(
+            [np.bincount(communities[self.labels == label], minlength=communities.max() + 1) for label in (0, 1)], 1
+        )
 
 
 def class_confusion(
@@ -167,14 +169,14 @@ def class_confusion(
     rows = _checked_rows(features, np.unique(pairs), k, preprocess, names or {})
     how = _checked(k=k, n_runs=n_runs, preprocess=preprocess, seed=seed, backend=backend)
     read = _reader(features, rows)
-    found = np.empty(len(pairs))
+    overlap = np.empty(len(pairs))
     with _pools().limit(limits=1):  # products of two classes are small: threads would wait for each other
         for at, (a, b) in enumerate(pairs):
             if progress is not None and at % 64 == 0:
                 progress(at, len(pairs), "pairs of classes")
             labels, communities = _communities(features, rows, read, int(a), int(b), **how)
-            found[at] = label_entropy(communities, labels).mean()
-    return found
+            overlap[at] = label_entropy(communities, labels).mean()
+    return overlap
 
 
 def pair_communities(
@@ -194,7 +196,7 @@ def pair_communities(
     how = _checked(k=k, n_runs=n_runs, preprocess=preprocess, seed=seed, backend=backend)
     labels, communities = _communities(features, rows, _reader(features, rows), a, b, **how)
     image_ids = features.image_ids[np.concatenate([rows[a], rows[b]])]
-    ranked = np.stack([_by_size(found) for found in communities])
+    ranked = np.stack([_by_size(run) for run in communities])
     return PairCommunities(image_ids, labels, ranked, label_entropy(communities, labels))
 
 
@@ -235,10 +237,10 @@ def cosines(values: np.ndarray, preprocess: str = "plain") -> np.ndarray:
     if apart <= _SAME:
         return np.ones((len(unit), len(unit)))
     unit = unit.astype(np.float32) if apart > _NEAR else unit
-    found = unit @ unit.T
+    similarity = unit @ unit.T
     if without.any():
-        found[np.ix_(without, without)] = 1.0
-    return found
+        similarity[np.ix_(without, without)] = 1.0
+    return similarity
 
 
 @lru_cache(maxsize=1)
@@ -283,9 +285,9 @@ def _communities(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels (V,) of the images of a, then of b, and their communities (R, V): the same whichever is named first."""
     if a > b:
-        labels, found = _communities(features, rows, read, b, a, k, n_runs, preprocess, seed, backend)
+        labels, communities = _communities(features, rows, read, b, a, k, n_runs, preprocess, seed, backend)
         order = np.argsort(1 - labels, kind="stable")
-        return (1 - labels)[order], found[:, order]
+        return (1 - labels)[order], communities[:, order]
     both = np.concatenate([rows[a], rows[b]])
     labels = np.repeat([0, 1], [len(rows[a]), len(rows[b])])
     weights = cosines(np.concatenate([read(a), read(b)]), preprocess)
@@ -363,20 +365,22 @@ def _python_louvain(weights: np.ndarray, n_edges: int, seeds: np.ndarray) -> np.
     values = weights[first, second]
     if n_edges < len(values):
         values[values < np.partition(values, -n_edges)[-n_edges]] = 0.0
-    kept = values > 0
+    is_edge = values > 0
     graph = nx.Graph()
     graph.add_nodes_from(range(len(weights)))
-    graph.add_weighted_edges_from(zip(first[kept].tolist(), second[kept].tolist(), values[kept].tolist(), strict=True))
+    graph.add_weighted_edges_from(
+        zip(first[is_edge].tolist(), second[is_edge].tolist(), values[is_edge].tolist(), strict=True)
+    )
     runs = [best_partition(graph, random_state=int(seed % 2**32)) for seed in seeds]
     return np.array([[run[v] for v in range(len(weights))] for run in runs])
 
 
-def _by_size(found: np.ndarray) -> np.ndarray:
+def _by_size(communities: np.ndarray) -> np.ndarray:
     """Communities counted from 0, the largest first."""
-    counts = np.bincount(found)
+    counts = np.bincount(communities)
     rank = np.empty(len(counts), dtype=np.int64)
     rank[np.lexsort((np.arange(len(counts)), -counts))] = np.arange(len(counts))
-    return rank[found]
+    return rank[communities]
 
 
 _BACKENDS = {"compiled": _compiled, "python_louvain": _python_louvain}

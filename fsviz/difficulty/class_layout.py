@@ -38,8 +38,8 @@ class ClassLayout:
     def __init__(self, features: Features, class_ids: np.ndarray, device: str = "cpu") -> None:
         import torch
 
-        kept = np.flatnonzero(np.isin(features.class_ids, class_ids))
-        order = kept[np.argsort(features.class_ids[kept], kind="stable")]
+        rows = np.flatnonzero(np.isin(features.class_ids, class_ids))
+        order = rows[np.argsort(features.class_ids[rows], kind="stable")]
         values = np.asarray(features.values[order])
         values = values if values.dtype == np.float64 else values.astype(np.float32, copy=False)
         largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
@@ -187,9 +187,9 @@ def pool_mask(layout: ClassLayout, tasks: Tasks, class_id: int, at: tuple[np.nda
         first, codes = layout.first[class_id], layout.group_codes(class_id)
         own = np.unique(layout.groups[first : first + layout.count[class_id]])
         rows = layout.rows(tasks.query[at[0]]).reshape(len(at[0]), -1)  # the queries of all classes of the task
-        asked = layout.groups[np.maximum(rows, 0)]
-        place = np.minimum(np.searchsorted(own, asked), len(own) - 1)
-        entry, slot = np.nonzero((rows != PAD) & (own[place] == asked))
+        query_groups = layout.groups[np.maximum(rows, 0)]
+        place = np.minimum(np.searchsorted(own, query_groups), len(own) - 1)
+        entry, slot = np.nonzero((rows != PAD) & (own[place] == query_groups))
         met = np.zeros((len(at[0]), len(own)), dtype=bool)
         met[entry, place[entry, slot]] = True
         return torch.from_numpy(~met[:, codes]).to(layout.device)

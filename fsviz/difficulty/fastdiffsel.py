@@ -260,8 +260,8 @@ def _projected(layout: ClassLayout, tasks: Tasks, moved: Weights, literal: bool)
     n_shot = torch.from_numpy((tasks.support != PAD).sum(axis=2)).to(layout.device)
     weights = {}
     for class_id, at in class_entries(tasks):
-        kept = moved[class_id] * pool_mask(layout, tasks, class_id, at)
-        weights[class_id] = project_l1(kept if literal else kept.clamp(min=0), n_shot[at])
+        masked = moved[class_id] * pool_mask(layout, tasks, class_id, at)
+        weights[class_id] = project_l1(masked if literal else masked.clamp(min=0), n_shot[at])
     return weights
 
 
@@ -321,8 +321,8 @@ def _take_heaviest(
     """Writes the images with the largest keys, heaviest first, into the support slots that a task uses."""
     import torch
 
-    wanted = tasks.support[at] != PAD
-    most = int(wanted.sum(axis=1).max())
+    is_image = tasks.support[at] != PAD
+    most = int(is_image.sum(axis=1).max())
     if most == 0:
         return
     pool = pool_mask(layout, tasks, class_id, at)
@@ -330,10 +330,10 @@ def _take_heaviest(
     if layout.groups is not None:
         key = layout.one_per_group(key, class_id)
     best = key.topk(most, dim=1).indices.cpu().numpy()
-    entry, _ = np.nonzero(wanted)
-    nth = wanted.cumsum(axis=1)[wanted] - 1
-    filled = np.full(wanted.shape, PAD, dtype=np.int64)
-    filled[wanted] = layout.image_ids(class_id)[best[entry, nth]]
+    entry, _ = np.nonzero(is_image)
+    nth = is_image.cumsum(axis=1)[is_image] - 1
+    filled = np.full(is_image.shape, PAD, dtype=np.int64)
+    filled[is_image] = layout.image_ids(class_id)[best[entry, nth]]
     support[at] = filled
 
 

@@ -192,9 +192,9 @@ def communities(starts: np.ndarray, ends: np.ndarray, values: np.ndarray, seed: 
     state[0] = seed
     n = len(starts) - 1
     total = values.sum() / 2
-    found = np.arange(n)
+    community_of = np.arange(n)
     if total == 0.0:
-        return found
+        return community_of
     degrees = np.zeros(n)
     for v in range(n):
         for e in range(starts[v], starts[v + 1]):
@@ -203,8 +203,8 @@ def communities(starts: np.ndarray, ends: np.ndarray, values: np.ndarray, seed: 
         level, gain = _one_level(starts, ends, values, degrees, total, state)
         level, n_level = _numbered(level)
         if gain < TOLERANCE or n_level == len(degrees):
-            return found
-        found = level[found]
+            return community_of
+        community_of = level[community_of]
         starts, ends, values = _joined(starts, ends, values, level, n_level)
         joined = np.zeros(n_level)
         for v in range(len(degrees)):

@@ -47,8 +47,8 @@ class TaskView(MeasureInputs):
 
     def has(self, need: Need) -> bool:
         """Whether this setting shows it: labels of the support, queries without labels, images."""
-        seen = {"support": self.setting != "unsupervised", "queries": self.setting != "supervised", "images": True}
-        return seen[need] if need in seen else super().has(need)
+        offers = {"support": self.setting != "unsupervised", "queries": self.setting != "supervised", "images": True}
+        return offers[need] if need in offers else super().has(need)
 
     @property
     def n_ways(self) -> Tensor:
@@ -163,20 +163,20 @@ class TaskView(MeasureInputs):
         return right.sum(1).double() / self.query_mask.sum(1)
 
 
-def task_view(given: MeasureInputs) -> TaskView:
+def task_view(inputs: MeasureInputs) -> TaskView:
     """The inputs as a view; plain inputs get the setting that fits the images they hold."""
-    if isinstance(given, TaskView):
-        return given
-    query, mask = given.query, given.query_mask
+    if isinstance(inputs, TaskView):
+        return inputs
+    query, mask = inputs.query, inputs.query_mask
     if query is None:
-        query, mask = given.support[:, :0, 0], given.support_mask[:, :0, 0]
+        query, mask = inputs.support[:, :0, 0], inputs.support_mask[:, :0, 0]
     return TaskView(
-        support=_unit(given.support),
-        support_mask=given.support_mask,
+        support=_unit(inputs.support),
+        support_mask=inputs.support_mask,
         query=_unit(query),
         query_mask=mask,
-        setting="supervised" if given.query is None else "semi",
-        neighbours=int(given.settings.get("neighbours", NEIGHBOURS)),
+        setting="supervised" if inputs.query is None else "semi",
+        neighbours=int(inputs.settings.get("neighbours", NEIGHBOURS)),
     )
 
 

@@ -212,8 +212,8 @@ def _shared_by_images(values: np.ndarray, tasks: Tasks) -> _Shared:
     own = own - squares * (variance / np.maximum(queries_of_class, 1))[class_of] * np.maximum(n_as_query - 1, 0)
 
     # as a support image: how its tasks go, once the queries' own effects (known from other tasks) are taken off
-    others = (n_as_query[query] * of_image[query] - value) / np.maximum(n_as_query[query] - 1, 1)
-    of_query = np.where(n_as_query[query] > 1, others - of_class[query_class], 0.0)
+    mean_elsewhere = (n_as_query[query] * of_image[query] - value) / np.maximum(n_as_query[query] - 1, 1)
+    of_query = np.where(n_as_query[query] > 1, mean_elsewhere - of_class[query_class], 0.0)
     rest = _means(t, value - of_query, n_tasks)[u]
     per_class = np.bincount(support_class, minlength=n_classes)
     shots = np.bincount(u * tasks.n_way + v, minlength=n_tasks * tasks.n_way)[u * tasks.n_way + v]

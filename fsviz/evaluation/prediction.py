@@ -47,28 +47,28 @@ def evaluate(
     """
     import torch
 
-    chosen = methods.get(method) if isinstance(method, str) else method
-    settings: dict[str, Any] = chosen.checked(parameters)
+    spec = methods.get(method) if isinstance(method, str) else method
+    settings: dict[str, Any] = spec.checked(parameters)
     on = torch_device(device)
     check_tasks(features, tasks)
     table = np.asarray(features.values)
     n_images = tasks.support.size + tasks.query.size
     check_each_chunk = n_images < len(table)
     largest = LARGE if check_each_chunk else _largest_in_table(features)
-    in_units = "scale" not in chosen.invariant_to(settings)
+    in_units = "scale" not in spec.invariant_to(settings)
     unit_length = settings.pop(UNIT_LENGTH.name)
-    if chosen.wants_centre:
+    if spec.wants_centre:
         mean = features_mean(features, unit_length=unit_length) if centre is None else np.asarray(centre, np.float64)
         settings["centre"] = torch.from_numpy(np.ascontiguousarray(mean))  # methods take it in their own precision
 
     n_tasks, n_way, n_shot = tasks.support.shape
     n_query = tasks.query.shape[2]
     if chunk is None:
-        chunk = chunk_size(n_way, n_shot, n_query, table.shape[1], chosen.pairwise, gpu=on.type != "cpu")
+        chunk = chunk_size(n_way, n_shot, n_query, table.shape[1], spec.pairwise, gpu=on.type != "cpu")
     chunk = max(1, min(int(chunk), n_tasks))
     row_of = _row_lookup(features)
     supports, queries = _Gatherer(table, chunk * n_way * n_shot), _Gatherer(table, chunk * n_way * n_query)
-    predict = _on_unit_length(chosen.load()) if unit_length else chosen.load()
+    predict = _on_unit_length(spec.load()) if unit_length else spec.load()
 
     answer = Predictions.blank((n_tasks, n_way, n_query))
     with torch.inference_mode():
@@ -86,17 +86,17 @@ def evaluate(
             masks = torch.from_numpy(support_mask), torch.from_numpy(query_mask.reshape(size, -1))
             images = support, masks[0], query, masks[1]
             double = _in_double(images, settings.get("centre"), largest, in_units)
-            if chosen.function is None:
+            if spec.function is None:
                 scores, cause = _scores(predict, images, double, on, settings), partial(_cause, images)
             else:
-                scores = _own_scores(predict, images, double, on, settings, chosen.title, first + start)
-                cause = partial(_own_cause, chosen.title)
-            predictions = predictions_from(scores, masks[0].any(2), query_mask, chosen.title, cause, first + start)
+                scores = _own_scores(predict, images, double, on, settings, spec.title, first + start)
+                cause = partial(_own_cause, spec.title)
+            predictions = predictions_from(scores, masks[0].any(2), query_mask, spec.title, cause, first + start)
             for name, values in predictions.arrays().items():
                 getattr(answer, name)[part] = values
             if progress is not None:
                 done = start + size
-                progress(done, n_tasks, f"{chosen.title}: {done} of {n_tasks} tasks")
+                progress(done, n_tasks, f"{spec.title}: {done} of {n_tasks} tasks")
     return answer
 
 
@@ -260,10 +260,10 @@ def check_class_sizes(
     worst = short[np.argmin(counts[short])]
     class_id, count = int(class_ids[worst]), int(counts[worst])
     name = f"Class {names[class_id]!r}" if names is not None else f"Class {class_id}"
-    others = "" if len(short) == 1 else f" ({len(short) - 1} more are too small as well)"
+    more = "" if len(short) == 1 else f" ({len(short) - 1} more are too small as well)"
     raise BadInput(
         f"{name} has {count} images with features under {features.backbone!r}, fewer than n_shot + n_query = "
-        f"{n_shot + n_query}{others}. {images_advice(n_shot, n_query, count)}"
+        f"{n_shot + n_query}{more}. {images_advice(n_shot, n_query, count)}"
     )
 
 

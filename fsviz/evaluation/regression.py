@@ -210,9 +210,9 @@ def _by_heart(x: np.ndarray, y: np.ndarray, class_ids: np.ndarray) -> np.ndarray
     values = np.column_stack([y, filled])
     values = values - values.mean(axis=0)
     n_tasks, n_classes = present.shape
-    left = values - present @ np.linalg.lstsq(present, values, rcond=None)[0]
+    residual = values - present @ np.linalg.lstsq(present, values, rcond=None)[0]
     with np.errstate(invalid="ignore", divide="ignore"):
-        unexplained = np.square(left).sum(0) / np.square(values).sum(0)
+        unexplained = np.square(residual).sum(0) / np.square(values).sum(0)
     # What classes that did nothing would explain is taken off; too few tasks to tell count as explained.
     by_class = (
         1 - unexplained * (n_tasks - 1) / (n_tasks - n_classes) if n_tasks > n_classes else np.ones(len(unexplained))

@@ -131,18 +131,18 @@ def begin(stored: Features, kind: str) -> MapLayout:
     """A layout before its first step. Refuses features of which no map can be made."""
     axes = _axes(stored)
     few = kind == FAST and len(axes) > _LANDMARKS
-    chosen = np.sort(np.random.default_rng(0).permutation(len(axes))[:_LANDMARKS]) if few else np.arange(len(axes))
-    return MapLayout(axes, chosen, _STEPS[kind])
+    landmarks = np.sort(np.random.default_rng(0).permutation(len(axes))[:_LANDMARKS]) if few else np.arange(len(axes))
+    return MapLayout(axes, landmarks, _STEPS[kind])
 
 
 class MapLayout:
     """A layout that goes on step by step; `arrays` is all of it that changes, so that it can be kept and resumed."""
 
-    def __init__(self, axes: np.ndarray, chosen: np.ndarray, steps: tuple[tuple[int, float, float], ...]) -> None:
+    def __init__(self, axes: np.ndarray, landmarks: np.ndarray, steps: tuple[tuple[int, float, float], ...]) -> None:
         from openTSNE import TSNEEmbedding, affinity, initialization, nearest_neighbors
 
-        self.step, self._steps, self._axes, self._chosen = 0, steps, axes, chosen
-        points = axes[chosen]
+        self.step, self._steps, self._axes, self._landmarks = 0, steps, axes, landmarks
+        points = axes[landmarks]
         n = len(points)
         perplexity = min(_PERPLEXITY, (n - 1) / 3)
         near, far = _nearest(points, min(n - 1, int(3 * perplexity)))
@@ -179,14 +179,14 @@ class MapLayout:
     def places(self) -> np.ndarray:
         """The current position (n, 2) of every image."""
         xy = np.asarray(self._embedding, np.float64)
-        if len(self._chosen) == len(self._axes):
+        if len(self._landmarks) == len(self._axes):
             return xy.astype(np.float32)
         positions = np.empty((len(self._axes), 2))
-        positions[self._chosen] = xy
-        others = np.setdiff1d(np.arange(len(self._axes)), self._chosen)
-        near, far = _nearest(self._axes[self._chosen], _BETWEEN, self._axes[others])
+        positions[self._landmarks] = xy
+        rest = np.setdiff1d(np.arange(len(self._axes)), self._landmarks)
+        near, far = _nearest(self._axes[self._landmarks], _BETWEEN, self._axes[rest])
         weights = 1 / np.maximum(far, 1e-9) ** 2
-        positions[others] = np.einsum("nk,nkd->nd", weights / weights.sum(axis=1, keepdims=True), xy[near])
+        positions[rest] = np.einsum("nk,nkd->nd", weights / weights.sum(axis=1, keepdims=True), xy[near])
         return positions.astype(np.float32)
 
 

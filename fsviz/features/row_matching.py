@@ -64,7 +64,7 @@ def match_rows(
     if names is None:
         _check_rows(dataset, class_ids, n_rows, labels)
         return RowMatches("row", np.arange(n_rows), np.arange(n_rows), n_rows, (), n_rows)
-    by, positions = _found(dataset, names, file)
+    by, positions = _match_rows(dataset, names, file)
     rows = np.flatnonzero(positions != PAD)
     rows = rows[np.argsort(positions[rows], kind="stable")]
     again = np.flatnonzero(positions[rows][1:] == positions[rows][:-1])
@@ -82,7 +82,7 @@ def match_rows(
     return RowMatches(by, rows, positions[rows], n_rows, lost, len(class_ids))
 
 
-def _found(dataset: Dataset, names: np.ndarray, file: str) -> tuple[str, np.ndarray]:
+def _match_rows(dataset: Dataset, names: np.ndarray, file: str) -> tuple[str, np.ndarray]:
     """image_id of every name, PAD where there is none; refused where no name or more than one image fits."""
     n = len(dataset.image_class_ids())
     paths = [""] * n if dataset.images is None else dataset.images["path"].astype(str).tolist()
@@ -99,7 +99,7 @@ def _found(dataset: Dataset, names: np.ndarray, file: str) -> tuple[str, np.ndar
         if (positions != PAD).any():
             return "path", positions
     if all(text.isdecimal() for text in texts):
-        return _found(dataset, np.array([int(text) for text in texts]), file)
+        return _match_rows(dataset, np.array([int(text) for text in texts]), file)
     example = next((path for path in paths if path), "")
     raise BadInput(
         f"None of the {len(names):,} images that {file} names is in {dataset.name!r}: its first is "

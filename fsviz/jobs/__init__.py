@@ -137,9 +137,9 @@ def find(spec: RawSettings) -> Run | None:
     A run of another version of the study is not taken: its numbers may differ.
     """
     study = studies.of(spec)
-    wanted = {name: value for name, value in study.check(spec).items() if name not in study.ignored}
-    wanted |= {"study": spec["study"], "version": study.version}
-    return next((run for run in list_runs(spec["study"]) if has_same_spec(wanted, run.spec)), None)
+    settings = {name: value for name, value in study.check(spec).items() if name not in study.ignored}
+    settings |= {"study": spec["study"], "version": study.version}
+    return next((run for run in list_runs(spec["study"]) if has_same_spec(settings, run.spec)), None)
 
 
 def result(run_id: str) -> Any:

@@ -187,8 +187,8 @@ def _recorded_end(run_id: str, path: Path, clock: _Clock) -> Iterator[None]:
     try:
         yield
     except (Cancelled, Stopped, KeyboardInterrupt) as stop:
-        wanted = store.wants_cancel(path) or isinstance(stop, Cancelled)
-        state = store.CANCELLED if wanted else store.INTERRUPTED
+        was_cancelled = store.wants_cancel(path) or isinstance(stop, Cancelled)
+        state = store.CANCELLED if was_cancelled else store.INTERRUPTED
         _record(path, clock, state=state, message=f"{state}; resume to go on")
         if isinstance(stop, KeyboardInterrupt):
             raise

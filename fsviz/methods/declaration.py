@@ -73,23 +73,23 @@ class Method:
         if preset and preset not in self.presets:
             raise UnknownName(f"preset of {self.title}", preset, self.presets)
         settings = {setting.name: setting for setting in self.settings}
-        chosen: dict[str, Any] = {name: setting.default for name, setting in settings.items()}
+        parameters: dict[str, Any] = {name: setting.default for name, setting in settings.items()}
         for name, value in {**self.presets.get(preset, {}), **(values or {})}.items():
             if name not in settings:
                 raise UnknownName(f"parameter of {self.title}", name, settings)
-            chosen[name] = settings[name].check(value, self.title)
-        return chosen
+            parameters[name] = settings[name].check(value, self.title)
+        return parameters
 
     def invariant_to(self, values: Settings | None = None) -> frozenset[str]:
         """Which of "scale" and "shift" of the features change no prediction, with these settings."""
-        chosen = {setting.name: setting.default for setting in self.settings} | dict(values or {})
-        if chosen[UNIT_LENGTH.name]:  # the length is taken off first, and with it the place of the origin matters
+        parameters = {setting.name: setting.default for setting in self.settings} | dict(values or {})
+        if parameters[UNIT_LENGTH.name]:  # the length is taken off first, and with it the place of the origin matters
             return frozenset({"scale"})
         rules = {"scale": self.scale_free, "shift": self.shift_free}
         return frozenset(
             change
             for change, rule in rules.items()
-            if rule is not None and all(chosen[name] in choices for name, choices in rule.items())
+            if rule is not None and all(parameters[name] in choices for name, choices in rule.items())
         )
 
     def invariance(self, values: Settings | None = None) -> str:

@@ -28,16 +28,16 @@ def adam(
     """
     weights = start.clone(memory_format=torch.contiguous_format)
     mean, square = torch.zeros_like(weights), torch.zeros_like(weights)
-    kept = weights.clone() if stops is not None else None
+    at_stop = weights.clone() if stops is not None else None
     move = _move_in_one_pass if weights.device.type == "cpu" and weights.dtype == torch.float32 else _move
     for step in range(1, steps + 1):
         # both bias corrections are folded into the size of the step
         correction = (1 - BETA_2**step) ** 0.5
         size = lr * correction / (1 - BETA_1**step)
         move(weights, gradient(weights), mean, square, weight_decay, size, EPSILON * correction)
-        if kept is not None and stops is not None:
-            kept = torch.where((stops == step)[:, None, None], weights, kept)
-    return weights if kept is None else kept
+        if at_stop is not None and stops is not None:
+            at_stop = torch.where((stops == step)[:, None, None], weights, at_stop)
+    return weights if at_stop is None else at_stop
 
 
 def _move(

@@ -40,7 +40,7 @@ CORRELATED_OVER = {
 Figure = tuple[str, Any, str]  # heading, plotly figure, caption
 
 
-def made() -> str:
+def date_line() -> str:
     return f"Made by fsviz on {time.strftime('%d %B %Y, %H:%M')}."
 
 
@@ -152,7 +152,7 @@ def report(
             recipes=recipes,
             differences=comparison.differences,
             published=published.rows,
-            made=made(),
+            date_line=date_line(),
             over=run_comparison.CI_UNITS[comparison.over],
             pairs={", ".join((_title(key[0]), key[1])): pair for key, pair in comparison.pairs.items()},
             tested=run_comparison.describe_p(comparison.over),
@@ -224,4 +224,4 @@ def of_support_sets(sets: support_sets.SupportSets, run: str) -> str:
         ),
     ]
     title = f"Hard, random and easy support sets of {_title(spec['dataset'])}"
-    return str(html.page(title, parts, [support_sets.command(spec)], made()))
+    return str(html.page(title, parts, [support_sets.command(spec)], date_line()))

@@ -71,8 +71,8 @@ def sample_with(
     support: Callable[[ContextTasks], np.ndarray],
 ) -> Tasks:
     """Matched tasks with the support that `support` chooses."""
-    drawn = sample_matched(pool, n_tasks, seed, n_way, n_shot, n_query)
-    return Tasks(drawn.class_ids, support(drawn).copy(), drawn.query)
+    matched = sample_matched(pool, n_tasks, seed, n_way, n_shot, n_query)
+    return Tasks(matched.class_ids, support(matched).copy(), matched.query)
 
 
 def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int, n_query: int) -> ContextTasks:
@@ -123,7 +123,7 @@ def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int,
     return ContextTasks(class_ids, query, same, shifted, swapped, rng.random((n_tasks, n_way, n_shot)))
 
 
-def excluded_classes(pool: Pool, n_shot: int, n_query: int, **others: object) -> dict[int, str]:
+def excluded_classes(pool: Pool, n_shot: int, n_query: int, **other_settings: object) -> dict[int, str]:
     """The classes that no matched task can hold, each with a sentence that says why; other settings change nothing."""
     pools = _image_pools(pool)
     return {
@@ -185,9 +185,9 @@ def _choices(sizes: np.ndarray, n_shot: int, n_query: int) -> np.ndarray:
     fine = (held >= n_shot + n_query) & (sizes.sum() - held >= n_shot) & (tried.sum(1) <= n_query)
     if len(here) <= _ENUMERATED:
         fine &= held - least < n_shot + n_query
-    chosen = np.zeros((int(fine.sum()), len(sizes)), dtype=bool)
-    chosen[:, here] = tried[fine]
-    return chosen
+    selections = np.zeros((int(fine.sum()), len(sizes)), dtype=bool)
+    selections[:, here] = tried[fine]
+    return selections
 
 
 def _sample(
@@ -203,12 +203,14 @@ def _sample(
     left too few images (T, W)."""
     n_choices = np.array([len(sets) for sets in choices])
     starts = np.cumsum(n_choices) - n_choices
-    chosen = np.concatenate(choices)[starts[rows] + (rng.random(rows.shape) * n_choices[rows]).astype(int)]  # (T, W, K)
+    selected = np.concatenate(choices)[
+        starts[rows] + (rng.random(rows.shape) * n_choices[rows]).astype(int)
+    ]  # (T, W, K)
     shuffled = np.argsort(rng.random((*rows.shape, pools.images.shape[1])), axis=2)
     images = np.take_along_axis(pools.images[rows], shuffled, 2)  # (T, W, M), every class in a random order
     contexts = np.take_along_axis(pools.contexts[rows], shuffled, 2)
     there = images != PAD
-    own = np.take_along_axis(chosen, np.where(there, contexts, 0), 2) & there
+    own = np.take_along_axis(selected, np.where(there, contexts, 0), 2) & there
     # the first image of every context comes before all others, so that each has a query
     by_context = np.argsort(contexts, axis=2, kind="stable")
     grouped = np.take_along_axis(contexts, by_context, 2)
@@ -221,9 +223,9 @@ def _sample(
     if pool.groups is not None:
         task = np.arange(len(rows))[:, None, None] * (int(pool.groups.max()) + 1)
         free &= ~np.isin(task + pool.groups[images], task + pool.groups[query])
-    after = np.take_along_axis(np.roll(chosen, -1, axis=1), np.where(there, contexts, 0), 2)
+    after = np.take_along_axis(np.roll(selected, -1, axis=1), np.where(there, contexts, 0), 2)
     any_of = np.take_along_axis(
-        np.broadcast_to(chosen.any(1, keepdims=True), chosen.shape), np.where(there, contexts, 0), 2
+        np.broadcast_to(selected.any(1, keepdims=True), selected.shape), np.where(there, contexts, 0), 2
     )
     same = np.where(free & own, 0, 9)
     shifted = np.where(free & ~own, 0, 9)

@@ -107,7 +107,7 @@ def count_distinct(class_ids: np.ndarray) -> int:
     return len(kernels.first_of_each(np.sort(class_ids, axis=1)))
 
 
-def keep_distinct(drawn: np.ndarray, n_tasks: int, state: np.ndarray) -> np.ndarray:
+def keep_distinct(candidates: np.ndarray, n_tasks: int, state: np.ndarray) -> np.ndarray:
     """n_tasks of the drawn tasks (rows ascending): different class sets, chosen at random, in the order drawn.
 
     When the draws hold fewer different sets than asked for (few classes, or a large alpha), all of them are kept and
@@ -115,12 +115,12 @@ def keep_distinct(drawn: np.ndarray, n_tasks: int, state: np.ndarray) -> np.ndar
     """
     from fsviz.sampling import kernels
 
-    first = kernels.first_of_each(drawn)
+    first = kernels.first_of_each(candidates)
     if len(first) >= n_tasks:
-        return drawn[first[kernels.choose(len(first), n_tasks, state)]]
-    repeats = np.setdiff1d(np.arange(len(drawn)), first)
-    kept = repeats[kernels.choose(len(repeats), n_tasks - len(first), state)]
-    return drawn[np.sort(np.concatenate([first, kept]))]
+        return candidates[first[kernels.choose(len(first), n_tasks, state)]]
+    repeats = np.setdiff1d(np.arange(len(candidates)), first)
+    fill = repeats[kernels.choose(len(repeats), n_tasks - len(first), state)]
+    return candidates[np.sort(np.concatenate([first, fill]))]
 
 
 def stream(seed: int, number: int) -> np.ndarray:

@@ -167,10 +167,10 @@ def to_json(testbed: Testbed, dataset: Dataset) -> str:
             "The JSON format lists image paths, and this testbed holds classes only. "
             "Sample it with n_shot and n_query of at least 1, or export it as CSV or Parquet."
         )
-    named = _image_names(dataset)
+    names_of = _image_names(dataset)
 
     def side(images: np.ndarray, classes: np.ndarray) -> list[list[str]]:
-        return [named(row[row != PAD]) for row, class_id in zip(images, classes, strict=True) if class_id != PAD]
+        return [names_of(row[row != PAD]) for row, class_id in zip(images, classes, strict=True) if class_id != PAD]
 
     return json.dumps(
         [
@@ -191,7 +191,7 @@ def from_json(
         raise BadInput(f"The testbed is not readable JSON ({error}). Save it again.") from error
     if not isinstance(entries, list) or not entries:
         raise BadInput('A testbed JSON is a list of {"Support": [[...]], "Query": [[...]]}. Got something else.')
-    named: list[str] = []
+    image_names: list[str] = []
     spans: list[tuple[int, int, bool, int]] = []  # task, row, is support, number of images
     for t, entry in enumerate(entries):
         if not isinstance(entry, dict) or not {"Support", "Query"} <= set(entry):
@@ -207,11 +207,11 @@ def from_json(
             for w, paths in enumerate(entry[key]):
                 if not isinstance(paths, list) or not paths or not all(isinstance(p, str) for p in paths):
                     raise BadInput(f"Task {t}, {key} row {w}: must be a list of image paths. Got {_brief(paths)}.")
-                named.extend(paths)
+                image_names.extend(paths)
                 spans.append((t, w, key == "Support", len(paths)))
     task, way, support, sizes = (np.array(column) for column in zip(*spans, strict=True))
     task, way, support = (np.repeat(column, sizes) for column in (task, way, support))
-    image, of_image = _image_ids(dataset, named), dataset.image_class_ids()
+    image, of_image = _image_ids(dataset, image_names), dataset.image_class_ids()
     image = np.where(image == PAD, len(of_image), image)
     class_id = np.append(of_image, 0)[image]
     first = np.unique(task * (way.max() + 1) + way, return_index=True, return_inverse=True)
@@ -222,7 +222,7 @@ def from_json(
         image,
         support,
         lambda i: f"Task {task[i]}, {'Support' if support[i] else 'Query'} row {way[i]}",
-        lambda i: repr(named[i]),
+        lambda i: repr(image_names[i]),
     )
     tasks = _tasks_of(rows, dataset, uneven)
     if not np.isin(tasks.class_ids, np.append(dataset.split_class_ids(split), PAD)).all():
@@ -414,10 +414,10 @@ def _with_queries(
     shots: dict[int, int] = {}
     for rows in members:
         shots[int(class_id[rows[0]])] = max(len(rows), shots.get(int(class_id[rows[0]]), 0))
-    left = {c: len(np.unique(groups[images_of[c]])) - n for c, n in shots.items()}
-    n_query = min(int(N_QUERY.default), *left.values())
+    n_left = {c: len(np.unique(groups[images_of[c]])) - n for c, n in shots.items()}
+    n_query = min(int(N_QUERY.default), *n_left.values())
     if n_query < 1:
-        smallest = min(left, key=left.__getitem__)
+        smallest = min(n_left, key=n_left.__getitem__)
         raise BadInput(
             f"The file holds support images only, and class {dataset.classes['class_name'][smallest]!r} of "
             f"{dataset.title} has no image left for a query. Add images of it, or give a file with queries."
@@ -426,13 +426,13 @@ def _with_queries(
     queries = np.empty((len(members), n_query), dtype=np.int64)
     for at, rows in enumerate(members):
         shuffled = rng.permutation(images_of[int(class_id[rows[0]])])
-        taken = set(groups[image[rows[fits[rows]]]].tolist())
+        support_groups = set(groups[image[rows[fits[rows]]]].tolist())
         sampled: list[int] = []
         for candidate in shuffled:
             if len(sampled) == n_query + int((~fits[rows]).sum()):
                 break
-            if groups[candidate] not in taken:
-                taken.add(groups[candidate])
+            if groups[candidate] not in support_groups:
+                support_groups.add(groups[candidate])
                 sampled.append(candidate)
         image[rows[~fits[rows]]] = sampled[n_query:]
         queries[at] = sampled[:n_query]

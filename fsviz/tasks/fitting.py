@@ -189,12 +189,12 @@ class _Sizes:
             return int((self.images >= n_support + n_query).sum())
         return sum(max_per_side(sizes, n_support) >= n_query for sizes in self.groups)
 
-    def describe(self, dataset: Dataset, whose: str) -> str:
+    def describe(self, dataset: Dataset, owner: str) -> str:
         """A clause about the smallest class; `whose` follows the name of the class."""
         at = int((self.images if self.groups is None else np.array([len(g) for g in self.groups])).argmin())
         groups = "" if self.groups is None else f" in {len(self.groups[at])} groups that stay together"
         name = str(dataset.classes["class_name"].iloc[self.class_ids[at]])
-        return f"class {name!r}{whose} has {self.images[at]} images{groups}"
+        return f"class {name!r}{owner} has {self.images[at]} images{groups}"
 
 
 def _usable(dataset: Dataset, backbones: Sequence[str]) -> np.ndarray | None:

@@ -40,7 +40,7 @@ KINDS = {"drawn": 2, "saved": 3, "run": 4, "hand": 4}  # how many parts a name h
 MAX_REDRAWN = 100_000  # tasks; a recipe of more is not drawn again only to give a name
 _CHECK = 12  # letters of the check: half for the images of the dataset, half for the tasks
 _FROM = "from"  # names the backbones whose images were drawn from, where they are not all
-_named: OrderedDict[tuple[str, ...], str] = OrderedDict()
+_names: OrderedDict[tuple[str, ...], str] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -109,16 +109,16 @@ def name_testbed(
         repr(run),
         repr(list(backbones)),
     )
-    if key not in _named:
+    if key not in _names:
         name = _drawn_again(dataset, recipe or {}, backbones, check)
         if not name and saved and _holds(saved, dataset, check):
             name = _joined("saved", dataset.name, saved, check)
         if not name and run is not None:
             name = _joined("run", dataset.name, run[0], str(run[1]), check)
-        _named[key] = name
-        while len(_named) > 200:
-            _named.popitem(last=False)
-    return _named[key]
+        _names[key] = name
+        while len(_names) > 200:
+            _names.popitem(last=False)
+    return _names[key]
 
 
 def _drawn_again(dataset: Dataset, settings: RawSettings, backbones: Sequence[str], check: str) -> str:

@@ -39,17 +39,17 @@ def class_hierarchy(dataset: Dataset) -> Hierarchy:
     is_class[dag.class_nodes] = True
     # A group that holds nearly all of its parent ("physical entity" in "entity") says nothing: its children move up.
     parents = dag.tree_parent.copy()
-    kept = np.ones(len(dag), dtype=bool)
+    is_kept = np.ones(len(dag), dtype=bool)
     for node in range(1, len(dag)):
-        if not kept[parents[node]]:
+        if not is_kept[parents[node]]:
             parents[node] = parents[parents[node]]
-        kept[node] = is_class[node] or 0 < n_classes[node] < NEARLY_ALL * n_classes[parents[node]]
+        is_kept[node] = is_class[node] or 0 < n_classes[node] < NEARLY_ALL * n_classes[parents[node]]
     return Hierarchy(
-        ids=tuple(dag.nodes[i] for i in np.flatnonzero(kept)),
-        labels=tuple(labels[i] for i in np.flatnonzero(kept)),
-        parents=(None, *(dag.nodes[parents[i]] for i in np.flatnonzero(kept)[1:])),
-        n_classes=tuple(n_classes[kept].tolist()),
-        split=tuple(next(iter(below[i])) if len(below[i]) == 1 else "mixed" for i in np.flatnonzero(kept)),
+        ids=tuple(dag.nodes[i] for i in np.flatnonzero(is_kept)),
+        labels=tuple(labels[i] for i in np.flatnonzero(is_kept)),
+        parents=(None, *(dag.nodes[parents[i]] for i in np.flatnonzero(is_kept)[1:])),
+        n_classes=tuple(n_classes[is_kept].tolist()),
+        split=tuple(next(iter(below[i])) if len(below[i]) == 1 else "mixed" for i in np.flatnonzero(is_kept)),
     )
 
 

@@ -14,35 +14,35 @@ def class_order(dag: Dag) -> np.ndarray:
     return np.argsort(rank[dag.class_nodes], kind="stable")
 
 
-def radial(dag: Dag, shown: np.ndarray) -> np.ndarray:
+def radial(dag: Dag, nodes: np.ndarray) -> np.ndarray:
     """(len(shown), 2) places with the root in the middle and the ends of branches evenly around a circle.
 
     The radius is the depth; ends lie on the outermost circle however deep they are, so that their names can be read.
     """
-    across, slots, ends = _across(dag, shown)
-    angle = 2 * np.pi * across[shown] / max(slots, 1)
-    depth = dag.tree_depth[shown]
-    radius = np.where(ends[shown], max(int(depth.max()), 1), depth).astype(float)
+    across, slots, ends = _across(dag, nodes)
+    angle = 2 * np.pi * across[nodes] / max(slots, 1)
+    depth = dag.tree_depth[nodes]
+    radius = np.where(ends[nodes], max(int(depth.max()), 1), depth).astype(float)
     return np.stack([radius * np.sin(angle), -radius * np.cos(angle)], axis=1)
 
 
-def layered(dag: Dag, shown: np.ndarray) -> np.ndarray:
+def layered(dag: Dag, nodes: np.ndarray) -> np.ndarray:
     """(len(shown), 2) places with the root on the left, a column for each depth, ends of branches in the last one."""
-    across, slots, ends = _across(dag, shown)
-    depth = dag.tree_depth[shown]
+    across, slots, ends = _across(dag, nodes)
+    depth = dag.tree_depth[nodes]
     last = max(int(depth.max()), 1)
-    column = np.where(ends[shown], last, depth).astype(float)
-    return np.stack([column, across[shown] / max(slots - 1, 1) * last], axis=1)
+    column = np.where(ends[nodes], last, depth).astype(float)
+    return np.stack([column, across[nodes] / max(slots - 1, 1) * last], axis=1)
 
 
-def _across(dag: Dag, shown: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
+def _across(dag: Dag, nodes: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
     """Place of every shown node along the outer edge, the number of places, and which nodes are ends of branches.
 
     Ends take one place each, other nodes the middle of their ends. Concepts that hold no class, as all below them hangs
     below nearer ones, stand above what they lead to, a little to the side.
     """
     visible = np.zeros(len(dag), dtype=bool)
-    visible[shown] = True
+    visible[nodes] = True
     holds = dag.holds
     walk = [node for node in _walk(dag) if visible[node] and holds[node]]
     low, high = np.full(len(dag), np.inf), np.zeros(len(dag))

@@ -43,9 +43,9 @@ class TaskNorm2d(nn.BatchNorm2d):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.track_running_stats:
             return super().forward(x)
-        seen = x[: self.n_first]
-        mean = seen.mean((0, 2, 3), keepdim=True)
-        spread = (seen - mean).square().mean((0, 2, 3), keepdim=True)
+        first = x[: self.n_first]
+        mean = first.mean((0, 2, 3), keepdim=True)
+        spread = (first - mean).square().mean((0, 2, 3), keepdim=True)
         scale = self.weight.view(1, -1, 1, 1) * (spread + self.eps).rsqrt()
         return (x - mean) * scale + self.bias.view(1, -1, 1, 1)
 
@@ -113,9 +113,9 @@ class Learner:
         """The learner as it was when `arrays` were taken, to the last bit."""
         self.load({name.removeprefix("weights."): v for name, v in arrays.items() if name.startswith("weights.")})
         for name, parameter in self.model.named_parameters():
-            kept = {m: torch.from_numpy(np.array(arrays[f"{m}.{name}"])) for m in _MOMENTS if f"{m}.{name}" in arrays}
-            if kept:
-                moments = {m: value if m == "step" else value.to(parameter.device) for m, value in kept.items()}
+            stored = {m: torch.from_numpy(np.array(arrays[f"{m}.{name}"])) for m in _MOMENTS if f"{m}.{name}" in arrays}
+            if stored:
+                moments = {m: value if m == "step" else value.to(parameter.device) for m, value in stored.items()}
                 self.optimiser.state[parameter] = moments
 
 

@@ -26,7 +26,7 @@ from fsviz.errors import BadInput, BrokenCode, NotAllowed
 
 HERE = "here:"
 _allowed = False
-_kept: dict[str, Any] = {}  # functions of this process, by reference
+_functions: dict[str, Any] = {}  # functions of this process, by reference
 _modules: dict[tuple[Path, str], ModuleType] = {}  # files that were run, by path and content
 
 
@@ -66,9 +66,9 @@ def is_reference(text: str) -> bool:
 
 def keep(thing: Any) -> str:
     """A reference to something of this process, good as long as the process lives."""
-    references = (reference for reference, value in _kept.items() if value is thing)
-    reference = next(references, f"{HERE}{len(_kept)}:{getattr(thing, '__name__', type(thing).__name__)}")
-    _kept[reference] = thing
+    references = (reference for reference, value in _functions.items() if value is thing)
+    reference = next(references, f"{HERE}{len(_functions)}:{getattr(thing, '__name__', type(thing).__name__)}")
+    _functions[reference] = thing
     return reference
 
 
@@ -97,9 +97,9 @@ def load(code: Code) -> Any:
     if not _allowed:
         raise NotAllowed(f"{code.name} is user code: run it from the command line or a notebook.")
     if code.reference.startswith(HERE):
-        if code.reference not in _kept:
+        if code.reference not in _functions:
             raise BadInput(f"{code.name} was a function of a notebook that has ended. Evaluate it there again.")
-        return _kept[code.reference]
+        return _functions[code.reference]
     path = code.path
     try:
         module = importlib.import_module(code.reference.rpartition(":")[0]) if path is None else _run(path, code.sha256)

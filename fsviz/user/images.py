@@ -74,9 +74,9 @@ def save(
     else:
         senses = senses or {}
         if senses or corrected:
-            chosen = chosen_senses(name, class_names) if overwrite else {}
-            senses = {**senses, **{c: s for c, s in chosen.items() if c not in corrected}}
-            table = _table(class_names, senses, {*chosen, *corrected})
+            previous_senses = chosen_senses(name, class_names) if overwrite else {}
+            senses = {**senses, **{c: s for c, s in previous_senses.items() if c not in corrected}}
+            table = _table(class_names, senses, {*previous_senses, *corrected})
         taxonomy = taxonomy_from_senses({c: senses.get(c, "") for c in class_names})
     preview = replace(preview, class_titles={**_titles(preview), **preview.class_titles})
     dataset = image_folders.register(
@@ -130,8 +130,8 @@ def add(
     corrected = (
         _checked_senses(tables.read_senses(senses_file), class_names) if senses_file and source == WORDNET else {}
     )
-    chosen = {guess.class_name: guess.synset_id for guess in guesses} | previous | corrected
-    dataset = save(name, preview, chosen, edges, title, overwrite=overwrite, upload=upload, corrected=corrected)
+    synset_of = {guess.class_name: guess.synset_id for guess in guesses} | previous | corrected
+    dataset = save(name, preview, synset_of, edges, title, overwrite=overwrite, upload=upload, corrected=corrected)
     return {
         "name": dataset.name,
         "source": preview.source,
@@ -149,7 +149,7 @@ def add(
         "problems": [{"kind": p.kind, "message": p.message, "items": list(p.items)} for p in preview.problems],
         "taxonomy": source if source in (WORDNET, FOLDERS, NONE) else "file",
         "kept": len(set(previous) - set(corrected)),
-        "guesses": [describe(guess, chosen[guess.class_name]) for guess in guesses],
+        "guesses": [describe(guess, synset_of[guess.class_name]) for guess in guesses],
         "notes": list(dataset.notes),
     }
 
@@ -207,9 +207,9 @@ def correct_senses(name: str, corrected: Mapping[str, str]) -> Dataset:
     if not (table["synset"] != "").any():
         guesses = guess_senses(table["class"])
         table = table.assign(synset=[guess.synset_id for guess in guesses], by="guess")
-    chosen = dict(zip(table["class"], table["synset"], strict=True)) | corrected
+    synset_of = dict(zip(table["class"], table["synset"], strict=True)) | corrected
     by_you = {*corrected, *table["class"][table["by"] == "you"]}
-    return _with_senses(dataset, chosen, by_you)
+    return _with_senses(dataset, synset_of, by_you)
 
 
 def chosen_senses(name: str, class_names: Collection[str] | None = None) -> dict[str, str]:
@@ -222,18 +222,18 @@ def chosen_senses(name: str, class_names: Collection[str] | None = None) -> dict
     return dict(zip(mine["class"], mine["synset"], strict=True))
 
 
-def _with_senses(dataset: Dataset, chosen: Mapping[str, str], by_you: Collection[str]) -> Dataset:
+def _with_senses(dataset: Dataset, synset_of: Mapping[str, str], by_you: Collection[str]) -> Dataset:
     """The dataset in the workspace with the taxonomy of these senses (one per class, in their order)."""
-    taxonomy = taxonomy_from_senses(chosen)
+    taxonomy = taxonomy_from_senses(synset_of)
     notes = tuple(note for note in dataset.notes if "WordNet sense" not in note)
     changed = replace(
         dataset,
-        classes=dataset.classes.assign(node=[taxonomy.nodes[c] if taxonomy else "" for c in chosen]),
+        classes=dataset.classes.assign(node=[taxonomy.nodes[c] if taxonomy else "" for c in synset_of]),
         taxonomy=taxonomy.edges if taxonomy else None,
         node_names=dict(taxonomy.names) if taxonomy else {},
         notes=(*notes, *(taxonomy.notes if taxonomy else ())),
     )
-    return save_senses(changed, _table(list(chosen), chosen, by_you))
+    return save_senses(changed, _table(list(synset_of), synset_of, by_you))
 
 
 def _table(class_names: Collection[str], senses: Mapping[str, str], by_you: Collection[str]) -> pd.DataFrame:
@@ -366,9 +366,9 @@ def import_features(name: str, path: str, **options: Any) -> dict[str, Any]:
         guesses = guess_senses(imported.dataset.classes["class_name"])
     if any(guess.synset_id for guess in guesses):
         previous = {guess.class_name: before[guess.class_name] for guess in guesses if guess.class_name in before}
-        chosen = {guess.class_name: guess.synset_id for guess in guesses} | previous
-        _with_senses(imported.dataset, chosen, previous)
-        return result | {"guesses": [describe(guess, chosen[guess.class_name]) for guess in guesses]}
+        synset_of = {guess.class_name: guess.synset_id for guess in guesses} | previous
+        _with_senses(imported.dataset, synset_of, previous)
+        return result | {"guesses": [describe(guess, synset_of[guess.class_name]) for guess in guesses]}
     return result | {"guesses": []}
 
 

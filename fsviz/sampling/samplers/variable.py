@@ -167,13 +167,13 @@ def _vary(
 def shots_and_queries(rng: np.random.Generator, n_images: np.ndarray, limits: VariableLimits) -> tuple[np.ndarray, int]:
     """Shots of every class (W,) and queries per class, from the classes' image counts (W,)."""
     n_query = int(min(limits.max_query, n_images.min() // 2))
-    left = n_images - n_query
+    n_support = n_images - n_query
     beta = 1.0 - rng.random()  # uniform in (0, 1]
-    size = min(limits.max_support, int(np.ceil(beta * np.minimum(limits.max_shot_counted, left)).sum()))
+    size = min(limits.max_support, int(np.ceil(beta * np.minimum(limits.max_shot_counted, n_support)).sum()))
     share = np.exp(rng.uniform(limits.least_noise, limits.most_noise, len(n_images))) * n_images
     share = share / share.sum()
     shots = np.floor(share * max(0, size - len(n_images))).astype(np.int64) + 1
-    return np.minimum(shots, left), n_query
+    return np.minimum(shots, n_support), n_query
 
 
 def _check_room(n_images: int) -> None:
