@@ -1,4 +1,4 @@
-"""How the work of every study grows: processor seconds at four sizes, and the slope of their logarithms.
+"""Growth of the work of every study: processor seconds at four sizes, and the slope of their logarithms.
 
 A slope of 1 means twice the work for twice the size. Sizes are tasks, ways, classes or images; everything else stays as
 it is. What a run costs before its first chunk (loading, drawing) is in the numbers and flattens the slope at small

@@ -119,7 +119,7 @@ def run(progress: Callable[[str], None]) -> dict[str, Any]:
 
 
 def _pair_counts(tasks: np.ndarray, n_classes: int) -> np.ndarray:
-    """How often every pair of classes meets in a task."""
+    """Number of tasks that hold each pair of classes."""
     held = np.zeros((len(tasks), n_classes))
     np.put_along_axis(held, tasks, 1.0, axis=1)
     return (held.T @ held)[np.triu_indices(n_classes, 1)]

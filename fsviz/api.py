@@ -47,7 +47,7 @@ _SHOWN = [
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came out of an evaluation, which is also a recorded run: the page Runs shows it.
+    """Results of an evaluation. It is also a recorded run, which the page Runs shows.
 
     run     its id
     lines   one per method and backbone, with the accuracy of every task
@@ -70,7 +70,7 @@ class Evaluation:
         return pd.DataFrame({**self.lines[0].measures, **columns})
 
     def predictions(self, which: int = 0) -> tuple[Predictions, Tasks]:
-        """What line number `which` said of every query, and the tasks."""
+        """Predictions of line number `which` for every query, and the tasks."""
         from fsviz import jobs
 
         spec, entry = jobs.spec(self.run), self.lines[which].entry

@@ -130,12 +130,12 @@ def _mean_above(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def cramers_v(counts: np.ndarray) -> tuple[float, float, float]:
-    """How strongly the rows of a table of counts (R, C) go with its columns, from 0 (not at all) to 1 (one decides the
-    other): Cramer's V with its bias taken off (Bergsma 2013), and the ends of its 95% interval over what was counted.
+    """Bias-corrected Cramer's V of a table of counts (R, C), and its 95% interval (Bergsma 2013).
 
-    Rows and columns without counts are left out; NaN where fewer than two of either remain. The interval is that of
-    the mean square contingency: the delta method, and the variance of chi-square, which is all there is where rows and
-    columns have nothing to do with each other. It is one for many counts, not for a handful.
+    V measures the association of rows with columns, from 0 (none) to 1 (perfect). Rows and columns without counts are
+    excluded; V is NaN if fewer than two of either remain. The interval is that of the mean square contingency: the
+    delta method, plus the variance of chi-square, which dominates if rows and columns are independent. It needs many
+    counts, not a handful.
     """
     counts = np.asarray(counts, dtype=float)
     counts = counts[counts.sum(1) > 0][:, counts.sum(0) > 0]
@@ -238,7 +238,7 @@ N_PROBED = 25  # images of a task that `needs_double` is shown, at least one of 
 
 
 def needs_double(images: np.ndarray) -> np.ndarray:
-    """Which tasks (T,) must be computed in float64, from an image (T, W, D) or a few (T, W, K, D) of every way of each.
+    """Mask (T,) of the tasks that need float64, from one image (T, W, D) or some (T, W, K, D) per way.
 
     NaN stands for none. Distances and angles come out of sums of squared lengths. Where images of two classes are much
     closer to each other than to the origin (features with a large common part, of all images or of some), float32 has

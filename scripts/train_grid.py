@@ -55,7 +55,7 @@ def run_of(spec: dict[str, Any]) -> jobs.Run | None:
 
 
 def correlations(classes: class_splits.ClassFeatures, run_id: str) -> list[dict[str, Any]]:
-    """How the divergence of single tasks goes with their accuracy in a run."""
+    """Correlations of the divergence of single tasks with their accuracy in a run."""
     rows = transfer.divergence_correlations(classes, jobs.spec(run_id), jobs.chunks(run_id))
     return [{"run": run_id, **row} for row in rows.to_dict("records")]
 

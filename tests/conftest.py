@@ -46,7 +46,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is long comes first, and what waits for a browser or a cluster runs beside what computes."""
+    """Runs long tests first, and tests that wait for a browser or a cluster next to those that compute."""
 
     def place(item: pytest.Item) -> int:
         together = [item.path.is_relative_to(folder) for folder in TOGETHER]
@@ -56,8 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported and collected stays until the end: nobody needs to look whether it is garbage. What tests make
-    is looked through less often than Python would."""
+    """Freezes imported and collected objects, which stay until the end, and collects garbage less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20)

@@ -1,4 +1,4 @@
-"""Which room may import which: the house plan's table, kept by a test."""
+"""Imports allowed between rooms: the table of the house plan, kept by a test."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def room_of(path: Path) -> str:
 
 
 def named(found: Iterable[tuple[Path, set[str]]]) -> dict[str, set[str]]:
-    """What was found in which file, without the files in which nothing was."""
+    """Matches per file, without the files that have none."""
     return {near(path): what for path, what in found if what}
 
 

@@ -42,7 +42,7 @@ def surroundings(env: Path) -> dict[str, str]:
 
 
 def said(env: Path, *words: str, command: str = "fsviz") -> str:
-    """What the installed command prints, far from any checkout."""
+    """Output of the installed command, far from any checkout."""
     words = (str(env / "bin" / command), *words)
     return subprocess.run(words, cwd=env, env=surroundings(env), check=True, capture_output=True, text=True).stdout
 

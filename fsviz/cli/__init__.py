@@ -29,19 +29,19 @@ GROUPS = (
 )
 
 
-class Told(NamedTuple):
-    """How the runs of a study are told: what a command would have given for a finished one, and its lines."""
+class RunFormatter(NamedTuple):
+    """Result and printed lines of a finished run of a study, as its command gives them."""
 
     result: Callable[[Any], dict[str, Any]]
     show: Callable[[dict[str, Any]], str]
 
 
-TOLD: dict[str, Told] = {}  # by study, filled as commands are added
+RUN_FORMATTERS: dict[str, RunFormatter] = {}  # by study, filled as commands are added
 
 
-def formatter_for(study: str) -> Told | None:
-    """How runs of a study are told; None where no command makes such runs."""
-    return TOLD.get(study)
+def formatter_for(study: str) -> RunFormatter | None:
+    """The formatter for runs of a study; None if no command makes such runs."""
+    return RUN_FORMATTERS.get(study)
 
 
 def summary_of(run: Any) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def add_command(
     study, result_of  the study whose runs it makes, and what it gives for a finished one: `runs show` tells them alike
     """
     if study:
-        TOLD[study] = Told(result_of, show)
+        RUN_FORMATTERS[study] = RunFormatter(result_of, show)
     parser = commands.add_parser(name, help=help, description=help)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.set_defaults(do=run, show=show)
@@ -76,7 +76,7 @@ def progress(message: str, end: str = "\n") -> None:
 
 
 def report_progress(done: int, total: int, message: str) -> None:
-    """How far a run is, a line each time."""
+    """Prints the progress of a run, one line per report."""
     progress(f"{message} ({done:,} of {total:,})")
 
 

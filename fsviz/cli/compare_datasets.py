@@ -50,13 +50,13 @@ def run_compare_datasets(args: argparse.Namespace) -> dict[str, Any]:
         return {"suite": rows, "left_out": without, "published": study.published_suite().to_dict("records")}
     announced: list[str] = []
 
-    def tell(done: int, total: int, message: str) -> None:
+    def report_side(done: int, total: int, message: str) -> None:
         side = message.partition(":")[0]
         if side not in announced:
             announced.append(side)
             progress(f"Measuring tasks of {side}")
 
-    return study.comparison_dict(study.compare(spec, tell))
+    return study.comparison_dict(study.compare(spec, report_side))
 
 
 def show_compare_datasets(result: dict[str, Any]) -> str:

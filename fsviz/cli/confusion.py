@@ -47,7 +47,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     if args.versus or args.versus_backbone:
         versus_spec = {"likeness": args.versus or graph.kind}
         versus_spec |= {"backbone": args.versus_backbone} if args.versus_backbone else {}
-        compared = study.compare(graph, study.class_graph({**spec, **versus_spec}, _tell))
+        compared = study.compare(graph, study.class_graph({**spec, **versus_spec}, _report_pairs))
         result["versus"] = {"likeness": compared.second.kind, "backbone": compared.second.source or None}
         for name in ("pearson", "spearman"):
             correlation = getattr(compared, name)
@@ -67,7 +67,7 @@ def _graph(spec: dict[str, Any], on: Any) -> Any:
     from fsviz.studies import confusion as study
 
     if on is None:
-        return study.class_graph(spec, _tell)
+        return study.class_graph(spec, _report_pairs)
     settings = {name: value for name, value in spec.items() if name != "likeness"}
     if spec.get("likeness", "confusion") != "confusion":
         raise BadInput("Only the likeness 'confusion' is measured as a run. Leave out --engine.")
@@ -82,7 +82,7 @@ def result_of(run: Any) -> dict[str, Any]:
     return {"likeness": "confusion", "unit": "bits", **jobs.results(run.id), "run": run.id}
 
 
-def _tell(done: int, total: int, message: str) -> None:
+def _report_pairs(done: int, total: int, message: str) -> None:
     if done % 1024 == 0:
         progress(f"{message}: {done:,} of {total:,}")
 

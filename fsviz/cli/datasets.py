@@ -194,7 +194,7 @@ def find_senses(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _senses_of(args: argparse.Namespace) -> dict[str, Any]:
-    """What the classes of a dataset mean; corrected first, and written, where that is asked for."""
+    """WordNet senses of the classes, after the requested corrections; writes them to a file on request."""
     from pathlib import Path
 
     from fsviz import datasets, text, workspace

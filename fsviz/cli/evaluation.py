@@ -175,14 +175,14 @@ def bar():
     """Progress on standard error: rewritten in place on a terminal, a line now and then elsewhere."""
     last = [0.0]
 
-    def tell(done: int, total: int, message: str) -> None:
+    def report(done: int, total: int, message: str) -> None:
         if sys.stderr.isatty():
             progress(f"\r\x1b[K{100 * done / total:3.0f}%  {message}", end="\n" if done == total else "")
         elif time.monotonic() - last[0] > 5 or done == total:
             last[0] = time.monotonic()
             progress(f"{100 * done / total:3.0f}%  {message}")
 
-    return tell
+    return report
 
 
 def add_over(parser: argparse.ArgumentParser) -> None:

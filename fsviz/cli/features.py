@@ -124,7 +124,7 @@ def run_extract(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def extraction_of(run: Any) -> dict[str, Any]:
-    """What the command gives for a finished run of the page."""
+    """Output of the command for a finished run of the page."""
     from fsviz import jobs
 
     unknown: dict[str, Any] = {
@@ -138,7 +138,7 @@ def extraction_of(run: Any) -> dict[str, Any]:
 
 
 def map_of(run: Any) -> dict[str, Any]:
-    """What the command map gives for a finished run."""
+    """Output of the command map for a finished run."""
     from fsviz import jobs
     from fsviz.features import maps
 

@@ -1,4 +1,4 @@
-"""How tasks are drawn, as flags: the same in every command, each with the defaults that its --help states."""
+"""Sampler flags: the same in every command, each with the defaults that its --help states."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
             result["compared"] = study.comparison_table(dataset, classes, result_split).to_dict("records")
         if args.over == "dims":
             n_swept = study.SWEEP_SEEDS if args.seeds is None else args.seeds
-            swept = study.agreement_over_dims(dataset, classes, n_swept, _tell, **spec)
+            swept = study.agreement_over_dims(dataset, classes, n_swept, _report_progress, **spec)
             result["over"] = swept.to_dict("records")
         elif args.over == "divergence":
             swept_splits = study.over_targets(dataset, classes, **spec)
@@ -117,7 +117,7 @@ def _split_without_search(dataset: Any, args: argparse.Namespace) -> tuple[Any, 
     return study.split_of(dataset, parts), {"mode": "file", "file": args.file.name}
 
 
-def _tell(done: int, total: int, message: str) -> None:
+def _report_progress(done: int, total: int, message: str) -> None:
     progress(f"{message} ({done + 1} of {total})")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import TOLD, Told, add_command, engine, report_progress, sampler_flags, summary_of
+from fsviz.cli import RUN_FORMATTERS, RunFormatter, add_command, engine, report_progress, sampler_flags, summary_of
 from fsviz.settings import add_flags, from_args
 from fsviz.studies import sweep
 from fsviz.tables import Column, Table, to_text
@@ -25,7 +25,7 @@ def register(commands: argparse._SubParsersAction) -> None:
         sweep.VALUES.add_flag(own)
         add_flags(own, study.settings.settings.values())
         engine.add_engine(own)
-    TOLD[sweep.STUDY.name] = Told(summary_of, show_sweep)
+    RUN_FORMATTERS[sweep.STUDY.name] = RunFormatter(summary_of, show_sweep)
 
 
 def run_sweep(args: argparse.Namespace) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def measure_coarsity(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _repeats(dataset: Any, testbed: Any, distances: Any = None) -> dict[str, Any]:
-    """What dropping repeated class sets did, in numbers and words; nothing where none were dropped."""
+    """Effect of dropping repeated class sets, in numbers and words; empty if none were dropped."""
     from dataclasses import asdict
 
     repeats = count_repeats(dataset, testbed, distances)

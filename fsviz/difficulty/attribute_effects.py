@@ -1,4 +1,4 @@
-"""Which attribute explains that a support set is hard? What a gap costs, times how much larger it is than by chance.
+"""Attributes that explain a hard support set: the cost of a gap, times its excess over the gap expected by chance.
 
     points = (gap of the support - mean gap of random supports of the same task) * cost of a gap of one
 

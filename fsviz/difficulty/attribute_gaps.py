@@ -1,4 +1,4 @@
-"""How support and query images differ in their attributes: contexts, styles, blur, brightness (Basu et al. 2023).
+"""Attribute gaps between support and query images: contexts, styles, blur, brightness (Basu et al. 2023).
 
 Categorical attributes: the share of every value among support images minus its share among query images. Their gap is
 half the sum of the absolute differences: 0 when the shares agree, 1 when support and query have no value in common.
@@ -232,7 +232,7 @@ class LabelShuffles:
         return self._held[np.argsort(self._class_ids[:, None] + self._rng.random((self.n_places, n)), axis=0)]
 
     def membership(self, image_ids: np.ndarray) -> Any:
-        """How often each group (row of image_ids, padded) holds each place: a sparse matrix (G, places)."""
+        """Sparse matrix (G, places): number of times each group (row of image_ids, padded) holds each place."""
         from scipy.sparse import csr_array
 
         places = np.where(image_ids == PAD, PAD, self._place[image_ids])

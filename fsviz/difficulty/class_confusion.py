@@ -1,4 +1,4 @@
-"""Which classes does a backbone mix up? Communities of images that ignore what the images are of.
+"""Class overlap in feature space: communities of similar images, detected without labels.
 
 For two classes A and B (Bontonou et al. 2020, section IV-B): all their images are the vertices V of a graph, joined by
 the cosines of their features, of which the k |V| heaviest stay (k |V| / 2 with centred roots). Louvain's algorithm

@@ -71,7 +71,7 @@ def trace_steps(
     options: SearchOptions | None = None,
     progress: Progress | None = None,
 ) -> tuple[list[Tasks], np.ndarray]:
-    """What `select_supports` picks after 1, 2, ... n_steps steps, and the loss of the weighted prototypes.
+    """Supports that `select_supports` picks after 1, 2, ... n_steps steps, and the loss of the weighted prototypes.
 
     The losses (n_steps + 1, T) are the mean query losses in nats under prototypes that are weighted means of the whole
     pool: of the first weights, then after every step and its projection (Basu et al. 2023, appendix K).

@@ -57,7 +57,7 @@ class TaskView(MeasureInputs):
 
     @cached_property
     def ways(self) -> Tensor:
-        """Which ways a task has (T, W)."""
+        """Mask (T, W) of the ways that a task has."""
         return self.support_mask.any(2)
 
     @property
@@ -67,7 +67,7 @@ class TaskView(MeasureInputs):
 
     @cached_property
     def mask(self) -> Tensor:
-        """Which of the images that are seen are there (T, V)."""
+        """Mask (T, V) of the images in view: False for padding."""
         support = self.support_mask.flatten(1)
         return support if self.setting == "supervised" else torch.cat([support, self.query_mask], 1)
 

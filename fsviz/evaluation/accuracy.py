@@ -100,7 +100,7 @@ def varies(measure: np.ndarray) -> bool:
 
 
 def window_starts(n_tasks: int, window: int, most: int | None = None) -> np.ndarray:
-    """Where a sliding window of tasks starts: everywhere, or at `most` places evenly spaced from first to last."""
+    """Start positions of a sliding window of tasks: all, or `most` of them evenly spaced from first to last."""
     n = n_tasks - window + 1
     return np.arange(n) if most is None or n <= most else np.unique(np.linspace(0, n - 1, most).round().astype(int))
 

@@ -1,4 +1,4 @@
-"""How sure is a mean over tasks? Intervals over tasks, over images, over classes.
+"""Confidence intervals of a mean over tasks: over tasks, over images, over classes.
 
 Tasks of one testbed are drawn from the same images: a thousand tasks of four hundred photographs are not a thousand
 independent observations. An interval over tasks says what other tasks of these very images would give, and shrinks to

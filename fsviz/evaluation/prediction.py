@@ -145,7 +145,7 @@ def predictions_from(
 
 
 def chunk_size(n_way: int, n_shot: int, n_query: int, dims: int, pairwise: bool = False, gpu: bool = False) -> int:
-    """How many tasks to work on together so that the work space stays within MEMORY, whatever their number."""
+    """Number of tasks to process together so that the work space stays within MEMORY."""
     images = n_way * (n_shot + n_query)
     floats = 5 * images * dims + 12 * n_way * dims + 12 * images * n_way + (5 * images**2 if pairwise else 0)
     fits = MEMORY // (4 * floats)
@@ -350,7 +350,7 @@ def _own_scores(
 
 
 def _in_double(images: tuple[Any, ...], centre: Any, largest: float, in_units: bool) -> np.ndarray:
-    """Which tasks (T,) float32 cannot tell apart.
+    """Mask (T,) of the tasks that need float64.
 
     largest   the largest absolute value of their features, or of all features
     in_units  whether the method's predictions depend on the scale of the features

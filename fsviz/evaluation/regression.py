@@ -1,4 +1,4 @@
-"""How much of the accuracy of tasks do other numbers of them explain, and which of these?
+"""Variance in task accuracy that other numbers of the tasks explain, in all and per group.
 
     numbers of the tasks -> a regression learned on four fifths of them -> the accuracy it expects of the last fifth
 
@@ -66,7 +66,7 @@ def explain(
     class_ids: np.ndarray,
     seed: int = 0,
 ) -> VarianceExplained:
-    """How much of the accuracy (T,) these numbers (T,) explain, and which group of them.
+    """Share of the variance in accuracy (T,) that these numbers (T,) explain, in all and per group.
 
     class_ids  (T, W) of the tasks: intervals are over classes where tasks have different ones
     """

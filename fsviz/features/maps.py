@@ -64,7 +64,7 @@ class FeatureMap:
 
     @property
     def cache_key(self) -> tuple[str, ...]:
-        """What changes when the map does."""
+        """Key that changes whenever the map does."""
         return self.dataset, self.backbone, self.key, self.kind, str(len(self.image_ids))
 
 

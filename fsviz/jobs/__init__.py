@@ -111,7 +111,7 @@ def cancel(run_id: str) -> Run:
 
 
 def engine_of(run: Run) -> Engine:
-    """Which machines compute a run."""
+    """The engine that computes a run."""
     return Engine(**{name: run.engine[name] for name in ("name", "address") if name in run.engine})
 
 
@@ -201,7 +201,7 @@ def _engine_for(spec: RawSettings, engine: Engine) -> Engine:
 
 
 def _goes_on(run: Run) -> bool:
-    """Whether a run has something left to do. Raises a sentence where that cannot be known."""
+    """Whether a run has something left to do. Raises WorkspaceError if the run cannot be read."""
     if run.state == store.DAMAGED:
         raise WorkspaceError(run.error)
     return run.state != store.FINISHED or not is_complete(run)

@@ -252,7 +252,7 @@ def check_space(study: Study[Any], spec: RawSettings, share: float = 1.0) -> Non
 
 
 def _record(path: Path, clock: _Clock, **values: Any) -> None:
-    """How a run ended. A disk too full for it must not hide why; the run then reads as interrupted."""
+    """Records how a run ended. If the disk is full, the run reads as interrupted and the first error is raised."""
     with suppress(WorkspaceError):
         store.change(path, ended=time.time(), seconds=clock.seconds(), **values)
 

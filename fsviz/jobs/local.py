@@ -31,7 +31,7 @@ _TERM_GRACE = 1.0  # seconds between asking a worker to stop and ending it
 
 
 def n_workers() -> int:
-    """How many runs may go at the same time; half of the processors unless chosen."""
+    """Number of runs that may go at the same time; half of the processors unless set."""
     try:
         return max(1, min(MAX_WORKERS, int(read_json(folder("runs") / ".workers.json")["workers"])))
     except (WorkspaceError, KeyError, TypeError, ValueError):

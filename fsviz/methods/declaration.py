@@ -81,7 +81,7 @@ class Method:
         return parameters
 
     def invariant_to(self, values: Settings | None = None) -> frozenset[str]:
-        """Which of "scale" and "shift" of the features change no prediction, with these settings."""
+        """The changes of the features ("scale", "shift") that leave every prediction as it is, with these settings."""
         parameters = {setting.name: setting.default for setting in self.settings} | dict(values or {})
         if parameters[UNIT_LENGTH.name]:  # the length is taken off first, and with it the place of the origin matters
             return frozenset({"scale"})

@@ -400,7 +400,7 @@ class SizeHistogram:
 
 @dataclass(frozen=True)
 class Colouring:
-    """What n points of a map are told apart by: `codes` (n,) into `names`, PAD for the rest, or `numbers` (n,).
+    """Colours of n points of a map: `codes` (n,) into `names`, PAD for the rest, or `numbers` (n,).
 
     title  what the names or numbers are, in words
     """
@@ -546,7 +546,7 @@ class HeadlineNumber:
 
     @classmethod
     def count(cls, name: str, title: str, n: float, **more: Any) -> HeadlineNumber:
-        """How many there are of something."""
+        """A number of items, as a headline number."""
         return cls(name, title, n, unit="", digits=0, **more)
 
     @classmethod
@@ -586,7 +586,7 @@ class HeadlineNumber:
         return f"{self.title}: {self.words or self.number_text}" + (f" ({below})" if (below := self.below()) else "")
 
     def below(self, escape: Callable[[str], str] = str) -> str:
-        """What the number is compared with; `escape` is for the note, which may hold names of users."""
+        """The line below the number: its comparison. `escape` is for the note, which may hold names of users."""
         note = escape(self.note) if self.note else ""
         joint = "; " if self.change is None else " "
         return joint.join(part for part in (self.change_text, note) if part)

@@ -21,7 +21,7 @@ from fsviz.tables import Rows, Table, TableData, cells
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to run something again: words (pairs of a title and what was chosen), and the command, "" where none can."""
+    """Settings of a run (pairs of title and value), and the command that repeats it ("" if none can)."""
 
     run: str
     words: Sequence[tuple[str, str]]

@@ -122,7 +122,7 @@ def printed(results: pd.DataFrame, like: pd.DataFrame | None = None) -> tuple[pd
 
 
 def bold(results: pd.DataFrame, body: pd.DataFrame) -> pd.DataFrame:
-    """Which of the printed cells are the best of their column."""
+    """Mask of the printed cells that are the best of their column."""
     marks = best(results)
     by_header = {column.header: marks[column.name] for column in PRINTED.columns if column.name in marks}
     return pd.DataFrame({header: by_header.get(header, False) for header in body}, index=body.index)

@@ -56,7 +56,7 @@ def _images(profile: TaskProfile) -> list[html.ReportSection]:
 
 
 def _describe_predictions(profile: TaskProfile, result: MethodResult | None, way: int, n_query: int) -> str:
-    """How a method classified the queries of a class."""
+    """Sentence on how a method classified the queries of a class."""
     if result is None or result.predictions is None:
         return ""
     counts = study.predicted_pairs(result, len(profile.names))[way]

@@ -101,7 +101,7 @@ def _cannot_divide(name: object, n_images: int, n_groups: int, n_shot: int, n_qu
 
 
 def count_distinct(class_ids: np.ndarray) -> int:
-    """How many different sets of classes a list of tasks holds."""
+    """Number of different sets of classes in a list of tasks."""
     from fsviz.sampling import kernels
 
     return len(kernels.first_of_each(np.sort(class_ids, axis=1)))

@@ -381,7 +381,7 @@ def _labelled(dataset: Dataset, split: str) -> np.ndarray:
 
 
 def _with_images(dataset: Dataset, task: np.ndarray, class_id: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Which rows are of tasks whose classes all have images here, and a sentence where some are not."""
+    """Mask of the rows whose task has images of all its classes here, and a sentence about the other rows."""
     counts = np.bincount(dataset.image_class_ids(), minlength=dataset.n_classes)
     gone = np.unique(task[counts[class_id] == 0])
     if not len(gone):

@@ -32,7 +32,7 @@ MOST_NUMBERS = 2_000_000  # logits that are worked on at a time
 
 @dataclass(frozen=True)
 class Divergence:
-    """How far two distributions over classes are apart.
+    """A distance between two distributions over classes.
 
     formula    LaTeX; symbols names every symbol in it
     symmetric  whether it stays the same when the two change places

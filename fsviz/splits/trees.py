@@ -53,7 +53,7 @@ def graph_hops(parents: np.ndarray, children: np.ndarray, class_nodes: np.ndarra
 
 @dataclass(frozen=True)
 class HopDistance:
-    """How far two trees of the same classes are apart.
+    """Distance between two trees of the same classes, in hops.
 
     hops        mean over pairs of classes of the difference in edges between them
     normalised  the same after the hops of each tree are divided by their mean: 0 for the same tree, whatever its depth

@@ -14,7 +14,7 @@ from fsviz.tasks import draw
 
 @dataclass(frozen=True)
 class RepeatCounts:
-    """How many of the sampled tasks had classes that came before.
+    """Number of sampled tasks whose classes came before.
 
     n_drawn     tasks that were sampled to choose from
     n_repeated  of them, those whose classes had come before

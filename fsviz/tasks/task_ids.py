@@ -58,7 +58,7 @@ class ResolvedTestbed:
 
     @property
     def cache_key(self) -> str:
-        """What changes when the testbed does: its name stands for its content."""
+        """Key that changes whenever the testbed does: its name stands for its content."""
         return self.name
 
     @property

@@ -1,4 +1,4 @@
-"""Where to draw the nodes of a taxonomy. Every node hangs below its tree parent; other edges are drawn across."""
+"""Positions of the nodes of a taxonomy. Every node is below its tree parent; other edges cross."""
 
 from __future__ import annotations
 

@@ -381,7 +381,7 @@ def _closeness(senses: Sequence[Sense]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _usual(senses: tuple[Sense, ...], words: str, alone: float) -> np.ndarray:
-    """How likely each sense of a class is by itself, as a logarithm of odds; `alone` is 1 where it has no company."""
+    """Log odds of each sense of a class by itself; `alone` is 1 if there are no other classes."""
     ids = {i for sense in senses if sense.is_physical for i in sense.above}
     some_met = any(sense.met for sense in senses)
     weights = []

@@ -96,7 +96,7 @@ def groups_of(dataset: Dataset, split: ClassSplit, n_groups: int = 8) -> list[st
 
 
 def _smallest(split: ClassSplit) -> int:
-    """How many classes a superclass has at least to be named: of few classes, two are many."""
+    """Smallest number of classes of a superclass with a name: of few classes, two are many."""
     return 3 if len(split.names) >= 30 else 2
 
 

@@ -140,7 +140,7 @@ def hypernym_closure(synset_ids: Iterable[str]) -> tuple[pd.DataFrame, dict[str,
 
 
 def source() -> str:
-    """Where the WordNet in use comes from, for people."""
+    """Source of the WordNet in use, as a phrase."""
     return "your nltk_data" if _reader_and_source()[1] == "user" else "the copy that ships with fsviz"
 
 

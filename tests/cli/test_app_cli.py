@@ -56,7 +56,7 @@ def test_a_password_is_no_argument(capsys) -> None:
 
 
 def ask_on_a_terminal(*typed: str) -> str:
-    """What the command says when these lines are typed on its terminal."""
+    """Output of the command when these lines are typed on its terminal."""
     ours, theirs = pty.openpty()
     code = (
         "from fsviz.cli import app, build_parser\nfrom fsviz.sharing import is_password\n"

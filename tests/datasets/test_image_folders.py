@@ -427,7 +427,7 @@ def test_easyfsl_specs(tmp_path: Path) -> None:
 
 
 def easyfsl_reads(spec: Path, start: Path) -> int:
-    """How many images easyfsl itself finds through the spec, as an oracle."""
+    """Number of images that easyfsl itself reads through the spec, as an oracle."""
     code = (
         "from fsviz.features import torchvision_guard; torchvision_guard.install();"
         "from easyfsl.datasets import EasySet;"

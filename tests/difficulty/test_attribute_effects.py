@@ -1,4 +1,4 @@
-"""What explains a hard support: gaps beyond those of random supports, times what a gap costs; never a coin flip."""
+"""Reasons for hard supports: gaps larger than those of random supports, times the cost of a gap; never a coin flip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is seen of a task in each setting, and the measures taken from it: by hand, and against scikit-learn."""
+"""The view of a task in each setting and its measures: compared with hand computation and with scikit-learn."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def predicted_by(run_id: str, which: int = 0) -> pd.DataFrame:
-    """What a run said, as the table that another program would write."""
+    """Predictions of a run, as the table that another program would write."""
     spec = jobs.spec(run_id)
     answer = evaluate.predictions(spec, jobs.chunks(run_id), which)
     tasks = evaluate.entry_tasks(spec, evaluate.entries(spec)[which])

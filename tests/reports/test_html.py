@@ -45,7 +45,7 @@ class _Loading(HTMLParser):
 
 
 def loaded(page: str) -> list[str]:
-    """What a page would load from elsewhere."""
+    """Addresses that a page would load from elsewhere."""
     reader = _Loading()
     reader.feed(page)
     return reader.asked

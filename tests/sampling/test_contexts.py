@@ -32,7 +32,7 @@ def draw_all(pool: Pool, **asked: int) -> dict:
 
 
 def shares(tasks, contexts: np.ndarray) -> np.ndarray:
-    """Which support images (T, W, S) are in a context of the queries of their class."""
+    """Mask (T, W, S) of the support images in a context of the queries of their class."""
     support, query = contexts[tasks.support], contexts[tasks.query]
     return (support[:, :, :, None] == query[:, :, None, :]).any(3)
 

@@ -1,4 +1,4 @@
-"""What makes tasks hard: tasks from anywhere, measured once; planted causes are named; chosen tasks are described."""
+"""Causes of difficulty: planted causes are reported, and selected tasks are described."""
 
 from __future__ import annotations
 
