@@ -65,7 +65,7 @@ class Evaluation:
 
     @property
     def accuracy(self) -> pd.DataFrame:
-        """Accuracy of every task from 0 to 1, a column per method, beside the measures of the tasks."""
+        """Accuracy of every task from 0 to 1, one column per method, next to the measures of the tasks."""
         columns = {name: line.accuracy for name, line in run_comparison.by_name(self.lines).items()}
         return pd.DataFrame({**self.lines[0].measures, **columns})
 
@@ -185,7 +185,7 @@ def compare(*evaluations: Evaluation | str, over: str | None = None, reference: 
 
 
 def hard(dataset: str | Dataset, backbone: str | None = None, **settings: Any) -> SupportSets:
-    """Support sets that make a classifier fail, beside random and easy ones over the same queries.
+    """Support sets that make a classifier fail, with random and easy ones for the same queries.
 
     settings  those of 'fsviz hard': n_way, n_shot, n_query, n_tasks, split, seed, search, loss, classifier, ...
     """

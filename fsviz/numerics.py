@@ -277,8 +277,7 @@ _inside, _before = 0, 0  # blocks of `threads` that are open, and the threads be
 def threads(n: int) -> Iterator[None]:
     """The number of threads torch uses: part of a run's spec, so that its sums are added in the same order again.
 
-    Blocks may lie beside one another in several Python threads, not in one another; what was before the first returns
-    after the last.
+    Blocks may run in several Python threads at once, but not nested. The previous number returns after the last block.
     """
     import torch
 

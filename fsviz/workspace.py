@@ -211,7 +211,7 @@ def check_name(name: str, kind: str = "name") -> str:
 
 @contextmanager
 def atomic_file(path: Path, private: bool = False) -> Iterator[Path]:
-    """Yields a temporary path beside `path`; on success it is renamed to `path`, on failure nothing remains.
+    """Yields a temporary path next to `path`; on success it is renamed to `path`, on failure nothing remains.
 
     private  no other user of this computer may read it
     """
@@ -269,7 +269,7 @@ def _take_place(temporary: str, path: Path) -> None:
         stale = _asides(path)
         aside = path.with_name(f".aside-{secrets.token_hex(4)}-{path.name}")
         if path.exists():
-            for old in stale:  # so that a kill leaves one folder to put back, and not an older one beside it
+            for old in stale:  # so that a kill leaves one folder to put back, and not an older one next to it
                 _remove(old)
             with suppress(FileNotFoundError):
                 os.replace(path, aside)

@@ -2,7 +2,7 @@
 
     python scripts/make_wordnet_taxonomies.py
 
-Senses are guessed in the company of the other classes (fsviz.taxonomy.senses); every row was read beside its gloss,
+Senses are guessed in the company of the other classes (fsviz.taxonomy.senses); every row was checked with its gloss,
 and what was wrong stands corrected below: class name -> a word of WordNet, after a bar a concept that must be above the
 sense meant. Species that WordNet does not have stand under the nearest concept that it has: their genus, their family,
 or at worst "flower".

@@ -122,7 +122,7 @@ def test_a_batch_is_a_task_as_easyfsls_collate_function_wants_it(home: Path) -> 
     (batch, _), task = list(batches), testbed.tasks.take(slice(0, 1))
     items = [images[i] for i in batch]
     ours = batches.episodic_collate_fn(items)
-    sampler = TaskSampler.__new__(TaskSampler)  # whose own __init__ fails beside this version of torch
+    sampler = TaskSampler.__new__(TaskSampler)  # whose own __init__ fails with this version of torch
     sampler.n_way, sampler.n_shot, sampler.n_query = 3, 2, 2
     theirs = sampler.episodic_collate_fn(items)
     assert (ours[0] == theirs[0]).all() and (ours[2] == theirs[2]).all()

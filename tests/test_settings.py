@@ -90,8 +90,8 @@ def test_the_help_of_a_flag_says_the_default() -> None:
     parser = argparse.ArgumentParser()
     add_flags(parser, [ALPHA, LOSS, FLAG, NOTE])
     told = " ".join(parser.format_help().split())
-    assert "weight of closeness, 100 % of it (0.383)" in told
-    assert "{plain,cosine}" in told and "(plain)" in told
+    assert "Weight of closeness, 100 % of it (default: 0.383)." in told
+    assert "{plain,cosine}" in told and "(default: plain)" in told
 
 
 def test_a_warning_about_few_images_means_the_usual_task() -> None:

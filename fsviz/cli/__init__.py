@@ -65,7 +65,7 @@ def add_command(
     if study:
         RUN_FORMATTERS[study] = RunFormatter(result_of, show)
     parser = commands.add_parser(name, help=help, description=help)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    parser.add_argument("--json", action="store_true", help="Print one JSON object.")
     parser.set_defaults(do=run, show=show)
     return parser
 
@@ -102,9 +102,9 @@ class Parser(argparse.ArgumentParser):
 
 @cache  # whoever gives many commands in one process builds it once
 def build_parser() -> argparse.ArgumentParser:
-    parser = Parser(prog=_called(), description="Why is a few-shot image-classification task hard?")
+    parser = Parser(prog=_called(), description="Explain why few-shot tasks are hard.")
     version = f"fsviz {fsviz.__version__}"
-    parser.add_argument("--version", action="version", version=version, help="print the version and stop")
+    parser.add_argument("--version", action="version", version=version, help="Print the version.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for group in GROUPS:
         importlib.import_module(f"fsviz.cli.{group}").register(commands)
@@ -120,10 +120,10 @@ def welcome_text(parser: argparse.ArgumentParser) -> str:
     """A first page for whoever gives no command."""
     listed = parser.format_help().partition("COMMAND\n")[2].partition("\n\n")[0]
     first = {
-        "app": "start the dashboard on the embedded demo",
-        "add NAME FOLDER": "your own images; then: extract NAME",
-        "evaluate demo --methods protonet,./mine.py": "methods, yours too, on the same tasks",
-        "COMMAND --help": "more of one command",
+        "app": "Start the dashboard on the demo.",
+        "add NAME FOLDER": "Add your own images; then run: extract NAME",
+        "evaluate demo --methods protonet,./mine.py": "Compare methods, also your own, on the same tasks.",
+        "COMMAND --help": "Describe one command.",
     }
     lines = [f"  {parser.prog} {words:42}  {description}" for words, description in first.items()]
     return "\n".join([f"{parser.description}\n", *lines, "\nCommands:", listed])

@@ -19,29 +19,37 @@ GIVEN, FILE = "FSVIZ_PASSWORD", "FSVIZ_PASSWORD_FILE"
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    parser = add_command(commands, "app", run_app, str, "Start the dashboard; alone on this computer unless shared.")
-    parser.add_argument("--port", type=int, default=None, metavar="N", help="default: the first free one from 8501")
+    parser = add_command(commands, "app", run_app, str, "Start the dashboard.")
     parser.add_argument(
-        "--address", default="127.0.0.1", help="where to listen; 0.0.0.0 is every network (see --share)"
+        "--port", type=int, default=None, metavar="N", help="Port (default: the first free one from 8501)."
     )
-    parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
     parser.add_argument(
-        "--share", action="store_true", help="visitors may look: no paths, uploads, runs, deleting or saving"
+        "--address",
+        default="127.0.0.1",
+        help="Address to listen on (default: this computer only); 0.0.0.0 is every network, see --share.",
+    )
+    parser.add_argument("--no-browser", action="store_true", help="Do not open a browser.")
+    parser.add_argument(
+        "--share", action="store_true", help="Read-only for visitors: no paths, uploads, runs, deleting or saving."
     )
     parser.add_argument(
         "--password",
         action="store_true",
-        help=f"who knows the password gets full use; it is asked for, or read from {FILE} or {GIVEN}",
+        help=f"Full use for visitors who know the password, which is typed or read from {FILE} or {GIVEN}.",
     )
     parser.add_argument(
         "--login",
         nargs="*",
         metavar="ADDRESS",
-        help="who logs in (OpenID Connect, set up in .streamlit/secrets.toml) gets full use; only these e-mail "
-        "addresses where some are given, such as '*@school.edu'",
+        help="Full use for visitors who log in (OpenID Connect, set up in .streamlit/secrets.toml); with addresses, "
+        "such as '*@school.edu', only for these.",
     )
     parser.add_argument(
-        "--folder", action="append", default=[], metavar="PATH", help="where paths may lead with full use; repeatable"
+        "--folder",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="Folder that visitors with full use may read; may be repeated.",
     )
 
 

@@ -1,4 +1,4 @@
-"""causes: what makes the tasks at hand hard?"""
+"""causes: measure how much each cause explains accuracy."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from fsviz.tasks import draw
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "weigh every cause of difficulty against the accuracy of tasks"
+    help_line = "Measure how much each cause explains accuracy."
     parser = add_command(commands, "causes", run_causes, show_causes, help_line, study="causes")
     sampler_flags.add_dataset(parser)
-    sampler_flags.add_backbone(parser, "measured and classified")
+    sampler_flags.add_backbone(parser)
     sampler_flags.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
     study.TESTBED.add_flag(parser)
-    parser.add_argument("--run", dest="run_id", metavar="ID", help=f"{study.RUN.help[0].lower()}{study.RUN.help[1:-1]}")
+    parser.add_argument("--run", dest="run_id", metavar="ID", help=study.RUN.help)
     study.METHODS_EXPLAINED.add_flag(parser)
-    parser.add_argument("--out", metavar="FILE.csv", help="also write every measure and accuracy, a row per task")
+    parser.add_argument("--out", metavar="FILE.csv", help="Also write every measure and accuracy, one row per task.")
     engine.add_engine(parser)
 
 

@@ -41,9 +41,9 @@ complete -F _fsviz fsviz
 
 def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
-        commands, "completion", write, lambda result: result["script"], "a script that completes commands in your shell"
+        commands, "completion", write, lambda result: result["script"], "Print a shell completion script."
     )
-    parser.add_argument("shell", choices=SHELLS, help="the shell that it is for")
+    parser.add_argument("shell", choices=SHELLS, help="Your shell.")
 
 
 def _choices(action: argparse.Action) -> list[str]:

@@ -14,14 +14,14 @@ from fsviz.tables import to_text
 def register(commands: argparse._SubParsersAction) -> None:
     from fsviz.studies import confusion as study
 
-    help_line = "which pairs of classes a backbone confuses, in bits from 0 to 1"
+    help_line = "Measure the overlap of every pair of classes."
     parser = add_command(commands, "confusion", measure, show, help_line, study="confusion", result_of=result_of)
     sampler_flags.add_dataset(parser)
     add_flags(parser, [*study.SETTINGS.values(), study.SIMILARITY])
-    parser.add_argument("--versus", metavar="LIKENESS", help="compare edge by edge with this likeness, too")
-    parser.add_argument("--versus-backbone", metavar="BACKBONE", help="or with the same likeness of another backbone")
-    parser.add_argument("--out", type=Path, help="write every pair to this .graphml or .csv file")
-    parser.add_argument("--most", type=int, default=10, metavar="N", help="pairs to list (10)")
+    parser.add_argument("--versus", metavar="LIKENESS", help="Also compare, edge by edge, with this class similarity.")
+    parser.add_argument("--versus-backbone", metavar="BACKBONE", help="Also compare with another backbone.")
+    parser.add_argument("--out", type=Path, help="Write every pair to this .graphml or .csv file.")
+    parser.add_argument("--most", type=int, default=10, metavar="N", help="Number of pairs to list (default: 10).")
     engine.add_engine(parser)
 
 

@@ -12,7 +12,7 @@ from fsviz.tables import Column, Table, to_text
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "measure class-context association and context shift"
+    help_line = "Measure class-context association and context shift."
     parser = add_command(commands, "contexts", run_contexts, show_contexts, help_line, study="context_shift")
     sampler_flags.add_dataset(parser)
     question = shift.QUESTION.with_(choices={"table": "Class–context table", **shift.QUESTION.choices}, default="table")

@@ -8,10 +8,16 @@ from typing import Any
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--engine", choices=("local", "ray"), default=None, help="which machines compute it: this one (local), or ray"
+        "--engine",
+        choices=("local", "ray"),
+        default=None,
+        help="Machines to compute on: this one (local) or a Ray cluster (default: local).",
     )
     parser.add_argument(
-        "--address", default="", metavar="HOST:PORT", help="of the Ray cluster; auto: the one this machine is part of"
+        "--address",
+        default="",
+        metavar="HOST:PORT",
+        help="Address of the Ray cluster; auto: the cluster of this machine.",
     )
 
 

@@ -22,8 +22,9 @@ from fsviz.tasks import draw
 
 KINDS = ("pearson", "spearman")
 _METHODS = (
-    "methods, each with a preset where it has some (tim:easyfsl, or :paper), or 'all'; also your own: ./mine.py with "
-    "predict(support, support_mask, query, query_mask, ...), ./mine.py:NAME, package.module:NAME"
+    "Comma-separated methods, or all (default: protonet). Add a preset as tim:easyfsl or tim:paper. Your "
+    "own: ./mine.py with predict(support, support_mask, query, query_mask, ...), ./mine.py:NAME or "
+    "package.module:NAME."
 )
 
 
@@ -33,16 +34,16 @@ def register(commands: argparse._SubParsersAction) -> None:
         "evaluate",
         run_evaluate,
         show_results,
-        "Evaluate few-shot methods on tasks; records a run.",
+        "Evaluate few-shot methods on the same tasks.",
         study="evaluate",
         result_of=result_of,
     )
-    sampler_flags.add_dataset(parser, "a dataset with features")
+    sampler_flags.add_dataset(parser, "Dataset with features.")
     parser.add_argument(
         "--backbone",
         default=None,
         metavar="B[,B]",
-        help="backbones with features; all of them when left out",
+        help="Comma-separated backbones (default: all with features).",
     )
     parser.add_argument("--methods", default="protonet", metavar="M[,M]", help=_METHODS)
     parser.add_argument(
@@ -50,10 +51,10 @@ def register(commands: argparse._SubParsersAction) -> None:
         action="append",
         default=[],
         metavar="METHOD.PARAMETER=VALUE",
-        help="a method's parameter; may be repeated",
+        help="Parameter of a method; may be repeated.",
     )
     parser.add_argument(
-        "--testbed", default=None, metavar="FILE", help="a saved testbed's name, or a .parquet, .csv or .json file"
+        "--testbed", default=None, metavar="FILE", help="Name of a saved testbed, or a .parquet, .csv or .json file."
     )
     sampler_flags.add_flags(parser, TASK_SETTINGS, **DEFAULTS)
     parser.add_argument(
@@ -62,13 +63,11 @@ def register(commands: argparse._SubParsersAction) -> None:
         const="",
         default=None,
         metavar="SHOTS",
-        help="semantic and uniform tasks in one run; with SHOTS such as 1,5 both for each number of support images: "
-        "tables 1 and 2 of Bennequin et al. 2022",
+        help="Evaluate semantic and uniform tasks in one run; SHOTS such as 1,5 repeats both for each number of "
+        "support images (tables 1 and 2 of Bennequin et al. 2022).",
     )
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:0, ...")
-    parser.add_argument(
-        "--background", action="store_true", help="queue the run for a worker process and return at once"
-    )
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:0, ... (default: auto).")
+    parser.add_argument("--background", action="store_true", help="Queue the run and return.")
     engine.add_engine(parser)
 
 
@@ -189,7 +188,10 @@ def add_over(parser: argparse.ArgumentParser) -> None:
     from fsviz.evaluation.intervals import CI_UNITS
 
     parser.add_argument(
-        "--over", choices=list(CI_UNITS), default=None, help="what intervals and p are over (the widest that is known)"
+        "--over",
+        choices=list(CI_UNITS),
+        default=None,
+        help="Unit of intervals and p values (default: the widest available).",
     )
 
 
@@ -198,13 +200,17 @@ def result_of(run: Any) -> dict[str, Any]:
     from fsviz.reports.tables import to_records
 
     summary: Any = _so_far(run)
-    beside = run_comparison.side_by_side(run_comparison.summary_table(summary))
+    comparison = run_comparison.side_by_side(run_comparison.summary_table(summary))
     return {
         "run": run.id,
         "state": run.state,
         "results": summary.pop("results", []),
         "compared": _compared(run),
-        **({"side_by_side": {", ".join(key): to_records(pairs) for key, pairs in beside.items()}} if beside else {}),
+        **(
+            {"side_by_side": {", ".join(key): to_records(pairs) for key, pairs in comparison.items()}}
+            if comparison
+            else {}
+        ),
         **{k: v for k, v in summary.items() if k not in ("run", "state")},
         "notes": list((run.spec.get("recipe") or {}).get("notes", ())),
         "seconds": round(run.seconds, 3),

@@ -16,16 +16,12 @@ ACTIONS = ("list", "show", "resume", "cancel", "delete")
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    parser = add_command(
-        commands, "runs", run_runs, show_runs, "List runs; 'runs show|resume|cancel|delete ID [ID ...]' for some."
-    )
-    parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="list unless said otherwise")
-    parser.add_argument(
-        "ids", nargs="*", default=[], metavar="ID", help="the runs that are meant, as the list has them"
-    )
-    parser.add_argument("--background", action="store_true", help="resume: leave the work to a worker process")
+    parser = add_command(commands, "runs", run_runs, show_runs, "List, show, resume, cancel or delete recorded runs.")
+    parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="Action (default: list).")
+    parser.add_argument("ids", nargs="*", default=[], metavar="ID", help="Ids of runs, as in the list.")
+    parser.add_argument("--background", action="store_true", help="With resume: queue the run and return.")
     engine.add_engine(parser)
-    parser.add_argument("--workers", type=int, default=None, help="how many queued runs may go at the same time")
+    parser.add_argument("--workers", type=int, default=None, help="Largest number of runs at the same time.")
 
 
 def run_runs(args: argparse.Namespace) -> dict[str, Any]:

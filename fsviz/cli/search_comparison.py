@@ -47,7 +47,7 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 def _add(parser: argparse.ArgumentParser, settings: list[Setting], **defaults: Any) -> None:
     sampler_flags.add_dataset(parser)
-    sampler_flags.add_backbone(parser, "searched and classified")
+    sampler_flags.add_backbone(parser)
     sampler_flags.add_flags(parser, support_sets.TASK_SETTINGS, **{**support_sets.TASK_DEFAULTS, **defaults})
     add_flags(parser, settings)
     parser.set_defaults(settings=settings, own_defaults=defaults)

@@ -17,20 +17,20 @@ SWEEPS = ("dims", "divergence")
 def register(commands: argparse._SubParsersAction) -> None:
     from fsviz.analyses import class_splits as study
 
-    split = add_command(commands, "split", find, show, "train, val and test classes with a wanted divergence (ATG)")
+    split = add_command(commands, "split", find, show, "Split classes at a target train-test divergence (ATG).")
     sampler_flags.add_dataset(split)
     add_flags(split, [*study.SETTINGS.values(), study.SEEDS])
-    split.add_argument("--compare", action="store_true", help="set it beside random, superclass-wise and own splits")
-    split.add_argument("--over", choices=SWEEPS, help="what the number of dimensions, or the divergence, does")
-    split.add_argument("--from", dest="file", type=Path, metavar="FILE", help="take a split from a JSON or CSV file")
-    split.add_argument("--published", type=float, metavar="R", help="take the split that the paper prints for R")
-    split.add_argument("--save", metavar="NAME", help="keep it as NAME_train, NAME_val and NAME_test of the dataset")
-    split.add_argument("--replace", action="store_true", help="replace a saved split of this name")
-    split.add_argument("--delete", metavar="NAME", help="delete a saved split of the dataset, and do nothing else")
-    split.add_argument("--out", type=Path, help="write the split to this .json or .csv file")
-    trees = add_command(commands, "trees", compare_trees, show_trees, "Ward's tree of class features against WordNet")
+    split.add_argument("--compare", action="store_true", help="Compare it with random, superclass-wise and own splits.")
+    split.add_argument("--over", choices=SWEEPS, help="Vary the number of dimensions, or the divergence.")
+    split.add_argument("--from", dest="file", type=Path, metavar="FILE", help="Read a split from a JSON or CSV file.")
+    split.add_argument("--published", type=float, metavar="R", help="Use the split that the paper prints for R.")
+    split.add_argument("--save", metavar="NAME", help="Save it as NAME_train, NAME_val and NAME_test of the dataset.")
+    split.add_argument("--replace", action="store_true", help="Replace a saved split of this name.")
+    split.add_argument("--delete", metavar="NAME", help="Delete a saved split of the dataset, and do nothing else.")
+    split.add_argument("--out", type=Path, help="Write the split to this .json or .csv file.")
+    trees = add_command(commands, "trees", compare_trees, show_trees, "Compare class trees from features and taxonomy.")
     sampler_flags.add_dataset(trees)
-    trees.add_argument("--backbones", metavar="A,B", help="whose trees (all that the dataset has)")
+    trees.add_argument("--backbones", metavar="A,B", help="Comma-separated backbones (default: all with features).")
 
 
 def find(args: argparse.Namespace) -> dict[str, Any]:

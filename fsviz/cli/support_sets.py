@@ -22,7 +22,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     help_line = "Search for support sets that make a classifier fail."
     hard = add_command(commands, "hard", run_hard, show_hard, help_line, study="support_sets", result_of=result_of)
     sampler_flags.add_dataset(hard)
-    sampler_flags.add_backbone(hard, "searched and classified")
+    sampler_flags.add_backbone(hard)
     _add_tasks(hard)
     add_flags(hard, study.SEARCH_SETTINGS.values())
     hard.add_argument("--reasons", action="store_true", help="Also measure which attribute shifts explain it.")

@@ -16,10 +16,10 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser("sweep", help=help_line, description=help_line)
     swept = parser.add_subparsers(dest="swept", required=True, metavar="STUDY")
     for name, study in sweep.swept_studies().items():
-        own = add_command(swept, name, run_sweep, show_sweep, study.question)
+        own = add_command(swept, name, run_sweep, show_sweep, f"Vary a setting of: {study.title}.")
         sampler_flags.add_dataset(own)
         if "backbone" in study.settings.required:
-            sampler_flags.add_backbone(own, "used")
+            sampler_flags.add_backbone(own)
         choices = ", ".join(sweep.swept_settings(study))
         own.add_argument(sweep.VARY.flag, required=True, metavar="SETTING", help=f"Setting to vary: {choices}.")
         sweep.VALUES.add_flag(own)

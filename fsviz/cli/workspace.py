@@ -14,9 +14,9 @@ LEFTOVERS = Table("Leftovers", Column("what", "Leftover"), Column("size", "Size"
 
 def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
-        commands, "clean", run_clean, show_clean, "Say what leftovers take up in the workspace; with --yes, free it."
+        commands, "clean", run_clean, show_clean, "List leftover files of the workspace; with --yes, delete them."
     )
-    parser.add_argument("--yes", action="store_true", help="remove them")
+    parser.add_argument("--yes", action="store_true", help="Delete them.")
 
 
 def run_clean(args: argparse.Namespace) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Benchmarks as few files that hold many images, written out as class folders:
 
 pickles     of miniImageNet (image_data, class_dict; or data, labels, catname2label) and of tieredImageNet
-            (train_images_png.pkl or train_images.npz beside train_labels.pkl), for each split one
+            (train_images_png.pkl or train_images.npz next to train_labels.pkl), for each split one
 TFRecords   of Meta-Dataset: dataset_spec.json, and a file per class, 0.tfrecords, 1.tfrecords, ...
 
 A pickle is a small program: opening it with Python's or NumPy's reader may run any code. Here nothing of a pickle is
@@ -329,12 +329,12 @@ def _of_pickles(files: Iterable[Path]) -> Iterator[PackedImage]:
     waiting = [p for p in files if p.suffix.lower() in (*_PICKLES, ".npz")]
     labels = [p for p in waiting if "label" in p.stem.lower()]
     for path in (p for p in waiting if p not in labels):
-        beside = [p for p in labels if _stem(p) == _stem(path)]
-        if path.suffix.lower() == ".npz" and not beside:
+        label_files = [p for p in labels if _stem(p) == _stem(path)]
+        if path.suffix.lower() == ".npz" and not label_files:
             continue
         content: Any = _arrays(path) if path.suffix.lower() == ".npz" else read_pickle(path)
-        if beside:
-            yield from _beside_labels(path, content, read_pickle(beside[0]))
+        if label_files:
+            yield from _images_with_labels(path, content, read_pickle(label_files[0]))
         elif isinstance(content, dict) and {"image_data", "class_dict"} <= set(content):
             yield from _by_class(path, content["image_data"], content["class_dict"])
         elif isinstance(content, dict) and {"data", "labels"} <= set(content):
@@ -392,13 +392,13 @@ def _by_label(path: Path, images: Any, labels: Any, names: Any) -> Iterator[Pack
         yield PackedImage(_split_of(path), name_of[label], _pixels(path, images, row))
 
 
-def _beside_labels(path: Path, images: Any, labels: Any) -> Iterator[PackedImage]:
+def _images_with_labels(path: Path, images: Any, labels: Any) -> Iterator[PackedImage]:
     """tieredImageNet: images in one file; in the other label_specific, numbers, and label_specific_str, their names."""
     images = _rows_of_images(path, images.get("images") if isinstance(images, dict) else images, "images")
     if not isinstance(labels, dict) or not {"label_specific", "label_specific_str"} <= set(labels):
         raise BadInput(
-            f"The labels beside {path.name} need label_specific, one per image, and label_specific_str. Check that the "
-            "two files are of the same split."
+            f"The labels next to {path.name} need label_specific, one per image, and label_specific_str. Check that "
+            "the two files are of the same split."
         )
     names = labels["label_specific_str"]
     if not isinstance(names, list | np.ndarray) or (isinstance(names, np.ndarray) and names.ndim == 0):
@@ -407,7 +407,7 @@ def _beside_labels(path: Path, images: Any, labels: Any) -> Iterator[PackedImage
     numbers = _numbers(path, "label_specific", labels["label_specific"], len(names))
     if len(numbers) != len(images) or len(set(names)) < len(names):
         raise BadInput(
-            f"The labels beside {path.name} must have one number per image and one name per class. Got "
+            f"The labels next to {path.name} must have one number per image and one name per class. Got "
             f"{len(numbers):,} numbers for {len(images):,} images, and {len(set(names)):,} different names of "
             f"{len(names):,}. Check that the two files are of the same split."
         )

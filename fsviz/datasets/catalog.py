@@ -35,7 +35,7 @@ class CatalogEntry:
 
 
 _META = "Triantafillou et al. 2020, Meta-Dataset (class splits and counts)"
-_SENSES = "The taxonomy is made of WordNet senses of the class names; each was read beside its gloss."
+_SENSES = "The taxonomy is made of WordNet senses of the class names; each was checked with its gloss."
 _RESEARCH = "images: non-commercial research use; the class table is facts"
 _WORDNET = "taxonomy: WordNet 3.0 licence (Princeton)"
 

@@ -1,4 +1,4 @@
-"""Numbers printed in papers, to stand beside one's own runs and always marked as published."""
+"""Published numbers to compare runs with, always marked as published."""
 
 from __future__ import annotations
 

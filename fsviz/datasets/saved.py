@@ -151,7 +151,7 @@ def rename_dataset(name: str, title: str) -> None:
 
 
 def _sizes(root: Path | None, paths: pd.Series) -> list[int]:
-    """Bytes of every file when it was added, so that other files of the same names are told apart; -1 where gone."""
+    """Bytes of every file when it was added, to recognise other files of the same names; -1 where gone."""
     sizes = []
     for path in paths:
         try:

@@ -44,7 +44,7 @@ def with_saved_splits(dataset: Dataset) -> Dataset:
 def saved_split_names(dataset: str) -> list[str]:
     try:
         return [path.stem for path in workspace.entries("splits", f"{dataset}/*.json") if path.stem[0] != "."]
-    except FsvizError:  # a workspace that cannot be read is told where it is asked for datasets
+    except FsvizError:  # the catalog reports a workspace that cannot be read
         return []
 
 

@@ -1,7 +1,7 @@
 """Image lists that users already have: CSV tables of paths and classes, and easyfsl's JSON specs.
 
 A CSV needs a column of paths and one of classes; split and context are understood, every other column is kept as an
-attribute. mini-ImageNet's train.csv, val.csv and test.csv (filename,label) beside images/ are the same thing thrice,
+attribute. mini-ImageNet's train.csv, val.csv and test.csv (filename,label) next to images/ are the same thing thrice,
 and so are the metadata.csv or metadata.jsonl (file_name, label) of Hugging Face's image folders.
 
 Paths are absolute, or start at the list's folder. The dataset's folder is the list's, or the smallest one that holds

@@ -55,7 +55,7 @@ class AttributeEffect:
 
     @property
     def words(self) -> str:
-        """A sentence: how large the gap is, beside random supports, and what it costs."""
+        """A sentence: the gap, compared with random supports, and its cost."""
         if self.is_numeric:
             gap = f"support and queries differ by {self.gap:.1f} standard deviations in the average class, by "
             chance = f"{self.by_chance:.1f} with random supports"

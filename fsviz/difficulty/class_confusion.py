@@ -26,21 +26,20 @@ from fsviz.settings import SEED, Setting
 
 PREPROCESS = Setting(
     "preprocess",
-    "Features are compared",
-    "Plain: the cosine of two images' features, as the paper prints it. Centred roots: the square root of every "
-    "feature, less the mean over the two classes, then the cosine, as in the authors' code; for features that are "
-    "never negative.",
+    "Preprocessing",
+    "Plain: cosine of two images' features, as in the paper. Square root, centred: take square roots and "
+    "subtract the mean of the two classes first, as in the authors' code; for non-negative features.",
     "choice",
     "plain",
-    choices={"plain": "Plain", "sqrt_center": "Centred roots"},
+    choices={"plain": "Plain", "sqrt_center": "Square root, centred"},
     advanced=True,
 )
 K = Setting(
     "k",
     "Edges per image",
-    "How many edges per image a graph of two classes keeps: the heaviest of all, not those of each image. The paper "
-    "takes 20. With centred roots an edge counts for both of its images, as in the authors' code, so 20 keeps 10 times "
-    "as many edges as there are images. Two classes need more than twice as many images as k.",
+    "Edges per image in the graph of two classes: the heaviest of all edges, not of each image. Paper: "
+    "20. With 'Square root, centred' an edge counts for both of its images, as in the authors' code, so "
+    "20 keeps 10 edges per image. Two classes need more than 2k images.",
     "int",
     20,
     1,
@@ -52,7 +51,8 @@ K = Setting(
 N_RUNS = Setting(
     "n_runs",
     "Louvain runs per pair",
-    "Louvain's algorithm takes the images in random order, so its answer varies: the mean of this many runs is shown.",
+    "Louvain's algorithm visits the images in random order, so results vary. The overlap is the mean over "
+    "this many runs.",
     "int",
     5,
     1,
@@ -62,14 +62,13 @@ N_RUNS = Setting(
 )
 BACKEND = Setting(
     "backend",
-    "Louvain by",
-    "Compiled: the algorithm as it is here, some hundred times as fast. python-louvain: the library of the authors' "
-    "code, to check it against.",
+    "Louvain implementation",
+    "Compiled is about 100x faster. python-louvain is the library of the authors' code.",
     "choice",
     "compiled",
     choices={"compiled": "Compiled", "python_louvain": "python-louvain"},
 )
-RANDOM = SEED.with_(help="The same seed finds the same communities.")
+RANDOM = SEED.with_(help="The same seed gives the same communities.")
 SETTINGS: dict[str, Setting] = {s.name: s for s in (PREPROCESS, K, N_RUNS, RANDOM, BACKEND)}
 
 _SAME = 1e-12  # squared length or distance, in those of the features, that is nothing but rounding

@@ -197,7 +197,7 @@ def _steps(
 
 @dataclass(frozen=True)
 class _Queries:
-    """The queries of tasks, and what the loss needs besides prototypes.
+    """The queries of tasks, and what the loss needs in addition to prototypes.
 
     values (T, M, D), mask (T, M), labels (T, M)  see ClassLayout.queries
     way_mask (T, W)                               which ways the tasks have

@@ -106,7 +106,7 @@ def _one_level(
     n = len(degrees)
     community = np.arange(n).astype(np.uint32)  # unsigned indices are taken as they are, others may count from the end
     degree_of = degrees.copy()  # of the communities
-    to = np.zeros(n)  # weight from the vertex at hand to every community near it
+    to = np.zeros(n)  # weight from the current vertex to every community near it
     near = np.empty(n + 1, dtype=np.uint32)
     order = np.arange(n).astype(np.uint32)
     awake = np.ones(n, dtype=np.bool_)  # vertices with a neighbour that moved since they were looked at

@@ -104,5 +104,5 @@ def _nearest(products: Tensor, squares: Tensor, mask: Tensor, ways: Tensor, weig
 
 
 def _wide(mask: Tensor, labels: Tensor) -> Tensor:
-    """mask (T, V) beside labels (T, V) or (T, R, V) with a dimension for the ways."""
+    """mask (T, V), aligned with labels (T, V) or (T, R, V) with a dimension for the ways."""
     return mask[:, None, None] if labels.dim() == 3 else mask[:, None]

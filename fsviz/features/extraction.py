@@ -185,7 +185,7 @@ def check_pixels(dataset: Dataset) -> int:
 
 
 def default_workers(n_images: int, device: str = "auto") -> int:
-    """Decoding processes: on a CPU one core in four, beside a GPU all but one; none for a handful of images."""
+    """Decoding processes: one core in four on a CPU, all but one with a GPU; none for a handful of images."""
     if n_images < FEW:
         return 0
     on_cpu = device == "cpu" or (device == "auto" and not _has_gpu())

@@ -41,7 +41,7 @@ READABLE = (".npz", ".npy", ".parquet", *_HDF5, ".pt", ".pth")
 
 
 class FeatureRows(NamedTuple):
-    """The rows of a file: values (n, D) float16 or float32, and beside them, each (n,) or None where it has none,
+    """The rows of a file: values (n, D) float16 or float32, and one entry per row, or None if the file has none:
 
     labels  whole numbers or names of classes
     images  paths or image_ids
@@ -330,7 +330,7 @@ def _classes_of_cube(values: np.ndarray, labels: np.ndarray | None, path: Path) 
 
 def no_labels_error(path: Path, n: int) -> BadInput:
     return BadInput(
-        f"{path.name} has features for {n} images but no labels. Save them beside the features under the name "
+        f"{path.name} has features for {n} images but no labels. Save them in the same file under the name "
         "'labels', or give a file with one label per row with --labels FILE."
     )
 

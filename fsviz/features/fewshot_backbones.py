@@ -45,7 +45,7 @@ class Conv64F(nn.Module):
 
 
 class _PooledBlock(nn.Module):
-    """Three convolutions beside a 1 x 1 shortcut, then leaky ReLU and 2 x 2 max pooling."""
+    """Three convolutions with a 1 x 1 shortcut, then leaky ReLU and 2 x 2 max pooling."""
 
     def __init__(self, inward: int, filters: int) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class ResNet12(nn.Module):
 
 
 class _BasicBlock(nn.Module):
-    """Two convolutions beside the identity, or beside a 1 x 1 convolution where size or filters change."""
+    """Two convolutions with an identity shortcut, or a 1 x 1 convolution if size or filters change."""
 
     def __init__(self, inward: int, filters: int, stride: int) -> None:
         super().__init__()

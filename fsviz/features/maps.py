@@ -6,7 +6,7 @@ There are two kinds. The fast one takes a second or two: few steps, and of many 
 others are put between the ones they are most like. The better one takes all images and many more steps. Both say how
 many of an image's nearest neighbours in all dimensions are still its neighbours on the map.
 
-A map lies beside its features, workspace/features/DATASET/BACKBONE-DIGEST/map.npz; those of the demo ship with it.
+A map is next to its features, workspace/features/DATASET/BACKBONE-DIGEST/map.npz; those of the demo ship with it.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def with_quality(stored: Features, kind: str, xy: np.ndarray) -> FeatureMap:
 
 
 def save(stored: Features, feature_map: FeatureMap, path: Path | None = None) -> Path:
-    """Keeps a map of these features beside them."""
+    """Saves a map of these features next to them."""
     path = path or _path(stored)
     with workspace.atomic_file(path) as temporary, open(temporary, "wb") as file:
         np.savez_compressed(

@@ -120,7 +120,7 @@ def _by_path(texts: list[str], paths: list[str], names: np.ndarray, labels: list
     positions = np.full(len(texts), PAD, dtype=np.int64)
     for row, text in enumerate(texts):
         fits = ends.get(text, [])
-        if len(fits) > 1 and text in full_paths:  # "1.jpg" beside dog/1.jpg
+        if len(fits) > 1 and text in full_paths:  # both "1.jpg" and dog/1.jpg
             fits = [full_paths[text]]
         if len(fits) > 1:
             raise BadInput(
@@ -149,7 +149,7 @@ def _plain(path: object, dataset: Dataset | None = None) -> str:
 
 def _check_rows(dataset: Dataset, class_ids: np.ndarray, n_rows: int, labels: np.ndarray | None) -> None:
     """Without names the rows must be the dataset's images, all of them, in its order."""
-    name_them = "Save the paths of the images beside the features under 'paths', then rows may be fewer and in any"
+    name_them = "Save the paths of the images with the features under 'paths', then rows may be fewer and in any"
     if len(class_ids) != n_rows:
         raise BadInput(
             f"A dataset named {dataset.name!r} has {len(class_ids)} images, but the file has {n_rows} rows. "

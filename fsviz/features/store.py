@@ -126,7 +126,7 @@ def is_readable(dataset: Dataset, backbone: str) -> bool:
 
 
 def list_features() -> list[dict[str, Any]]:
-    """All features at hand, shipped and in the workspace: one dictionary each, plain values."""
+    """All available features, shipped and in the workspace: one dictionary of plain values each."""
     rows = []
     for path in sorted(SHIPPED.glob("*.npy"), reverse=True) if SHIPPED.is_dir() else []:
         metadata = _about(path.with_suffix(".json"))

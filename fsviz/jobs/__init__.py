@@ -61,8 +61,10 @@ def run_in_foreground(
     started: Callable[[Run], object] | None = None,
     engine: Engine | None = None,
 ) -> Run:
-    """Records a run and carries it out, in this process unless another engine is chosen; `started(run)` is told its id
-    first."""
+    """Records a run and executes it, in this process unless another engine is set.
+
+    `started(run)` is called before the first chunk.
+    """
     engine = _engine_for(spec, engine or Engine())
     run = store.create(spec, prepare, store.INTERRUPTED, asdict(engine))
     if started:

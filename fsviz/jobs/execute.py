@@ -1,7 +1,7 @@
 """Carries one run to its end, chunk by chunk. Whoever calls holds the run's lock.
 
 A chunk is on disk before progress moves. Stopping (cancel, Ctrl-C, kill -9, a full disk, yielding to a shorter run)
-loses at most the chunk at hand; the same function later computes only what is missing. Chunks follow from (spec,
+loses at most the current chunk; the same function later computes only what is missing. Chunks follow from (spec,
 index) alone, so the result does not depend on how often a run was stopped, nor on who computed which chunk.
 """
 

@@ -1,4 +1,4 @@
-"""Runs on disk: one folder per run, and nothing beside them. The folders are the only truth.
+"""Runs on disk: one folder per run and nothing else. The folders are the only truth.
 
     spec.json      id, time of creation, number of chunks and the spec, inputs frozen by the study
     inputs/        what the study froze at the start (a testbed may be deleted later)

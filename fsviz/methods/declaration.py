@@ -13,7 +13,7 @@ from fsviz.settings import RawSettings, Setting, Settings
 
 @dataclass(frozen=True)
 class Method:
-    """A few-shot classifier, declared beside its `predict`.
+    """A few-shot classifier, declared next to its `predict`.
 
     order         position in lists, and its colour in every figure; no two methods share one.
     kind          "inductive" (each query alone) or "transductive" (all queries of a task together).

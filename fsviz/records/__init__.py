@@ -26,7 +26,7 @@ Progress = Callable[[int, int, str], object]  # told as progress(done, total, me
 
 @dataclass(frozen=True)
 class Dataset:
-    """A named image collection: its classes always, its images where they are at hand.
+    """A named image collection: its classes always, its images if they are available.
 
     classes   index class_id 0..C-1; columns class_name, split, n_images (Int64, <NA> where unknown),
               node (the class's node in the taxonomy, "" where it has none).

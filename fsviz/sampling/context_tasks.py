@@ -1,10 +1,10 @@
-"""Tasks that differ in the contexts of their support alone: the same classes, the same queries (after MetaCoCo, 2024).
+"""Tasks that differ in the contexts of their support alone: same classes, same queries (after MetaCoCo, 2024).
 
 The paper defines two kinds of task, IID (support and query share contexts) and OOD (they share none), and published no
-sampler. Ours draws, per task and class, a few contexts that are enough for the queries and for one support beside them
-(every one of them has a query); then a support from these contexts, one from the class's other contexts, and one from
-the contexts in which *other* classes of the task are asked. The samplers take one of the three, or a mixture, and with
-the same seed they answer the same queries: differences between them hold task by task.
+sampler. Ours samples, per task and class, a few contexts that hold the queries and one support (each has a query);
+then a support from these contexts, one from the class's other contexts, and one from the query contexts of *other*
+classes of the task. The samplers take one of the three, or a mixture. With the same seed they share their queries, so
+their differences are paired task by task.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting
 REPEATS = Setting(
     "repeats",
     "Keep repeats",
-    "Keeps every task as it is drawn, also those whose classes came before (with other images). As published, twice as "
-    "many are drawn and repeats dropped: the more tasks, the more of the common class sets, the finest ones, are lost.",
+    "Keep tasks whose classes came up before. Off: duplicates are dropped, as published; with many tasks "
+    "this loses the common, most fine-grained class sets.",
     "flag",
     False,
     advanced=True,

@@ -47,7 +47,7 @@ class Sampler:
 
     sample    sample(pool, n_tasks, seed, **its settings) -> Tasks; the same seed gives the same tasks
     settings  its own, in the order in which a page shows them
-    needs     what the pool must hold beside classes
+    needs     what the pool must hold in addition to classes
     needs_if  what it must hold too while a setting of this name is on
     samples_images  whether it samples images too; otherwise it samples classes, and n_shot and n_query images are added
     order     position on pages

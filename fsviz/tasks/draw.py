@@ -39,14 +39,13 @@ from fsviz.settings import (
 )
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 
-SPLIT = Setting("split", "Split", "The classes to draw from: test where the dataset has it, else all.", "text", "")
-SHOTS = N_SHOT.with_(low=0, default=0, help="Support images per class; 0 draws classes only.")
-BACKBONE = Setting("backbone", "Backbone", "Whose features the distance 'features' compares.", "text", "")
+SPLIT = Setting("split", "Split", "Classes to sample from: test if the dataset has it, else all.", "text", "")
+SHOTS = N_SHOT.with_(low=0, default=0, help="Labelled images per class (shots). 0 samples classes only.")
+BACKBONE = Setting("backbone", "Backbone", "Backbone of the distance 'features'.", "text", "")
 KEEP_GROUPS = Setting(
     "keep_groups",
     "Keep groups together",
-    "Copies of a picture and frames of a video stay on one side of a task: no query is a copy of a support image. "
-    "Without effect where the dataset has no groups.",
+    "Duplicates and video frames never appear in both support and query. No effect on datasets without groups.",
     "flag",
     True,
     advanced=True,

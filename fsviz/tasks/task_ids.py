@@ -33,9 +33,7 @@ from fsviz.sampling import SAMPLERS, testbed_tables, testbeds
 from fsviz.settings import RawSettings, Setting, Value
 from fsviz.tasks import draw, snapshot
 
-TASK_NAME = Setting(
-    "task_name", "Task", "A task by name, TESTBED:POSITION, as links have it; positions count from 0.", "text", ""
-)
+TASK_NAME = Setting("task_name", "Task", "Task as TESTBED:POSITION, as in links; positions count from 0.", "text", "")
 KINDS = {"drawn": 2, "saved": 3, "run": 4, "hand": 4}  # how many parts a name has at least, without its check
 MAX_REDRAWN = 100_000  # tasks; a recipe of more is not drawn again only to give a name
 _CHECK = 12  # letters of the check: half for the images of the dataset, half for the tasks
@@ -80,7 +78,7 @@ def name_task(
 ) -> TaskId | None:
     """The name of one of these tasks: its testbed's where that has one, else that of its own images, if it has some.
 
-    recipe     the settings they were drawn by; others may stand beside them
+    recipe     the settings they were sampled with; others may be included
     backbones  whose images they were drawn from
     saved      the testbed of the workspace they are
     run        the run they are of, and which of its testbeds

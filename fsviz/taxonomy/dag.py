@@ -162,15 +162,15 @@ def span(
     root = _root(closure, class_nodes, up, down)
     if mode == "shortest_path":
         depth = _depths(root, down, closure)
-        kept: set[str] = set()
+        nodes: set[str] = set()
         for class_node in class_nodes:
             node: str | None = class_node
-            while node is not None and node not in kept:
-                kept.add(node)
+            while node is not None and node not in nodes:
+                nodes.add(node)
                 node = _first_parent(node, up, depth)
     else:
-        kept = closure & set(_depths(root, down, closure))
-    return _assemble(root, kept, up, down, class_nodes, np.asarray(weights, dtype=float), names or {})
+        nodes = closure & set(_depths(root, down, closure))
+    return _assemble(root, nodes, up, down, class_nodes, np.asarray(weights, dtype=float), names or {})
 
 
 def collapse(dag: Dag) -> Dag:

@@ -166,17 +166,16 @@ DISTANCES: dict[str, Distance] = {
 }
 DISTANCE = Setting(
     "distance",
-    "Distance between classes",
-    "How the distance between two classes is measured.",
+    "Class distance",
+    "Distance between two classes.",
     "choice",
     "jiang_conrath",
     choices={name: distance.title for name, distance in DISTANCES.items()},
 )
 DAG = Setting(
     "dag",
-    "Paths of the taxonomy",
-    "A concept may have several parents. The paper keeps the shortest path from the root to each class; with all "
-    "paths, classes with several parents come a little closer.",
+    "Taxonomy paths",
+    "Classes with several parents: shortest path only (as published) or all paths, which brings them slightly closer.",
     "choice",
     "shortest_path",
     choices=DAG_MODES,

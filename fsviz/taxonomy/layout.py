@@ -60,8 +60,8 @@ def _across(dag: Dag, nodes: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
     across = (low + high) / 2
     empty = np.flatnonzero(visible & ~holds)
     for i, node in enumerate(empty[::-1].tolist()):
-        beside = dag.children[(dag.parents == node) & visible[dag.children]]
-        middle = across[beside].mean() if len(beside) else across[_held_above(dag, node, holds)]
+        children = dag.children[(dag.parents == node) & visible[dag.children]]
+        middle = across[children].mean() if len(children) else across[_held_above(dag, node, holds)]
         across[node] = np.floor(2 * middle) / 2 + (i + 1) / (2 * len(empty) + 2)  # no two in one place
     return across, slots, visible & holds & ~has_child
 

@@ -31,7 +31,7 @@ class Model(nn.Module):
 
 
 class TaskNorm2d(nn.BatchNorm2d):
-    """Batch norm of one task at a time: while training by the images at hand, or by the first `n_first` of them.
+    """Batch norm of one task at a time: while training by the images of the batch, or by the first `n_first` of them.
 
     Nothing is remembered on the way, so that it may run inside torch.func; see `cache_data` for the running statistics.
     Written out, because second derivatives of torch's own batch norm are off by up to a percent inside vmap (torch

@@ -129,7 +129,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def _run(path: Path, sha256: str) -> ModuleType:
-    """The module that a file is, run once for each content of it; what lies beside it can be imported by it."""
+    """The module that a file is, run once for each content of it; it can import what is next to it."""
     key = (path, sha256)
     if key not in _modules:
         spec = importlib.util.spec_from_file_location(f"fsviz_own_{path.stem}_{sha256[:8]}", path)

@@ -268,7 +268,7 @@ def attach_preview(
     title: str = "",
     upload: Path | None = None,
 ) -> dict[str, Any]:
-    """Saves the images of a preview as a copy of a benchmark; what is missing is told.
+    """Saves the images of a preview as a copy of a benchmark; reports what is missing.
 
     upload  the workspace folder that images were written to; they move into the dataset
     """

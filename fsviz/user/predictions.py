@@ -115,7 +115,7 @@ class _Problems:
             self.messages.append(f"{words.format(f'{n:,} {unit_text}')} ({example})")
 
     def without(self, fine: np.ndarray, words: str, table: pd.DataFrame, rows: Any = None) -> np.ndarray:
-        """The positions that are fine; the others are told."""
+        """Positions without problems; reports the others."""
         bad = np.flatnonzero(~fine)
         if len(bad):
             row = int(bad[0] if rows is None else rows[bad[0]])

@@ -1,4 +1,4 @@
-"""Splits of a dataset: found, agreed upon, set beside others, saved as splits of the dataset, and its trees."""
+"""Splits of a dataset: search, agreement, comparison, saving, and trees."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_sweep_over_dimensions_and_over_divergences(toy) -> None:
     assert [one.split.requested for one in many] == [0.1, 1.0] and many[0].split.title.startswith("asked 0.1, reached ")
     assert study.centroid_distance(many[1].split) > study.centroid_distance(many[0].split)
     alone = study.find_split(toy, classes, divergence=1.0, starts=4)
-    assert np.array_equal(alone.split.sides, many[1].split.sides)  # whatever else was found beside it
+    assert np.array_equal(alone.split.sides, many[1].split.sides)  # whatever else was computed with it
 
 
 def test_splits_to_compare_with(toy) -> None:

@@ -213,7 +213,7 @@ def test_intervals_over_images_are_wider_and_decide_what_is_real() -> None:
     class_ids = np.argsort(rng.random((2000, 8)), axis=1)[:, :4]
     images = class_ids[:, :, None] * 12 + np.argsort(rng.random((2000, 4, 12)), axis=2)
     tasks = Tasks(class_ids, images[:, :, :2], images[:, :, 2:7])
-    ease = rng.random(96)  # how often each image is named rightly, whatever the task
+    ease = rng.random(96)  # how often each image is classified correctly, whatever the task
     other = np.clip(ease + rng.normal(0.01, 0.15, 96), 0, 1)
     right = [(rng.random(tasks.query.shape) < chance[tasks.query]).astype(float) for chance in (ease, other)]
     lines = [

@@ -80,7 +80,7 @@ def test_a_table_by_divergence_has_both_sides_only_where_both_are(rows) -> None:
         transfer.by_divergence(rows[:0])
 
 
-def test_methods_on_easy_and_hard_splits_stand_beside_random_ones(rows) -> None:
+def test_methods_on_easy_and_hard_splits_stand_compared_random_ones(rows) -> None:
     others = [run(200 + i, "maml", {"mode": "random", "seed": i}, a) for i, a in enumerate((71.0, 73.0))]
     mine = transfer.run_table(
         [*others, run(210, "maml", {"mode": "own"}, 69.0), run(211, "anil", {"mode": "file"}, 1.0)]
@@ -203,9 +203,9 @@ def test_a_grid_has_a_run_for_every_cell(demo) -> None:
     }
     with pytest.raises(UnknownName, match="epochs"):
         transfer.grid(dataset, classes, ["maml"], (0.0,), epoch=3)
-    beside = transfer.grid(dataset, classes, ["anil"], (), compared=["random", "superclasses", "own"])
-    assert [spec["split"]["recipe"]["mode"] for spec in beside] == ["random", "superclasses", "own"]
-    assert len(beside[2]["split"]["test"]) == len(dataset.splits["test"])
+    compared = transfer.grid(dataset, classes, ["anil"], (), compared=["random", "superclasses", "own"])
+    assert [spec["split"]["recipe"]["mode"] for spec in compared] == ["random", "superclasses", "own"]
+    assert len(compared[2]["split"]["test"]) == len(dataset.splits["test"])
     with pytest.raises(UnknownName, match="superclasses"):
         transfer.grid(dataset, classes, ["anil"], (), compared=["superclass"])
 

@@ -514,7 +514,7 @@ def test_the_table_that_the_refusal_of_coco_asks_for_is_read(tmp_path: Path) -> 
 
 
 def hugging_face(root: Path, form: str, splits: tuple[str, ...] = ("",), label: str = "label", **more: object) -> Path:
-    """An image folder with metadata beside the images: 0.png dog, 1.png cat, ..."""
+    """An image folder with metadata next to the images: 0.png dog, 1.png cat, ..."""
     for split in splits:
         rows = []
         for i in range(4):

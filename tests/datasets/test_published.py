@@ -1,4 +1,4 @@
-"""Published numbers as printed, and easy to set beside a run."""
+"""Published numbers as printed, ready to compare with a run."""
 
 from __future__ import annotations
 

@@ -436,7 +436,7 @@ def test_rows_in_any_order_find_their_images(tmp_path: Path, pets, form: str, sp
     }[spelling]
     column = "image_id" if spelling == "image_id" else "path"
     labels = np.array(["cat", "dog"])[SHUFFLED // 3]
-    file, beside = tmp_path / f"x.{form}", None
+    file, label_file = tmp_path / f"x.{form}", None
     if form == "npz":
         np.savez(file, features=X, labels=labels, **{f"{column}s": named})
     elif form == "parquet":
@@ -446,10 +446,10 @@ def test_rows_in_any_order_find_their_images(tmp_path: Path, pets, form: str, sp
             opened["feats"] = X
             opened[column] = named.astype("S") if named.dtype.kind != "i" else named
     else:
-        file, beside = tmp_path / "x.npy", tmp_path / "x.csv"
+        file, label_file = tmp_path / "x.npy", tmp_path / "x.csv"
         np.save(file, X)
-        pd.DataFrame({column: named, "class": labels}).to_csv(beside, index=False)
-    done = import_features("pets", file, labels=beside)
+        pd.DataFrame({column: named, "class": labels}).to_csv(label_file, index=False)
+    done = import_features("pets", file, labels=label_file)
     assert done.joined.by == ("image_id" if spelling == "image_id" else "path")
     assert done.joined.sentence() == f"All 6 rows found their image by {done.joined.by.replace('_', ' ')}."
     loaded = features.load(pets, "imported")

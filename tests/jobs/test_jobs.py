@@ -68,9 +68,9 @@ def test_chunks_side_by_side_are_the_same_and_an_error_keeps_what_is_done(number
     alone = jobs.run_in_foreground(numbers(n=9, seed=9, trace="alone"))
     monkeypatch.setattr(studies_for_tests, "STUDY", replace(studies_for_tests.STUDY, threads=3))
     spec = numbers(n=9, seed=9, sleep=0.05)
-    beside = jobs.run_in_foreground(spec)
-    assert chunk_bytes(beside.id) == chunk_bytes(alone.id)
-    assert jobs.results(beside.id) == jobs.results(alone.id)
+    second = jobs.run_in_foreground(spec)
+    assert chunk_bytes(second.id) == chunk_bytes(alone.id)
+    assert jobs.results(second.id) == jobs.results(alone.id)
     assert sorted(traced(spec)) == list(range(9))
     with pytest.raises(BadInput, match="fix it"):
         jobs.run_in_foreground(numbers(n=9, seed=9, sleep=0.05, break_at=6, trace="broken"))
@@ -97,7 +97,7 @@ def test_killed_and_resumed_is_bit_identical_and_redoes_nothing(numbers) -> None
     assert jobs.wait(run_id).state == "finished"
     assert not list((jobs.folder(run_id) / "chunks").glob(".tmp-*"))
     assert [store.chunk_path(jobs.folder(run_id), i).stat().st_mtime_ns for i in before] == stamps
-    assert traced(spec) == [0, 1, 2, 2, 3, 4, 5, 6, 7]  # only the chunk at hand starts twice
+    assert traced(spec) == [0, 1, 2, 2, 3, 4, 5, 6, 7]  # only the current chunk starts twice
     assert chunk_bytes(run_id) == chunk_bytes(whole.id)
     assert (jobs.folder(run_id) / "results.json").read_bytes() == (jobs.folder(whole.id) / "results.json").read_bytes()
 

@@ -101,7 +101,7 @@ def test_the_report_needs_nothing_else_and_runs_no_name_as_code() -> None:
     recipe = report.Recipe(NASTY, [("Dataset", NASTY)], NASTY)
     html = report.run_report(
         report.RunReport(
-            title=NASTY, results=table, figures=shown, recipes=[recipe], differences=differences, made="today"
+            title=NASTY, results=table, figures=shown, recipes=[recipe], differences=differences, date_line="today"
         )
     )
     own = html.split("</head>", 1)[1]  # plotly.js itself is in the head

@@ -257,7 +257,7 @@ def test_bad_tasks_of_a_json_are_named() -> None:
             testbeds.from_json(json.dumps(entries), dataset)
 
     refused(lambda e: e[2]["Query"][1].__setitem__(0, "nowhere.png"), r"Task 2, Query row 1: unknown 'nowhere.png'")
-    refused(lambda e: e[1]["Query"][0].__setitem__(0, e[1]["Query"][1][0]), r"Task 1, Query row 0: .* another class")
+    refused(lambda e: e[1]["Query"][0].__setitem__(0, e[1]["Query"][1][0]), r"Task 1, Query row 0: .* is of class")
     refused(
         lambda e: e[1]["Query"][0].__setitem__(0, e[1]["Support"][0][0]),
         r"Task 1, Query row 0: .* both support and query",

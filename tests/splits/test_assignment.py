@@ -1,4 +1,4 @@
-"""Sizes and assignment as published, agreement beside chance, splits for comparison."""
+"""Sizes and assignment as published, agreement compared with chance, splits for comparison."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_slopes_are_numbers_where_both_centroids_meet(divergence: str) -> None:
 
 
 def test_lbfgs_finds_the_minimum_of_every_problem_on_its_own() -> None:
-    """Rosenbrock's valley from five places, beside a bowl scaled by up to a million."""
+    """Rosenbrock's valley from five places, next to a bowl scaled by up to a million."""
     start = torch.tensor([[-1.2, 1.0], [2.0, 2.0], [0.0, 0.0], [-3.0, -4.0], [1.0, 1.0]]).double()
     end = lbfgs(lambda x, _: (1 - x[:, 0]) ** 2 + 100 * (x[:, 1] - x[:, 0] ** 2) ** 2, start, tolerance=1e-15)
     assert torch.allclose(end, torch.ones(5, 2).double(), atol=1e-5)

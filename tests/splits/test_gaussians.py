@@ -29,7 +29,7 @@ def test_a_group_has_its_own_mean_and_covariance_and_some_damping() -> None:
 
 
 def test_full_covariances_count() -> None:
-    """Beside samples for KL, and beside matrix roots for Wasserstein-2; variances along the axes alone differ."""
+    """Compared with samples for KL, and with matrix roots for Wasserstein-2; variances along the axes alone differ."""
     rng = np.random.default_rng(1)
     p, q = (Gaussian.around(rng.normal(size=(8, 3)) @ rng.normal(size=(3, 3))) for _ in range(2))
     drawn = rng.multivariate_normal(p.mean, p.covariance, 200_000)

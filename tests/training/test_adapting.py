@@ -1,4 +1,4 @@
-"""Gradient steps on a task: numbers worked out by hand, and plain loops with torch.autograd beside them."""
+"""Gradient steps on a task: numbers worked out by hand, and compared with plain loops with torch.autograd."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_many_tasks_at_once_are_tasks_one_by_one() -> None:
 
 
 def by_loop(module, learner, images, settings) -> torch.Tensor:
-    """The loss of the queries after adapting, task by task with torch.autograd; batch norm by the images at hand."""
+    """Loss of the queries after adapting, task by task with torch.autograd; batch norm by the batch."""
     weights = dict(learner.model.named_parameters())
     labels = torch.arange(3).repeat_interleave(2)
     losses = []

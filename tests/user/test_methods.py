@@ -270,7 +270,7 @@ def test_a_function_of_a_notebook_ends_with_it(toy, monkeypatch) -> None:
     run = jobs.run_in_foreground(spec_of((user_code.keep(protonet.predict),), n_tasks=10))
     assert run.summary["results"][0]["label"] == "predict"
     assert run_comparison.command(jobs.spec(run.id)) == ""
-    monkeypatch.setattr(user_code, "_kept", {})
+    monkeypatch.setattr(user_code, "_functions", {})
     with pytest.raises(BadInput, match="a notebook that has ended"):
         evaluate.entries(jobs.spec(run.id))[0].code  # noqa: B018
 

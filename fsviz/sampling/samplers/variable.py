@@ -17,15 +17,15 @@ from fsviz.sampling.draw import MAX_IMAGES
 from fsviz.sampling.sampler import Pool, Sampler
 from fsviz.settings import N_QUERY, N_TASKS, N_WAY, SEED, Setting
 
-MIN_WAY = N_WAY.with_(name="min_way", title="Fewest classes", help="Fewest classes per task.", brief="{}to")
-MAX_WAY = N_WAY.with_(name="max_way", title="Most classes", help="Most classes per task.", default=50)
+MIN_WAY = N_WAY.with_(name="min_way", title="Fewest classes", help="Smallest number of classes per task.", brief="{}to")
+MAX_WAY = N_WAY.with_(name="max_way", title="Most classes", help="Largest number of classes per task.", default=50)
 MAX_QUERY = N_QUERY.with_(
-    name="max_query", title="Most queries", help="Most query images per class.", typical=50, brief=""
+    name="max_query", title="Most queries", help="Largest number of query images per class.", typical=50, brief=""
 )
 MAX_SUPPORT = Setting(
     "max_support",
-    "Most support",
-    "Most support images of a task, over all its classes.",
+    "Most support images",
+    "Largest number of support images of a task, over all its classes.",
     "int",
     500,
     2,
@@ -35,10 +35,10 @@ MAX_SUPPORT = Setting(
 FOLLOW = Setting(
     "follow_hierarchy",
     "Follow the hierarchy",
-    "Draws the classes of a task from one concept of the taxonomy, as Meta-Dataset does for ImageNet and Omniglot: "
-    "every concept that has from the fewest classes of a task up to 392 is equally likely, and all of its classes are "
-    "in the task, or as many as a task may have. If the taxonomy has two levels (alphabets and characters), the number "
-    "of classes is drawn as well.",
+    "Take the classes of a task from one concept of the taxonomy, as Meta-Dataset does for ImageNet and "
+    "Omniglot. Every concept with enough classes, and at most 392, is equally likely; a task holds all "
+    "its classes, or as many as allowed. In a two-level taxonomy (alphabets and characters) the number of "
+    "classes is random.",
     "flag",
     False,
 )
