@@ -79,9 +79,9 @@ def installed_components() -> Iterator[None]:
         until_it_has_run(runner, timeout)
 
     def runtime(spec: type[Runtime]) -> MagicMock:
-        made = MagicMock(spec=spec)
-        made.get_client = lambda session_id: None
-        return made
+        output = MagicMock(spec=spec)
+        output.get_client = lambda session_id: None
+        return output
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
@@ -114,11 +114,11 @@ class Disk:
 
     def fill(self, leave: int = 0) -> None:
         """Writes until the disk has about `leave` bytes left."""
-        left = shutil.disk_usage(self.path).free - leave
+        remaining = shutil.disk_usage(self.path).free - leave
         with open(self.path / "ballast", "wb", buffering=0) as file:
             try:
-                while left > 0:
-                    left -= file.write(b"\0" * min(left, 1 << 16))
+                while remaining > 0:
+                    remaining -= file.write(b"\0" * min(remaining, 1 << 16))
             except OSError:
                 pass
 

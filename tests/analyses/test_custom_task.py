@@ -114,11 +114,11 @@ def test_effects_are_what_the_swaps_then_do() -> None:
     tasks = cat_or_dog(dataset)
     images = study.candidates(dataset, table_of(dataset), tasks, 0)
     assert images.tolist() == [1, 2]  # 0 is the support, 3 to 5 are asked
-    found = study.effects(dataset, "place", tasks, 0, images)
+    result = study.effects(dataset, "place", tasks, 0, images)
     one_by_one = [study.answer(dataset, "place", study.swapped(tasks, 0, int(i))).right.sum() for i in images]
-    assert found is not None and (found + 4).tolist() == one_by_one
+    assert result is not None and (result + 4).tolist() == one_by_one
     # with the cat at 9 the border is at 9.5: all cats are right, and of the dogs the one at 12 alone
-    assert found.tolist() == [2, 0]
+    assert result.tolist() == [2, 0]
 
 
 def test_context_overlap_is_the_share_of_queries_in_a_context_of_their_support() -> None:
@@ -145,10 +145,10 @@ def test_what_is_not_known_says_why() -> None:
 def test_a_measure_of_a_built_task_is_that_of_the_same_task_in_a_testbed() -> None:
     toy = make_toy()
     tasks = study.build(toy, table_of(toy), [2, 7, 9], 2, 4, seed=3)
-    found = study.answer(toy, "alpha_net", tasks, "ridge")
-    other = evaluate.predict_tasks(toy, "alpha_net", "ridge", {}, tasks)
-    assert np.array_equal(found.predictions.predicted, other.predicted)
-    assert {c.name: c.value for c in found.causes}["query_loss"] == pytest.approx(float(other.loss()[0]))
+    result = study.answer(toy, "alpha_net", tasks, "ridge")
+    second = evaluate.predict_tasks(toy, "alpha_net", "ridge", {}, tasks)
+    assert np.array_equal(result.predictions.predicted, second.predicted)
+    assert {c.name: c.value for c in result.causes}["query_loss"] == pytest.approx(float(second.loss()[0]))
 
 
 def test_images_of_a_class_do_not_depend_on_the_other_classes() -> None:

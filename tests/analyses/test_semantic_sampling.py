@@ -34,8 +34,8 @@ def test_uniform_tasks_have_the_published_median_coarsity(tiered, dag: str, medi
 def test_semantic_tasks_have_the_published_quartiles(tiered, seed: int) -> None:
     testbed = draw.sample(tiered, n_tasks=5000, seed=seed)
     summary = study.summarise(testbed, tiered)
-    found = [summary["quantiles"][q] for q in ("25", "50", "75")]
-    assert found == pytest.approx([39.5, 56.0, 69.4], abs=1.5)
+    result = [summary["quantiles"][q] for q in ("25", "50", "75")]
+    assert result == pytest.approx([39.5, 56.0, 69.4], abs=1.5)
     assert summary["n_tasks"] == 5000
     counts = study.class_counts(testbed, tiered)
     assert counts.sum() == 25_000
@@ -139,11 +139,11 @@ def test_a_card_and_a_set_by_hand() -> None:
     assert [i for i, _ in card.nearest] == [1, 2]
     assert card.nearest[0][1] == pytest.approx(2 * np.log(3))
     assert {i for i, _ in card.farthest} <= {3, 4, 5}
-    found = study.class_set(graph, distances, [0, 1, 2])
-    assert found.superordinate == "animal"
-    assert found.superordinate_classes == 3
-    assert found.coarsity == pytest.approx((2 * np.log(3)) ** 2)
-    assert found.share_finer == 0
+    result = study.class_set(graph, distances, [0, 1, 2])
+    assert result.superordinate == "animal"
+    assert result.superordinate_classes == 3
+    assert result.coarsity == pytest.approx((2 * np.log(3)) ** 2)
+    assert result.share_finer == 0
     mixed = study.class_set(graph, distances, [0, 3])
     assert mixed.superordinate == "thing"
     small = maps.task_map(graph, [3, 4])

@@ -23,8 +23,8 @@ def parsed(*words: str):
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.20", "some.host.example", ""])
 def test_an_open_address_needs_a_rule_for_visitors(capsys, address: str) -> None:
-    said = fails(capsys, "app", "--address", address)
-    assert "--share" in said and "--password" in said
+    message = fails(capsys, "app", "--address", address)
+    assert "--share" in message and "--password" in message
     assert app.rule_of(parsed("--address", address, "--share")).look
 
 
@@ -74,17 +74,17 @@ def ask_on_a_terminal(*typed: str) -> str:
         start_new_session=True,
     )
     os.close(theirs)
-    said = b""
+    message = b""
     for line in typed:
-        while not said.endswith(b": "):  # what is typed before the question is thrown away
+        while not message.endswith(b": "):  # what is typed before the question is thrown away
             letter = process.stdout.read(1)
-            assert letter, said
-            said += letter
+            assert letter, message
+            message += letter
         os.write(ours, f"{line}\n".encode())
-        said += b"\n"
-    said += process.communicate(timeout=120)[0]
+        message += b"\n"
+    message += process.communicate(timeout=120)[0]
     os.close(ours)
-    return said.decode()
+    return message.decode()
 
 
 def test_the_password_is_asked_for_on_a_terminal() -> None:
@@ -112,5 +112,5 @@ def test_folders_are_checked_and_resolved(tmp_path: Path, capsys, monkeypatch) -
 def test_a_login_needs_its_settings(capsys, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(app, "ROOT", tmp_path)
-    said = fails(capsys, "app", "--login")
-    assert "streamlit[auth]" in said or "secrets.toml" in said
+    message = fails(capsys, "app", "--login")
+    assert "streamlit[auth]" in message or "secrets.toml" in message

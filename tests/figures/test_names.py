@@ -240,11 +240,11 @@ NAMELESS = {
 
 
 def test_no_figure_is_left_out() -> None:
-    found = set()
+    values = set()
     for path in Path(figures.__file__).parent.glob("[a-z]*.py"):
         module = import_module(f"fsviz.figures.{path.stem}")
-        found |= {f for name, f in inspect.getmembers(module, inspect.isfunction) if name.startswith("plot_")}
-    assert found == DRAWN.keys() | NAMELESS
+        values |= {f for name, f in inspect.getmembers(module, inspect.isfunction) if name.startswith("plot_")}
+    assert values == DRAWN.keys() | NAMELESS
 
 
 def strings(value: Any) -> list[str]:
@@ -261,8 +261,8 @@ def strings(value: Any) -> list[str]:
 def test_names_are_drawn_as_text(plot: Callable[..., Any]) -> None:
     figure = plot(*DRAWN[plot])
     if isinstance(figure, go.Figure):
-        seen = "\n".join(strings(figure.to_plotly_json()))
-        assert "<i>" not in seen and "<a " not in seen and "%{x}$z" not in seen
-        assert escape_plotly(EVIL)[:12] in seen  # long names are cut in places
+        text = "\n".join(strings(figure.to_plotly_json()))
+        assert "<i>" not in text and "<a " not in text and "%{x}$z" not in text
+        assert escape_plotly(EVIL)[:12] in text  # long names are cut in places
     else:
         assert EVIL in strings(figure)

@@ -54,14 +54,14 @@ def test_a_submitted_run_finishes_in_another_process(numbers) -> None:
 
 
 def test_the_same_spec_here_and_in_a_worker_gives_the_same_bytes(numbers) -> None:
-    told = []
+    reports = []
     here = jobs.run_in_foreground(
-        numbers(n=3, seed=9), lambda done, total, message: told.append((done, total, message))
+        numbers(n=3, seed=9), lambda done, total, message: reports.append((done, total, message))
     )
     there = jobs.wait(jobs.submit(numbers(n=3, seed=9, trace="other")))
     assert chunk_bytes(here.id) == chunk_bytes(there.id)
     assert jobs.results(here.id) == jobs.results(there.id)
-    assert told[0][:2] == (0, 3) and told[-1][:2] == (3, 3)
+    assert reports[0][:2] == (0, 3) and reports[-1][:2] == (3, 3)
 
 
 def test_chunks_side_by_side_are_the_same_and_an_error_keeps_what_is_done(numbers, monkeypatch) -> None:
@@ -128,10 +128,10 @@ def test_cancel_takes_effect_at_once_and_resume_goes_on(numbers) -> None:
     until(lambda: 1 in traced(spec))
     assert jobs.cancel(run_id).state == "cancelled"
     assert not locks.is_held(jobs.folder(run_id) / "lock")
-    kept = store.chunk_indices(jobs.folder(run_id))
+    saved = store.chunk_indices(jobs.folder(run_id))
     hurry(spec)
     time.sleep(0.4)  # a worker that had outlived its cancel would go on now
-    assert store.chunk_indices(jobs.folder(run_id)) == kept
+    assert store.chunk_indices(jobs.folder(run_id)) == saved
     assert jobs.resume_here(run_id).state == "finished"
     assert jobs.results(run_id) == jobs.results(jobs.run_in_foreground(numbers(n=6, seed=2, trace="t2")).id)
 
@@ -167,9 +167,9 @@ def test_many_processes_resume_one_run_and_one_wins(numbers) -> None:
     spec = numbers(n=3, sleep=0.2)
     run = store.create(spec, jobs.prepare, store.INTERRUPTED)
     code = "import sys; from fsviz import jobs; jobs.resume_here(sys.argv[1])"
-    others = [subprocess.Popen([sys.executable, "-c", code, run.id], stderr=subprocess.DEVNULL) for _ in range(3)]
-    for other in others:
-        other.wait()
+    rest = [subprocess.Popen([sys.executable, "-c", code, run.id], stderr=subprocess.DEVNULL) for _ in range(3)]
+    for second in rest:
+        second.wait()
     assert jobs.status(run.id).state == "finished"
     assert traced(spec) == [0, 1, 2]
 

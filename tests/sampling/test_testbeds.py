@@ -274,9 +274,9 @@ def test_bad_tasks_of_a_json_are_named() -> None:
 
 def test_a_testbed_of_another_dataset_is_refused() -> None:
     bed, _ = make()
-    other = small_dataset(name="other")
+    second = small_dataset(name="other")
     with pytest.raises(BadInput, match="drawn from dataset 'small', not from 'other'"):
-        testbeds.from_parquet(testbeds.to_parquet(bed), other)
+        testbeds.from_parquet(testbeds.to_parquet(bed), second)
 
 
 def test_a_parquet_file_that_is_no_testbed_is_refused(tmp_path: Path) -> None:
