@@ -168,7 +168,7 @@ def evaluation(run: str) -> Evaluation:
 
     record = jobs.status(run)
     if record.study != "evaluate":
-        raise BadInput(f"Run {run} is no evaluation but {record.study}. Choose another.")
+        raise BadInput(f"Run {run} is a {record.study} run, not an evaluation. Choose another.")
     summary = jobs.results(run)
     lines = run_comparison.method_runs(
         run, jobs.spec(run), jobs.chunks(run), summary if record.state == "finished" else None

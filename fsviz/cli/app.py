@@ -76,8 +76,7 @@ def rule_of(args: argparse.Namespace) -> sharing.Sharing:
     )
     if not rule.on and not sharing.is_loopback(args.address):
         raise BadInput(
-            f"On {args.address} other computers reach the dashboard, so say what visitors may do: --share (look) or "
-            "--password (with it, everything). Or leave --address out."
+            f"--address {args.address} exposes the dashboard to other computers. Add --share (read-only) or --password."
         )
     if rule.folders and not (rule.password or rule.login):
         raise BadInput(

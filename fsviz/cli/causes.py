@@ -92,7 +92,7 @@ def show_causes(result: dict[str, Any]) -> str:
                 f"({100 * row['low']:.0f} to {100 * row['high']:.0f})"
                 for stage, row in of_method["explained"].items()
             )
-            lines += [f"Known {foreseen}; luck of the queries, at most {100 * of_method['luck']:.0f}%."]
+            lines += [f"Known {foreseen}; sampling noise of the queries, at most {100 * of_method['luck']:.0f}%."]
     for name, why in summary["unknown"].items():
-        lines += ["", f"{title(name)} is not known here: {why}"]
+        lines += ["", f"{title(name)} not available: {why}"]
     return "\n".join(lines)

@@ -70,7 +70,7 @@ def _graph(spec: dict[str, Any], on: Any) -> Any:
         return study.class_graph(spec, _report_pairs)
     settings = {name: value for name, value in spec.items() if name != "likeness"}
     if spec.get("likeness", "confusion") != "confusion":
-        raise BadInput("Only the likeness 'confusion' is measured as a run. Leave out --engine.")
+        raise BadInput("Only the similarity 'confusion' runs on a cluster. Omit --engine.")
     run = jobs.run_in_foreground({"study": "confusion", **settings}, report_progress, engine=on)
     return study.collect(jobs.spec(run.id), jobs.chunks(run.id))
 
@@ -105,5 +105,5 @@ def show(result: dict[str, Any]) -> str:
             for name, correlation in ((n, versus[n]) for n in ("pearson", "spearman"))
             if correlation["low"] is not None and correlation["low"] == correlation["low"]
         ]
-        lines.append(f"\nagainst {versus['likeness']}: {', '.join(correlations) or 'no correlation can be told'}")
+        lines.append(f"\nagainst {versus['likeness']}: {', '.join(correlations) or 'too few pairs for a correlation'}")
     return "\n".join([*lines, *([f"\nwritten to {result['out']}"] if "out" in result else [])])

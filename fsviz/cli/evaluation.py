@@ -79,12 +79,12 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
     spec = _spec(args)
     if args.background:
         run_id = jobs.submit(spec, engine.from_flags(args))
-        progress(f"Run {run_id} is queued. 'fsviz runs show {run_id}' says how far it is.")
+        progress(f"Run {run_id} queued. Progress: fsviz runs show {run_id}")
         return result_of(jobs.status(run_id))
     run = jobs.run_in_foreground(
         spec,
         bar(),
-        started=lambda run: progress(f"Run {run.id}: if it is stopped, 'fsviz runs resume {run.id}' goes on."),
+        started=lambda run: progress(f"Run {run.id}. If interrupted: fsviz runs resume {run.id}"),
         engine=engine.from_flags(args),
     )
     return result_of(run)
@@ -118,7 +118,7 @@ def _spec(args: argparse.Namespace) -> EvaluationSpec:
     sampler |= cast(draw.TaskSpec, {name: n for name, n in changes.items() if name not in fitted})
     if args.side_by_side is not None:
         if "sampler" in settings:
-            raise BadInput("--side-by-side draws semantic and uniform tasks itself. Leave out --sampler.")
+            raise BadInput("--side-by-side samples semantic and uniform tasks itself. Omit --sampler.")
         return {**spec, "samplers": evaluate.both_samplers(sampler, shots)}
     sampler_flags.name_unused(settings, draw.recipe_for(dataset, **{**DEFAULTS, **sampler}))
     return {**spec, "sampler": sampler}
@@ -277,7 +277,7 @@ def show_differences(result: dict[str, Any], tasks_of: str = "") -> str:
     rows = result["differences"]
     reference = rows[0]["reference"]
     table = [{**row, "reference": "", "accuracy": result["accuracy"][row["name"]]} for row in rows]
-    first = f"Against {reference} ({result['accuracy'][reference]:.2f}%), over the same {rows[0]['n_tasks']:,} tasks"
+    first = f"Compared with {reference} ({result['accuracy'][reference]:.2f}%), {rows[0]['n_tasks']:,} tasks"
     first += f", {tasks_of}:" if tasks_of else ":"
     note = f"Points of accuracy with 95% intervals {CI_UNITS[result['over']]}. {result['words']}"
     return "\n".join([*result["notes"], first, to_text(DIFFERENCES, table), note])

@@ -150,7 +150,7 @@ def _lines(run_id: str) -> list[Any]:
 
     run = jobs.status(run_id)
     if run.study != "evaluate":
-        raise BadInput(f"Run {run_id} is no evaluation but {run.study}. Leave it out.")
+        raise BadInput(f"Run {run_id} is a {run.study} run, not an evaluation. Choose another.")
     summary = run.summary if run.state == "finished" else None
     return run_comparison.method_runs(run_id, jobs.spec(run_id), jobs.chunks(run_id), summary)
 
@@ -208,7 +208,7 @@ def show_export(result: dict[str, Any]) -> str:
             f"fiftyone.Dataset.from_dir({result['path']!r}, dataset_type=fiftyone.types.FiftyOneDataset)"
         )
     inside = "".join(f" --{name} {name}" for name in ("neighbors", "image") if name in result["columns"])
-    left_out = f" {result['left_out']:,} images without features are left out." if result["left_out"] else ""
+    left_out = f" {result['left_out']:,} images without features are excluded." if result["left_out"] else ""
     return (
         f"{result['rows']:,} images.{left_out} Open them: "
         f"embedding-atlas {shlex.quote(result['path'])} --x x --y y{inside}"

@@ -270,12 +270,12 @@ def run_map(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_map(result: dict[str, Any]) -> str:
-    lost = f", {result['left_out']:,} left out (not finite)" if result["left_out"] else ""
+    lost = f", {result['left_out']:,} excluded (not finite)" if result["left_out"] else ""
     lines = [
-        f"The {result['kind']} map of {result['dataset']} under {result['backbone']}: "
+        f"{result['kind'].capitalize()} map of {result['dataset']}, {result['backbone']} features: "
         f"{result['n_images']:,} images{lost}",
-        f"{result['neighbours_kept']:.1%} of the {result['neighbours']} nearest neighbours of an image are kept; "
-        f"chance keeps {result['chance']:.1%}",
+        f"{result['neighbours_kept']:.1%} of the {result['neighbours']} nearest neighbours of an image are preserved "
+        f"(expected by chance: {result['chance']:.1%})",
         *([f"written to {result['out']}"] if result["out"] else []),
     ]
     return "\n".join(lines)

@@ -128,7 +128,7 @@ def show(result: dict[str, Any]) -> str:
         return f"deleted the split {result['deleted']} of {result['dataset']}"
     lines = []
     if result["reached"] is not None:
-        lines.append(f"asked for a divergence of {result['asked']:g}, reached {result['reached']:.2f}")
+        lines.append(f"target divergence {result['asked']:g}, reached {result['reached']:.2f}")
         lines += [result["told"]] * bool(result["told"])
     if result["agreement"] is not None:
         lines.append(

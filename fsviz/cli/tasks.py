@@ -253,7 +253,7 @@ def show_sample(result: dict[str, Any]) -> str:
         lines.append(f"only {distinct:,} different sets of classes were found; the others repeat with other images")
     if result["left_out"]:
         more = len(result["left_out"]) - 5
-        lines += ["left out:", *result["left_out"][:5], *([f"and {more:,} more"] if more > 0 else [])]
+        lines += ["excluded:", *result["left_out"][:5], *([f"and {more:,} more"] if more > 0 else [])]
     return "\n".join(lines)
 
 

@@ -67,7 +67,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
     sampler_flags.say_fit(study.fit(dataset, spec))
     if args.background:
         run_id = jobs.submit(spec, engine.from_flags(args))
-        progress(f"Run {run_id} is queued; 'fsviz runs show {run_id}' says how far it is.")
+        progress(f"Run {run_id} queued. Progress: fsviz runs show {run_id}")
         return {"run": run_id, "state": jobs.status(run_id).state}
     run = jobs.run_in_foreground(spec, report_progress, lambda run: progress(f"Run {run.id}"), engine.from_flags(args))
     return {"run": run.id, "seconds": run.seconds, **jobs.results(run.id)}

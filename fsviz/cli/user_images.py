@@ -142,18 +142,14 @@ def show_added(result: dict[str, Any]) -> str:
             for guess in sorted(result["guesses"], key=lambda guess: not guess["doubt"])
         ]
         n_kept = result.get("kept")
-        note = (
-            f"; {pluralize(n_kept, 'meaning')} that you chose before {'stays' if n_kept == 1 else 'stay'}"
-            if n_kept
-            else ""
-        )
-        lines += ["", f"What the classes mean{note}:"]
+        note = f" ({n_kept:,} kept from before)" if n_kept else ""
+        lines += ["", f"Class senses{note}:"]
         lines += [to_text(SENSES.without("by"), rows[:40])]
         if len(rows) > 40:
             lines.append(f"... and {len(rows) - 40:,} more (--json lists all)")
         lines.append(
-            f"To correct it: 'fsviz senses --dataset {result['name']} --out senses.csv', edit, then "
-            "--correct senses.csv."
+            f"To correct them: fsviz senses --dataset {result['name']} --out senses.csv, edit the file, then run "
+            f"fsviz senses --dataset {result['name']} --correct senses.csv"
         )
     elif result.get("taxonomy") == "folders":
         lines += ["", "The folders above the classes are the taxonomy (--taxonomy wordnet goes by the names instead)."]

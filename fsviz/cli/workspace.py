@@ -33,7 +33,7 @@ def run_clean(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_clean(result: dict[str, Any]) -> str:
     if not result["leftovers"]:
-        return f"Nothing is left over in {result['workspace']}. 'fsviz runs delete ID' deletes a run."
+        return f"Nothing to clean in {result['workspace']}. 'fsviz runs delete ID' deletes a run."
     rows = [{**item, "size": workspace.format_bytes(item["n_bytes"])} for item in result["leftovers"]]
     size = workspace.format_bytes(result["n_bytes"])
     last = f"Freed {size}." if result["freed"] else f"'fsviz clean --yes' frees {size}. Runs and data stay."

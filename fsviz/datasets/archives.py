@@ -127,7 +127,7 @@ def _write(root: Path, packed: PackedImage, number: int, homes: dict[Path, str])
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(packed.image, bytes):
         if not begins_as_image(packed.image[:HEADER]):
-            raise BadInput(f"An image of class {safe!r} is in no format that is known here. Get the files again.")
+            raise BadInput(f"An image of class {safe!r} has an unknown format. Get the files again.")
         ending = "png" if packed.image.startswith(b"\x89PNG") else "jpg"
         (folder / f"{number:07d}.{ending}").write_bytes(packed.image)
     else:

@@ -320,7 +320,7 @@ def _inspect_folder(
     if groups == "folder" and not any(row["group"] for row in rows):
         raise BadInput(
             f"There are no folders inside the class folders of {root}, so they cannot be groups. Expected "
-            "root/class/video/frame. Leave out --groups folder."
+            "root/class/video/frame. Omit --groups folder."
         )
     if first_level == "auto" and not class_level:
         _refuse_stores(root, {row["class_name"] for row in rows}, top_folders)

@@ -218,8 +218,8 @@ class _Table:
         finite = np.isfinite(values).all(1)
         if not finite.all():
             raise BadInput(
-                f"The features of image {self.ids[~finite][0]} of {features.dataset!r} under {features.backbone!r} "
-                f"hold NaN or infinite numbers. Features must be finite: {features.remake}."
+                f"{features.backbone} features of {features.dataset} contain NaN or infinity (first: image "
+                f"{self.ids[~finite][0]}). {features.remake[:1].upper()}{features.remake[1:]}."
             )
         nothing = np.zeros((1, values.shape[1]), dtype=values.dtype)  # the last row, where PAD leads
         self.raw = torch.from_numpy(np.concatenate([values, nothing]))

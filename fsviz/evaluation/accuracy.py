@@ -116,7 +116,7 @@ def rolling_accuracy(
     """
     accuracy, measure = _finite_pairs(accuracy, measure)
     if len(measure) == 0:
-        raise BadInput("No task has both an accuracy and the measure, so there is nothing to draw. Measure them first.")
+        raise BadInput("No task has both an accuracy and the measure, so there is nothing to plot. Measure them first.")
     if window is None:
         window = max(20, len(measure) // 10)
     window = int(np.clip(window, 1, len(measure)))

@@ -25,7 +25,7 @@ from fsviz.numerics import pearson, spearman, t_quantile, t_two_sided
 from fsviz.records import PAD, Tasks
 
 CI_UNITS: dict[str, str] = {
-    "tasks": "over tasks of these images: what other tasks, drawn from these very images, would give",
+    "tasks": "over tasks of these images: other tasks sampled from the same images",
     "images": "over images: what tasks of other images of the same classes would give",
     "classes": "over classes: what tasks of other classes, with images of their own, would give",
 }

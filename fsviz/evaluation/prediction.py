@@ -118,14 +118,12 @@ def predictions_from(
     from fsviz.methods.geometry import probabilities
 
     n_tasks, n_way, n_query = query_mask.shape
-    by_class = scores.view(n_tasks, n_way, n_way, n_query)  # said, true, place
+    by_class = scores.view(n_tasks, n_way, n_way, n_query)  # predicted, true, position
     there = torch.from_numpy(query_mask)
     broken = ~by_class.isfinite() & ways[:, :, None, None] & there.unsqueeze(1)
     if bool(broken.any()):
         task = int(broken.flatten(1).any(1).nonzero()[0])
-        raise NotFinite(
-            f"{who} gives scores that are not finite for task {first + task}, so it has no answer. {cause(task)}"
-        )
+        raise NotFinite(f"{who} returned NaN or infinity on task {first + task}. {cause(task)}")
     own = by_class.diagonal(dim1=1, dim2=2).transpose(1, 2)
     rank = (by_class > own.unsqueeze(1)).sum(1)
     equal = by_class == own.unsqueeze(1)
@@ -188,12 +186,9 @@ def torch_device(name: str) -> Any:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise BadInput(f"There is no device {name!r}. Use 'cpu', 'cuda', 'cuda:0', ... or 'auto'.") from error
+        raise BadInput(f"Unknown device {name!r}. Use cpu, cuda, cuda:0, ... or auto.") from error
     if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
-        raise BadInput(
-            f"Device {name!r} is not on this machine: torch sees {torch.cuda.device_count()} CUDA devices. "
-            "Use 'cpu' or 'auto'."
-        )
+        raise BadInput(f"Device {name!r} not found ({torch.cuda.device_count()} CUDA devices). Use cpu or auto.")
     return device
 
 
@@ -416,10 +411,10 @@ def _check_rows(features: Features, rows: np.ndarray) -> None:
     bad = rows[~np.isfinite(np.asarray(features.values[rows], dtype=np.float32)).all(1)]
     if len(bad):
         raise BadInput(
-            f"The features of image {features.image_ids[bad[0]]} (class {features.class_ids[bad[0]]}) of "
-            f"{features.dataset!r} under {features.backbone!r} hold NaN or infinite numbers"
-            f"{'' if len(bad) == 1 else f', and those of {len(bad) - 1} more'}. "
-            f"Features must be finite: {features.remake}."
+            f"{features.backbone} features of {features.dataset} contain NaN or infinity (first: image "
+            f"{features.image_ids[bad[0]]} of class {features.class_ids[bad[0]]}"
+            f"{'' if len(bad) == 1 else f'; {len(bad)} images in all'}). "
+            f"{features.remake[:1].upper()}{features.remake[1:]}."
         )
 
 

@@ -79,7 +79,7 @@ def explain(
             f"Got {int(finite.sum())}. Draw more tasks."
         )
     if not names:
-        raise BadInput("Explaining the accuracy takes at least one measure of the tasks. None is known of these.")
+        raise BadInput("Explaining accuracy needs at least one measure of the tasks. These have none.")
     x = np.stack([np.asarray(numbers[name], dtype=float)[finite] for name in names], axis=1)
     y, class_ids = accuracy[finite], class_ids[finite]
     folds = _folds(class_ids, seed)

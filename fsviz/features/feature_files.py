@@ -350,7 +350,7 @@ def _checked(values: np.ndarray, path: Path) -> np.ndarray:
     lost = share_lost([values[is_finite]], numbers.dtype.type)
     if 2 * is_finite.sum() < len(values):
         if 2 * np.isfinite(values).all(axis=1).sum() < len(values):
-            cause = "NaN or infinity: what made them is broken. Make them again; a few such rows would be left out."
+            cause = "NaN or infinity. Check the program that made them; a few such rows would be skipped."
         else:
             cause = f"numbers beyond float32, which ends at 3.4e38. {_SAVE} X / numpy.abs(X).max()."
         raise BadInput(f"{int((~is_finite).sum()):,} of {len(values):,} rows of {path.name} hold {cause}")

@@ -37,7 +37,7 @@ def about(name: str) -> dict[str, Any]:
         raise UnknownName("trained network", name, available, "'fsviz train DATASET' makes one.")
     facts = workspace.read_json(_path(name, ".json"))
     if not isinstance(facts, dict) or not {"network", "width", "side"} <= set(facts):
-        raise BadInput(f"{_path(name, '.json')} does not say which network it is. Train it again.")
+        raise BadInput(f"{_path(name, '.json')} does not name its network. Train it again.")
     return facts
 
 

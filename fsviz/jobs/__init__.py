@@ -164,8 +164,8 @@ def results(run_id: str) -> Any:
         raise WorkspaceError(run.error)
     if run.summary is None:
         raise Missing(
-            f"Run {run_id} is {run.state} and has no results yet. "
-            + ("Wait for its first chunk." if run.active else f"Go on with 'fsviz runs resume {run_id}'.")
+            f"Run {run_id} is {run.state}: no results yet. "
+            + ("Wait for its first chunk." if run.active else f"Resume with: fsviz runs resume {run_id}")
         )
     return dict(run.summary)
 

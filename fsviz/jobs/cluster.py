@@ -143,7 +143,7 @@ def _cpus_per_chunk(n_gpus: int) -> int:
         raise BadInput("No machine of the cluster offers a core. Start Ray there with 'ray start --num-cpus N'.")
     if not nodes:
         raise BadInput(
-            "This run computes on CUDA, and no machine of the cluster has told Ray of a GPU. Choose the device cpu, or "
+            "This run computes on CUDA, and no machine of the cluster reports a GPU to Ray. Choose the device cpu, or "
             "start Ray there with 'ray start --num-gpus N'."
         )
     return max(1, min(torch.get_num_threads(), *(int(node["CPU"]) for node in nodes)))

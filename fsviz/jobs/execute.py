@@ -193,7 +193,7 @@ def _recorded_end(run_id: str, path: Path, clock: _Clock) -> Iterator[None]:
         if isinstance(stop, KeyboardInterrupt):
             raise
         raise Cancelled(
-            f"Run {run_id} was {state}. Its finished chunks are kept: 'fsviz runs resume {run_id}' goes on."
+            f"Run {run_id} was {state}. Finished parts are saved; resume with: fsviz runs resume {run_id}"
         ) from None
     except _SomeFailed as some:
         _report(path, *some.errors.values())
@@ -205,9 +205,8 @@ def _recorded_end(run_id: str, path: Path, clock: _Clock) -> Iterator[None]:
     except Exception as error:
         _report(path, error)
         sentence = (
-            f"Run {run_id} stopped on an unexpected error ({type(error).__name__}: {error}). "
-            f"Its finished chunks are kept: 'fsviz runs resume {run_id}' tries again. The full report is in "
-            f"{path / 'error.txt'}."
+            f"Run {run_id} failed: {type(error).__name__}: {error}. Finished parts are saved; resume with: "
+            f"fsviz runs resume {run_id}. Details: {path / 'error.txt'}"
         )
         _record(path, clock, state=store.FAILED, error=sentence)
         raise FsvizError(sentence) from error
@@ -225,9 +224,8 @@ class _SomeFailed(Exception):
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         reason = reason if len(reason) < 300 else f"{reason[:300]}..."
         return (
-            f"Run {run_id} is done, {self}: number {index} failed {_ATTEMPTS} times ({reason}). All others are kept, "
-            f"and their results are shown; 'fsviz runs resume {run_id}' tries again what failed. The full report "
-            f"is in {path / 'error.txt'}."
+            f"Run {run_id} is done, {self}: number {index} failed {_ATTEMPTS} times ({reason}). All others are saved, "
+            f"and results show them. Retry with: fsviz runs resume {run_id}. Details: {path / 'error.txt'}"
         )
 
 

@@ -339,7 +339,7 @@ def ask_to_stop(path: Path) -> None:
         (path / "cancel").touch()
     except OSError as error:
         raise WorkspaceError(
-            f"Run {path.name} cannot be asked to stop ({error.strerror or error}). "
+            f"Run {path.name} cannot be stopped ({error.strerror or error}). "
             f"Make room or fix the permissions of {path}, then try again."
         ) from error
 

@@ -28,7 +28,7 @@ METHOD = Method(
         choice(
             "normalise",
             "Unit length",
-            "Scale features to length 1 after centring. easyfsl does so only if asked.",
+            "Scale features to length 1 after centring. easyfsl does so only on request.",
             {"l2": "Yes", "none": "No"},
         ),
     ),

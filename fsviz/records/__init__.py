@@ -276,7 +276,7 @@ class Tasks:
         if outside.any():
             raise BadInput(
                 f"A task may hold only classes of its split. Got class_id {int(self.class_ids[outside][0])}. "
-                "Choose the split the tasks were drawn from, or 'all'."
+                "Choose the split of the tasks, or 'all'."
             )
         return positions
 

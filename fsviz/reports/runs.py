@@ -131,7 +131,9 @@ def figures_of(comparison: run_comparison.RunComparison, first: Figure | None = 
         title = f"Ranks by quarter of {measures.lower_title(run_comparison.QUARTERS)}"
         exported.append((title, figures.plot_ranks(ranks), "1 is best."))
     if len(comparison.differences):
-        caption = f"95% intervals {run_comparison.CI_UNITS[over]}. Filled: real; hollow: may be chance, or not known."
+        caption = (
+            f"95% intervals {run_comparison.CI_UNITS[over]}. Filled: significant. Hollow: not significant or unknown."
+        )
         exported.append(("Paired differences", figures.plot_differences(comparison.differences), caption))
     return exported
 

@@ -85,8 +85,8 @@ def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int,
     check_draw(len(pool.class_ids), n_way, n_tasks, seed)
     if n_tasks * n_way * (n_shot + n_query) > MAX_IMAGES:
         raise BadInput(
-            f"A testbed may have room for at most {MAX_IMAGES:,} images. Lower the number of tasks, ways, shots or "
-            "queries."
+            f"Testbed too large: {n_tasks * n_way * (n_shot + n_query):,} images, limit {MAX_IMAGES:,}. "
+            "Lower tasks, ways, shots or queries."
         )
     pools = _image_pools(pool)
     rng = np.random.default_rng(np.random.SeedSequence(entropy=int(seed), spawn_key=(3,)))
@@ -94,9 +94,9 @@ def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int,
     usable = np.array([len(sets) > 0 for sets in choices], dtype=bool)
     if usable.sum() < n_way:
         raise BadInput(
-            f"Tasks across contexts need n_way = {n_way} classes; {int(usable.sum())} of {len(usable)} can be asked. "
-            f"{_reason(pool, pools, int(np.flatnonzero(~usable)[0]), n_shot, n_query)} Lower n_way, n_shot or n_query, "
-            "or pick another split."
+            f"Context tasks need {n_way} classes with enough images in two contexts; {int(usable.sum())} of "
+            f"{len(usable)} qualify. {_reason(pool, pools, int(np.flatnonzero(~usable)[0]), n_shot, n_query)} "
+            "Lower n_way, n_shot or n_query, or choose another split."
         )
     class_ids = np.asarray(sample_uniform(pools.class_ids[usable], n_way, n_tasks, seed).class_ids)
     place = np.full(int(pools.class_ids.max()) + 1, PAD)
@@ -115,9 +115,8 @@ def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int,
             stuck = int(class_ids[todo[0], failed[failed.any(1)][0].argmax()])
         else:
             raise BadInput(
-                f"Class {_name(pool, stuck)} cannot give {n_shot} + {n_query} images in other contexts whose groups "
-                "(copies of a picture, frames of a video) stay on one side of a task. Lower n_shot or n_query, or draw "
-                "without keeping groups together (--no-keep-groups)."
+                f"Class {_name(pool, stuck)} has too few separate groups (duplicates, frames) in other contexts for "
+                f"{n_shot} + {n_query} images. Lower n_shot or n_query, or use --no-keep-groups."
             )
     query, same, shifted, swapped = parts
     return ContextTasks(class_ids, query, same, shifted, swapped, rng.random((n_tasks, n_way, n_shot)))

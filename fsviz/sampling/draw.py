@@ -52,13 +52,13 @@ def assign_images(
     short = used[sizes[used] < hand]
     if len(short):
         raise BadInput(
-            f"A class needs n_shot + n_query = {hand} images. Class {int(short[0])} has {int(sizes[short[0]])}"
-            f"{f', and {len(short) - 1} more have too few' if len(short) > 1 else ''}. Lower n_shot or n_query."
+            f"Class {int(short[0])} has {int(sizes[short[0]])} images; n_shot + n_query needs {hand}"
+            f"{f' ({len(short) - 1} more classes have too few)' if len(short) > 1 else ''}. Lower n_shot or n_query."
         )
     if class_ids.size * hand > MAX_IMAGES:
         raise BadInput(
-            f"A testbed may have room for at most {MAX_IMAGES:,} images. Got {class_ids.size * hand:,}. "
-            "Lower the number of tasks, ways, shots or queries."
+            f"Testbed too large: {class_ids.size * hand:,} images, limit {MAX_IMAGES:,}. "
+            "Lower tasks, ways, shots or queries."
         )
     from fsviz.sampling import kernels
 
@@ -94,9 +94,8 @@ def max_per_side(group_sizes: np.ndarray, n_other: int) -> int:
 def _cannot_divide(name: object, n_images: int, n_groups: int, n_shot: int, n_query: int) -> BadInput:
     held = "are all one group" if n_groups == 1 else f"are in {n_groups} groups"
     return BadInput(
-        f"Support and query may share no group (copies of a picture, frames of a video). Class {name} cannot give "
-        f"{n_shot} + {n_query} images that way: its {n_images} images {held}. Lower n_shot or n_query, leave the class "
-        "out, or draw without keeping groups together (--no-keep-groups)."
+        f"Class {name} has too few separate groups (duplicates, video frames) for {n_shot} + {n_query} images: its "
+        f"{n_images} images {held}. Lower n_shot or n_query, skip the class, or use --no-keep-groups."
     )
 
 
@@ -135,6 +134,6 @@ def check_draw(n_classes: int, n_way: int, n_tasks: int, seed: int) -> None:
     SEED.check(seed)
     if n_way > n_classes:
         raise BadInput(
-            f"n_way must be at most {n_classes}, the number of classes to draw from. Got {n_way}. "
-            "Lower n_way or pick another split."
+            f"n_way must be at most {n_classes}, the number of classes. Got {n_way}. "
+            "Lower n_way or choose another split."
         )

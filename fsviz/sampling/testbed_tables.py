@@ -389,10 +389,10 @@ def _with_images(dataset: Dataset, task: np.ndarray, class_id: np.ndarray) -> tu
     total = len(np.unique(task))
     if len(gone) == total:
         raise BadInput(
-            f"Every task of the testbed holds a class that has no images in {dataset.title}. Add the images of the "
+            f"Every task of the testbed holds a class without images in {dataset.title}. Add the images of the "
             "missing classes."
         )
-    message = f"{len(gone):,} of {total:,} tasks hold a class that has no images in {dataset.title} and were left out."
+    message = f"{len(gone):,} of {total:,} tasks hold a class without images in {dataset.title} and were excluded."
     return ~np.isin(task, gone), [message]
 
 

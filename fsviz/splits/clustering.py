@@ -150,7 +150,7 @@ def class_points(means: np.ndarray) -> np.ndarray:
     means = np.asarray(means, dtype=float)
     if len(means) < MIN_CLASSES:
         raise BadInput(
-            f"A split with a wanted divergence needs at least {MIN_CLASSES} classes: one fifth of them are test "
+            f"A split with a target divergence needs at least {MIN_CLASSES} classes: one fifth of them are test "
             f"classes. Got {len(means)}. Take a larger dataset, or split its classes by hand."
         )
     if not np.isfinite(means).all():

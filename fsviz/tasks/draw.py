@@ -200,7 +200,7 @@ def recipe_for(dataset: Dataset, **requested: object) -> Recipe:
 def recipe_of(testbed: Testbed, dataset: Dataset) -> Recipe:
     """The recipe of a testbed; refuses testbeds that no sampler made (imported, searched)."""
     if testbed.recipe.get("sampler") not in SAMPLERS:
-        raise Missing(f"The testbed {testbed.name!r} was not drawn by a sampler, so its settings cannot draw it again.")
+        raise Missing(f"The testbed {testbed.name!r} was not made by a sampler, so it cannot be sampled again.")
     return recipe_for(dataset, **{name: value for name, value in testbed.recipe.items() if name in SETTINGS})
 
 

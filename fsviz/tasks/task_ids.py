@@ -272,7 +272,7 @@ def _frozen(parts: list[str], run_folder: Callable[[str], Path] | None) -> Testb
         tasks = snapshot.tasks(run_folder(run_id), file)
     except (FsvizError, ValueError) as error:
         raise Missing(
-            f"This task was frozen by the run {run_id!r} of {dataset!r}, and that run is not in this workspace. Open "
+            f"This task belongs to the run {run_id!r} of {dataset!r}, and that run is not in this workspace. Open "
             "the link where the run was made, or copy its folder into runs of this workspace."
         ) from error
     return Testbed(f"run {run_id}", tasks, {"dataset": dataset})

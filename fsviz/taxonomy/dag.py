@@ -103,16 +103,16 @@ def split_dag(dataset: Dataset, split: str, mode: str = "shortest_path") -> Dag:
     """The graph that spans the classes of a split of a dataset."""
     if dataset.taxonomy is None:
         raise Missing(
-            f"{dataset.title} has no taxonomy, so distances in meaning cannot be measured. "
-            "Use the distance 'features', or pick a dataset that has a taxonomy."
+            f"{dataset.title} has no taxonomy, so semantic distance is not available. "
+            'Use the distance "features", or choose a dataset with a taxonomy.'
         )
     class_ids = dataset.split_class_ids(split)
     table = dataset.classes.loc[class_ids]
     without = table.loc[table["node"].astype(str) == "", "class_name"].astype(str).tolist()
     if without:
         raise BadInput(
-            f"Every class needs a node in the taxonomy. Got none for {_listed(without)} in split {split!r} of "
-            f"{dataset.title}. Add them to the taxonomy or take them out of the split."
+            f"Classes of split {split!r} missing from the taxonomy of {dataset.title}: {_listed(without)}. "
+            "Add them, or remove them from the split."
         )
     return span(
         dataset.taxonomy,
@@ -263,7 +263,7 @@ def _root(
                     ready.append(child)
     if done < len(closure):
         raise BadInput(
-            f"A taxonomy may have no cycle. Got {' is a '.join(_cycle(waiting_for, up))}. Remove one of these edges."
+            f"The taxonomy has a cycle: {' is a '.join(_cycle(waiting_for, up))}. Remove one of these edges."
         )
     targets = set(class_nodes)
     reach = {root: targets & set(_depths(root, down, closure)) for root in roots}

@@ -225,10 +225,10 @@ def _log_weights(dag: Dag) -> np.ndarray:
     if len(bad):
         name = dag.names[dag.class_nodes[bad[0]]]
         raise BadInput(
-            f"This distance needs at least one image in every class. Got {dag.weights[bad[0]]:g} for {name!r}"
-            f"{f' and {len(bad) - 1} more' if len(bad) > 1 else ''}. "
-            "Pick a split whose classes all have images (of a benchmark with images for some classes: any but 'all'), "
-            "or the distance Path length."
+            f"This distance needs images in every class; {name!r} has {dag.weights[bad[0]]:g}"
+            f"{f', and {len(bad) - 1} more have too few' if len(bad) > 1 else ''}. "
+            "Choose another split (if only some classes of a benchmark have images: any but 'all'), or the distance "
+            "Path length."
         )
     return np.log(dag.weights)
 

@@ -85,9 +85,7 @@ def locate(text: str, sha256: str = "") -> Code:
     except OSError as error:
         raise BadInput(f"The file {file} cannot be read ({error.strerror or error}). Check the path.") from error
     if sha256 and digest != sha256:
-        raise BadInput(
-            f"{file} changed since the run started, and answers of two versions must not be mixed. Start a new run."
-        )
+        raise BadInput(f"{file} changed since the run started. Two versions must not be mixed: start a new run.")
     added = f":{attribute}" if attribute else ""
     return Code(f"{file}{added}", f"{file.name}{added}", digest, attribute)
 

@@ -280,7 +280,7 @@ def attach_preview(
     names = parent.classes["class_name"].astype(str)
     problems = [{"kind": p.kind, "message": p.message, "items": list(p.items)} for p in preview.problems]
     if matched.unknown:
-        message = f"{len(matched.unknown):,} folders are no class of {parent.title} and are left out."
+        message = f"{len(matched.unknown):,} folders match no class of {parent.title}: skipped."
         problems.insert(0, {"kind": "unknown", "message": message, "items": list(matched.unknown)})
     if matched.missing:
         message = f"{len(matched.missing):,} of {parent.n_classes:,} classes of {parent.title} have no images there."

@@ -42,8 +42,8 @@ def read(path: Path, testbed: Testbed, dataset: Dataset) -> Predictions:
     counts = np.bincount(at, minlength=tasks.query.size)
     is_query = (tasks.query != PAD).ravel()
     for wrong, words in (
-        (counts > 1, "{} answered more than once"),
-        (is_query & (counts == 0), "{} without an answer"),
+        (counts > 1, "{} predicted more than once"),
+        (is_query & (counts == 0), "{} without a prediction"),
     ):
         problems.add(int(wrong.sum()), words, "queries", _first(tasks, wrong))
     confidence = _confidence(table, problems)

@@ -99,4 +99,4 @@ def test_look_names_a_hard_and_an_easy_task_and_the_cause(capsys) -> None:
     assert main(["look", "demo"]) == 0
     out = capsys.readouterr().out
     assert captured["rule"] in out and f"mean accuracy: {100 * captured['mean']:.1f}" in out
-    assert sum(cause["explains"] for cause in captured["causes"]) == out.count("points go with this")
+    assert sum(cause["explains"] for cause in captured["causes"]) == out.count(" points: ")

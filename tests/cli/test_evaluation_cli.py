@@ -182,7 +182,7 @@ def test_background_and_cancel(toy, capsys) -> None:
         (["evaluate", "toy", "--n-way", "99"], "16"),
         (["evaluate", "toy", "--device", "cuda:5"], "cuda:5"),
         (["evaluate", "toy", "--side-by-side", "one"], "such as 1,5"),
-        (["evaluate", "toy", "--side-by-side", "--sampler", "uniform"], "Leave out --sampler"),
+        (["evaluate", "toy", "--side-by-side", "--sampler", "uniform"], "Omit --sampler"),
         (["evaluate", "toy", "--side-by-side", "--testbed", "a"], "--side-by-side has no effect"),
         (["runs", "show", "nothing"], "Unknown run 'nothing'"),
         (["runs", "show"], "needs the ID"),
@@ -219,7 +219,7 @@ def test_damaged_runs_are_rows_and_their_advice_helps(toy, capsys) -> None:
 def test_clean_says_what_it_would_free_and_frees_it_when_told(toy, capsys, tmp_path) -> None:
     run_id = run_json(capsys, "evaluate", "toy", *SAMPLER)["run"]
     assert main(["clean"]) == 0
-    assert "Nothing is left over" in capsys.readouterr().out
+    assert "Nothing to clean" in capsys.readouterr().out
     remaining = tmp_path / "ws" / "runs" / run_id / "chunks" / ".tmp-abc.npz"
     remaining.write_bytes(b"x" * 2_000_000)
     assert run_json(capsys, "clean")["leftovers"] == []  # a process may still write it

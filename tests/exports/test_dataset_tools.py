@@ -123,8 +123,8 @@ def test_rows_that_do_not_fit_are_refused_with_counts(toy, capsys) -> None:
         "1 row with a class that its task does not have (the first is row 3",
         "1 row of an image that is no query of its task (the first is row 4",
         "1 row with a confidence that is not from 0 to 1",
-        "1 query answered more than once",
-        "8 queries without an answer",
+        "1 query predicted more than once",
+        "8 queries without a prediction",
     ):
         assert words in message, message
     assert "\n" not in message

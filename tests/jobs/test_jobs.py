@@ -302,7 +302,7 @@ def test_a_chunk_that_fails_once_is_tried_again(numbers) -> None:
 
 def test_a_run_in_which_nothing_succeeds_stops_soon(numbers) -> None:
     spec = numbers(n=50, crash_from=0)
-    with pytest.raises(FsvizError, match="stopped on an unexpected error \\(ZeroDivisionError: by hand\\)"):
+    with pytest.raises(FsvizError, match="failed: ZeroDivisionError: by hand"):
         jobs.run_in_foreground(spec)
     (run,) = jobs.list_runs()
     assert run.state == "failed" and run.n_done == 0 and traced(spec) == [0, 0, 0, 1, 1, 1, 2, 2, 2]

@@ -99,9 +99,9 @@ def test_a_class_of_one_context_is_named_and_the_others_go_on() -> None:
     assert list(why) == [2, 4] and "'class 2' needs two contexts" in why[2] and "9 images with a context" in why[4]
     tasks = SAMPLERS["ood"].sample(pool, 50, 0, n_way=3, n_shot=2, n_query=4)
     assert set(np.unique(tasks.class_ids)) == {0, 1, 3, 5}
-    with pytest.raises(BadInput, match=r"4 of 6 can be asked. Class 'class 2' needs two contexts"):
+    with pytest.raises(BadInput, match=r"4 of 6 qualify. Class 'class 2' needs two contexts"):
         SAMPLERS["iid"].sample(pool, 50, 0, n_way=5, n_shot=2, n_query=4)
-    with pytest.raises(BadInput, match=r"0 of 6 can be asked. Class 'class 0' needs 9 \+ 9 in some contexts"):
+    with pytest.raises(BadInput, match=r"0 of 6 qualify. Class 'class 0' needs 9 \+ 9 in some contexts"):
         SAMPLERS["iid"].sample(small(), 5, 0, n_way=3, n_shot=9, n_query=9)
 
 

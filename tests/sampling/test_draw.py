@@ -246,7 +246,7 @@ def test_bad_input_is_refused_in_a_sentence(change: dict, message: str) -> None:
 
 def test_too_few_images_are_named() -> None:
     tasks = sample_uniform(np.arange(3), 2, 5, 0)
-    with pytest.raises(BadInput, match=r"n_shot \+ n_query = 6 images. Class . has 5"):
+    with pytest.raises(BadInput, match=r"Class . has 5 images; n_shot \+ n_query needs 6"):
         assign_images(tasks, np.repeat(np.arange(3), 5), 1, 5, 0)
     with pytest.raises(BadInput, match="n_query must be a whole number from 1"):
         assign_images(tasks, np.repeat(np.arange(3), 5), 1, 0, 0)

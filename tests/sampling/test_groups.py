@@ -88,7 +88,7 @@ def test_a_division_is_found_wherever_there_is_one(seed: int) -> None:
         assert not shares_a_group(tasks, groups)
         check_hands(tasks, classes)
     else:
-        with pytest.raises(BadInput, match=r"Class 'odd' cannot give|needs n_shot"):
+        with pytest.raises(BadInput, match=r"Class 'odd' has too few separate groups|n_query needs"):
             assign_images(sampled, classes, n_shot, n_query, seed=seed, groups=groups, class_names=["odd", "even"])
 
 

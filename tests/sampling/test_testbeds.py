@@ -171,7 +171,7 @@ def test_labels_count_through_the_benchmark_where_a_copy_lacks_classes() -> None
     read = testbeds.from_csv(text, copy)
     assert np.array_equal(read.tasks.class_ids, np.sort(bed.tasks.class_ids[~with_it], axis=1))
     assert (
-        f"{with_it.sum()} of 8 tasks hold a class that has no images in Small and were left out."
+        f"{with_it.sum()} of 8 tasks hold a class without images in Small and were excluded."
         in (read.recipe["notes"])
     )
     assert np.array_equal(
@@ -275,7 +275,7 @@ def test_bad_tasks_of_a_json_are_named() -> None:
 def test_a_testbed_of_another_dataset_is_refused() -> None:
     bed, _ = make()
     second = small_dataset(name="other")
-    with pytest.raises(BadInput, match="drawn from dataset 'small', not from 'other'"):
+    with pytest.raises(BadInput, match="belongs to dataset 'small', not to 'other'"):
         testbeds.from_parquet(testbeds.to_parquet(bed), second)
 
 

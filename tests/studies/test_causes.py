@@ -86,8 +86,8 @@ def test_the_command_tells_every_number_and_writes_the_table(
     command = causes.command(toy.spec).split()[1:]
     assert cli.main([*command, "--out", str(tmp_path / "tasks.csv")]) == 0
     text = capsys.readouterr().out
-    assert "Coarsity" in text and "ProtoNet:" in text and "luck of the queries" in text
-    assert "Context overlap is not known here: Toy has no contexts of its images" in text
+    assert "Coarsity" in text and "ProtoNet:" in text and "sampling noise of the queries" in text
+    assert "Context overlap not available: Toy has no contexts of its images" in text
     rows = (tmp_path / "tasks.csv").read_text().splitlines()
     assert rows[0].startswith("task,coarsity,") and rows[0].endswith(",ProtoNet") and len(rows) == 61
 

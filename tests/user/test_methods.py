@@ -175,7 +175,7 @@ def test_what_is_broken_says_so_in_a_sentence_and_the_others_go_on(toy, capsys) 
             predict_with("return query[..., :3]"),
             "shape.py must return shape (tasks, ways, ",
         ),
-        "nan.py": (predict_with(f"{ZEROS} * torch.nan"), "nan.py gives scores that are not finite for task 0"),
+        "nan.py": (predict_with(f"{ZEROS} * torch.nan"), "nan.py returned NaN or infinity on task 0"),
         "needs.py": ("def predict(a, b, c, d, e): pass", "needs.py takes 'e', which has no default"),
     }
     files = [write(name, body) for name, (body, _) in broken.items()]
@@ -256,7 +256,7 @@ def test_a_recorded_run_shows_on_the_page_and_is_resumed_by_a_command_only(toy, 
     monkeypatch.chdir(APP.parent)  # whose settings the server reads
     page = open_link("runs", "toy", runs=answer["run"])
     assert any("mine.py" in str(e.value) for e in page.get("html") + page.get("markdown") + list(page.dataframe))
-    assert any("gives scores that are not finite for task 0" in w.value for w in page.warning)
+    assert any("returned NaN or infinity on task 0" in w.value for w in page.warning)
     for chunk in (jobs.folder(answer["run"]) / "chunks").iterdir():
         chunk.unlink()
     with pytest.raises(BadInput, match=r"mine\.py is your own code, which runs only where you start it"):

@@ -179,7 +179,7 @@ def shots_and_queries(rng: np.random.Generator, n_images: np.ndarray, limits: Va
 def _check_room(n_images: int) -> None:
     if n_images > MAX_IMAGES:
         raise BadInput(
-            f"A testbed may have room for at most {MAX_IMAGES:,} images. These tasks may take {n_images:,}. "
+            f"Testbed too large: up to {n_images:,} images, limit {MAX_IMAGES:,}. "
             "Lower n_tasks, max_way or max_support."
         )
 
