@@ -58,7 +58,7 @@ def run_app(args: argparse.Namespace) -> NoReturn:
     environment = {name: value for name, value in os.environ.items() if name not in (GIVEN, FILE)}
     words = command(args)
     if rule.on:
-        progress(f"fsviz: {in_words(rule)}")
+        progress(f"fsviz: {describe(rule)}")
     sys.stdout.flush()
     os.chdir(ROOT)
     os.execve(words[0], words, environment | _home() | rule.to_environment())
@@ -92,7 +92,7 @@ def command(args: argparse.Namespace) -> list[str]:
     return words + (["--server.headless", "true"] if args.no_browser else [])
 
 
-def in_words(rule: sharing.Sharing) -> str:
+def describe(rule: sharing.Sharing) -> str:
     """The rule for whoever starts the server."""
     rule_text = "visitors may look" if rule.look else "visitors see nothing"
     keys = [*(["the password"] if rule.password else []), *(["a login"] if rule.login else [])]

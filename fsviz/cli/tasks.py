@@ -67,7 +67,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--name", help="Name of the testbed (default: made from its settings).")
     parser.add_argument("--split-image-ids", action="store_true", help="CSV only: number the images within the split.")
 
-    parser = add_command(commands, "task", one_task, show_task, "Build one task by hand and measure a swap.")
+    parser = add_command(commands, "task", build_task, show_task, "Build one task by hand and measure a swap.")
     sampler_flags.add_dataset(parser)
     sampler_flags.add_backbone(parser)
     for setting in _one_task_settings().values():
@@ -302,7 +302,7 @@ def _one_task_settings() -> dict[str, Setting]:
     return study.SETTINGS
 
 
-def one_task(args: argparse.Namespace) -> dict[str, Any]:
+def build_task(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, features, workspace
     from fsviz.analyses import custom_task as study
     from fsviz.errors import BadInput

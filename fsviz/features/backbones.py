@@ -291,11 +291,11 @@ def _module(function: Callable[..., Any]) -> nn.Module:
     """A plain callable as a network without weights."""
     import torch
 
-    class Called(torch.nn.Module):
+    class CallableBackbone(torch.nn.Module):
         def forward(self, images: Tensor) -> Tensor:
             return torch.as_tensor(function(images))
 
-    return Called()
+    return CallableBackbone()
 
 
 def _version(reference: str) -> str:

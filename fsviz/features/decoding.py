@@ -53,7 +53,7 @@ def decode(
     for image_id in image_ids:
         try:
             image = datasets.open_image(dataset, int(image_id))
-            array, values = preprocessing.apply(image), pixel_attributes.of_image(image) if attributes else []
+            array, values = preprocessing.apply(image), pixel_attributes.measure_image(image) if attributes else []
             pixels.append(array)
             attribute_rows.append(values)
             decoded_ids.append(int(image_id))

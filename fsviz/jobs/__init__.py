@@ -80,11 +80,11 @@ def resume(run_id: str, engine: Engine | None = None) -> Run:
     engine  where they are computed; where the run was before unless given
     """
     run = store.get(run_id)
-    if run.state != store.QUEUED and _goes_on(run):
+    if run.state != store.QUEUED and _has_work(run):
         if reason := studies.of(run.spec).requires_local(run.spec):
             raise BadInput(f"{reason}: 'fsviz runs resume {run_id}'.")
         with store.held(run_id) as path:
-            _go_on(path, store.QUEUED, "waiting for a worker", _engine_for(run.spec, engine or engine_of(run)))
+            _resume(path, store.QUEUED, "waiting for a worker", _engine_for(run.spec, engine or engine_of(run)))
     local.start()
     return store.get(run_id)
 
@@ -92,11 +92,11 @@ def resume(run_id: str, engine: Engine | None = None) -> Run:
 def resume_here(run_id: str, progress: Progress | None = None, engine: Engine | None = None) -> Run:
     """Carries a stopped run on in this process, its chunks on the engine it had before unless another is given."""
     run = store.get(run_id)
-    if not _goes_on(run):
+    if not _has_work(run):
         return run
     engine = _engine_for(run.spec, engine or engine_of(run))
     with store.held(run_id) as path:
-        _go_on(path, store.INTERRUPTED, "starting", engine)
+        _resume(path, store.INTERRUPTED, "starting", engine)
         execute(run_id, progress, engines.runner(engine, run_side_by_side))
     return store.get(run_id)
 
@@ -202,14 +202,14 @@ def _engine_for(spec: RawSettings, engine: Engine) -> Engine:
     return engine
 
 
-def _goes_on(run: Run) -> bool:
+def _has_work(run: Run) -> bool:
     """Whether a run has something left to do. Raises WorkspaceError if the run cannot be read."""
     if run.state == store.DAMAGED:
         raise WorkspaceError(run.error)
     return run.state != store.FINISHED or not is_complete(run)
 
 
-def _go_on(path: Path, state: str, message: str, engine: Engine) -> None:
+def _resume(path: Path, state: str, message: str, engine: Engine) -> None:
     (path / "cancel").unlink(missing_ok=True)
     more = {"queued_at": time.time(), "ended": None, "engine": asdict(engine)}
     store.change(path, state=state, message=message, error="", **more)

@@ -104,7 +104,7 @@ def test_folders_are_checked_and_resolved(tmp_path: Path, capsys, monkeypatch) -
     (tmp_path / "link").symlink_to(tmp_path / "pets")
     rule = app.rule_of(parsed("--password", "--folder", str(tmp_path / "link"), "--folder", str(tmp_path)))
     assert rule.folders == (tmp_path / "pets", tmp_path)
-    assert str(tmp_path / "pets") in app.in_words(rule)
+    assert str(tmp_path / "pets") in app.describe(rule)
     assert "a folder that is there" in fails(capsys, "app", "--password", "--folder", str(tmp_path / "absent"))
     assert "full use" in fails(capsys, "app", "--share", "--folder", str(tmp_path))
 

@@ -52,9 +52,10 @@ def test_blur_lowers_sharpness_and_size_changes_little() -> None:
     rng = np.random.default_rng(0)
     image = Image.fromarray(rng.integers(0, 255, (300, 200, 3), dtype=np.uint8)).filter(ImageFilter.GaussianBlur(2))
     blurred = image.filter(ImageFilter.GaussianBlur(6))
-    expected = dict(zip(pixel_attributes.NAMES, pixel_attributes.of_image(image)))
+    expected = dict(zip(pixel_attributes.NAMES, pixel_attributes.measure_image(image)))
     assert (
-        dict(zip(pixel_attributes.NAMES, pixel_attributes.of_image(blurred)))["sharpness"] < expected["sharpness"] / 2
+        dict(zip(pixel_attributes.NAMES, pixel_attributes.measure_image(blurred)))["sharpness"]
+        < expected["sharpness"] / 2
     )
     assert expected["aspect ratio"] == pytest.approx(2 / 3) and expected["resolution"] == pytest.approx(np.sqrt(60_000))
 
@@ -63,7 +64,7 @@ def test_the_longer_side_is_bounded_too(tmp_path: Path, monkeypatch: pytest.Monk
     calls = []
     monkeypatch.setitem(pixel_attributes.OF_PIXELS, "brightness", lambda pixels: calls.append(pixels.shape) or 0.0)
     for size in ((400, 300), (2_000, 250), (2_000, 100), (20_000, 1), (1, 20_000)):
-        pixel_attributes.of_image(Image.new("RGB", size))
+        pixel_attributes.measure_image(Image.new("RGB", size))
     assert calls == [(128, 171, 3), (128, 1_024, 3), (51, 1_024, 3), (3, 1_024, 3), (1_024, 3, 3)]
 
 

@@ -171,8 +171,7 @@ def test_labels_count_through_the_benchmark_where_a_copy_lacks_classes() -> None
     read = testbeds.from_csv(text, copy)
     assert np.array_equal(read.tasks.class_ids, np.sort(bed.tasks.class_ids[~with_it], axis=1))
     assert (
-        f"{with_it.sum()} of 8 tasks hold a class without images in Small and were excluded."
-        in (read.recipe["notes"])
+        f"{with_it.sum()} of 8 tasks hold a class without images in Small and were excluded." in (read.recipe["notes"])
     )
     assert np.array_equal(
         np.sort(testbeds.from_csv(testbeds.to_csv(read, copy), copy).tasks.class_ids), read.tasks.class_ids
