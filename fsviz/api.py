@@ -135,7 +135,7 @@ def evaluate(
     methods   one or several of: a name ("tim"), a file ("./mine.py"), a function predict(support, support_mask, query,
               query_mask, **parameters), a class such as easyfsl's; or a pair of it and its parameters
     tasks     a testbed; without one, tasks are drawn as `sample` does, by `settings`
-    backbone  whose features; all that the dataset has where none is given
+    backbone  whose features; all that the dataset has if none is given
     """
     from fsviz import features, jobs
     from fsviz.sampling.testbeds import save_testbed

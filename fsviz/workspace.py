@@ -86,7 +86,7 @@ class Leftover:
 
 
 def leftovers() -> list[Leftover]:
-    """All that `clean` would remove. What changed within the last hour may still be in use and is left out."""
+    """All that `clean` would remove. What changed within the last hour may still be in use and is excluded."""
     return [leftover for kind in KINDS for leftover in _left_in(kind, HOUR, (*_LEFT, *_REMADE))]
 
 

@@ -7,7 +7,7 @@
 and every setting of `fsviz train`, such as --epochs 10 --width 16 --order first.
 
 Every method, divergence, side and seed is one run of the study `training` in the workspace --home, so that a stopped
-grid goes on where it was, and --plan only says what is left. The file is written when all runs are finished: rows as
+grid continues where it was, and --plan only says what is left. The file is written when all runs are finished: rows as
 fsviz.analyses.transfer.run_table gives them, the recipe, the date and the seconds. --add-to joins them to a file that
 was written before with the same recipe and other seeds; --from takes the new ones from a file. With the defaults that
 is about forty hours of one core, thirty of them for MAML with second derivatives (0.7 s per task). data/README.md says

@@ -103,7 +103,7 @@ def describe(rule: sharing.Sharing) -> str:
 
 
 def _password() -> str:
-    """From a file, from the environment, or asked for: never an argument, which every user of the machine could see."""
+    """The password, from a file, the environment or the terminal; never an argument, which other users could see."""
     try:
         if os.environ.get(FILE):
             return Path(os.environ[FILE]).read_text(encoding="utf-8").strip("\r\n")

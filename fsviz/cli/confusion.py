@@ -61,7 +61,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _graph(spec: dict[str, Any], on: Any) -> Any:
-    """Here and now, or as a run on an engine that was asked for."""
+    """Computes here, or as a run on the requested engine."""
     from fsviz import jobs
     from fsviz.errors import BadInput
     from fsviz.studies import confusion as study

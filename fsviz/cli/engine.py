@@ -22,7 +22,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 
 def from_flags(args: argparse.Namespace) -> Any:
-    """The engine that the flags name; None where they name none."""
+    """The engine that the flags name; None if they name none."""
     from fsviz.jobs import engines
 
     return engines.chosen(args.engine or "", args.address) if args.engine or args.address else None

@@ -229,7 +229,7 @@ def _so_far(run: Any) -> dict[str, Any]:
 
 
 def _compared(run: Any) -> list[dict[str, Any]]:
-    """Is the difference real? The methods of a run against its best, for each of its testbeds; none where one method
+    """Differences between methods: the methods of a run against its best, for each of its testbeds; none if one method
     is alone, or the run's files are damaged."""
     from fsviz import jobs
     from fsviz.analyses import run_comparison
@@ -270,7 +270,7 @@ def differences_of(lines: list[Any], reference: str | None, over: str | None) ->
 
 
 def show_differences(result: dict[str, Any], tasks_of: str = "") -> str:
-    """The differences as a table; `tasks_of` names the tasks where there are several kinds."""
+    """The differences as a table; `tasks_of` names the tasks if there are several kinds."""
     from fsviz.evaluation.intervals import CI_UNITS
     from fsviz.reports.tables import DIFFERENCES
 

@@ -74,7 +74,7 @@ def add_backbone(parser: argparse.ArgumentParser, help: str = "Backbone to use (
 
 
 def backbone(args: argparse.Namespace) -> str:
-    """The backbone that was asked for, or the first with features of the dataset."""
+    """The backbone that was requested, or the first with features of the dataset."""
     from fsviz import datasets
 
     return args.backbone or draw.default_backbone(datasets.load(args.dataset))

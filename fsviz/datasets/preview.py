@@ -98,7 +98,7 @@ def check_images(
 ) -> Preview:
     """A preview of a raw table (path, class_name, split, ...): looks at every file and every class.
 
-    groups  what stays on one side of a task. "auto": the table's column group where it has one, else copies of a
+    groups  what stays on one side of a task. "auto": the table's column group if it has one, else copies of a
             picture; "folder": the images of one folder, and copies; "none": nothing
     """
     problems = list(problems)
@@ -170,7 +170,7 @@ def _check_files(
 def _grouped(
     root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None] | None, groups: str
 ) -> tuple[pd.DataFrame, list[Problem]]:
-    """The images with the group of each as a number, PAD for those alone; without the column where none has one."""
+    """The images with the group of each as a number, PAD for those alone; without the column if none has one."""
     labels: list[np.ndarray] = []
     if "group" in images and groups != "none":
         names = images["group"].astype(str)

@@ -75,7 +75,7 @@ def save_dataset(
 
 
 def read_senses(name: str) -> pd.DataFrame | None:
-    """The table of senses.csv of a dataset; None where it has none."""
+    """The table of senses.csv of a dataset; None if it has none."""
     path = workspace.folder("datasets") / workspace.check_name(name, "dataset name") / SENSES
     try:
         return pd.read_csv(path, dtype=str, keep_default_na=False)[["class", "synset", "by"]]

@@ -169,7 +169,7 @@ def _inspect_rows(
 def _rooted(table: pd.DataFrame, root: Path, bound: bool) -> tuple[pd.DataFrame, Path, list[Problem]]:
     """The rows with their paths below a folder, and that folder: root, or the one that holds all of them.
 
-    bound  rows that lead out of root are left out instead, whether their files are there or not
+    bound  rows that lead out of root are excluded instead, whether their files are there or not
     """
     paths = table["path"].tolist()
     if not any(os.path.isabs(p) or ".." in Path(p).parts for p in paths):
@@ -324,7 +324,7 @@ def _read_list(path: Path) -> pd.DataFrame:
 
 
 def _read_jsonl(path: Path) -> pd.DataFrame:
-    """Columns are what the objects have; one that holds lists or tables is left out."""
+    """Columns are what the objects have; one that holds lists or tables is excluded."""
     try:
         with open(path, encoding="utf-8-sig") as file:
             rows = [json.loads(line) for line in file if line.strip()]
@@ -405,7 +405,7 @@ def _check_header(header: list[str], path: Path) -> None:
 def _with_standard_columns(
     table: pd.DataFrame, path: Path, columns: Mapping[str, str]
 ) -> tuple[pd.DataFrame, list[Problem]]:
-    """The table with its columns called path, class_name, split, context; rows without path or class are left out."""
+    """The table with its columns called path, class_name, split, context; rows without path or class are excluded."""
     lower = {str(c).strip().lower(): c for c in table.columns}
     rename: dict[str, str] = {}
     for part, spellings in COLUMN_NAMES.items():

@@ -41,7 +41,7 @@ class AttributeEffect:
     points, ci95    what the gap costs beyond that of random supports, in points of accuracy
     gap, by_chance  the gap of the support, and the mean over random supports of the same task
     beyond          share of those random supports that have a smaller gap
-    real            whether it is a reason; chance will do where not
+    real            whether it is a reason; chance will do if not
     """
 
     attribute: str
@@ -117,11 +117,11 @@ class AttributeEffects:
         ]
 
     def reasons(self, task: int) -> list[AttributeEffect]:
-        """The reasons of one task, the costliest first; none where no attribute explains it."""
+        """The reasons of one task, the costliest first; none if no attribute explains it."""
         return [reason for reason in self.of_task(task) if reason.real]
 
     def largest_effect(self) -> np.ndarray:
-        """(T,) place of the costliest reason of every task among the attributes, PAD where there is none."""
+        """(T,) place of the costliest reason of every task among the attributes, PAD if there is none."""
         points = np.where(self.real, self.points, -np.inf)
         return np.where(self.real.any(axis=1), points.argmax(axis=1), PAD)
 
@@ -149,7 +149,7 @@ def random_supports(table: Features, tasks: Tasks, n: int, seed: int) -> np.ndar
 
 
 def pool_sizes(table: Features, tasks: Tasks) -> np.ndarray:
-    """(T, W) images that each class of a task could have in its support; 0 where a task has fewer classes."""
+    """(T, W) images that each class of a task could have in its support; 0 if a task has fewer classes."""
     sizes = np.zeros(tasks.class_ids.shape, dtype=np.int64)
     for class_id in np.unique(tasks.class_ids[tasks.class_ids != PAD]):
         t, w = np.nonzero(tasks.class_ids == class_id)
@@ -227,7 +227,7 @@ def cost_table(
 
     supports  (T, n, W, S) random supports of the tasks, and accuracy (T, n) with each of them, from 0 to 1
     Columns attribute, kind ("share" or "deviations"), cost, ci95 (how far 95% of the deals stray), p (two-sided),
-    spread (deviation of the gap inside tasks), n_tasks, p_holm and significant. NaN where no gap differs inside a task.
+    spread (deviation of the gap inside tasks), n_tasks, p_holm and significant. NaN if no gap differs inside a task.
     """
     from scipy import stats
 
@@ -258,7 +258,7 @@ def cost_table(
 def _slope(gap: np.ndarray, fallen: np.ndarray) -> np.ndarray:
     """Least squares (S,) of fallen (t, m) on gap (t, m, S), each task around its own mean; NaN where gaps are equal.
 
-    Tasks in which a gap is unknown are left out."""
+    Tasks in which a gap is unknown are excluded."""
     inside = gap - gap.mean(axis=1, keepdims=True)
     inside = np.where(np.isfinite(inside).all(axis=1, keepdims=True), inside, 0)
     square = (inside**2).sum(axis=(0, 1))

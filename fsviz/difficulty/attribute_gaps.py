@@ -28,7 +28,7 @@ _BLOCK = 4_000_000  # numbers a block of shuffles may hold
 class Attribute:
     """One attribute of every image_id (N,): codes into `values`, or numbers in `numbers`.
 
-    codes are PAD and numbers NaN where the table has no entry.
+    codes are PAD and numbers NaN if the table has no entry.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Attribute:
 class AttributeGap:
     """Difference of one attribute between the support and the queries of every task.
 
-    gap (T,)             0 is no difference; NaN where one side has no entry
+    gap (T,)             0 is no difference; NaN if one side has no entry
     support, query       shares of every value (T, V) for a categorical attribute, means (T,) for a numeric one
     """
 
@@ -169,7 +169,7 @@ def gap_table(dataset: Dataset, sets: dict[str, Tasks], by: str = "task") -> pd.
 
 
 def _p_of_shuffles(value: float, shuffled: np.ndarray) -> float:
-    """Two-sided p of a value among shuffles: NaN where they do not differ.
+    """Two-sided p of a value among shuffles: NaN if they do not differ.
 
     Counting shuffles beyond the value would need thousands of them to survive a correction for many attributes, so a
     curve is laid through them: with the skew they have upwards (few images make long tails), without it downwards.

@@ -80,7 +80,7 @@ def task_confusion(confusion: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """Sum (T,) of the confusions of every pair of a task's classes (figure 3 of the paper): higher is harder.
 
     confusion  (C, C) symmetric, in bits; its diagonal has no part
-    positions  (T, W) places of the tasks' classes in it, PAD where a task has fewer
+    positions  (T, W) places of the tasks' classes in it, PAD if a task has fewer
     """
     positions = np.asarray(positions)
     padded = np.zeros((len(confusion) + 1,) * 2)  # PAD is the last row and column
@@ -207,7 +207,7 @@ def check_classes(
 
 
 def max_k(sizes: Sequence[int] | np.ndarray) -> int:
-    """The largest k that classes of these sizes allow, 0 where none does."""
+    """The largest k that classes of these sizes allow, 0 if none does."""
     return max(int(sum(sorted(int(n) for n in sizes)[:2])) - 1, 0) // 2
 
 

@@ -71,7 +71,7 @@ class ClassLayout:
         return self.all_image_ids[first : first + self.count[class_id]]
 
     def rows(self, image_ids: np.ndarray) -> np.ndarray:
-        """Row of every image_id in all_values; PAD where an id is PAD or has no features here."""
+        """Row of every image_id in all_values; PAD if an id is PAD or has no features here."""
         beyond = (image_ids < 0) | (image_ids >= len(self.row_of) - 1)
         return self.row_of[np.where(beyond, len(self.row_of) - 1, image_ids)]
 
@@ -123,7 +123,7 @@ class ClassLayout:
         return values, mask, labels
 
     def group_codes(self, class_id: int) -> np.ndarray:
-        """Group (n_c,) of every image of a class, counted from 0 in ascending order; its place where there are none."""
+        """Group (n_c,) of every image of a class, counted from 0 in ascending order; its place if there are none."""
         first, count = self.first[class_id], self.count[class_id]
         if self.groups is None:
             return np.arange(count)

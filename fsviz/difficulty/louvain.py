@@ -162,7 +162,7 @@ def _numbered(community: np.ndarray) -> tuple[np.ndarray, int]:
 def _joined(
     starts: np.ndarray, ends: np.ndarray, values: np.ndarray, community: np.ndarray, n: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The graph of communities: weights between two add up, those within one are left out."""
+    """The graph of communities: weights between two add up, those within one are excluded."""
     dense = np.zeros((n, n))
     for v in range(len(starts) - 1):
         for e in range(starts[v], starts[v + 1]):

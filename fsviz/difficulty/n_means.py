@@ -44,7 +44,7 @@ def means(labels: Tensor, mask: Tensor, n_ways: int, dtype: torch.dtype, otherwi
 
 
 def adjusted_rand(labels: Tensor, clusters: Tensor, mask: Tensor, n_ways: int) -> Tensor:
-    """Adjusted Rand index (T,) of two labellings (T, V): 1 where they agree, 0 as by chance (Hubert & Arabie 1985)."""
+    """Adjusted Rand index (T,) of two labellings (T, V): 1 if they agree, 0 as by chance (Hubert & Arabie 1985)."""
     each = torch.arange(n_ways, device=labels.device)[:, None]
     first, second = (((x.unsqueeze(1) == each) & mask.unsqueeze(1)).double() for x in (labels, clusters))
     table = torch.bmm(first, second.transpose(1, 2))

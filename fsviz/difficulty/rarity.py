@@ -20,8 +20,8 @@ class Rarity:
     """Mean number of random tasks to sample until one is as hard as requested.
 
     n_found    of n_drawn tasks reach at_most this accuracy or less
-    draws      n_drawn / n_found; infinite where none was found
-    low, high  its 95% interval; high is infinite where none was found
+    draws      n_drawn / n_found; infinite if none was found
+    low, high  its 95% interval; high is infinite if none was found
     """
 
     at_most: float

@@ -28,7 +28,7 @@ class CuratedPair:
 
 
 def attribute_groups(attribute: Attribute) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Group of every image (N,), -1 where it has none, and the groups' names. Numbers give low, middle and high."""
+    """Group of every image (N,), -1 if it has none, and the groups' names. Numbers give low, middle and high."""
     if not attribute.is_numeric:
         return attribute.codes, attribute.values
     low, high = np.nanquantile(attribute.numbers, [1 / 3, 2 / 3])

@@ -94,7 +94,7 @@ class _Refining:
     """A batch of tasks being refined. T tasks, W ways, K shots, M queries, B images of the short list, D dimensions.
 
     squares       squared lengths of all features of the layout
-    rows          (T, W, K) rows of the support in the layout, 0 where a slot is not used
+    rows          (T, W, K) rows of the support in the layout, 0 if a slot is not used
     total         (T, W, D) sum of the features of a class's support
     query_chosen  (T, W, K, M) inner products of the support with the queries
     active        (T,) which tasks still change
@@ -181,7 +181,7 @@ class _Refining:
         return bool(changed.any())
 
     def _leaving(self, gradient: torch.Tensor, rows: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
-        """Slots (T, W, L) whose images the gradient likes least; all of them where they are few."""
+        """Slots (T, W, L) whose images the gradient likes least; all of them if they are few."""
         import torch
 
         if rows.shape[2] <= SHORT_LIST:
@@ -195,7 +195,7 @@ class _Refining:
     def _short_list(
         self, tasks: Tasks, gradient: torch.Tensor, rows: torch.Tensor, slots: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Rows (T, W, B) of the images of the pool, not yet chosen, along the gradient; false where there are fewer."""
+        """Rows (T, W, B) of the images of the pool, not yet chosen, along the gradient; false if there are fewer."""
         import torch
 
         listed = torch.zeros(*rows.shape[:2], SHORT_LIST, dtype=torch.long, device=rows.device)

@@ -230,7 +230,7 @@ class _Table:
         return torch.from_numpy(rows)
 
     def take(self, image_ids: np.ndarray, dtype: torch.dtype) -> Tensor:
-        """Features (..., D) of images in this precision, zeros where there is none."""
+        """Features (..., D) of images in this precision, zeros if there is none."""
         if dtype not in self.unit:
             self.unit[dtype] = _unit(self.raw.to(dtype))
         rows = self.rows(image_ids)

@@ -110,7 +110,7 @@ def predictions_from(
 ) -> Predictions:
     """Predictions for the queries (T, W, Q) from scores (T, W, W Q), by the rule that Predictions states.
 
-    ways (T, W) and query_mask (T, W, Q) are True where a task has the way, the query. A score that is not finite is no
+    ways (T, W) and query_mask (T, W, Q) are True if a task has the way, the query. A score that is not finite is no
     answer: the error names `who` gave it, the task (counted from `first`), and the cause, a sentence for a position.
     """
     import torch
@@ -287,7 +287,7 @@ class _Gatherer:
 
 
 def _few_per_way(support: Any, mask: np.ndarray) -> np.ndarray:
-    """Support images (T, W, K, D) of every way, the first that are there; NaN where a way has fewer."""
+    """Support images (T, W, K, D) of every way, the first that are there; NaN if a way has fewer."""
     first = support[:, :, : max(1, N_PROBED // support.shape[1])].numpy()
     if mask[:, :, : first.shape[2]].all():
         return first
@@ -367,7 +367,7 @@ def _own_cause(who: str, task: int) -> str:
 
 
 def _size(values: np.ndarray) -> float:
-    """The largest absolute value of an array of floats; NaN or infinite where one of its values is.
+    """The largest absolute value of an array of floats; NaN or infinite if one of its values is.
 
     Without their sign, floats are ordered as their bits are, NaN last; the maximum of float16 itself is slow.
     """
@@ -390,7 +390,7 @@ def _cause(images: tuple[Any, ...], task: int) -> str:
 
 
 def _row_lookup(features: Features) -> np.ndarray:
-    """Row of every image_id, PAD where there is none; its last entry is PAD, so that PAD finds PAD."""
+    """Row of every image_id, PAD if there is none; its last entry is PAD, so that PAD finds PAD."""
     lookup = np.full(int(features.image_ids.max()) + 2, PAD, dtype=np.intp)
     lookup[features.image_ids] = np.arange(len(features.image_ids))
     return lookup

@@ -42,10 +42,10 @@ class VarianceShare:
 class VarianceExplained:
     """Accuracy of T tasks as explained by a regression on numbers of the tasks.
 
-    expected   (T,) accuracy that the regression expects, of tasks it has not learned from; NaN where none is known
+    expected   (T,) accuracy that the regression expects, of tasks it has not learned from; NaN if none is known
     middle     (T,) mean accuracy of the tasks it learned from: what it would expect of a task it knows nothing of
     added      by group of numbers, (T,) what the group adds to that; expected is the sum of all, and the middle
-    total      the share of the variance that is explained; below zero where the middle would have been nearer
+    total      the share of the variance that is explained; below zero if the middle would have been nearer
     lost       by group, the share that is lost without it: half of what is lost when its numbers are shuffled among
                the tasks, because a shuffled number lacks what it knew and adds as much noise
     alone      by group, the share that the group explains without the others

@@ -36,7 +36,7 @@ FEW = 96  # below this many images, starting processes costs more than it saves
 class DecodedBatch:
     """Some images, preprocessed. pixels (n, height, width, 3) uint8 of image_ids (n,); the others with the reason.
 
-    attributes (n, A): what else their pixels say, in the order of pixel_attributes.NAMES; (n, 0) where not asked for.
+    attributes (n, A): what else their pixels say, in the order of pixel_attributes.NAMES; (n, 0) if not requested.
     """
 
     pixels: np.ndarray
@@ -48,7 +48,7 @@ class DecodedBatch:
 def decode(
     dataset: Dataset, image_ids: Sequence[int], preprocessing: Preprocessing, attributes: bool = False
 ) -> DecodedBatch:
-    """Opens and preprocesses images; one that cannot be read is left out and named."""
+    """Opens and preprocesses images; one that cannot be read is excluded and named."""
     pixels, decoded_ids, skipped, attribute_rows = [], [], [], []
     for image_id in image_ids:
         try:

@@ -384,7 +384,7 @@ def _checked_labels(labels: np.ndarray, n: int, path: Path) -> np.ndarray:
 
 
 def _checked_names(names: np.ndarray | None, n: int, path: Path) -> np.ndarray | None:
-    """One name per row as text or whole numbers; None where there are none or all are empty."""
+    """One name per row as text or whole numbers; None if there are none or all are empty."""
     if names is None or not names.size:
         return None
     if names.ndim > 1 and names.dtype.kind in "iu" and names.size != n:

@@ -69,7 +69,7 @@ class FeatureMap:
 
 
 def find(dataset: Dataset, backbone: str, kind: str = "") -> FeatureMap | None:
-    """The stored map of up-to-date features, the better one where there are two kinds; None where there is none.
+    """The stored map of up-to-date features, the better one where there are two kinds; None if there is none.
 
     kind  only a map that is at least of this kind
     """
@@ -261,7 +261,7 @@ def nearest_on_map(xy: np.ndarray, k: int = NEIGHBOURS) -> np.ndarray:
 def agreement(near: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
     """Share of neighbours `near` (n, k) with the same code (n,), and the share expected by chance.
 
-    Images whose code is PAD are left out, as an image and as a neighbour. NaN where nothing is left.
+    Images whose code is PAD are excluded, as an image and as a neighbour. NaN if nothing is left.
     """
     has_code = codes != PAD
     pairs = has_code[near] & has_code[:, None]
@@ -328,7 +328,7 @@ def _path(stored: Features) -> Path:
 
 
 def _read(path: Path, stored: Features) -> FeatureMap | None:
-    """A stored map of these very features; None where there is none that can be read."""
+    """A stored map of these features; None if there is none that can be read."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             if int(arrays["version"]) != VERSION or str(arrays["key"]) != store.key_digest(stored.key):

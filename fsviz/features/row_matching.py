@@ -56,7 +56,7 @@ def match_rows(
 ) -> RowMatches:
     """Finds the image of every row of a file.
 
-    names   (n_rows,) paths or image_ids, None where the file has none: then the rows must be all the dataset's images
+    names   (n_rows,) paths or image_ids, None if the file has none: then the rows must be all the dataset's images
             in its order, class by class
     labels  (n_rows,) or None; they must agree with the classes of the images found
     """
@@ -83,7 +83,7 @@ def match_rows(
 
 
 def _match_rows(dataset: Dataset, names: np.ndarray, file: str) -> tuple[str, np.ndarray]:
-    """image_id of every name, PAD where there is none; refused where no name or more than one image fits."""
+    """image_id of every name, PAD if there is none; refused if no name or more than one image fits."""
     n = len(dataset.image_class_ids())
     paths = [""] * n if dataset.images is None else dataset.images["path"].astype(str).tolist()
     if names.dtype.kind in "iu":

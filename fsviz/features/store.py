@@ -482,7 +482,7 @@ def _shipped(dataset: Dataset, backbone: str) -> Features | None:
 
 
 def _entries(dataset_name: str) -> list[dict[str, Any]]:
-    """The stored features of one dataset, oldest first; folders that cannot be read are left out."""
+    """The stored features of one dataset, oldest first; folders that cannot be read are excluded."""
     folder = workspace.folder("features") / dataset_name
     entries = []
     workspace.restore_aside(folder)

@@ -189,7 +189,7 @@ def _check_machines(spec: dict[str, Any]) -> None:
 
 
 def _trouble(spec: dict[str, Any], token: str, version: str) -> str:
-    """Runs on every machine: why it cannot compute chunks of this spec, "" where it can."""
+    """Runs on every machine: why it cannot compute chunks of this spec, "" if it can."""
     if fsviz.__version__ != version:
         return f"it has fsviz {fsviz.__version__}, not {version}"
     try:
@@ -274,7 +274,7 @@ class _Actors:
         self.busy: dict[Any, Any] = {}
 
     def n_places(self) -> int:
-        """Actors that live; the missing ones are asked for."""
+        """Actors that live; the missing ones are requested."""
         import ray
 
         resources = [node["Resources"] for node in _nodes()]

@@ -94,7 +94,7 @@ class Run:
 
 
 class Chunk(Mapping[str, np.ndarray]):
-    """The arrays of one finished chunk by name, each read from disk when asked for."""
+    """The arrays of one finished chunk by name, each read from disk when requested."""
 
     def __init__(self, run_folder: Path, index: int) -> None:
         self.run_folder, self.index = run_folder, index

@@ -21,9 +21,9 @@ class Method:
                   none where easyfsl does not have the method.
     wants_centre  predict also takes `centre` (D,), the mean features of a wider set of images than the task.
     pairwise      its work space grows with the square of the images of a task (the chunk size follows from that).
-    batch         support images of one step, where a step is not on all images; None where it is.
+    batch         support images of one step, where a step is not on all images; None if it is.
     scale_free    predictions stay when all features are multiplied by a number, under these choices of its settings
-                  (none needed: {}); None where they never do.
+                  (none needed: {}); None if they never do.
     shift_free    the same for a vector that is added to all features.
     units         where the scale matters, why.
     family        as MetaCoCo (Zhang et al. 2024) groups methods; one that it does not have stands with what it does.
@@ -54,7 +54,7 @@ class Method:
 
     @property
     def without_presets(self) -> str:
-        """Why nobody's values are offered, after its name; "" where some are."""
+        """Why nobody's values are offered, after its name; "" if some are."""
         if self.presets:
             return ""
         why = "it is your own" if self.function is not None else "easyfsl does not have this method"

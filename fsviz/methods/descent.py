@@ -24,7 +24,7 @@ def adam(
 ) -> Tensor:
     """Adam (Kingma & Ba 2015) from `start`; weight_decay adds that share of the weights to the gradient.
 
-    stops (T,), where given, ends each task after its own number of steps.
+    stops (T,), if given, ends each task after its own number of steps.
     """
     weights = start.clone(memory_format=torch.contiguous_format)
     mean, square = torch.zeros_like(weights), torch.zeros_like(weights)
@@ -119,7 +119,7 @@ def linear_head(images: Tensor, scale: float, ways: Tensor, score_slope: ScoreSl
 def euclidean_head(images: Tensor, scale: float, ways: Tensor, score_slope: ScoreSlope) -> Gradient:
     """Gradient for the weights of a head whose scores are -scale * distance of a way's weights w and an image x.
 
-    d(-scale |w - x|)/dw = -scale (w - x) / |w - x|, and 0 where they meet.
+    d(-scale |w - x|)/dw = -scale (w - x) / |w - x|, and 0 if they meet.
     """
     squares = lengths(images).square()
 

@@ -34,7 +34,7 @@ def predict(
     k: int = 1,
     distance: str = "euclidean",
 ) -> Tensor:
-    """Logarithm of the votes of the k nearest support images (all of them where there are fewer).
+    """Logarithm of the votes of the k nearest support images (all of them if there are fewer).
 
     Images at the same distance share the votes that are left for them. Equal votes are settled in favour of the class
     that holds the nearer image: each class gets a further hundredth of a vote times (distance of the nearest image of

@@ -29,7 +29,7 @@ def to_csv(graph: ClassGraph) -> str:
 
 
 def to_graphml(graph: ClassGraph, communities: Sequence[int] | np.ndarray | None = None) -> str:
-    """Nodes with name, class_id, community (where given) and side (base or novel, where there are two)."""
+    """Nodes with name, class_id, community (if given) and side (base or novel, where there are two)."""
     import networkx as nx
 
     output = nx.Graph(likeness=graph.title, unit=graph.unit, source=_NO_XML.sub("?", graph.source))

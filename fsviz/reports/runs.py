@@ -194,7 +194,7 @@ def faces(image_ids: np.ndarray, most: int) -> list[int]:
 
 
 def strip(dataset: Dataset, image_ids: Sequence[int]) -> str:
-    """Images side by side as text that stands in the file; "" where there are no pixels."""
+    """Images side by side as text that stands in the file; "" if there are no pixels."""
     if not dataset.has_pixels or not len(image_ids):
         return ""
     return images.data_uri(images.image_strip(dataset, image_ids, PICTURE_PX), 70)

@@ -165,7 +165,7 @@ def _choices(sizes: np.ndarray, n_shot: int, n_query: int) -> np.ndarray:
     """Choices (B, K) of contexts for the queries of a class with `sizes` (K,) images in each.
 
     Together they have room for queries and a support, the rest has room for a support, and there are as many queries
-    as contexts at least; none could be left out. All of them where contexts are few, else those found by trying.
+    as contexts at least; none could be excluded. All of them where contexts are few, else those found by trying.
     """
     here = np.flatnonzero(sizes)
     if len(here) < 2:

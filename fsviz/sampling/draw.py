@@ -109,7 +109,7 @@ def count_distinct(class_ids: np.ndarray) -> int:
 def keep_distinct(candidates: np.ndarray, n_tasks: int, state: np.ndarray) -> np.ndarray:
     """n_tasks of the drawn tasks (rows ascending): different class sets, chosen at random, in the order drawn.
 
-    When the draws hold fewer different sets than asked for (few classes, or a large alpha), all of them are kept and
+    When the draws hold fewer different sets than requested (few classes, or a large alpha), all of them are kept and
     repeats fill the rest: their images will differ.
     """
     from fsviz.sampling import kernels

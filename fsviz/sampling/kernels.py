@@ -268,7 +268,7 @@ def draw_semantic(
 
 @njit(cache=True)
 def _penalty(more: float, scale: float) -> float:
-    """exp(-scale x more), 0 where it is too small to matter."""
+    """exp(-scale x more), 0 if it is too small to matter."""
     return math.exp(-scale * more) if -scale * more > _FLUSH else 0.0
 
 
@@ -386,7 +386,7 @@ def _pick_hand(
     turn: int,
     positions: np.ndarray,
 ) -> bool:
-    """Writes positions in the deck, counted from `place` round and round; False where there are no such images."""
+    """Writes positions in the deck, counted from `place` round and round; False if there are no such images."""
     n = len(deck)
     n_left = n  # images that may still become queries
     for image in deck:

@@ -39,7 +39,7 @@ class _Rows:
     task       number of the task; any, tasks are put in their order
     way        orders the classes inside a task
     class_id   the class that the file says the image is of
-    image_id   beyond the dataset's where there is no such image; None where the file names classes only
+    image_id   beyond the dataset's if there is no such image; None if the file names classes only
     support    True in the support set, False in the query set
     where      row -> its place in the file, for messages ("Row 7")
     image_name       row -> the image as the file names it
@@ -540,7 +540,7 @@ def _image_names(dataset: Dataset) -> Callable[[np.ndarray], list[str]]:
 
 
 def _image_ids(dataset: Dataset, names: list[str]) -> np.ndarray:
-    """The image_id of every name, PAD where there is none."""
+    """The image_id of every name, PAD if there is none."""
     if dataset.images is not None:
         paths = pd.Index(dataset.images["path"].astype(str))
         if paths.is_unique:

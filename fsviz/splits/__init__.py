@@ -81,7 +81,7 @@ CLASSES_PER_DIM = 4  # of the default; 14 classes on 8 axes are split by the ran
 
 
 def default_penalty(mode: str) -> float:
-    """The weight λ of a mode where none is given."""
+    """The weight λ of a mode if none is given."""
     return PUBLISHED_PENALTY if mode == "paper" else float(PENALTY.default)
 
 

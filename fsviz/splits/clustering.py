@@ -3,7 +3,7 @@
     p_train(i) = softmax_i(-|x_i - mu_train|^2)      p_test(i) = softmax_i(-|x_i - mu_test|^2)
     J = - sum_i log (p_train(i) + p_test(i)) / 2  +  lambda (D(p_train, p_test) - R)^2
 
-x_i is the feature of class i, mu the centroids that are sought, D the divergence, R the one that is asked for.
+x_i is the feature of class i, mu the centroids that are sought, D the divergence, R the one that is requested.
 |mu|^2 is the same for every class and drops out of the softmax: its logits are 2 x_i . mu - |x_i|^2.
 
 Dimensions: M classes, d dimensions, S seeds, K targets R, N starts.
@@ -117,7 +117,7 @@ class Clustering:
     """Centroids and class distributions for S seeds and K targets, best of N starts; train comes first.
 
     points      (M, d) the class features it worked on
-    targets     (K,) the divergences asked for
+    targets     (K,) the divergences requested
     centroids   (S, K, 2, d)
     log_p       (S, K, 2, M)
     divergence  (S, K) reached

@@ -40,7 +40,7 @@ def lbfgs(objective: Objective, start: Tensor, steps: int = 500, tolerance: floa
     awake = np.isfinite(value)
     moves: list[np.ndarray] = []
     turns: list[np.ndarray] = []
-    curvatures: list[np.ndarray] = []  # 1 / (turn . move), 0 where a pair says nothing
+    curvatures: list[np.ndarray] = []  # 1 / (turn . move), 0 if a pair says nothing
     for step in range(steps):
         direction = -_two_loops(gradient, moves, turns, curvatures)
         promised = _dot(direction, gradient)

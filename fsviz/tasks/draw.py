@@ -101,7 +101,7 @@ class Recipe:
 
     @property
     def values(self) -> dict[str, Value]:
-        """Every setting by name, as a command and a link need them; what has no effect here is left out."""
+        """Every setting by name, as a command and a link need them; what has no effect here is excluded."""
         by_features = DISTANCES[self.distance].needs == "features"
         classes_only = "n_shot" not in self.settings and not SAMPLERS[self.sampler].samples_images
         return {
@@ -341,7 +341,7 @@ def sample_testbed(
 
     distances  the matrix of `class_distances`, where the caller already has it
     usable     image_ids that may be drawn (those with features, say); all where None
-    A sampler that needs no distances draws where there are none, and its tasks then carry no coarsity.
+    A sampler that needs no distances also works without them; its tasks then have no coarsity.
     """
     sampler = SAMPLERS[recipe.sampler]
     pool = _pool(dataset, recipe, distances, usable)

@@ -39,7 +39,7 @@ class Fit:
     def describe(self, used: RawSettings | None = None) -> str:
         """A sentence that says which defaults were lowered and why; "" if none was.
 
-        used  the settings in use: one that somebody changed since is left out
+        used  the settings in use: one that somebody changed since is excluded
         """
         used = {**self.values, **(used or {})}
         changes = [
@@ -94,7 +94,7 @@ def fit(
         usable = _usable(dataset, backbones)
         if sampler.excluded is not None:
             count, needed = _in_contexts(dataset, {**requested, "sampler": sampler.name, "split": split}, usable), 2
-            if N_WAY.name in free:  # classes that are seen in too few contexts are left out
+            if N_WAY.name in free:  # classes that are seen in too few contexts are excluded
                 needed = values[N_WAY.name] = max(2, min(values[N_WAY.name], count(1, 1)))
                 if needed < min(target[N_WAY.name], n_classes):
                     reasons = [f"only {needed} classes of {title} can give such tasks"]

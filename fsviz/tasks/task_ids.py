@@ -37,7 +37,7 @@ TASK_NAME = Setting("task_name", "Task", "Task as TESTBED:POSITION, as in links;
 KINDS = {"drawn": 2, "saved": 3, "run": 4, "hand": 4}  # how many parts a name has at least, without its check
 MAX_REDRAWN = 100_000  # tasks; a recipe of more is not drawn again only to give a name
 _CHECK = 12  # letters of the check: half for the images of the dataset, half for the tasks
-_FROM = "from"  # names the backbones whose images were drawn from, where they are not all
+_FROM = "from"  # names the backbones whose images were drawn from, if they are not all
 _names: OrderedDict[tuple[str, ...], str] = OrderedDict()
 
 
@@ -97,7 +97,7 @@ def name_testbed(
     saved: str = "",
     run: tuple[str, int] | None = None,
 ) -> str:
-    """The name of these tasks (see `name_task`), "" where they have none: a name is given only where it leads back."""
+    """The name of these tasks (see `name_task`), "" if they have none: a name is given only where it leads back."""
     check = check_of(dataset, tasks)
     key = (
         datasets.stamp(dataset.name),
@@ -183,7 +183,7 @@ def _rows_text(rows: np.ndarray) -> str:
 
 
 def parse_task_id(text: str) -> TaskId:
-    """The name of a task as text, refused in one sentence where it is none.
+    """The name of a task as text, refused in one sentence if it is none.
 
     NAME:POSITION is read too, for a testbed of the workspace.
     """
@@ -221,7 +221,7 @@ def n_images_of(name: str) -> int:
 
 
 def find(name: str, dataset: Dataset | None = None, run_folder: Callable[[str], Path] | None = None) -> ResolvedTestbed:
-    """The testbed of this name, refused with a sentence where it is not the one that was named.
+    """The testbed of this name, refused with a sentence if it is not the one that was named.
 
     dataset     the one it is of, where it is loaded already
     run_folder  where the run with an id lies

@@ -315,7 +315,7 @@ def _assemble(
     names: Mapping[str, str],
     above: Mapping[str, str] | None = None,
 ) -> Dag:
-    """The graph of the nodes that are kept; `above` is the tree parent of each, chosen here where it is not given."""
+    """The graph of the nodes that are kept; `above` is the tree parent of each, chosen here if it is not given."""
     depths = _depths(root, down, nodes)
     order = _topological(root, nodes, down)
     index = {node: i for i, node in enumerate(order)}
@@ -345,7 +345,7 @@ def _assemble(
 def _tree_parents(parents: np.ndarray, children: np.ndarray, depth: np.ndarray, below: np.ndarray) -> np.ndarray:
     """(V,) for every node the parent that keeps it with its nearest relatives, -1 for the root.
 
-    Relatives are other classes below a parent or, where it has none, below the nearest tree parent above that has: the
+    Relatives are other classes below a parent or, if it has none, below the nearest tree parent above that has: the
     deeper that lies, the nearer they are. Dogs hang below canines with wolves and foxes, not below domestic animals,
     right under animals. Of two as deep, the one with fewer classes.
     """

@@ -13,10 +13,10 @@ NEARLY_ALL = 0.8
 
 
 def class_hierarchy(dataset: Dataset) -> Hierarchy:
-    """The classes below their taxonomy, or below their split where there is no taxonomy that spans them.
+    """The classes below their taxonomy, or below their split if there is no taxonomy that spans them.
 
     A taxonomy may give a node several parents: it stands below one of them (`Dag.tree_parent`), so that every class
-    stands once. Concepts that hold no class then are left out.
+    stands once. Concepts that hold no class then are excluded.
     """
     try:
         dag = collapse(split_dag(dataset, "all"))

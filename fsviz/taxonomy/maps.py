@@ -117,7 +117,7 @@ def _part(graph: Dag, root: int, positions: Sequence[int] | np.ndarray) -> Dag:
 def concept_tree(graph: Dag) -> ConceptTree:
     """The graph as a tree: a node hangs below its tree parent, the largest branches stand first.
 
-    Tunnels are left out, concepts that hold no class, and a concept that holds nearly all of its parent ("physical
+    Tunnels are excluded, concepts that hold no class, and a concept that holds nearly all of its parent ("physical
     entity" in "entity"), which says nothing: what is below it moves up.
     """
     graph = collapse(graph)

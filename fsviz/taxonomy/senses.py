@@ -41,7 +41,7 @@ _ODD = 4.0  # against proper names (Crane the writer) and people (half the anima
 _UNSEEN = 3.0  # against what no camera sees
 _KIN = 13.0  # of the similarity to the nearest other classes, in large company
 _FEW = 3  # at so many classes company counts half: that many may be of any kind, and how usual a sense is counts more
-_NEAREST = 3  # how many other classes a sense is held against, at most
+_NEAREST = 3  # how many other classes a sense is compared with, at most
 _COMPANY = 400  # how many other classes are asked
 _TURNS = 4  # of weighing senses against the senses that the other classes then have
 # Similarities to the nearest other classes, 0 to 1, below which the sense of a class is doubted.
@@ -307,7 +307,7 @@ def _part_that_says(sense: Sense, words: str) -> str:
 def _weigh(candidates: Sequence[tuple[Sense, ...]], words: Sequence[str]) -> list[np.ndarray]:
     """For every class the weights of its senses (logarithms of odds, as large as they are likely).
 
-    A sense starts with how usual it is. In turns it is then held against the other classes: the mean similarity to
+    A sense starts with how usual it is. In turns it is then compared with the other classes: the mean similarity to
     those nearest to it, each with the senses it likely has by then. The nearest only, because datasets mix kinds: a
     bird is at home where some others are birds.
     """

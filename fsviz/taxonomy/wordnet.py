@@ -103,7 +103,7 @@ def _index(shipped: Path) -> list[bytes]:
 
 
 def named_sense(name: str) -> Sense | None:
-    """The sense whose id stands in a name, as in "crane (n02012849)"; None where there is no id of WordNet."""
+    """The sense whose id stands in a name, as in "crane (n02012849)"; None if there is no id of WordNet."""
     for match_id in _ID_IN_NAME.findall(str(name)):
         try:
             return sense(match_id.lower())
@@ -148,7 +148,7 @@ def _synset(synset_id: str) -> Any:
     match = _SYNSET_ID.fullmatch(str(synset_id))
     if match:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # NLTK warns and returns None where no synset starts
+            warnings.simplefilter("ignore")  # NLTK warns and returns None if no synset starts
             synset = _reader().synset_from_pos_and_offset("n", int(match[1]))
         if synset is not None:
             return synset

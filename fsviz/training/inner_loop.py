@@ -18,7 +18,7 @@ from fsviz.settings import Settings
 from fsviz.training.networks import Images, Learner, Model, labels_of, normalised_by_first, update
 
 Weights = dict[str, Tensor]
-_TEST_TASKS = 8  # tasks adapted at once where nothing is learned from them
+_TEST_TASKS = 8  # tasks adapted at once if nothing is learned from them
 
 
 def adapt(

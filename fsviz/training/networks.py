@@ -20,7 +20,7 @@ _MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of every weight
 
 
 class Model(nn.Module):
-    """A backbone and, where there is one, a linear head: images (n, 3, height, width) -> (n, outputs)."""
+    """A backbone and, if there is one, a linear head: images (n, 3, height, width) -> (n, outputs)."""
 
     def __init__(self, backbone: nn.Module, head: nn.Module) -> None:
         super().__init__()

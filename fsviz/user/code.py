@@ -3,7 +3,7 @@
     ./mine.py            a file; what in it is meant, its kind of use decides
     ./net.py:build       something in a file
     package.module:name  something in a package that is installed
-    here:3:nearest       a function of this very process, a notebook's say (`keep`)
+    here:3:nearest       a function of this process, a notebook's say (`keep`)
 
 Such code runs only in a process that was started for it, by a command or in a notebook, and says so (`allow`): never
 in the server of the dashboard, nor in a worker, which anybody with a browser could have started.
@@ -36,8 +36,8 @@ class Code:
 
     reference  as it can be given again, from any folder
     name       for people: "mine.py", "net.py:build", "nearest"
-    sha256     of the file; "" where it is none
-    attribute  what is meant in the file or module; "" where the use decides
+    sha256     of the file; "" if it is none
+    attribute  what is meant in the file or module; "" if the use decides
     """
 
     reference: str
@@ -52,7 +52,7 @@ class Code:
 
 
 def allow() -> None:
-    """From now on this process may run code of the user: a command or a notebook asked for it."""
+    """Lets this process run user code from now on: a command or a notebook requested it."""
     global _allowed
     _allowed = True
 

@@ -110,7 +110,7 @@ def add(
 ) -> dict[str, Any]:
     """All of it in one go, for the command line; `options` are those of datasets.image_folders.inspect.
 
-    taxonomy_file  a CSV child,parent, or one of the words FOLDERS, WORDNET and NONE; where nothing is said, nested
+    taxonomy_file  a CSV child,parent, or one of the words FOLDERS, WORDNET and NONE; if nothing is said, nested
                    folders are their own taxonomy, as on the page
     by_size  splits follow the number of images of a class, as in MetaCoCo, whatever the folders say
     """
@@ -187,7 +187,7 @@ def class_senses(dataset: Dataset) -> pd.DataFrame:
 
 
 def sense_doubts(table: pd.DataFrame) -> list[str]:
-    """Why a person should look at each row of `meanings`, "" where nothing is in doubt or a person chose the sense."""
+    """Why a person should look at each row of `meanings`, "" if nothing is in doubt or a person chose the sense."""
     if not (table["by"] == "guess").any():
         return [""] * len(table)
     rows = zip(guess_senses(table["class"]), table["synset"], table["by"], strict=True)

@@ -145,14 +145,14 @@ def _table(path: Path) -> pd.DataFrame:
 
 
 def _whole(column: pd.Series) -> np.ndarray:
-    """Whole numbers, PAD where a cell holds none."""
+    """Whole numbers, PAD if a cell holds none."""
     values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float)
     fine = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2**53)
     return np.where(fine, values, PAD).astype(np.int64)
 
 
 def _class_ids(column: pd.Series, dataset: Dataset) -> np.ndarray:
-    """The class_id of what was predicted, PAD where it is no class: names where all of them are, else class_ids."""
+    """The class_id of what was predicted, PAD if it is no class: names where all of them are, else class_ids."""
     names = dataset.classes["class_name"].astype(str)
     labels = column.astype(str)
     by_name = {name: i for i, name in enumerate(names) if not (names == name).sum() > 1}

@@ -74,13 +74,13 @@ def sample_variable(
 ) -> Tasks:
     """Tasks over `class_ids`, padded where ways, shots and queries vary.
 
-    image_class_ids  class of every image (N,); image_ids names those images, 0..N-1 where it is None.
+    image_class_ids  class of every image (N,); image_ids names those images, 0..N-1 if it is None.
     groups           (N,) group of every image. A group then counts as one image, and a task takes one of its images
                      at most; a group of several classes counts for that of its first image.
     concepts         (V, C) which of class_ids each concept holds: the classes of a task are from one concept, each
                      eligible one equally likely. The task has all of its classes, max_way of them at most, or with
                      two_levels a uniform number of them. Without, classes and their number are uniform.
-    Classes with fewer than two images can give no support and query and are left out.
+    Classes with fewer than two images can give no support and query and are excluded.
     """
     image_class_ids = np.asarray(image_class_ids)
     image_ids = np.arange(len(image_class_ids)) if image_ids is None else np.asarray(image_ids)
