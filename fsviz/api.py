@@ -114,7 +114,7 @@ def extract(dataset: str | Dataset, backbone: Any = "efficientnet_lite0", **opti
 
 
 def sample(dataset: str | Dataset, **settings: Any) -> Testbed:
-    """Tasks drawn by a sampler: sampler, split, n_way, n_shot, n_query, n_tasks, seed and what the sampler knows.
+    """Tasks sampled by a sampler: sampler, split, n_way, n_shot, n_query, n_tasks, seed and what the sampler knows.
 
     Defaults that a small dataset cannot give are lowered, with a warning; what is given is not changed.
     """
@@ -134,7 +134,7 @@ def evaluate(
 
     methods   one or several of: a name ("tim"), a file ("./mine.py"), a function predict(support, support_mask, query,
               query_mask, **parameters), a class such as easyfsl's; or a pair of it and its parameters
-    tasks     a testbed; without one, tasks are drawn as `sample` does, by `settings`
+    tasks     a testbed; without one, tasks are sampled as `sample` does, by `settings`
     backbone  whose features; all that the dataset has if none is given
     """
     from fsviz import features, jobs
@@ -293,7 +293,7 @@ def torch_images(dataset: str | Dataset, transform: Callable[[Any], Any] | None 
 def torch_tasks(source: Testbed | str | Dataset, **settings: Any) -> TaskBatches:
     """A torch BatchSampler over tasks, with easyfsl's episodic_collate_fn.
 
-    source    a testbed, whose tasks come in their order; or a dataset, from which every pass draws new ones by
+    source    a testbed, whose tasks come in their order; or a dataset, from which every pass samples new ones by
               `settings` (those of `sample`)
     """
     from fsviz.exports.torch_data import TaskBatches

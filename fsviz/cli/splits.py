@@ -1,4 +1,4 @@
-"""split: train, val and test classes a wanted divergence apart; trees: classes by features and by meaning."""
+"""split: train, val and test classes a target divergence apart; trees: class trees from features and taxonomy."""
 
 from __future__ import annotations
 

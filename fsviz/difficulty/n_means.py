@@ -17,7 +17,7 @@ def n_means(products: Tensor, mask: Tensor, ways: Tensor) -> Tensor:
     go on, until nothing changes.
 
     products (T, V, V) of the images, mask (T, V) which are there, ways (T, W) how many clusters a task has. Every task
-    draws its starts with the same random numbers, so the answer depends on its images alone. A cluster that loses all
+    samples its starts with the same random numbers, so the answer depends on its images alone. A cluster that loses all
     its images stays where it was.
     """
     squares = products.diagonal(dim1=1, dim2=2)

@@ -51,7 +51,7 @@ def sample_curated(
     """Pairs of tasks without and with a shift of one attribute.
 
     image_class_ids  class of every image_id (N,); class_ids the classes to draw from.
-    query_group      the group of all queries (a value of the attribute, or "low ..." / "high ..."); None draws one
+    query_group      the group of all queries (a value of the attribute, or "low ..." / "high ..."); None samples one
                      for every class of every task, among those that have enough images.
     """
     groups, names = attribute_groups(attribute)
@@ -104,7 +104,7 @@ def sample_restricted(
     seed: int,
     query_groups: Sequence[str],
 ) -> Tasks:
-    """Tasks whose queries all belong to some groups of an attribute; support images are drawn from all others.
+    """Tasks whose queries all belong to some groups of an attribute; support images are sampled from all others.
 
     query_groups  one or more values of the attribute, or "low ...", "middle ...", "high ..." of a number
     After section 5.3.2 and appendix L of the paper: a search is then free to choose supports like the queries, or not.

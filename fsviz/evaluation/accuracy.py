@@ -112,7 +112,7 @@ def rolling_accuracy(
 
     window defaults to a tenth of the tasks (at least 20). Columns measure, accuracy, ci95: one row per full window, or
     `most` of them, evenly spaced from the first to the last. Tasks of the same measure have no order of their own: each
-    counts as their mean, so that the order in which they were drawn changes nothing.
+    counts as their mean, so that the order in which they were sampled changes nothing.
     """
     accuracy, measure = _finite_pairs(accuracy, measure)
     if len(measure) == 0:

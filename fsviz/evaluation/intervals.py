@@ -1,6 +1,6 @@
 """Confidence intervals of a mean over tasks: over tasks, over images, over classes.
 
-Tasks of one testbed are drawn from the same images: a thousand tasks of four hundred photographs are not a thousand
+Tasks of one testbed are sampled from the same images: a thousand tasks of four hundred photographs are not a thousand
 independent observations. An interval over tasks says what other tasks of these images would give, and shrinks to
 nothing as tasks are added. What other photographs of the same classes would give, or other classes, is another and
 mostly far wider interval.
@@ -217,7 +217,7 @@ def _shared_by_images(values: np.ndarray, tasks: Tasks) -> _Shared:
     rest = _means(t, value - of_query, n_tasks)[u]
     per_class = np.bincount(support_class, minlength=n_classes)
     shots = np.bincount(u * tasks.n_way + v, minlength=n_tasks * tasks.n_way)[u * tasks.n_way + v]
-    # tasks that hold an image also hold others of its class, which are then not drawn by pure chance
+    # tasks that hold an image also hold others of its class, which are then not sampled by pure chance
     scale = (size[support_class] - 1) / np.maximum(size[support_class] - shots, 1) / n_tasks
     rest = rest - _means(support_class, rest, n_classes)[support_class]
     effect += np.bincount(support, scale * rest, minlength=n_images)

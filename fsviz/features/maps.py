@@ -92,7 +92,7 @@ def stamp(dataset: Dataset, backbone: str) -> int:
 def make(
     dataset: Dataset, backbone: str, kind: str = FAST, progress: Progress | None = None, keep: bool = True
 ) -> FeatureMap:
-    """The stored map of this kind (or better), else one made now; kept where wanted and possible."""
+    """The stored map of this kind (or better), else one made now; saved on request if possible."""
     stored_map = find(dataset, backbone, kind)
     if stored_map is not None:
         return stored_map

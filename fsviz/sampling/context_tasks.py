@@ -24,7 +24,7 @@ from fsviz.settings import N_QUERY, N_SHOT
 _ENUMERATED = 12  # contexts of a class up to which every choice of them is tried
 _TRIED = 512  # random choices of the contexts of a class with more
 _BLOCK = 4_000_000  # candidates for a place in a task that are looked at together
-_ROUNDS = 100  # draws of a task whose groups leave too few images
+_ROUNDS = 100  # attempts at a task whose groups leave too few images
 
 
 @dataclass(frozen=True)

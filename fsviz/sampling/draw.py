@@ -107,9 +107,9 @@ def count_distinct(class_ids: np.ndarray) -> int:
 
 
 def keep_distinct(candidates: np.ndarray, n_tasks: int, state: np.ndarray) -> np.ndarray:
-    """n_tasks of the drawn tasks (rows ascending): different class sets, chosen at random, in the order drawn.
+    """n_tasks of the sampled tasks (rows ascending): different class sets, chosen at random, in the order sampled.
 
-    When the draws hold fewer different sets than requested (few classes, or a large alpha), all of them are kept and
+    When the samples hold fewer different sets than requested (few classes, or a large alpha), all of them are kept and
     repeats fill the rest: their images will differ.
     """
     from fsviz.sampling import kernels
@@ -128,7 +128,7 @@ def stream(seed: int, number: int) -> np.ndarray:
 
 
 def check_draw(n_classes: int, n_way: int, n_tasks: int, seed: int) -> None:
-    """Refuses what cannot be drawn from so many classes."""
+    """Refuses what cannot be sampled from so many classes."""
     N_WAY.check(n_way)
     N_TASKS.check(n_tasks)
     SEED.check(seed)

@@ -1,4 +1,4 @@
-"""Compiled loops of the samplers. Imported only where tasks are drawn, because numba is slow to load.
+"""Compiled loops of the samplers. Imported only where tasks are sampled, because numba is slow to load.
 
 Random numbers come from xoshiro256** (Blackman & Vigna 2018), whose four words are seeded by numpy's SeedSequence:
 one seed gives the same tasks on every machine and with every version of numpy and numba.
@@ -161,7 +161,7 @@ def _sum_columns(weights: np.ndarray, sums: np.ndarray, n_rows: int) -> float:
 
 @njit(cache=True)
 def _from_logs(logs: np.ndarray, n_classes: int, weights: np.ndarray) -> None:
-    """weights = exp(logs - max); classes already drawn have the log weight -inf."""
+    """weights = exp(logs - max); classes already sampled have the log weight -inf."""
     top = -np.inf
     for i in range(n_classes):
         top = max(top, logs[i])
@@ -171,14 +171,14 @@ def _from_logs(logs: np.ndarray, n_classes: int, weights: np.ndarray) -> None:
 
 @njit(cache=True)
 def _log_penalties(occ: np.ndarray, low: int, scale: float, logs: np.ndarray) -> None:
-    """Log weights of the classes before any is drawn."""
+    """Log weights of the classes before any is sampled."""
     for i in range(len(logs)):
         logs[i] = -scale * (occ[i] - low)
 
 
 @njit(cache=True)
 def _renew(class_indices: np.ndarray, cost: np.ndarray, logs: np.ndarray, n_classes: int, weights: np.ndarray) -> None:
-    """Adds more classes that were drawn to the log weights, and computes the weights from them again."""
+    """Adds more classes that were sampled to the log weights, and computes the weights from them again."""
     for k in range(len(class_indices)):
         for i in range(n_classes):
             logs[i] -= cost[class_indices[k], i]
@@ -190,12 +190,12 @@ def _renew(class_indices: np.ndarray, cost: np.ndarray, logs: np.ndarray, n_clas
 def draw_semantic(
     potential: np.ndarray, cost: np.ndarray, beta: float, n_classes: int, n_way: int, n_draws: int, state: np.ndarray
 ) -> np.ndarray:
-    """(n_draws, n_way) class positions drawn by the semantic sampler, ascending within a task.
+    """(n_draws, n_way) class positions sampled by the semantic sampler, ascending within a task.
 
     potential  (C, padded C) exp(-cost), zero on the diagonal and in the padding
     cost       (C, C) alpha times the distance
     One task after the other: a class's weight starts at its penalty exp(-beta occ / max occ), with occ one more than
-    the number of earlier tasks that hold it, and is multiplied by the potential row of each class drawn. Weights are
+    the number of earlier tasks that hold it, and is multiplied by the potential row of each class sampled. Weights are
     kept relative to the largest; as soon as their sum nears the smallest doubles they are computed again from sums
     of logarithms, so that no beta or alpha makes them underflow.
     """
@@ -218,7 +218,7 @@ def draw_semantic(
         total = _sum_columns(penalty, sums, n_rows)
         class_index = _pick(penalty, sums, total, n_rows, state)
         tasks[t, 0] = class_index
-        in_logs = 0  # how many of the classes drawn the logarithms already know of
+        in_logs = 0  # how many of the classes sampled the logarithms already know of
         for way in range(1, n_way):
             source = penalty if way == 1 else weights
             row = potential[class_index]

@@ -18,9 +18,9 @@ Need = Literal["distances", "images", "contexts", "attributes", "concepts"]
 class Pool:
     """Classes and images to sample tasks from. Arrays only: samplers never see a taxonomy or features.
 
-    class_ids        (C,) the classes that may be drawn
+    class_ids        (C,) the classes that may be sampled
     distances        (C, C) between them, or None
-    image_class_ids  (N,) class of every image_id, PAD if an image may not be drawn; None where images are unknown
+    image_class_ids  (N,) class of every image_id, PAD if an image may not be sampled; None where images are unknown
     contexts         (N,) the context of every image ("" if it has none), or None
     attributes       name -> (N,) its value for every image
     groups           (N,) group of every image: images of a group must not stand on both sides of a task; None where

@@ -1,10 +1,10 @@
 """Testbeds that other programs read and write: the CSV of Bennequin et al. (2022) and JSON of image paths.
 
-CSV   one row per image, columns task,variance,labels,image_id,support: variance is the coarsity, labels the place of
-      the class in its split, image_id the image's row in the dataset. A file whose image_ids count through the split's
-      images instead is recognised when only that reading puts every image in its class. The authors' own files hold
-      support rows only: queries are drawn from the other images of the classes. An image_id that is of another class in
-      this copy of the dataset is set aside there, because the labels decide, and another image is drawn. The recipe's
+CSV   one row per image, columns task,variance,labels,image_id,support: variance is the coarsity, labels the position
+      of the class in its split, image_id the image's row in the dataset. A file whose image_ids count through the
+      split's images instead is recognised if only that reading puts every image in its class. The authors' own files
+      hold support rows only: queries are sampled from the other images of the classes. An image_id of another class in
+      this copy of the dataset is excluded, because the labels decide, and another image is sampled. The recipe's
       "notes" say both.
 JSON  [{"Support": [[path, ...], ...], "Query": [[path, ...], ...]}, ...], one inner list per class.
 Both are read into the same table, one row per image, which is checked once; what is wrong is named by its place in the
@@ -29,7 +29,7 @@ from fsviz.settings import N_QUERY
 from fsviz.text import csv
 
 CSV_COLUMNS = ("task", "variance", "labels", "image_id", "support")
-QUERY_SEED = 0  # of the queries that are drawn for a file without any
+QUERY_SEED = 0  # of the queries that are sampled for a file without any
 
 
 @dataclass(frozen=True)

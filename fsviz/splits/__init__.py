@@ -1,4 +1,4 @@
-"""Splits of classes with a wanted divergence between train and test (ATG, Arnold & Sha 2021), and trees of classes.
+"""Splits of classes with a target divergence between train and test (ATG, Arnold & Sha 2021), and trees of classes.
 
 Takes matrices and groups, gives sides of classes; reads and writes nothing.
 

@@ -1,4 +1,4 @@
-"""The penalised clustering of classes by Arnold & Sha (2021): two centroids that are to be a wanted divergence apart.
+"""The penalised clustering of classes by Arnold & Sha (2021): two centroids that are to be a target divergence apart.
 
     p_train(i) = softmax_i(-|x_i - mu_train|^2)      p_test(i) = softmax_i(-|x_i - mu_test|^2)
     J = - sum_i log (p_train(i) + p_test(i)) / 2  +  lambda (D(p_train, p_test) - R)^2

@@ -145,7 +145,7 @@ def _downwards(tree: ClassTree, below: list[list[int]]) -> list[int]:
 
 
 def _turned(tree: ClassTree, position: np.ndarray) -> np.ndarray:
-    """Rank (C,) of every class when branches are sorted by the mean wanted place of the classes below them."""
+    """Rank (C,) of every class when branches are sorted by the mean target position of the classes below them."""
     below = _children(tree)
     order = _downwards(tree, below)
     total, count = np.zeros(len(tree.parents)), np.zeros(len(tree.parents))

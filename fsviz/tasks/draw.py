@@ -3,7 +3,7 @@
     settings -> recipe -> classes, and images for them (a sampler) -> coarsity -> testbed
 
 A recipe decides the tasks: drawing it twice gives the same. From it follow the name of the testbed, the command that
-draws it again and the link that shows it.
+samples it again and the link that shows it.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class Recipe:
     """Everything that decides the tasks of a testbed.
 
     settings  of the sampler, with n_shot and n_query where images are dealt to its classes, and keep_groups where
-              images are drawn from a dataset with groups
-    distance  between classes: by it the semantic sampler draws, and coarsity is measured; dag and backbone say how
+              images are sampled from a dataset with groups
+    distance  between classes, for the semantic sampler and coarsity; dag and backbone say how
     """
 
     dataset: str
@@ -132,7 +132,7 @@ class Recipe:
         return {n: v for n, v in self.values.items() if n not in ("distance", "dag") or v != SETTINGS[n].default}
 
     def command(self, out: str = "") -> str:
-        """The command that draws the same testbed again."""
+        """The command that samples the same testbed again."""
         to = ["--out", out] if out else []
         return shlex.join(["fsviz", "sample", self.dataset, *to_args(self.arguments, SETTINGS), *to])
 
@@ -251,7 +251,7 @@ def fitted_alpha(
 ) -> FittedAlpha | None:
     """The alpha at which the median coarsity falls by FALL against uniform tasks, or as far as it can.
 
-    For splits of fewer than SMALL classes of datasets that the user added; None elsewhere: what ships is drawn with the
+    For splits of fewer than SMALL classes of datasets that the user added; None elsewhere: built-in datasets keep the
     paper's alpha, so that numbers can be compared.
     """
     from fsviz.datasets import shipped_names, stamp
@@ -266,7 +266,7 @@ def fitted_alpha(
         try:
             distances = class_distances(dataset, split, distance, str(dag), str(backbone) or None)
             fitted = fit_alpha(distances, n_way, DISTANCES[distance].alpha)
-        except FsvizError:  # no taxonomy, or no features: whoever draws says so
+        except FsvizError:  # no taxonomy, or no features: the sampler says so
             fitted = None
         if len(_FITTED) > 100:
             _FITTED.clear()
@@ -340,7 +340,7 @@ def sample_testbed(
     """Samples the tasks of a recipe and measures their coarsity.
 
     distances  the matrix of `class_distances`, where the caller already has it
-    usable     image_ids that may be drawn (those with features, say); all where None
+    usable     image_ids that may be sampled (those with features, say); all where None
     A sampler that needs no distances also works without them; its tasks then have no coarsity.
     """
     sampler = SAMPLERS[recipe.sampler]
@@ -405,7 +405,7 @@ def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable
 
 
 def _concepts(dataset: Dataset, recipe: Recipe) -> tuple[np.ndarray | None, bool]:
-    """The concepts that a setting of the recipe draws classes from, and whether they are one level; None without."""
+    """The concepts that a setting of the recipe samples classes from, and whether they are one level; None without."""
     names = [name for name, need in SAMPLERS[recipe.sampler].needs_if.items() if need == "concepts"]
     names = [name for name in names if recipe.settings.get(name)]
     if not names:

@@ -1,7 +1,7 @@
 """Fit ways, shots and queries to a dataset: the one rule of all commands, pages and functions.
 
-A value that was given stays; whoever draws the tasks refuses it if the dataset cannot give it. A default is lowered to
-what the dataset can give, and `Fit.describe` says so. Ways are lowered to the number of classes; images until the
+A value that was set stays; the sampler refuses it if the dataset cannot give it. A default is lowered to what the
+dataset can give, and `Fit.describe` says so. Ways are lowered to the number of classes; images until the
 smallest class of the split has enough, in the order of `fsviz.settings.largest_images`.
 """
 
@@ -71,7 +71,7 @@ def fit(
     split = str(requested.get("split") or draw.default_split(dataset))
     n_classes = draw.check_n_classes(dataset, split)
     sampler = SAMPLERS.get(str(requested.get("sampler") or fallback.get("sampler") or "uniform"))
-    if sampler is None:  # whoever draws refuses it
+    if sampler is None:  # the sampler refuses it
         return Fit({}, {})
     defaults = {N_WAY.name: N_WAY.default, **fallback}
     names = {setting.name for setting in sampler.all_settings}
@@ -107,7 +107,7 @@ def fit(
         largest = largest_images(shots, queries, lambda s, q: count((1 + choice) * s, q) >= needed, images)
         if largest is None:  # without a choice, then
             largest = largest_images(shots, queries, lambda s, q: count(s, q) >= needed, images)
-        if largest is None and len(images) == 2:  # refused by who draws: not even the smallest task fits
+        if largest is None and len(images) == 2:  # refused by the sampler: not even the smallest task fits
             return Fit(values | {N_SHOT.name: 1, N_QUERY.name: 1}, {})
         elif choice and largest != (shots, queries):
             reason += ", of which a search chooses from twice as many as n_shot"

@@ -4,8 +4,8 @@
 
 A task is named TESTBED:POSITION. TESTBED is one of
 
-    drawn~DATASET~split-test~sampler-semantic~...~CHECK   the recipe itself: any machine draws the same tasks from it
-    saved~DATASET~NAME~CHECK                              a testbed of the workspace that no sampler draws again
+    drawn~DATASET~split-test~sampler-semantic~...~CHECK   the recipe itself: any machine samples the same tasks from it
+    saved~DATASET~NAME~CHECK                              a testbed of the workspace that no sampler samples again
     run~DATASET~ID~PART~CHECK                             what a run froze, where neither of the two has it
     hand~DATASET~SUPPORT~QUERY~CHECK                      one task made by hand: its images
 
@@ -35,9 +35,9 @@ from fsviz.tasks import draw, snapshot
 
 TASK_NAME = Setting("task_name", "Task", "Task as TESTBED:POSITION, as in links; positions count from 0.", "text", "")
 KINDS = {"drawn": 2, "saved": 3, "run": 4, "hand": 4}  # how many parts a name has at least, without its check
-MAX_REDRAWN = 100_000  # tasks; a recipe of more is not drawn again only to give a name
+MAX_REDRAWN = 100_000  # tasks; a recipe of more is not sampled again only to give a name
 _CHECK = 12  # letters of the check: half for the images of the dataset, half for the tasks
-_FROM = "from"  # names the backbones whose images were drawn from, if they are not all
+_FROM = "from"  # names the backbones whose images were sampled from, if they are not all
 _names: OrderedDict[tuple[str, ...], str] = OrderedDict()
 
 
@@ -79,7 +79,7 @@ def name_task(
     """The name of one of these tasks: its testbed's where that has one, else that of its own images, if it has some.
 
     recipe     the settings they were sampled with; others may be included
-    backbones  whose images they were drawn from
+    backbones  whose images they were sampled from
     saved      the testbed of the workspace they are
     run        the run they are of, and which of its testbeds
     """
@@ -120,7 +120,7 @@ def name_testbed(
 
 
 def _drawn_again(dataset: Dataset, settings: RawSettings, backbones: Sequence[str], check: str) -> str:
-    """The name of the recipe with these settings where it draws tasks with this check, else ""."""
+    """The name of the recipe with these settings where it samples tasks with this check, else ""."""
     if settings.get("sampler") not in SAMPLERS:
         return ""
     requested = {name: value for name, value in settings.items() if name in draw.SETTINGS}

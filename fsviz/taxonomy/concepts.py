@@ -1,4 +1,4 @@
-"""The concepts above the classes of a split, as sets of classes: what Meta-Dataset draws a task's classes from."""
+"""The concepts above the classes of a split, as sets of classes: what Meta-Dataset samples a task's classes from."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class SuperclassShare:
 
 def superclass_shares(dataset: Dataset, split: ClassSplit) -> list[SuperclassShare]:
     """Of train and of test, the concept whose share is the most above that among the other classes, if there is one;
-    [] without a taxonomy. Val and test classes are drawn from one side in turn, so val says nothing more."""
+    [] without a taxonomy. Val and test classes are sampled from one side in turn, so val says nothing more."""
     try:
         dag = collapse(spanning(dataset, split.class_ids))
     except FsvizError:

@@ -16,7 +16,7 @@ class Trainer:
     """A way to train a network on the train classes of a split, declared next to its `step` and `scores`.
 
     order         position in lists
-    learns_from   "images": an epoch shows every train image once; "tasks": it shows tasks drawn from the train classes
+    learns_from   "images": an epoch shows every train image once; "tasks": it shows tasks of the train classes
     adapts        what a test task changes: nothing, the head, or all weights
     own_settings  settings in addition to the shared ones
     """

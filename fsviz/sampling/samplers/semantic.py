@@ -53,9 +53,9 @@ def sample_semantic(
 
     distances  (C, C) between the classes of class_ids (C,), any non-negative symmetric matrix
     alpha      weight of closeness: a pair's potential is exp(-alpha distance); 0 ignores the distance
-    beta       strength of balance: a class drawn often is weighted by exp(-beta occ / max occ); 0 ignores it
-    repeats    keep the first n_tasks as they were drawn: their difficulty does not depend on their number
-    Without, draws 2 x n_tasks in sequence, drops repeated class sets and keeps n_tasks.
+    beta       strength of balance: a class sampled often is weighted by exp(-beta occ / max occ); 0 ignores it
+    repeats    keep the first n_tasks as they were sampled: their difficulty does not depend on their number
+    Without, samples 2 x n_tasks in sequence, drops repeated class sets and keeps n_tasks.
     """
     class_ids = np.asarray(class_ids, dtype=np.int64)
     check_draw(len(class_ids), n_way, n_tasks, seed)

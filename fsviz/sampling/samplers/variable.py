@@ -1,4 +1,4 @@
-"""Tasks of variable way and shot, as Meta-Dataset draws them (Triantafillou et al. 2020, section 3.2).
+"""Tasks of variable way and shot, as Meta-Dataset samples them (Triantafillou et al. 2020, section 3.2).
 
 Per task: the number of classes is uniform; queries are as many for every class, at most half of the smallest class;
 the size of the support set depends on how many images there are; shots follow class sizes, made uneven by noise.
@@ -53,7 +53,7 @@ class VariableLimits:
     max_query: int = MAX_QUERY.default
     max_support: int = MAX_SUPPORT.default
     max_shot_counted: int = 100  # images of one class that count towards the size of the support set
-    max_concept: int = 392  # classes of the largest concept that a task may be drawn from
+    max_concept: int = 392  # classes of the largest concept that a task may be sampled from
     least_noise: float = float(np.log(0.5))
     most_noise: float = float(np.log(2.0))
 
@@ -224,7 +224,7 @@ def _sample(pool: Pool, n_tasks: int, seed: int, follow_hierarchy: bool = False,
 
 
 def _images(pool: Pool) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Class, image_id and group of every image that may be drawn."""
+    """Class, image_id and group of every image that may be sampled."""
     assert pool.image_class_ids is not None  # it is among the needs
     image_ids = np.flatnonzero(pool.image_class_ids != PAD)
     return pool.image_class_ids[image_ids], image_ids, None if pool.groups is None else pool.groups[image_ids]
