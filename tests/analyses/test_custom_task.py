@@ -177,9 +177,9 @@ def test_groups_stay_on_one_side() -> None:
     [
         ({"class_ids": [0]}, "2 to 20 classes"),
         ({"class_ids": [0, 1], "support": [[0]]}, "each of the 2 classes"),
-        ({"class_ids": [0, 1], "support": [[0], [1]]}, "is of another class"),
+        ({"class_ids": [0, 1], "support": [[0], [1]]}, "is of class"),
         ({"class_ids": [0, 1], "n_shot": 4, "n_query": 3}, "cannot give"),
-        ({"class_ids": [0, 1], "support": [[0], [999]]}, "is none of the"),
+        ({"class_ids": [0, 1], "support": [[0], [999]]}, "unknown image 999"),
     ],
 )
 def test_impossible_tasks_are_refused_in_a_sentence(more: dict, words: str) -> None:
