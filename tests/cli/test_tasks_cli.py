@@ -181,4 +181,4 @@ def test_a_task_made_by_hand_before_and_after_a_swap(capsys, tmp_path: Path) -> 
     assert main([*words, "--swap", "0.9"]) == 0
     assert "took the place of image 0" in capsys.readouterr().out
     assert "no support image" in refused(capsys, *words, "--swap", "7.9")
-    assert "is of class" in refused(capsys, *words, "--swap", "0.130")
+    assert "image 130 is of class" in refused(capsys, *words, "--swap", "0.130")

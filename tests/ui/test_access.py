@@ -73,7 +73,7 @@ FORBIDDEN = {
         "Import",
     ),
     *("Extract features with EfficientNet-Lite0", "Runs at the same time", "File of features", "file uploader"),
-    *("Path of a folder, a CSV table or an easyfsl JSON spec", "Compare on all tasks"),
+    *("Path of a folder, a CSV table or an easyfsl JSON spec", "Run on all tasks"),
 }
 
 
