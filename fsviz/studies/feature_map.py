@@ -291,6 +291,17 @@ def accuracy_of_images(
         return np.where(times > 0, correct / np.maximum(times, 1), np.nan), times
 
 
+def outcomes(accuracy: np.ndarray) -> dict[str, np.ndarray]:
+    """Image_ids by how a run classified them as queries, from the accuracy (N,) of each image."""
+    with np.errstate(invalid="ignore"):
+        groups = {
+            "always correct": accuracy == 1,
+            "sometimes correct": (accuracy > 0) & (accuracy < 1),
+            "never correct": accuracy == 0,
+        }
+    return {title: np.flatnonzero(group) for title, group in groups.items()}
+
+
 # --- what neighbours share ------------------------------------------------------------------------------------------
 
 
