@@ -75,11 +75,11 @@ def register(commands: argparse._SubParsersAction) -> None:
     features.add_argument("new", nargs="?", help="with rename: the new name of imported features")
     _import_options(features)
 
-    help_line = "a map of features in two dimensions, kept beside them"
+    help_line = "lay out images on a two-dimensional map of their features"
     laid_out = add_command(commands, "map", run_map, show_map, help_line, study="feature_map", result_of=map_of)
     sampler_flags.add_dataset(laid_out, "a dataset with features (see: features)")
     sampler_flags.add_backbone(laid_out, "laid out")
-    laid_out.add_argument("--better", action="store_true", help="all images and more steps: minutes instead of seconds")
+    laid_out.add_argument("--better", action="store_true", help="use all images and more steps: minutes instead of seconds")
     engine.add_engine(laid_out)
     laid_out.add_argument("--out", metavar="FILE", help="also write image_id, class, x and y to this CSV file")
 
@@ -261,12 +261,13 @@ def run_map(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_map(result: dict[str, Any]) -> str:
-    lost = f", {result['left_out']:,} left out (not finite)" if result["left_out"] else ""
+    excluded = f", {result['left_out']:,} excluded (features not finite)" if result["left_out"] else ""
+    kind = "Full" if result["kind"] == "better" else "Fast"
     lines = [
-        f"The {result['kind']} map of {result['dataset']} under {result['backbone']}: "
-        f"{result['n_images']:,} images{lost}",
-        f"{result['neighbours_kept']:.1%} of the {result['neighbours']} nearest neighbours of an image are kept; "
-        f"chance keeps {result['chance']:.1%}",
+        f"{kind} map of {result['dataset']}, {result['backbone']} features: "
+        f"{result['n_images']:,} images{excluded}",
+        f"{result['neighbours_kept']:.1%} of each image's {result['neighbours']} nearest neighbours are preserved "
+        f"({result['chance']:.1%} expected by chance)",
         *([f"written to {result['out']}"] if result["out"] else []),
     ]
     return "\n".join(lines)
