@@ -13,7 +13,7 @@ from fsviz.methods import METHODS
 from fsviz.records import PAD, Dataset, Predictions, Tasks
 from fsviz.records.image_map import MapLabel, MappedTask
 from fsviz.studies import evaluate
-from fsviz.text import shorten
+from fsviz.text import short_name, shorten
 
 METHOD = "protonet"  # classifies the queries of a task on the map
 MAX_LABELS = 18
@@ -92,7 +92,7 @@ def task_labels(xy: np.ndarray, task: MappedTask) -> list[MapLabel]:
 
 def _short_names(dataset: Dataset) -> list[str]:
     """Names of all classes; the last part of a path such as Fruit/Kiwi."""
-    return [shorten(name.rpartition("/")[2] or name) for name in dataset.classes["class_name"].astype(str)]
+    return [shorten(short_name(name)) for name in dataset.classes["class_name"].astype(str)]
 
 
 def map_task(dataset: Dataset, feature_map: maps.FeatureMap, tasks: Tasks) -> MappedTask:

@@ -79,7 +79,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     laid_out = add_command(commands, "map", run_map, show_map, help_line, study="feature_map", result_of=map_of)
     sampler_flags.add_dataset(laid_out, "a dataset with features (see: features)")
     sampler_flags.add_backbone(laid_out, "laid out")
-    laid_out.add_argument("--better", action="store_true", help="use all images and more steps: minutes instead of seconds")
+    laid_out.add_argument("--better", action="store_true", help="use all images and more steps (minutes, not seconds)")
     engine.add_engine(laid_out)
     laid_out.add_argument("--out", metavar="FILE", help="also write image_id, class, x and y to this CSV file")
 
@@ -264,8 +264,7 @@ def show_map(result: dict[str, Any]) -> str:
     excluded = f", {result['left_out']:,} excluded (features not finite)" if result["left_out"] else ""
     kind = "Full" if result["kind"] == "better" else "Fast"
     lines = [
-        f"{kind} map of {result['dataset']}, {result['backbone']} features: "
-        f"{result['n_images']:,} images{excluded}",
+        f"{kind} map of {result['dataset']}, {result['backbone']} features: {result['n_images']:,} images{excluded}",
         f"{result['neighbours_kept']:.1%} of each image's {result['neighbours']} nearest neighbours are preserved "
         f"({result['chance']:.1%} expected by chance)",
         *([f"written to {result['out']}"] if result["out"] else []),

@@ -9,10 +9,12 @@ import numpy as np
 
 from fsviz.records import Dataset
 from fsviz.taxonomy.superclasses import spanning, superclasses
+from fsviz.text import short_name
 
 # WordNet nodes; the closest one above a class names its group.
 GROUPS = {
     "n01861778": "mammals",
+    "n01317541": "mammals",  # domestic animals, such as dogs: not below mammal on the shortest path
     "n01503061": "birds",
     "n02512053": "fish",
     "n01661091": "reptiles",
@@ -26,6 +28,8 @@ GROUPS = {
     "n07555863": "food",
     "n13134947": "food",
     "n03100490": "vehicles",
+    "n04524313": "vehicles",
+    "n04576211": "vehicles",  # wheeled: below container on the shortest path
     "n03800933": "musical instruments",
     "n03563967": "tools",
     "n03051540": "clothing",
@@ -37,6 +41,7 @@ GROUPS = {
     "n04285146": "sports equipment",
     "n03414162": "sports equipment",
     "n03094503": "containers",
+    "n03183080": "devices",
     "n00021939": "other objects",
     "n09287968": "landscapes",
 }
@@ -68,5 +73,5 @@ def familiar_class(names: Sequence[str]) -> int:
 
     Common words are short (Zipf's law of abbreviation). Names may be paths, such as Fruit/Kiwi.
     """
-    words = [name.rpartition("/")[2] for name in names]
+    words = [short_name(name) for name in names]
     return min(range(len(words)), key=lambda i: (not words[i].isalpha() or len(words[i]) < 3, len(words[i]), i))

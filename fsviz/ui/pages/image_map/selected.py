@@ -19,7 +19,7 @@ from fsviz.settings import Setting
 from fsviz.ui.pages.image_map import colours
 from fsviz.ui.pages.image_map.tasks import PickedTask
 from fsviz.ui.parts import access, export, links, page_links, selections, shell
-from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
+from fsviz.ui.parts.image_wall import Frame, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.shell import escape
 
@@ -73,7 +73,7 @@ def show(
     if len(image_ids) > 1:
         return
     if picked is not None and task is not None:
-        _task(dataset, picked.tasks, task)
+        _task(dataset, feature_map, picked.tasks, task)
         page_links.from_task(dataset, picked.tasks, 0, feature_map.backbone, named=picked.task_id, on_map=False)
     elif marked is None:
         _shared_attributes(agreements)
@@ -123,16 +123,20 @@ def _wall(dataset: Dataset, selected: list[int]) -> None:
     page_links.to_classes(dataset, class_ids, "Create a task from these classes")
 
 
-def _task(dataset: Dataset, task: Tasks, mapped: MappedTask) -> None:
+def _task(dataset: Dataset, feature_map: maps.FeatureMap, task: Tasks, mapped: MappedTask) -> None:
     st.markdown(f"**{escape(task.setting)} task.** {escape(readings.task_sentence(mapped))}")
     names = dataset.classes["class_name"].astype(str).to_numpy()
+    frames: dict[int, Frame] = {}
+    if mapped.n_correct is not None:
+        image_ids = feature_map.image_ids[mapped.rows].tolist()
+        frames = {i: "right" if ok else "wrong" for i, ok in zip(image_ids, mapped.is_correct, strict=True)}
     rows = []
     for kind, images in (("support", task.support[0]), ("query", task.query[0])):
         for way, class_id in enumerate(task.class_ids[0]):
             ids = images[way][images[way] != PAD] if class_id != PAD else []
             if len(ids):
                 title = f"{'Support' if kind == 'support' else 'Query'} images" if not way else ""
-                tiles = [Tile(int(i)) for i in ids[:12]]
+                tiles = [Tile(int(i), frame=frames.get(int(i)) if kind == "query" else None) for i in ids[:12]]
                 rows.append(Row(str(names[class_id]), tiles, kind=kind, section=title))  # type: ignore[arg-type]
     task_rows(dataset, rows[:24], key=f"map_task_{dataset.name}", tile_px=44, on_click=_mark)
 
