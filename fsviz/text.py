@@ -16,6 +16,8 @@ ECharts needs none of them: it draws on a canvas and escapes names in tooltips i
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -72,6 +74,17 @@ def split_title(split: str) -> str:
 def shorten(name: str, max_length: int = 22) -> str:
     """A name where its whole length has no room; whoever cuts it says the whole nearby or on hover."""
     return name if len(name) <= max_length else name[: max_length - 1] + "…"
+
+
+def short_name(name: str) -> str:
+    """A class name without the path above it: Kiwi for Fruit/Kiwi."""
+    return name.rpartition("/")[2] or name
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Class names without the paths above them, unless two would be the same."""
+    counts = Counter(map(short_name, names))
+    return [short_name(name) if counts[short_name(name)] == 1 else name for name in names]
 
 
 def percent(share: float) -> str:

@@ -195,3 +195,24 @@ def test_the_task_is_a_testbed_that_can_be_evaluated() -> None:
     assert evaluate.testbeds(dataset) == ["mine"]
     back = testbeds.load_testbed("mine", dataset)
     assert np.array_equal(back.tasks.support, bed.tasks.support) and back.recipe["split"] == "test"
+
+
+def test_selected_images_are_the_support_and_queries_are_others_of_their_classes(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
+    dataset = make_toy(n_images=6)
+    table = features.load(dataset, "alpha_net")
+    tasks = study.of_support(dataset, table, [13, 0, 12, 1, 14, 0])
+    assert tasks.class_ids[0].tolist() == [2, 0], "classes in the order of their first image"
+    assert study.images_text(tasks.support[0]) == "13.12.14,0.1"
+    assert tasks.query.shape == (1, 2, 3), "as many queries as the class with the fewest other images has"
+    assert set(tasks.query[0, 0]) == {15, 16, 17} and set(tasks.query[0, 1]) < {2, 3, 4, 5}
+    with pytest.raises(BadInput, match="no other images for queries"):
+        study.of_support(dataset, table, [0, 1, 2, 3, 4, 5, 12])
+    with pytest.raises(BadInput, match="2 to 20 classes"):
+        study.of_support(dataset, table, [0, 1])
+
+
+def test_copies_of_a_selected_image_are_never_queries() -> None:
+    dataset = on_a_line([0, 0, 1, 2, 3, 4, *range(5, 23)])
+    tasks = study.of_support(dataset, table_of(dataset), [0, 6])
+    assert set(tasks.query[0, 0]) == {2, 3, 4, 5} and tasks.query.shape == (1, 2, 4)

@@ -172,3 +172,15 @@ def test_the_part_below_a_concept() -> None:
     assert dogs.nodes[0] == "n02084071" and dogs.n_classes == len(positions)
     assert {graph.names[graph.class_nodes[p]] for p in positions} == {dogs.names[v] for v in dogs.class_nodes}
     assert maps.levels_that_fit(graph, 10_000) == maps.class_map(graph).deepest
+
+
+def test_the_answer_about_distances_by_hand() -> None:
+    distances = np.array([[0, 1, 4], [1, 0, 2], [4, 2, 0]], dtype=float)
+    assert study.distance_answer(distances, ["Fruit/Kiwi", "Fruit/Lime", "Milk"], "Path") == (
+        "Closest classes: Kiwi and Lime (distance 1.00). Median distance: 2.00.",
+        "Path, 3 classes.",
+    )
+    distances[0, 2] = distances[2, 0] = 1
+    sentence, more = study.distance_answer(distances, ["a/x", "b/x", "y"], "Path")
+    assert sentence.startswith("Closest classes: a/x and b/x ") and more == "Path, 3 classes; 1 other pair is as close."
+    assert study.distance_answer(np.zeros((1, 1)), ["x"], "Path") == ("x is the only class here.", "")

@@ -35,6 +35,7 @@ from fsviz.figures import (
 )
 from fsviz.records import PAD, ClassSplit, Colouring, ContextTable, NeighbourAgreement, SizeHistogram
 from fsviz.records.graphs import ClassGraph, ClassMap, ClassTree, ConceptTree, Hierarchy, Tanglegram
+from fsviz.records.image_map import MapLabel, MappedTask
 from fsviz.text import escape_plotly
 
 EVIL = '<i>x</i><a href="https://evil.example">y</a>%{x}$z$'
@@ -170,7 +171,16 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     transfer.plot_transfer: (POINTS, {"x": (50.0, -1.0)}, {"x": EVIL}),
     transfer.plot_matched: ([MatchedDifference("x", 60.0, 50.0, 10.0, 1.0, 2, 2)], {"x": EVIL}),
     feature_map.plot_shared: ([NeighbourAgreement("class", EVIL, 0.5, 0.1)],),
-    feature_map.plot_map: (SQUARE, np.arange(2), Colouring("class", np.arange(2), N), N),
+    feature_map.plot_map: (
+        SQUARE,
+        np.arange(2),
+        Colouring("class", np.arange(2), N),
+        N,
+        MappedTask(
+            tuple(N), np.arange(2), np.arange(2), np.array([True, False]), np.array([True, False]), ("", EVIL), 0, 1
+        ),
+        [MapLabel(EVIL, 0.0, 0.0)],
+    ),
     causes.plot_correlations: (
         [{"name": "x", "title": "x", "method": n, "value": 0.1, "low": 0.0, "high": 0.2, "shown": "0.1"} for n in N],
         "x",

@@ -55,21 +55,32 @@ class Row:
 
 
 def gallery(
-    dataset: Dataset, tiles: Iterable[Tile], key: str, tile_px: int = 112, on_click: Callable[[int], None] | None = None
+    dataset: Dataset,
+    tiles: Iterable[Tile],
+    key: str,
+    tile_px: int = 112,
+    on_click: Callable[[int], None] | None = None,
+    pressed: Sequence[int] = (),
 ) -> int | None:
     """A wall of thumbnails. Returns the image_id last clicked while it is shown; a second click on it clears it.
 
     on_click  is called with the image_id, once per click and before the page is drawn again: for a click that leads
               on. The wall does not remember it, and returns None
+    pressed   image_ids that are marked as selected
     """
-    return _wall(dataset, [Row("", tuple(tiles))], key, tile_px, titled=False, on_click=on_click)
+    return _wall(dataset, [Row("", tuple(tiles))], key, tile_px, titled=False, on_click=on_click, pressed=pressed)
 
 
 def task_rows(
-    dataset: Dataset, rows: Iterable[Row], key: str, tile_px: int = 84, on_click: Callable[[int], None] | None = None
+    dataset: Dataset,
+    rows: Iterable[Row],
+    key: str,
+    tile_px: int = 84,
+    on_click: Callable[[int], None] | None = None,
+    pressed: Sequence[int] = (),
 ) -> int | None:
     """Rows of thumbnails with their titles on the left. Returns a click as `gallery` does."""
-    return _wall(dataset, list(rows), key, tile_px, titled=True, on_click=on_click)
+    return _wall(dataset, list(rows), key, tile_px, titled=True, on_click=on_click, pressed=pressed)
 
 
 def thumbnail_uri(dataset: Dataset, image_id: int, px: int) -> str:
@@ -95,7 +106,13 @@ def strip_uri(dataset: Dataset, image_ids: Sequence[int], px: int) -> str:
 
 
 def _wall(
-    dataset: Dataset, rows: list[Row], key: str, tile_px: int, titled: bool, on_click: Callable[[int], None] | None
+    dataset: Dataset,
+    rows: list[Row],
+    key: str,
+    tile_px: int,
+    titled: bool,
+    on_click: Callable[[int], None] | None,
+    pressed: Sequence[int],
 ) -> int | None:
     key = f"{key}_{turn}" if (turn := links.turn()) else key
     groups = [
@@ -111,6 +128,7 @@ def _wall(
     token = hashlib.blake2b(repr((dataset.name, tile_px, titled, groups)).encode(), digest_size=12).hexdigest()
     shown = frozenset(tile.image_id for row in rows for tile in row.tiles)
     data = {"token": token, "px": tile_px, "titled": titled, "groups": groups, "once": on_click is not None}
+    data["pressed"] = [int(image_id) for image_id in pressed]
     if on_click is not None:
         _component()(key=key, data=data, on_followed_change=partial(_follow, key, shown, on_click))
         return None
@@ -273,7 +291,8 @@ const button = (tile, px) => {
 
 const press = (wall) => {
   for (const tile of wall.querySelectorAll(".tile")) {
-    tile.setAttribute("aria-pressed", String(Number(tile.dataset.id) === wall.chosen));
+    const id = Number(tile.dataset.id);
+    tile.setAttribute("aria-pressed", String(id === wall.chosen || wall.pressed.has(id)));
   }
 };
 
@@ -317,7 +336,8 @@ const build = (wall, data) => {
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
   const wall = parentElement.querySelector(".wall");
   wall.report = (id) => data.once ? setTriggerValue("followed", id) : setStateValue("clicked", wall.chosen);
-  if (wall.dataset.token === data.token) return;
+  wall.pressed = new Set(data.pressed);
+  if (wall.dataset.token === data.token) { press(wall); return; }
   wall.dataset.token = data.token;
   wall.chosen = data.once ? null : wall.chosen ?? null;
   build(wall, data);
