@@ -303,7 +303,7 @@ def _queries(dataset: Dataset, now: TaskResult, before: TaskResult | None) -> No
         note = f"{int(now.correct[way].sum())} of {int((tasks.query[0, way] != PAD).sum())} correct"
         if before is not None:
             note += f", {int(before.correct[way].sum())} before"
-        rows.append(Row(names[int(class_id)], tiles, note, kind="query"))
+        rows.append(Row(names[int(class_id)], tiles, note, kind="query", reserve=True))
     task_rows(dataset, rows, "query_wall", tile_px=44)
     _show_cut(tasks.query)
     st.caption(
