@@ -295,7 +295,7 @@ def test_nothing_is_replaced() -> None:
         draw.save(drawn(dataset, seed=1))
     assert draw.save(drawn(dataset, 1), number=True) == (
         "mine-2",
-        "Saved as mine-2. mine is the name of other tasks already.",
+        "Saved as mine-2. mine is the name of another testbed.",
     )
     assert draw.save(drawn(dataset, 1), number=True)[0] == "mine-2"
     assert draw.save(drawn(dataset, 2), number=True)[0] == "mine-3"
@@ -347,7 +347,7 @@ def test_alpha_is_raised_until_the_median_coarsity_has_fallen() -> None:
     assert found.alpha > 0.05 and found.usual_fall < draw.FALL <= found.fall + 0.05
     smaller = draw.fit_alpha(_families(4, 5), 3, found.alpha)
     assert smaller.alpha == found.alpha, "where the usual one is enough, it stays"
-    assert f"α {found.alpha:g} was chosen" in found.describe() and f"{found.fall:.0%}" in found.describe()
+    assert f"α = {found.alpha:g} chosen" in found.describe() and f"{found.fall:.0%} below" in found.details
 
 
 def test_where_no_alpha_helps_the_usual_one_stays() -> None:
