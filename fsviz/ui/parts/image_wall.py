@@ -45,6 +45,7 @@ class Row:
     note     a second, quieter line below the title
     kind     "support" or "query" colours the row's edge and names it; "" for any other row
     section  a heading above this row
+    reserve  whether a tile without a caption has room for one: rows then stay in place if captions change
     """
 
     title: str
@@ -52,6 +53,7 @@ class Row:
     note: str = ""
     kind: Literal["", "support", "query"] = ""
     section: str = ""
+    reserve: bool = False
 
 
 def gallery(
@@ -121,6 +123,7 @@ def _wall(
             "note": row.note,
             "kind": row.kind,
             "section": row.section,
+            "reserve": row.reserve,
             "tiles": [_tile(dataset, tile, tile_px) for tile in row.tiles],
         }
         for row in rows
@@ -236,6 +239,7 @@ _CSS = (
 .caption { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden;
   font-size: clamp(0.58rem, calc(var(--px) / 5.6), 0.72rem); line-height: 1.25; margin-top: 4px;
   overflow-wrap: anywhere; opacity: 0.85; }
+.row.reserve .caption { min-height: 2.5em; }
 .empty { font-size: 0.8rem; opacity: 0.65; }
 """.replace("SUPPORT", palette.meaning("support"))
     .replace("QUERY", palette.meaning("query"))
@@ -276,13 +280,13 @@ const picture = (tile, px) => {
   return frame;
 };
 
-const button = (tile, px) => {
+const button = (tile, px, reserve) => {
   const element = text("button", "tile " + tile.frame);
   element.type = "button";
   element.tabIndex = -1;
   element.dataset.id = tile.id;
   element.append(picture(tile, px));
-  if (tile.caption) element.append(text("span", "caption", tile.caption));
+  if (tile.caption || reserve) element.append(text("span", "caption", tile.caption));
   const spoken = ["image " + tile.id, tile.caption, tile.frame, tile.badge, tile.problem].filter(Boolean);
   element.setAttribute("aria-label", spoken.join(", "));
   element.title = [tile.caption, tile.badge, tile.problem].filter(Boolean).join("\\n");
@@ -317,10 +321,10 @@ const build = (wall, data) => {
   for (const group of data.groups) {
     if (group.section) parts.push(text("div", "section", group.section));
     const tiles = text("div", "tiles");
-    tiles.append(...group.tiles.map((tile) => button(tile, data.px)));
+    tiles.append(...group.tiles.map((tile) => button(tile, data.px, group.reserve)));
     if (!data.titled) { parts.push(tiles); continue; }
     if (!group.tiles.length) tiles.append(text("span", "empty", "no images"));
-    const row = text("div", "row " + group.kind);
+    const row = text("div", "row " + group.kind + (group.reserve ? " reserve" : ""));
     const head = text("div", "head");
     head.append(text("div", "title", group.title));
     if (group.kind) head.append(text("div", "kind", group.kind));
