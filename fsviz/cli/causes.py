@@ -1,4 +1,4 @@
-"""causes: what makes the tasks at hand hard?"""
+"""Command causes: how much of the accuracy of tasks each cause of difficulty explains."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fsviz.tasks import draw
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "weigh every cause of difficulty against the accuracy of tasks"
+    help_line = "measure how much of the accuracy each cause of difficulty explains"
     parser = add_command(commands, "causes", run_causes, show_causes, help_line, study="causes")
     sampler_flags.add_dataset(parser)
     sampler_flags.add_backbone(parser, "measured and classified")
@@ -22,7 +22,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     study.TESTBED.add_flag(parser)
     parser.add_argument("--run", dest="run_id", metavar="ID", help=f"{study.RUN.help[0].lower()}{study.RUN.help[1:-1]}")
     study.METHODS_EXPLAINED.add_flag(parser)
-    parser.add_argument("--out", metavar="FILE.csv", help="also write every measure and accuracy, a row per task")
+    parser.add_argument("--out", metavar="FILE.csv", help="also write all measures and accuracies, one row per task")
     engine.add_engine(parser)
 
 
@@ -58,7 +58,7 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_causes(result: dict[str, Any]) -> str:
-    """Every method's correlations, shares and sentence, for a person."""
+    """Print correlations, shares and the answer of every method."""
     from fsviz.difficulty.measures import CAUSE_TITLES, title
 
     summary = cast(study.CausesSummary, result)
@@ -72,7 +72,7 @@ def show_causes(result: dict[str, Any]) -> str:
         for name in measures
     ]
     lines = [
-        f"Correlation of every measure with the accuracy of {summary['n_tasks']:,} tasks",
+        f"Correlation with accuracy ({summary['n_tasks']:,} tasks)",
         to_text(study.correlation_table(methods), rows),
     ]
     for method, of_method in methods.items():
@@ -87,12 +87,14 @@ def show_causes(result: dict[str, Any]) -> str:
                 for cause, row in of_method["shares"].items()
             ]
             lines += [to_text(study.EXPLAINED, shares)]
-            foreseen = ", ".join(
+            by_stage = ", ".join(
                 f"{study.STAGE_TITLES[stage]} {100 * row['share']:.0f}% "
                 f"({100 * row['low']:.0f} to {100 * row['high']:.0f})"
                 for stage, row in of_method["explained"].items()
             )
-            lines += [f"Known {foreseen}; luck of the queries, at most {100 * of_method['luck']:.0f}%."]
-    for name, why in summary["unknown"].items():
-        lines += ["", f"{title(name)} is not known here: {why}"]
+            lines += [f"Variation explained {by_stage}."]
+            if of_method["sampling_noise"] is not None:
+                lines += [f"Query sampling noise: at most {100 * of_method['sampling_noise']:.0f}% of the variation."]
+    for name, reason in summary["unknown"].items():
+        lines += ["", f"{title(name)}: not available. {reason}"]
     return "\n".join(lines)

@@ -171,8 +171,9 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     transfer.plot_matched: ([MatchedDifference("x", 60.0, 50.0, 10.0, 1.0, 2, 2)], {"x": EVIL}),
     feature_map.plot_shared: ([NeighbourAgreement("class", EVIL, 0.5, 0.1)],),
     feature_map.plot_map: (SQUARE, np.arange(2), Colouring("class", np.arange(2), N), N),
+    causes.plot_tasks: (np.ones(2), np.ones(2), np.arange(2), np.array([True, False]), "x", None, N),
     causes.plot_correlations: (
-        [{"name": "x", "title": "x", "method": n, "value": 0.1, "low": 0.0, "high": 0.2, "shown": "0.1"} for n in N],
+        [{"name": "x", "title": "x", "method": n, "value": 0.1, "low": 0.0, "high": 0.2, "text": "0.1"} for n in N],
         "x",
     ),
     lessons.plot_positions: (N, [50.0, 60.0], [1.0, 1.0], [True, True], 0, "x"),
@@ -218,9 +219,8 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
 # Every function that draws nothing but words of its own.
 NAMELESS = {
     causes.plot_shares,
-    causes.plot_tasks,
     causes.plot_ranks,
-    causes.plot_likeness,
+    causes.plot_redundancy,
     lessons.plot_cause,
     prediction.plot_scatter,
     prediction.plot_roc,
