@@ -115,7 +115,7 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
         pd.DataFrame([(s, n, 50.0, 1.0) for s in SETS for n in N], columns=["set", "value", "share", "ci95"]),
         N[:1],
     ),
-    overview.plot_hierarchy: (Hierarchy(("r", "a"), N, (None, "r"), np.array([1, 1]), N),),
+    overview.plot_hierarchy: (Hierarchy(("r", "a"), N, (None, "r"), np.array([1, 1]), N, (-1, 0)),),
     overview.plot_class_sizes: (
         SizeHistogram(np.array([1.0, 2.0, 3.0]), dict.fromkeys(N, np.array([1, 2])), 2.0, False),
     ),
