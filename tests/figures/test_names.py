@@ -116,7 +116,7 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
         pd.DataFrame([(s, n, 50.0, 1.0) for s in SETS for n in N], columns=["set", "value", "share", "ci95"]),
         N[:1],
     ),
-    overview.plot_hierarchy: (Hierarchy(("r", "a"), N, (None, "r"), np.array([1, 1]), N),),
+    overview.plot_hierarchy: (Hierarchy(("r", "a"), N, (None, "r"), np.array([1, 1]), N, (-1, 0)),),
     overview.plot_class_sizes: (
         SizeHistogram(np.array([1.0, 2.0, 3.0]), dict.fromkeys(N, np.array([1, 2])), 2.0, False),
     ),
@@ -181,8 +181,9 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
         ),
         [MapLabel(EVIL, 0.0, 0.0)],
     ),
+    causes.plot_tasks: (np.ones(2), np.ones(2), np.arange(2), np.array([True, False]), "x", None, N),
     causes.plot_correlations: (
-        [{"name": "x", "title": "x", "method": n, "value": 0.1, "low": 0.0, "high": 0.2, "shown": "0.1"} for n in N],
+        [{"name": "x", "title": "x", "method": n, "value": 0.1, "low": 0.0, "high": 0.2, "text": "0.1"} for n in N],
         "x",
     ),
     lessons.plot_positions: (N, [50.0, 60.0], [1.0, 1.0], [True, True], 0, "x"),
@@ -228,9 +229,8 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
 # Every function that draws nothing but words of its own.
 NAMELESS = {
     causes.plot_shares,
-    causes.plot_tasks,
     causes.plot_ranks,
-    causes.plot_likeness,
+    causes.plot_redundancy,
     lessons.plot_cause,
     prediction.plot_scatter,
     prediction.plot_roc,

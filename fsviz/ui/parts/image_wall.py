@@ -80,9 +80,13 @@ def task_rows(
     tile_px: int = 84,
     on_click: Callable[[int], None] | None = None,
     pressed: Sequence[int] = (),
+    head_px: int = 108,
 ) -> int | None:
-    """Rows of thumbnails with their titles on the left. Returns a click as `gallery` does."""
-    return _wall(dataset, list(rows), key, tile_px, titled=True, on_click=on_click, pressed=pressed)
+    """Rows of thumbnails with their titles on the left. Returns a click as `gallery` does.
+
+    head_px  width of the titles in a narrow column
+    """
+    return _wall(dataset, list(rows), key, tile_px, titled=True, on_click=on_click, pressed=pressed, head_px=head_px)
 
 
 def thumbnail_uri(dataset: Dataset, image_id: int, px: int) -> str:
@@ -115,6 +119,7 @@ def _wall(
     titled: bool,
     on_click: Callable[[int], None] | None,
     pressed: Sequence[int],
+    head_px: int = 108,
 ) -> int | None:
     key = f"{key}_{turn}" if (turn := links.turn()) else key
     groups = [
@@ -130,7 +135,8 @@ def _wall(
     ]
     token = hashlib.blake2b(repr((dataset.name, tile_px, titled, groups)).encode(), digest_size=12).hexdigest()
     shown = frozenset(tile.image_id for row in rows for tile in row.tiles)
-    data = {"token": token, "px": tile_px, "titled": titled, "groups": groups, "once": on_click is not None}
+    data = {"token": token, "px": tile_px, "head": head_px, "titled": titled, "groups": groups}
+    data["once"] = on_click is not None
     data["pressed"] = [int(image_id) for image_id in pressed]
     if on_click is not None:
         _component()(key=key, data=data, on_followed_change=partial(_follow, key, shown, on_click))
@@ -213,13 +219,14 @@ _CSS = (
 .tiles { display: flex; flex-wrap: wrap; gap: 10px; align-items: flex-start; align-content: flex-start; }
 .wall > .tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--px), 1fr)); gap: 8px; }
 .wall > .tiles .tile, .wall > .tiles .frame { width: 100%; }
-@container (max-width: 560px) { .row { grid-template-columns: minmax(84px, 108px) 1fr; gap: 10px; }
+@container (max-width: 560px) { .row { grid-template-columns: minmax(84px, var(--head)) 1fr; gap: 10px; }
   .row .tiles { gap: 6px; } }
-@container (max-width: 490px) { .row { grid-template-columns: 1fr; gap: 6px; } }
 .tile { all: unset; box-sizing: border-box; cursor: pointer; width: var(--px); border-radius: 8px; }
 .frame { position: relative; display: block; width: var(--px); aspect-ratio: 1; box-sizing: border-box;
   border-radius: 8px; overflow: hidden; background: var(--st-secondary-background-color);
   border: 1px solid var(--st-border-color); }
+@container (max-width: 490px) { .row { grid-template-columns: 1fr; gap: 6px; }
+  .row .tile, .row .frame { width: min(var(--px), calc((100cqi - 46px) / 5)); } }
 .frame img { display: block; width: 100%; height: 100%; object-fit: cover; }
 .frame img.coarse { image-rendering: pixelated; }
 .absent { display: flex; width: 100%; height: 100%; align-items: center; justify-content: center; text-align: center;
@@ -317,6 +324,7 @@ const walk = (wall, event) => {
 
 const build = (wall, data) => {
   wall.style.setProperty("--px", data.px + "px");
+  wall.style.setProperty("--head", data.head + "px");
   const parts = [];
   for (const group of data.groups) {
     if (group.section) parts.push(text("div", "section", group.section));
