@@ -82,7 +82,7 @@ PREVIEW = 200  # tasks, at most
 _MIN_PREVIEW = 20  # tasks of a preview
 
 
-class Spec(draw.TaskSpec, total=False):
+class SupportSpec(draw.TaskSpec, total=False):
     """A checked spec; a prepared one has a folder, one with restricted queries their attribute and its values."""
 
     folder: str
@@ -100,7 +100,7 @@ class Spec(draw.TaskSpec, total=False):
     values: list[str]
 
 
-class Summary(TypedDict, total=False):
+class SupportSummary(TypedDict, total=False):
     """Accuracies in percent by support set; a recorded run names its testbed.
 
     spearman_loss_accuracy  rank correlation of accuracy with minus the query loss, its 95% interval and the unit of
@@ -129,7 +129,7 @@ class Summary(TypedDict, total=False):
 class SupportSets:
     """For each of SETS the tasks (same classes and queries) and the predictions."""
 
-    spec: Spec
+    spec: SupportSpec
     tasks: Mapping[str, Tasks]
     predictions: Mapping[str, Predictions]
 
@@ -154,7 +154,7 @@ class SupportSets:
 # --- tasks, searches and predictions --------------------------------------------------------------------------------
 
 
-def sample_tasks(spec: Spec) -> tuple[Tasks, Features]:
+def sample_tasks(spec: SupportSpec) -> tuple[Tasks, Features]:
     """The random tasks of a checked spec, with coarsity if there is a taxonomy, and the features."""
     dataset = datasets.load(spec["dataset"])
     table = features.load(dataset, spec["backbone"])
@@ -199,7 +199,7 @@ def fit(dataset: Dataset, backbone: str, requested: RawSettings) -> fitting.Fit:
 
 
 def search(
-    spec: Spec, tasks: Tasks, table: Features, objective: str, seed: int, progress: Progress | None = None
+    spec: SupportSpec, tasks: Tasks, table: Features, objective: str, seed: int, progress: Progress | None = None
 ) -> Tasks:
     """The same queries with the support sets that the spec's search finds for an objective."""
     options = search_options(spec, seed)
@@ -234,13 +234,13 @@ def search_options(spec: Settings, seed: int) -> SearchOptions:
     )
 
 
-def searched_features(spec: Spec, table: Features) -> Features:
+def searched_features(spec: SupportSpec, table: Features) -> Features:
     """The features that are searched; without groups if the spec does not keep groups together."""
     return table if spec.get("keep_groups", True) else replace(table, groups=None)
 
 
 def search_and_classify(
-    spec: Spec, tasks: Tasks, table: Features, seed: int, progress: Progress | None = None
+    spec: SupportSpec, tasks: Tasks, table: Features, seed: int, progress: Progress | None = None
 ) -> SupportSets:
     """The tasks with random supports and with those searched for every objective, classified."""
     sets = {name: search(spec, tasks, table, name, seed, progress) if name in OBJECTIVES else tasks for name in SETS}
@@ -252,7 +252,7 @@ def search_and_classify(
     return SupportSets(spec, sets, predictions)
 
 
-def classify(spec: Spec, table: Features, tasks: Tasks, dataset: Dataset | None = None) -> Predictions:
+def classify(spec: SupportSpec, table: Features, tasks: Tasks, dataset: Dataset | None = None) -> Predictions:
     dataset = dataset or datasets.load(spec["dataset"])
     classes = dataset.split_class_ids(spec["split"])
     centre = evaluation_study.centre_for(spec["classifier"], dataset, table, classes)
@@ -262,24 +262,24 @@ def classify(spec: Spec, table: Features, tasks: Tasks, dataset: Dataset | None 
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def prepare(spec: Spec, folder: Path) -> Spec:
+def prepare(spec: SupportSpec, folder: Path) -> SupportSpec:
     """Saves the random tasks of a spec in `folder`."""
     snapshot.freeze(folder, Testbed("random", sample_tasks(spec)[0], recipe_of(spec, "random")))
     return spec
 
 
-def parts(spec: Spec) -> list[Part]:
+def parts(spec: SupportSpec) -> list[Part]:
     names = f"{', '.join(SETS[:-1])} and {SETS[-1]}"
     return [Part(f"{names} support sets", spec["n_tasks"], tasks_per_chunk(spec))]
 
 
-def n_bytes(spec: Spec) -> float:
+def n_bytes(spec: SupportSpec) -> float:
     """About how large the results are: support sets and predictions for every query, three times."""
     tasks = snapshot.tasks(spec["folder"])
     return float(len(SETS) * (8 * tasks.support.size + 12 * tasks.query.size))
 
 
-def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: SupportSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """Support sets and predictions of one range of tasks."""
     tasks = snapshot.tasks(spec["folder"], start=start, stop=stop)
     table = chunk_data.features_of(spec["dataset"], spec["backbone"])
@@ -291,7 +291,7 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
     return arrays
 
 
-def collect(spec: Spec, chunks: Sequence[Arrays]) -> SupportSets:
+def collect(spec: SupportSpec, chunks: Sequence[Arrays]) -> SupportSets:
     """The support sets of the finished chunks, in the order of the tasks."""
     if not chunks:
         raise BadInput("This run has no results yet. Wait for its first tasks.")
@@ -299,10 +299,10 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> SupportSets:
     random = snapshot.tasks(spec["folder"]).take(rows["positions"])
     tasks = {n: Tasks(random.class_ids, rows[f"{n}_support"], random.query, random.measures) for n in SETS}
     predictions = {name: Predictions.from_arrays(rows, f"{name}_") for name in SETS}
-    return SupportSets(cast(Spec, SETTINGS.pick(spec)), tasks, predictions)
+    return SupportSets(cast(SupportSpec, SETTINGS.pick(spec)), tasks, predictions)
 
 
-def finish(spec: Spec, sets: SupportSets) -> Summary:
+def finish(spec: SupportSpec, sets: SupportSets) -> SupportSummary:
     """Saves the tasks of the spec's objective as a testbed; returns its name."""
     return {"testbed": save_sets(sets, spec["objective"])[0]}
 
@@ -310,13 +310,13 @@ def finish(spec: Spec, sets: SupportSets) -> Summary:
 # --- how long it takes -------------------------------------------------------------------------------------------
 
 
-def work(spec: Spec) -> Work:
+def work(spec: SupportSpec) -> Work:
     return Work(spec["n_tasks"], "tasks", spec["n_tasks"] * _seconds_per_task(spec))
 
 
-def shorten(spec: Spec, n: int) -> Spec | None:
+def shorten(spec: SupportSpec, n: int) -> SupportSpec | None:
     """Fewer tasks, by FastDiffSel if the search is a slower one."""
-    fast: Spec = {**spec, "search": "fastdiffsel"} if spec["search"] in ("refined", "greedy") else spec
+    fast: SupportSpec = {**spec, "search": "fastdiffsel"} if spec["search"] in ("refined", "greedy") else spec
     n = int(max(n, 1) * _seconds_per_task(spec) / _seconds_per_task(fast))
     n_tasks = min(spec["n_tasks"], PREVIEW, max(n, _MIN_PREVIEW))
     return {**fast, "n_tasks": n_tasks} if n_tasks < spec["n_tasks"] or fast is not spec else None
@@ -344,7 +344,7 @@ def seconds_to_classify(spec: Settings, dataset: Dataset) -> float:
     return evaluation_study.guess_seconds(dataset, spec["backbone"], spec["classifier"], {}, _largest_task(spec))
 
 
-def _seconds_per_task(spec: Spec) -> float:
+def _seconds_per_task(spec: SupportSpec) -> float:
     """For the searches of all objectives, and for classifying the queries with all supports."""
     dataset = datasets.load(spec["dataset"])
     return len(OBJECTIVES) * seconds_to_search(spec, dataset) + len(SETS) * seconds_to_classify(spec, dataset)
@@ -363,7 +363,7 @@ def _largest_task(spec: Settings) -> Tasks:
 # --- results ----------------------------------------------------------------------------------------------------
 
 
-def summary(sets: SupportSets) -> Summary:
+def summary(sets: SupportSets) -> SupportSummary:
     """Mean accuracies in percent with 95% CI, the drop from random to hard, rank correlations."""
     spec = sets.spec
     accuracy, ci95 = {}, {}
@@ -402,7 +402,7 @@ def headline(sets: SupportSets) -> list[HeadlineNumber]:
     return [cost, *accuracies]
 
 
-def sweeps(spec: Spec) -> dict[str, Sequence[Value]]:
+def sweeps(spec: SupportSpec) -> dict[str, Sequence[Value]]:
     return {STEP.name: STEP_SIZES}
 
 
@@ -486,7 +486,7 @@ def without_choice(tasks: Tasks, table: Features, dataset: Dataset) -> tuple[lis
     return names[np.unique(tasks.class_ids[is_fixed])].tolist(), float(is_fixed.sum() / used.sum())
 
 
-def lower_bound_note(spec: Spec, tasks: Tasks, dataset: Dataset) -> str:
+def lower_bound_note(spec: SupportSpec, tasks: Tasks, dataset: Dataset) -> str:
     """A sentence if some classes of the tasks leave no choice of support; else ""."""
     table = searched_features(spec, chunk_data.features_of(dataset.name, spec["backbone"]))
     names, share = without_choice(tasks, table, dataset)
@@ -502,11 +502,11 @@ def lower_bound_note(spec: Spec, tasks: Tasks, dataset: Dataset) -> str:
 # --- checking ----------------------------------------------------------------------------------------------------
 
 
-def check(spec: RawSettings) -> Spec:
+def check(spec: RawSettings) -> SupportSpec:
     """The spec with every setting; ways, shots and queries fit the dataset, alpha fits the sampler."""
     values = fitting.check(SETTINGS, spec, TASK_DEFAULTS, choice=True)
     values["device"] = evaluation.resolved_device(values["device"])
-    return cast(Spec, values)
+    return cast(SupportSpec, values)
 
 
 ACCURACIES = Table(

@@ -20,7 +20,7 @@ BAR = Setting("accuracy_bar", "Bar", "The bar whose tasks are listed: its suppor
 N_BINS = 20
 
 
-def draw(sets: SupportSets, numbers: study.Summary) -> None:
+def draw(sets: SupportSets, numbers: study.SupportSummary) -> None:
     bar = chosen(sets)
     export.chart(
         "Accuracy with hard, random and easy supports",
@@ -30,7 +30,7 @@ def draw(sets: SupportSets, numbers: study.Summary) -> None:
     )
 
 
-def so_far(summary: study.Summary) -> None:
+def so_far(summary: study.SupportSummary) -> None:
     """The distribution over the finished tasks of a run."""
     figure = figures.plot_distribution(summary["histogram"], summary["accuracy"], summary["ci95"], 260)
     export.chart("Accuracy so far", figure, key="so_far")

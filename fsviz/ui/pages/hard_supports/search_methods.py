@@ -44,7 +44,7 @@ def _comparison(dataset: Dataset, sets: SupportSets) -> None:
     shell.command_popover(study.command(spec, "searches"))
 
 
-def _preview_note(result: search_comparison.Summary, spec: search_comparison.Spec) -> str:
+def _preview_note(result: search_comparison.SearchSummary, spec: search_comparison.SearchSpec) -> str:
     """A sentence on what only a run shows; "" if the result is complete."""
     missing = set(spec["searches"]) - {row["search"] for row in result["rows"]}
     if result["n_tasks"] == spec["n_tasks"] and not missing:
@@ -53,7 +53,7 @@ def _preview_note(result: search_comparison.Summary, spec: search_comparison.Spe
 
 
 def _show_comparison(
-    dataset: Dataset, sets: SupportSets, result: search_comparison.Summary, spec: search_comparison.Spec
+    dataset: Dataset, sets: SupportSets, result: search_comparison.SearchSummary, spec: search_comparison.SearchSpec
 ) -> None:
     chosen = drilldown.chart(
         "Searches compared",

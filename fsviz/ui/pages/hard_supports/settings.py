@@ -23,7 +23,7 @@ from fsviz.ui.parts.controls import (
 from fsviz.ui.parts.controls import pick as pick_setting
 
 
-def pick(dataset: Dataset, backbones: list[str]) -> study.Spec:
+def pick(dataset: Dataset, backbones: list[str]) -> study.SupportSpec:
     """The checked spec that the sidebar describes."""
     split = shell.pick_split(dataset)
     with shell.side():

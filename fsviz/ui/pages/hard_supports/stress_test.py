@@ -132,7 +132,7 @@ def _matrix(dataset: Dataset, test: StressTest, source: str) -> None:
         _tasks_of_cell(dataset, test, source, chosen, "stress_cell", "stress_task")
 
 
-def _cells(title: str, matrix: list[stress_test.Row], source: str, key: str, name: str) -> str:
+def _cells(title: str, matrix: list[stress_test.StressRow], source: str, key: str, name: str) -> str:
     """Draws the matrix; returns the clicked cell, "" for none."""
     return drilldown.chart(
         title,
@@ -171,18 +171,18 @@ def _correlation(value: float, interval: list[float], over: str) -> str:
     return escape(study.describe_correlation(value, interval, over))
 
 
-def _so_far(summary: stress_test.Summary) -> None:
+def _so_far(summary: stress_test.StressSummary) -> None:
     if summary.get("matrix"):
         source = summary["matrix"][0]["source"]
         export.chart("Points lost so far", _figure(summary["matrix"], source), key="stress_so_far")
 
 
-def _figure(matrix: list[stress_test.Row], source: str) -> Figure:
+def _figure(matrix: list[stress_test.StressRow], source: str) -> Figure:
     titles = {name: title_of(name) for row in matrix for name in (row["backbone"], row["source"])}
     return figures.plot_stress(matrix, stress_test.ADAPTATIONS, source, titles)
 
 
-def _full_finetuning(dataset: Dataset, spec: stress_test.Spec) -> None:
+def _full_finetuning(dataset: Dataset, spec: stress_test.StressSpec) -> None:
     """The slow adaptation, as a background run."""
     rates = ", ".join(f"{rate:g}" for rate in stress_test.LEARNING_RATES)
     with st.expander("Full fine-tuning (slow)"):
@@ -242,7 +242,7 @@ def _matrix_of_run(dataset: Dataset, test: StressTest, source: str, run_id: str)
         _tasks_of_cell(dataset, test, source, chosen, "full_cell", "full_task")
 
 
-def _describe_rates(result: stress_test.Summary) -> str:
+def _describe_rates(result: stress_test.StressSummary) -> str:
     rates = result.get("learning_rates", {})
     text = "; ".join(f"{_backbone(name)}: {entry['chosen']:g}" for name, entry in rates.items())
     return f"Learning rate chosen on validation tasks: {text or 'not yet'}."
