@@ -1,4 +1,4 @@
-"""Which classes does a backbone mix up? Communities of images that ignore what the images are of.
+"""Overlap of two classes in communities of similar images, which are detected without labels.
 
 For two classes A and B (Bontonou et al. 2020, section IV-B): all their images are the vertices V of a graph, joined by
 the cosines of their features, of which the k |V| heaviest stay (k |V| / 2 with centred roots). Louvain's algorithm
@@ -7,8 +7,8 @@ A and B is
 
     H(Y|C) = sum over communities C of  |C| / |V| * h(p(C)),   h(p) = -p log2 p - (1 - p) log2 (1 - p),
 
-in bits: 0 where every community is of one class, 1 where communities know nothing of the classes; the mean of a few
-seeded runs. A cross-entropy below it cannot be reached by who knows only the community of an image.
+in bits: 0 if every community holds one class, 1 if communities are independent of the class; the mean over a few
+seeded runs. It is the lowest cross-entropy of a classifier that sees only the community of an image.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from fsviz.settings import SEED, Setting
 
 PREPROCESS = Setting(
     "preprocess",
-    "Features are compared",
-    "Plain: the cosine of two images' features, as the paper prints it. Centred roots: the square root of every "
-    "feature, less the mean over the two classes, then the cosine, as in the authors' code; for features that are "
-    "never negative.",
+    "Feature similarity",
+    "Plain: cosine of the features, as in the paper. Centred roots: square root of every feature, minus the mean over "
+    "the two classes, then the cosine, as in the authors' code; for non-negative features.",
     "choice",
     "plain",
     choices={"plain": "Plain", "sqrt_center": "Centred roots"},
@@ -38,9 +37,8 @@ PREPROCESS = Setting(
 K = Setting(
     "k",
     "Edges per image",
-    "How many edges per image a graph of two classes keeps: the heaviest of all, not those of each image. The paper "
-    "takes 20. With centred roots an edge counts for both of its images, as in the authors' code, so 20 keeps 10 times "
-    "as many edges as there are images. Two classes need more than twice as many images as k.",
+    "Number of edges per image in the graph of two classes: the strongest overall. Paper: 20. With centred roots an "
+    "edge counts for both images, as in the authors' code. Two classes need more than 2k images.",
     "int",
     20,
     1,
@@ -52,7 +50,7 @@ K = Setting(
 N_RUNS = Setting(
     "n_runs",
     "Louvain runs per pair",
-    "Louvain's algorithm takes the images in random order, so its answer varies: the mean of this many runs is shown.",
+    "Louvain's algorithm depends on a random order of the images; the result is the mean over this many runs.",
     "int",
     5,
     1,
@@ -62,14 +60,13 @@ N_RUNS = Setting(
 )
 BACKEND = Setting(
     "backend",
-    "Louvain by",
-    "Compiled: the algorithm as it is here, some hundred times as fast. python-louvain: the library of the authors' "
-    "code, to check it against.",
+    "Louvain implementation",
+    "Compiled: the fast one of fsviz. python-louvain: the library of the authors' code, about 100 times slower.",
     "choice",
     "compiled",
     choices={"compiled": "Compiled", "python_louvain": "python-louvain"},
 )
-RANDOM = SEED.with_(help="The same seed finds the same communities.")
+RANDOM = SEED.with_(help="The same seed gives the same communities.")
 SETTINGS: dict[str, Setting] = {s.name: s for s in (PREPROCESS, K, N_RUNS, RANDOM, BACKEND)}
 
 _SAME = 1e-12  # squared length or distance, in those of the features, that is nothing but rounding
