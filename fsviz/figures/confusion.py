@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import html
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from markupsafe import Markup
 
 from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
 from fsviz.records.graphs import ClassGraph
-from fsviz.text import escape_plotly, shorten
+from fsviz.text import escape_plotly, short_names, shorten
 
 SYMBOLS = ("circle", "diamond", "triangle", "roundRect", "pin")  # of clusters, in addition to their colour
 MANY = 120  # classes in a large graph: labels are smaller
@@ -81,7 +80,7 @@ def plot_class_graph(
             "symbolSize": round(float(sizes[position]), 1),
         }
         label: dict[str, Any] = {"position": label_sides[position]} if position in label_sides else {}
-        if labels[position] != names[position]:
+        if labels[position] != names[position] and "{" not in labels[position]:  # ECharts replaces {b}
             label["formatter"] = labels[position]
         if not bipartite:
             node["tooltip"] = {"formatter": class_hover(graph, position, (pictures or {}).get(position, ""))}
@@ -96,30 +95,15 @@ def plot_class_graph(
     return _graph_option(nodes, links, categories, crowded, bipartite), nodes_at, ends
 
 
-def short_names(names: Sequence[str]) -> list[str]:
-    """Names without the folders that they do not need to be distinct: "Granny" for "Fruit/Apple/Granny"."""
-    if any("{" in name for name in names):  # labels of ECharts replace {b}
-        return list(names)
-    parts = [[part for part in name.split("/") if part.strip()] for name in names]
-    endings = Counter("/".join(own[-depth:]) for own in parts for depth in range(1, len(own) + 1))
-    return [
-        next((text for depth in range(1, len(own)) if endings[text := "/".join(own[-depth:])] == 1), name)
-        for own, name in zip(parts, names, strict=True)
-    ]
-
-
 def class_hover(graph: ClassGraph, position: int, picture: str = "") -> str:
     """HTML of a class: its name, a picture and its most similar classes."""
     row = graph.weights[position]
     order = [int(p) for p in np.argsort(-np.nan_to_num(row, nan=-np.inf), kind="stable") if row[p] > 0][:N_PARTNERS]
-    image = f'<img src="{html.escape(picture)}" alt="" style="display:block;margin:4px 0">' if picture else ""
-    partners = [f"{_hover_text(graph.column_names[p])}: {row[p]:.2f} {graph.unit}".rstrip() for p in order]
-    return f"<b>{_hover_text(graph.row_names[position])}</b>{image or '<br>'}{'<br>'.join(partners)}"
-
-
-def _hover_text(name: str) -> str:
-    """A name escaped for the HTML of a hover, in which ECharts replaces {a}, {b}, ..."""
-    return html.escape(shorten(name, 60)).replace("{", "&#123;")
+    image = Markup('<img src="{}" alt="" style="display:block;margin:4px 0">').format(picture)
+    partners = [f"{shorten(graph.column_names[p], 60)}: {row[p]:.2f} {graph.unit}".rstrip() for p in order]
+    name = Markup("<b>{}</b>").format(shorten(graph.row_names[position], 60))
+    hover = name + (image if picture else Markup("<br>")) + Markup("<br>").join(partners)
+    return str(hover).replace("{", "&#123;")  # ECharts replaces {a}, {b}, ...
 
 
 def _near(selected: Sequence[int], ends: Sequence[tuple[int, int]]) -> set[int]:

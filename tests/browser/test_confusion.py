@@ -101,4 +101,4 @@ def test_training_classes_are_matched_and_an_edge_shows_its_images(page, app: st
         page.get_by_text(title).first.wait_for()
     click(page, RED, chart)
     page.locator(".tile").nth(8).wait_for()  # after the eight next to the graph above
-    page.get_by_text("Louvain runs").wait_for()
+    page.get_by_text("Louvain runs), ").wait_for()

@@ -51,17 +51,18 @@ def test_a_selection_is_emphasised_and_the_rest_dimmed() -> None:
 def test_the_hover_of_a_class_has_its_picture_and_its_most_similar_classes_as_text() -> None:
     chart = figures.plot_class_graph(GRAPH, XY, 3, np.zeros(4, int), pictures={0: 'data:image/png;base64,AA"'})[0]
     first, *_, last = [node["tooltip"]["formatter"] for node in chart["series"][0]["data"]]
-    assert first.startswith('<b>&lt;b&gt;a&lt;/b&gt;</b><img src="data:image/png;base64,AA&quot;"')
+    assert first.startswith('<b>&lt;b&gt;a&lt;/b&gt;</b><img src="data:image/png;base64,AA&#34;"')
     assert first.endswith("b: 0.90 bits<br>c: 0.10 bits")  # d is not similar at all
     assert last == "<b>d</b><br>"
     braces = replace(GRAPH, row_names=("{b}", "b", "c", "d"))
     assert figures.class_hover(braces, 0).startswith("<b>&#123;b}</b>")
 
 
-def test_names_lose_only_the_folders_that_they_do_not_need() -> None:
-    names = ("Fruit/Apple/Granny", "Fruit/Lemon", "Veg/Lemon", "plum", "Veg/Onion/")
-    assert figures.short_names(names) == ["Granny", "Fruit/Lemon", "Veg/Lemon", "plum", "Onion"]
-    assert figures.short_names(("a/b", "a/{c}")) == ["a/b", "a/{c}"]
+def test_labels_lose_folders_unless_echarts_would_replace_them() -> None:
+    named = replace(GRAPH, row_names=("x/a", "x/{b}", "c", "d"), column_names=("x/a", "x/{b}", "c", "d"))
+    nodes = figures.plot_class_graph(named, XY, 3, np.zeros(4, int))[0]["series"][0]["data"]
+    assert [node["label"].get("formatter") for node in nodes] == ["a", None, None, None]
+    assert [node["name"] for node in nodes] == ["x/a", "x/{b}", "c", "d"]
 
 
 def test_the_selected_pair_is_marked_among_the_points() -> None:

@@ -22,6 +22,7 @@ from fsviz.difficulty import attribute_effects
 from fsviz.difficulty.objectives import OBJECTIVES, RANDOM
 from fsviz.difficulty.search_options import SearchOptions
 from fsviz.errors import BadInput
+from fsviz.features.backbones import title_of
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, HeadlineNumber, Predictions, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
@@ -50,6 +51,7 @@ from fsviz.studies.support_sets.search_settings import (
 from fsviz.studies.support_sets.set_testbeds import command, export_sets, recipe_of, save_sets, to_testbed
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw, fitting, snapshot
+from fsviz.text import split_title
 
 __all__ = [
     "CLASSIFIER",
@@ -389,6 +391,36 @@ def summary(sets: SupportSets) -> SupportSummary:
     }
 
 
+def describe(sets: SupportSets, numbers: SupportSummary) -> tuple[str, str]:
+    """The cost of hard supports as a sentence, and its setting with the accuracy of easy ones and the chance level."""
+    drop, half_width, accuracy = numbers["drop"], numbers["drop_ci95"], numbers["accuracy"]
+    points = f"{drop:.1f} ± {half_width:.1f} points" if half_width is not None else f"{drop:.1f} points"
+    means = f"{accuracy['hard']:.1f}% vs {accuracy['random']:.1f}% with random ones, on the same queries"
+    if drop > (half_width or 0.0):
+        sentence = f"Hard support sets cost {points}: {means}."
+    elif drop < -(half_width or 0.0):
+        sentence = f"The search found no hard support sets: {means}."
+    else:
+        sentence = f"Hard support sets have no significant cost ({points}): {means}."
+    spec, sampler = sets.spec, SAMPLERS[sets.spec["sampler"]]
+    shape = sampler.title.lower() if sampler.samples_images else f"{spec['n_way']}-way {spec['n_shot']}-shot"
+    return sentence, (
+        f"{len(sets):,} {shape} tasks of {split_title(spec['split'])}, {title_of(spec['backbone'])} features, "
+        f"{CLASSIFIER.choices[spec['classifier']]}. Easy ones: {accuracy['easy']:.1f}%; chance level: "
+        f"{chance_level(sets):.1f}%."
+    )
+
+
+def chance_level(sets: SupportSets) -> float:
+    """Mean accuracy in percent of random predictions."""
+    return float(100 * np.mean(1 / (sets.tasks["random"].class_ids != PAD).sum(axis=1)))
+
+
+def hardest_first(sets: SupportSets, tasks: np.ndarray) -> np.ndarray:
+    """These tasks, those with the lowest accuracy with hard supports first."""
+    return tasks[np.argsort(sets.accuracy("hard")[tasks], kind="stable")]
+
+
 def headline(sets: SupportSets) -> list[HeadlineNumber]:
     """The cost of hard supports, and the accuracy with every set."""
     numbers = summary(sets)
@@ -471,8 +503,7 @@ def coarsity_table(sets: SupportSets, n_bins: int = 4) -> pd.DataFrame | None:
 def tasks_between(sets: SupportSets, low: float, high: float) -> np.ndarray:
     """The tasks with coarsity from `low` to `high`, hardest first."""
     coarsity = sets.tasks["random"].measures["coarsity"]
-    which = np.flatnonzero((coarsity >= low) & (coarsity <= high))
-    return which[np.argsort(sets.accuracy("hard")[which], kind="stable")]
+    return hardest_first(sets, np.flatnonzero((coarsity >= low) & (coarsity <= high)))
 
 
 def without_choice(tasks: Tasks, table: Features, dataset: Dataset) -> tuple[list[str], float]:

@@ -44,7 +44,7 @@ def answer(
         return None
     message = f"**Full run: {work.n:,} {work.items}, about {run_panel.duration(work.seconds)} in the background.**"
     if preview is not None:
-        message += f" Below is a preview of {work_of(study, preview).n:,}."
+        message += f" This page shows a preview of {work_of(study, preview).n:,}."
     run_panel.offer(full_spec, run, message, so_far, start)
     return None if preview is None else compute_with_progress(jobs.compute, {"study": study.name, **preview}, words)
 

@@ -14,7 +14,7 @@ from fsviz.records import Dataset
 from fsviz.records.graphs import ClassGraph
 from fsviz.reports import graphs
 from fsviz.studies import confusion as study
-from fsviz.text import split_title
+from fsviz.text import short_names, split_title
 from fsviz.ui.pages.confusion import compare, pair, settings, training_classes
 from fsviz.ui.pages.confusion.graph import find
 from fsviz.ui.parts import controls, export, links, page_links, selections, shell
@@ -209,7 +209,7 @@ def _side_panel(
     dataset: Dataset, spec: study.ConfusionRequest, graph: ClassGraph, selected: list[int], shown: tuple[int, int]
 ) -> None:
     """The images of the shown pair, a link to a task of it, and the most similar pairs."""
-    short = figures.short_names(graph.row_names)
+    short = short_names(graph.row_names)
     a, b = (escape(short[position]) for position in shown)
     if len(selected) == 1 and shown[0] == shown[1]:
         st.caption(f"No data: {a} never appears in a task with another class.")
@@ -240,7 +240,7 @@ def _rank(graph: ClassGraph, pair_shown: tuple[int, int]) -> str:
 
 def _pair_table(graph: ClassGraph, position: int | None) -> None:
     """The most similar pairs of all classes or of one, with bars; a row selects its pair."""
-    short = figures.short_names(graph.row_names)
+    short = short_names(graph.row_names)
     if position is None:
         i, j, values = graph.edges(MAX_ROWS)
         n = int((values > 0).sum()) or len(values)

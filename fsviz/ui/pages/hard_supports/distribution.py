@@ -58,20 +58,31 @@ def chosen(sets: SupportSets) -> tuple[str, int] | None:
     return (name, int(position)) if value else None
 
 
-def keep(sets: SupportSets) -> np.ndarray:
-    """(T,) the tasks of the chosen bar, with a button to show all; all of them if no bar is chosen."""
+def tasks_of_bar(sets: SupportSets) -> np.ndarray:
+    """(T,) whether each task is in the selected bar; all tasks if no bar is selected."""
     bar = chosen(sets)
     if bar is None:
         return np.ones(len(sets), dtype=bool)
-    edges = np.asarray(cached_call(study.summary, sets)["histogram"]["edges"])
     name, position = bar
+    return study.bin_of(sets, name, _edges(sets)) == position
+
+
+def show_bar(sets: SupportSets) -> None:
+    """Shows the selected bar, with a button to show all tasks; nothing if no bar is selected."""
+    bar = chosen(sets)
+    if bar is None:
+        return
+    edges, (name, position) = _edges(sets), bar
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Accuracy {edges[position]:.0f} to {edges[position + 1]:.0f}% with **{escape(name)}** supports.")
-        st.button("Show all tasks", key="all_bars", on_click=_forget)
-    return study.bin_of(sets, name, edges) == position
+        st.button("Show all tasks", key="all_bars", on_click=_clear)
 
 
-def _forget() -> None:
+def _edges(sets: SupportSets) -> np.ndarray:
+    return np.asarray(cached_call(study.summary, sets)["histogram"]["edges"])
+
+
+def _clear() -> None:
     st.session_state[BAR.name] = ""
 
 

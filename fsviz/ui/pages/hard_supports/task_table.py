@@ -27,7 +27,7 @@ MAX_CLASSES = 5  # of a task that have an image in the table
 STRIP_PX = 32
 TASK = task_list.TASK.with_(kind="int", default=-1, low=-1)  # -1 is the first of the list
 NO_ATTRIBUTE = "no attribute"
-SEARCHING = "Searching hard and easy support sets"
+PROGRESS_TITLE = "Searching hard and easy support sets"
 
 TASKS = Table(
     "Tasks",
@@ -69,7 +69,7 @@ def about(sets: SupportSets) -> str:
 
 def search(spec: RawSettings) -> SupportSets:
     """Hard, random and easy support sets, searched while the page waits."""
-    return compute_with_progress(jobs.compute, {"study": study.STUDY.name, **spec}, SEARCHING)
+    return compute_with_progress(jobs.compute, {"study": study.STUDY.name, **spec}, PROGRESS_TITLE)
 
 
 def explained(sets: SupportSets, dataset: Dataset) -> AttributeEffects | None:
