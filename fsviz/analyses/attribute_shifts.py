@@ -231,16 +231,16 @@ def shared_values(sets: SupportSets, dataset: Dataset, attribute: str, values: S
 
 
 def describe_shared(shared: Mapping[str, Any]) -> str:
-    """Do hard supports avoid what the queries have, and do easy ones seek it?"""
+    """The share of support images with the queries' values, compared with random supports, as sentences."""
     share = shared["share"]
-    told = (
-        f"Of the hard supports {share['hard']:.0f}% have it too, of the random ones {share['random']:.0f}%, of the "
-        f"easy ones {share['easy']:.0f}%."
+    shares = (
+        f"Support images with the same values: {share['hard']:.0f}% (hard), {share['random']:.0f}% (random), "
+        f"{share['easy']:.0f}% (easy)."
     )
     avoid = shared["hard"][0] + shared["hard"][1] < 0
     seek = shared["easy"][0] - shared["easy"][1] > 0
     if avoid and seek:
-        return f"{told} Hard supports avoid what the queries look like, easy ones seek it, as in the paper."
+        return f"{shares} Hard supports avoid these values, easy ones prefer them, as in the paper."
     if avoid or seek:
-        return f"{told} {'Hard supports avoid' if avoid else 'Easy supports seek'} what the queries look like."
-    return f"{told} Over these {shared['n_classes']} classes neither differs from random supports by more than chance."
+        return f"{shares} {'Hard supports avoid' if avoid else 'Easy supports prefer'} these values."
+    return f"{shares} No significant difference from random supports over these {shared['n_classes']} classes."

@@ -24,11 +24,11 @@ def plot_distribution(
     mean: Mapping[str, float],
     ci95: Mapping[str, float | None],
     height: int = 400,
-    chosen: tuple[str, int] | None = None,
+    selected: tuple[str, int] | None = None,
 ) -> go.Figure:
     """Number of tasks by accuracy, with hard, random and easy supports; dotted lines mark the means.
 
-    chosen  a set and the position of one of its bars: it is marked, the rest dimmed
+    selected  a set and the position of one of its bars: it is marked, the rest dimmed
     Points of the traces "bars of ..." carry (set, bar) as customdata.
     """
     edges = np.asarray(histogram["edges"])
@@ -43,22 +43,22 @@ def plot_distribution(
             mode="lines",
             line={"shape": "hvh", "color": meaning(name), "width": 2},
             fill="tozeroy",
-            fillcolor=faint(meaning(name), 0.22 if chosen is None else 0.07),
-            opacity=1.0 if chosen is None or chosen[0] == name else DIMMED,
+            fillcolor=faint(meaning(name), 0.22 if selected is None else 0.07),
+            opacity=1.0 if selected is None or selected[0] == name else DIMMED,
             hoverinfo="skip",
         )
-    if chosen is not None and 0 <= chosen[1] < len(centre):
+    if selected is not None and 0 <= selected[1] < len(centre):
         figure.add_bar(
-            x=[centre[chosen[1]]],
-            y=[histogram[chosen[0]][chosen[1]]],
+            x=[centre[selected[1]]],
+            y=[histogram[selected[0]][selected[1]]],
             width=width,
-            marker={"color": faint(meaning(chosen[0]), 0.55), "line": {"width": 2, "color": ACCENT}},
+            marker={"color": faint(meaning(selected[0]), 0.55), "line": {"width": 2, "color": ACCENT}},
             hoverinfo="skip",
             showlegend=False,
         )
     for name in SETS:
         filled = np.flatnonzero(histogram[name])
-        at = [i for i, bar in enumerate(filled) if chosen == (name, int(bar))]
+        at = [i for i, bar in enumerate(filled) if selected == (name, int(bar))]
         figure.add_scatter(
             x=centre[filled],
             y=np.asarray(histogram[name])[filled],
@@ -67,12 +67,12 @@ def plot_distribution(
             marker={
                 "size": 9,
                 "color": [ACCENT if i in at else meaning(name) for i in range(len(filled))],
-                "opacity": [1.0 if chosen is None or i in at else DIMMED for i in range(len(filled))],
+                "opacity": [1.0 if selected is None or i in at else DIMMED for i in range(len(filled))],
                 "symbol": SET_SYMBOLS[name],
                 "line": {"width": [3 if i in at else 0 for i in range(len(filled))], "color": ACCENT},
             },
             selected={"marker": {"opacity": 1}},
-            unselected={"marker": {"opacity": 1 if chosen is None else DIMMED}},
+            unselected={"marker": {"opacity": 1 if selected is None else DIMMED}},
             showlegend=False,
             customdata=[[name, int(bar)] for bar in filled],
             hovertemplate=f"{name} supports, %{{x:.0f}}% correct: %{{y}} tasks<extra></extra>",

@@ -378,8 +378,8 @@ def describe_steps(table: pd.DataFrame) -> str:
     else:
         text = "No number of steps finds significantly harder sets than one."
     weighted = table.set_index("n_steps")["weighted"]
-    top, chosen = int(weighted.idxmax()), int(after["selected"].idxmax())
-    text += f" The loss of the weighted prototypes is highest {_after(top)}, that of the selected sets {_after(chosen)}"
+    top, selected = int(weighted.idxmax()), int(after["selected"].idxmax())
+    text += f" Loss of the weighted prototypes: highest {_after(top)}; of the selected sets: {_after(selected)}"
     return text + f"; accuracy is lowest {_after(hardest_at)}."
 
 
@@ -402,7 +402,7 @@ def _after(n_steps: int) -> str:
 class RarityResult:
     """Random tasks, the hardest of them, and tasks with searched supports.
 
-    tasks    one row per task: kind ("random", "filtered" or "searched"), accuracy, n_way, coarsity if known
+    tasks    one row per task: kind ("random", "filtered" or "searched"), accuracy, n_way, coarsity if available
     curve    accuracy, draws: the average number of random tasks until one is as hard
     as_hard  how rare random tasks are that are as hard as the mean of the searched ones
     sets     the tasks by kind, in the order of their rows
@@ -425,7 +425,7 @@ class RarityResult:
 
     @property
     def means(self) -> pd.DataFrame:
-        """Per kind: n_tasks, and accuracy, n_way and coarsity (if known) with their ci95."""
+        """Per kind: n_tasks, and accuracy, n_way and coarsity (if available) with their ci95."""
         rows = []
         for kind, group in self.tasks.groupby("kind", sort=False):
             means = {k: v for name in group.columns if name != "kind" for k, v in _mean(name, group[name]).items()}
@@ -457,17 +457,17 @@ def filtered_tasks(spec: RawSettings, progress: Progress | None = None) -> Rarit
 
     with_search = support_sets.search(spec, first, table, "hard", spec["seed"], report)
     searched = 100 * evaluation.task_accuracy(support_sets.classify(spec, table, with_search))
-    kept = hardest(accuracy, max(1, n_random // PAPER_SHARE))
+    filtered = hardest(accuracy, max(1, n_random // PAPER_SHARE))
     tasks = pd.concat(
         [
             _task_rows("random", random, accuracy),
-            _task_rows("filtered", random.take(kept), accuracy[kept]),
+            _task_rows("filtered", random.take(filtered), accuracy[filtered]),
             _task_rows("searched", first, searched),
         ],
         ignore_index=True,
     )
     curve = pd.DataFrame(dict(zip(("accuracy", "draws"), draws_needed(accuracy), strict=True)))
-    sets = {"random": random, "filtered": random.take(kept), "searched": with_search}
+    sets = {"random": random, "filtered": random.take(filtered), "searched": with_search}
     return RarityResult(tasks, curve, rarity(accuracy, float(searched.mean())), sets)
 
 

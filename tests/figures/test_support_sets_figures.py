@@ -28,7 +28,7 @@ def test_a_selected_bar_is_marked_and_the_rest_dimmed() -> None:
     histogram = {"edges": [0, 25, 50, 75, 100], "hard": [0, 2, 1, 0], "random": [0, 0, 2, 1], "easy": [0, 0, 0, 3]}
     mean = {"hard": 50.0, "random": 70.0, "easy": 90.0}
     plain = figures.plot_distribution(histogram, mean, dict.fromkeys(SETS))
-    figure = figures.plot_distribution(histogram, mean, dict.fromkeys(SETS), chosen=("hard", 2))
+    figure = figures.plot_distribution(histogram, mean, dict.fromkeys(SETS), selected=("hard", 2))
     (bar,) = (trace for trace in figure.data if trace.type == "bar")
     assert (list(bar.x), list(bar.y), bar.width) == ([62.5], [1], 25)
     assert not any(trace.type == "bar" for trace in plain.data)
@@ -119,7 +119,7 @@ def test_reasons_are_points_of_accuracy_filled_if_significant() -> None:
 def test_bars_of_the_distribution_can_be_clicked_and_the_chosen_one_is_marked() -> None:
     histogram = {"edges": [0, 50, 100], "hard": [3, 1], "random": [0, 4], "easy": [0, 4]}
     mean = dict.fromkeys(SETS, 50.0)
-    figure = figures.plot_distribution(histogram, mean, dict.fromkeys(SETS), chosen=("hard", 1))
+    figure = figures.plot_distribution(histogram, mean, dict.fromkeys(SETS), selected=("hard", 1))
     points = {t.name: t for t in figure.data if t.name and t.name.startswith("bars of")}
     assert [tuple(c) for c in points["bars of hard"].customdata] == [("hard", 0), ("hard", 1)]
     assert [tuple(c) for c in points["bars of random"].customdata] == [("random", 1)]  # no point without a task

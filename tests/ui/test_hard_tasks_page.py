@@ -150,6 +150,7 @@ def caption(page: AppTest, words: str) -> str:
 def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_page, monkeypatch) -> None:
     make_shifted()
     monkeypatch.setattr(answers, "WAIT", 0.9)
+    monkeypatch.setattr(answers, "AUTO_START", 0.0)
     page = open_page("shifted", **SMALL, show="Search methods")
     first = caption(page, "the same for all searches")
     assert 10 <= int(first.split(" tasks")[0]) < 50 and "Greedy takes" in first and "Preview" in first
@@ -168,6 +169,22 @@ def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_p
     drawn = next(chart for chart in page.get("plotly_chart") if "compared" in chart.proto.id)
     hard = next(row["accuracy"] for row in jobs.results(run.id)["rows"] if row["objective"] == "hard")
     assert f"{hard:.1f}" in drawn.proto.spec
+
+
+def test_a_slow_section_starts_its_run_once_and_shows_a_preview(open_page, monkeypatch) -> None:
+    make_shifted()
+    monkeypatch.setattr(answers, "AUTO_WAIT", 0.9)
+    monkeypatch.setattr(jobs.local, "start", lambda: None)  # the run stays queued
+    page = open_page("shifted", **SMALL, show="Search methods")
+    (run,) = jobs.list_runs("search_comparison")
+    assert run.state == "queued" and run.spec["n_tasks"] == 50
+    assert "Preview: a run uses all 50 tasks" in caption(page, "the same for all searches")
+    page.run()
+    assert_fine(page)
+    assert len(jobs.list_runs("search_comparison")) == 1
+    monkeypatch.setattr(answers, "AUTO_START", 0.0)  # a run that takes longer is only offered
+    open_page("shifted", **{**SMALL, "n_tasks": "100"}, show="Search methods")
+    assert len(jobs.list_runs("search_comparison")) == 1
 
 
 def test_queries_of_chosen_values_are_searched_and_are_in_the_link(shifted) -> None:
@@ -214,9 +231,7 @@ def test_the_chosen_task_and_bar_are_in_the_link(shifted) -> None:
 
 
 def test_the_strips_show_the_selected_task_or_the_hardest_of_the_bar(open_page) -> None:
-    toy = make_toy()
-    page = open_page("toy", n_tasks="50")
-    assert toy.has_pixels
+    page = open_page("demo", n_tasks="50")
     rows = page.dataframe[0].value
 
     def title() -> str:
@@ -227,10 +242,10 @@ def test_the_strips_show_the_selected_task_or_the_hardest_of_the_bar(open_page) 
     assert f"Hard support: **{hardest['hard']:.0f}% correct**" in texts(page)
     assert f"Easy support: **{hardest['easy']:.0f}% correct**" in texts(page)
     place = int(min(rows["random"].max(), 99) // 5)
-    page = open_page("toy", n_tasks="50", accuracy_bar=f"random-{place}")
+    page = open_page("demo", n_tasks="50", accuracy_bar=f"random-{place}")
     assert ", the hardest of this bar** · random" in title()
     assert 5 * place <= float(title().split("random ")[1].rstrip("%")) <= 5 * place + 5
-    page = open_page("toy", n_tasks="50", task="7")
+    page = open_page("demo", n_tasks="50", task="7")
     assert title().startswith("**Task 7** · random ")
 
 

@@ -122,6 +122,16 @@ def describe_comparison(compared: SimilarityComparison) -> str:
     return f"{first} and {second}: rank correlation {rho.value:.2f}{interval} over {n_pairs:,} pairs of classes."
 
 
+def describe_correlations(compared: SimilarityComparison) -> str:
+    """Both correlations with their intervals, as text."""
+    texts = []
+    for name, correlation in (("Pearson", compared.pearson), ("Spearman", compared.spearman)):
+        interval = "" if np.isnan(correlation.low) else f" ({correlation.low:.2f} to {correlation.high:.2f})"
+        is_known = not np.isnan(correlation.value)
+        texts.append(f"{name} {correlation.value:.2f}{interval}" if is_known else f"{name} not available")
+    return ", ".join(texts)
+
+
 def _name(graph: ClassGraph, compared: SimilarityComparison) -> str:
     """The backbone of a graph if both have the same similarity, else the similarity."""
     same = compared.first.kind == compared.second.kind

@@ -170,15 +170,15 @@ def draw_tasks(spec: Settings, dataset: Dataset, tables: Mapping[str, Features])
     if spec.get("skip_small") and not SAMPLERS[str(sampler["sampler"])].samples_images:
         class_ids = dataset.split_class_ids(sampler["split"])
         sizes = np.min([class_sizes(dataset, table)[class_ids] for table in tables.values()], axis=0)
-        kept = class_ids[sizes >= sampler["n_shot"] + sampler["n_query"]]
-        if len(kept) < sampler["n_way"]:
+        large = class_ids[sizes >= sampler["n_shot"] + sampler["n_query"]]
+        if len(large) < sampler["n_way"]:
             raise BadInput(
                 f"A task needs {sampler['n_way']} classes with n_shot + n_query = "
-                f"{sampler['n_shot'] + sampler['n_query']} images. {dataset.title} has {len(kept)}. Lower n_shot, "
+                f"{sampler['n_shot'] + sampler['n_query']} images. {dataset.title} has {len(large)}. Lower n_shot, "
                 "n_query or n_way."
             )
-        if len(kept) < len(class_ids):
-            source, sampler["split"] = replace(dataset, splits={**dataset.splits, _LARGE: kept}), _LARGE
+        if len(large) < len(class_ids):
+            source, sampler["split"] = replace(dataset, splits={**dataset.splits, _LARGE: large}), _LARGE
     tasks = evaluation_study.sample_testbed(source, sampler, spec["seed"], tables).tasks
     return draw.with_coarsity(tasks, dataset)
 

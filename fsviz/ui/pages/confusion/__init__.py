@@ -56,7 +56,7 @@ def show(dataset: Dataset) -> None:
     with sidebar:
         selected = _pick_classes(graph.row_names)
         n_edges = _pick_edges(graph)
-    shown = _shown_pair(graph, selected)
+    current = _current_pair(graph, selected)
     with first_screen:
         left, right = shell.responsive_columns("graph", [2.2, 1], gap="medium")
         with left:
@@ -65,10 +65,10 @@ def show(dataset: Dataset) -> None:
             else:
                 compare.show(compared, [graph.row_names[position] for position in selected])
         with right:
-            _side_panel(dataset, spec, graph, selected, shown)
+            _side_panel(dataset, spec, graph, selected, current)
     section = controls.pick_section("Section", SECTIONS, "Images")
     if section == "Images":
-        pair.show(dataset, spec, int(graph.rows[shown[0]]), int(graph.rows[shown[1]]))
+        pair.show(dataset, spec, int(graph.rows[current[0]]), int(graph.rows[current[1]]))
     elif section == "Heat map":
         _heat_map(graph, clusters)
     bipartite = training_classes.show(dataset, spec) if section == "Training classes" else None
@@ -145,7 +145,7 @@ def _pick_classes(names: tuple[str, ...]) -> list[int]:
     return [position[name] for name in selected]
 
 
-def _shown_pair(graph: ClassGraph, selected: list[int]) -> tuple[int, int]:
+def _current_pair(graph: ClassGraph, selected: list[int]) -> tuple[int, int]:
     """The two selected classes, one class and its most similar one, or the most similar pair."""
     if len(selected) == 2:
         return selected[0], selected[1]
@@ -206,32 +206,32 @@ def _pictures(dataset: Dataset, graph: ClassGraph) -> dict[int, str]:
 
 
 def _side_panel(
-    dataset: Dataset, spec: study.ConfusionRequest, graph: ClassGraph, selected: list[int], shown: tuple[int, int]
+    dataset: Dataset, spec: study.ConfusionRequest, graph: ClassGraph, selected: list[int], current: tuple[int, int]
 ) -> None:
-    """The images of the shown pair, a link to a task of it, and the most similar pairs."""
+    """The images of the current pair, a link to a task of it, and the most similar pairs."""
     short = short_names(graph.row_names)
-    a, b = (escape(short[position]) for position in shown)
-    if len(selected) == 1 and shown[0] == shown[1]:
+    a, b = (escape(short[position]) for position in current)
+    if len(selected) == 1 and current[0] == current[1]:
         st.caption(f"No data: {a} never appears in a task with another class.")
         return
     title = {0: "Most confused pair" if graph.kind == "confusion" else "Most similar pair", 1: f"Closest to {a}"}
-    st.markdown(f"**{title.get(len(selected), 'Selected pair')}** · {_rank(graph, shown)}")
-    pair.show_preview(dataset, spec, int(graph.rows[shown[0]]), int(graph.rows[shown[1]]))
+    st.markdown(f"**{title.get(len(selected), 'Selected pair')}** · {_rank(graph, current)}")
+    pair.show_preview(dataset, spec, int(graph.rows[current[0]]), int(graph.rows[current[1]]))
     if not dataset.has_pixels:
         st.markdown(f"{a} and {b}")
     with st.container(horizontal=True, gap="medium"):
         if len(selected) == 1:
-            near = [int(p) for p in _neighbours(graph, shown[0]) if graph.weights[shown[0], p] > 0]
-            class_ids = [int(graph.rows[p]) for p in (shown[0], *near[: TASK_CLASSES - 1])]
+            near = [int(p) for p in _neighbours(graph, current[0]) if graph.weights[current[0], p] > 0]
+            class_ids = [int(graph.rows[p]) for p in (current[0], *near[: TASK_CLASSES - 1])]
             page_links.to_classes(dataset, class_ids, "Create a task with its most confused classes")
         else:
-            page_links.to_classes(dataset, [int(graph.rows[p]) for p in shown], "Create a task from these classes")
-    _pair_table(graph, shown[0] if len(selected) == 1 else None)
+            page_links.to_classes(dataset, [int(graph.rows[p]) for p in current], "Create a task from these classes")
+    _pair_table(graph, current[0] if len(selected) == 1 else None)
 
 
-def _rank(graph: ClassGraph, pair_shown: tuple[int, int]) -> str:
+def _rank(graph: ClassGraph, positions: tuple[int, int]) -> str:
     """The similarity of a pair and its rank among all pairs."""
-    value, weights = graph.weights[pair_shown], graph.edges()[2]
+    value, weights = graph.weights[positions], graph.edges()[2]
     if np.isnan(value):
         return "No data: the two classes never appear in one task."
     rank = 1 + int((weights > value).sum())

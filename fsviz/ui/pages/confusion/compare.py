@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
 import streamlit as st
 
 from fsviz import datasets, features, jobs
-from fsviz.evaluation.intervals import Correlation
 from fsviz.features.backbones import title_of
 from fsviz.figures import confusion as figures
 from fsviz.records import Dataset
@@ -89,8 +87,7 @@ def show(compared: study.SimilarityComparison, selected: Sequence[str]) -> None:
         "Class similarities compared", figure, key=CHART, sets=Click(selections.CLASSES, [list(pair) for pair in pairs])
     )
     st.caption(
-        f"{len(table):,} class pairs; {_describe('Pearson', compared.pearson)}, "
-        f"{_describe('Spearman', compared.spearman)}. Click a point to show its images.",
+        f"{len(table):,} class pairs; {study.describe_correlations(compared)}. Click a point to show its images.",
         help=f"95% CI over {escape(compared.pearson.ci_unit)}, because pairs share classes.",
     )
     st.markdown("**Largest disagreements**", help="Pairs whose ranks differ by at least half of all pairs.")
@@ -102,13 +99,6 @@ def show(compared: study.SimilarityComparison, selected: Sequence[str]) -> None:
         )
     if not (high or low):
         st.caption("No pair: all ranks differ by less than half of all pairs.")
-
-
-def _describe(name: str, correlation: Correlation) -> str:
-    if np.isnan(correlation.value):
-        return f"{name} not available (all pairs are equal)"
-    interval = "" if np.isnan(correlation.low) else f" ({correlation.low:.2f} to {correlation.high:.2f})"
-    return f"{name} {correlation.value:.2f}{interval}"
 
 
 def _evaluations(dataset: str) -> dict[str, str]:

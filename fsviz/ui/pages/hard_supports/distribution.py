@@ -1,4 +1,4 @@
-"""Distribution of task accuracies; a click on one of its points lists the tasks of that bar."""
+"""Distribution of task accuracies; a click on one of its points lists the tasks of its bar."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ N_BINS = 20
 
 
 def draw(sets: SupportSets, numbers: study.SupportSummary) -> None:
-    bar = chosen(sets)
+    bar = selected_bar(sets)
     export.chart(
         "Accuracy with hard, random and easy supports",
-        figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"], chosen=bar),
+        figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"], selected=bar),
         key=CHART,
         sets=Click(BAR, _bar, also={task_table.TASK.name: task_table.TASK.default, "show": "Tasks"}, toggles=(BAR,)),
     )
@@ -50,8 +50,8 @@ def correlation(sets: SupportSets, before: str) -> str:
     return f"{before}{escape(study.describe_correlation(value, interval, over))}."
 
 
-def chosen(sets: SupportSets) -> tuple[str, int] | None:
-    """The support set and the position of the bar that was clicked or that the link names."""
+def selected_bar(sets: SupportSets) -> tuple[str, int] | None:
+    """The support set and the position of the selected bar; None without a selection."""
     every = {f"{name}-{i}": f"{name}-{i}" for name in study.SETS for i in range(N_BINS)}
     value = str(links.value_of(BAR.with_(choices={"": "all tasks", **every}), BAR.name, task_table.about(sets)))
     name, _, position = value.partition("-")
@@ -60,7 +60,7 @@ def chosen(sets: SupportSets) -> tuple[str, int] | None:
 
 def tasks_of_bar(sets: SupportSets) -> np.ndarray:
     """(T,) whether each task is in the selected bar; all tasks if no bar is selected."""
-    bar = chosen(sets)
+    bar = selected_bar(sets)
     if bar is None:
         return np.ones(len(sets), dtype=bool)
     name, position = bar
@@ -69,7 +69,7 @@ def tasks_of_bar(sets: SupportSets) -> np.ndarray:
 
 def show_bar(sets: SupportSets) -> None:
     """Shows the selected bar, with a button to show all tasks; nothing if no bar is selected."""
-    bar = chosen(sets)
+    bar = selected_bar(sets)
     if bar is None:
         return
     edges, (name, position) = _edges(sets), bar

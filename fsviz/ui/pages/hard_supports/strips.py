@@ -21,7 +21,7 @@ TILE_PX = 68
 
 def show(dataset: Dataset, sets: SupportSets) -> None:
     """Shows the selected task, or the hardest one of the selected bar or of all."""
-    selected = task_table.chosen_task(sets)
+    selected = task_table.selected_task(sets)
     in_bar = np.flatnonzero(distribution.tasks_of_bar(sets))
     if selected is None and not len(in_bar):
         st.caption("No tasks in this bar.")
