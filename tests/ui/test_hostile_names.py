@@ -200,7 +200,10 @@ def test_confusion() -> None:
     app = open_page("pages/confusion.py")
     look(app.multiselect(key="classes").set_value([LINK]).run())
     look(app.multiselect(key="classes").set_value([LINK, PICTURE]).run())
-    look(app.segmented_control(key="show").set_value("Compare").run())
-    for kind in ("confusion", "run"):
-        look(app.selectbox(key="versus").set_value(kind).run())
+    look(app.segmented_control(key="show").set_value("Heat map").run())
+    versus = app.selectbox(key="versus")
+    assert len(versus.options) > 2
+    titles = [title for title in versus.options if title.startswith("Errors of")]
+    for title in (versus.options[1], *titles):
+        look(app.selectbox(key="versus").select(title).run())
     assert escape_markdown(LINK) in texts(app)

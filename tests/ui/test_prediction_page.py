@@ -97,7 +97,7 @@ def test_curves_are_a_preview_until_their_run_is_started_and_finished(open_page,
     monkeypatch.setattr(answers, "WAIT", sweep.work(curve).seconds / 2)
     page = open_page(**asked, show="Shots, ways, queries", setting="supervised")
     assert [button.label for button in page.button] == ["Run"]
-    assert "Full run: 50 tasks per point" in texts(page) and "Below is a preview of 25" in texts(page)
+    assert "Full run: 50 tasks per point" in texts(page) and "This page shows a preview of 25" in texts(page)
     assert "25 tasks per point" in texts(page) and len(page.get("plotly_chart")) == 4
     page.button[0].click().run()
     assert not page.exception and "Run" not in [button.label for button in page.button]

@@ -176,7 +176,7 @@ def command(spec: Settings, suite: bool = False) -> str:
 # The suite: hard, random and easy support sets over several datasets -----------------------------------------------
 
 
-def suite_specs(spec: ComparisonSpec) -> tuple[dict[str, support_sets.Spec], dict[str, str]]:
+def suite_specs(spec: ComparisonSpec) -> tuple[dict[str, support_sets.SupportSpec], dict[str, str]]:
     """Specs of searches for hard and easy supports: side -> spec of the study `support_sets`; and for
     sides that cannot be, why."""
     sides = dataset_splits(spec["sides"])
@@ -207,7 +207,7 @@ def suite_specs(spec: ComparisonSpec) -> tuple[dict[str, support_sets.Spec], dic
     return found, without
 
 
-def suite_row(side: DatasetSplit, summary: support_sets.Summary) -> dict[str, Any]:
+def suite_row(side: DatasetSplit, summary: support_sets.SupportSummary) -> dict[str, Any]:
     """A row of the suite from the summary of a search for support sets."""
     return {
         "title": side.title,

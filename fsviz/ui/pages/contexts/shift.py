@@ -70,15 +70,15 @@ def show(dataset: Dataset, split: str) -> None:
     shell.command_popover(command)
 
 
-def _joined(dataset: Dataset, spec: study.Spec, result: sweep.SweepResult) -> study.Summary:
+def _joined(dataset: Dataset, spec: study.ContextShiftSpec, result: sweep.SweepResult) -> study.ContextShiftSummary:
     """Merge the summaries of all values, with the value in every row."""
     rows: Any = [{**row, "value": value} for value, summary in result.results for row in summary["rows"]]
     base: Any = {name: spec[name] for name in ("dataset", "split", "backbone", "n_way", "n_shot", "n_query")}
     left_out = list(study.left_out(dataset, spec).values())
-    return cast(study.Summary, {**base, "chance": 100 / spec["n_way"], "rows": rows, "left_out": left_out})
+    return cast(study.ContextShiftSummary, {**base, "chance": 100 / spec["n_way"], "rows": rows, "left_out": left_out})
 
 
-def _settings(dataset: Dataset, split: str, backbones: list[str]) -> tuple[study.Spec, str]:
+def _settings(dataset: Dataset, split: str, backbones: list[str]) -> tuple[study.ContextShiftSpec, str]:
     """Spec of the study, and the view: a question of the study or a key of VARIED."""
     with shell.side():
         view = pick(QUESTION)
@@ -100,7 +100,9 @@ def _settings(dataset: Dataset, split: str, backbones: list[str]) -> tuple[study
     return study.check({**sources, **tasks}), view
 
 
-def _comparison(dataset: Dataset, spec: study.Spec, summary: study.Summary, question: str) -> None:
+def _comparison(
+    dataset: Dataset, spec: study.ContextShiftSpec, summary: study.ContextShiftSummary, question: str
+) -> None:
     rows = summary["rows"]
     chosen = ""
     last = "1" if question == "dial" else "ood"
@@ -153,18 +155,18 @@ def _comparison(dataset: Dataset, spec: study.Spec, summary: study.Summary, ques
         _point_tasks(dataset, spec, question, chosen)
 
 
-def _points(summary: study.Summary, question: str) -> list[str]:
+def _points(summary: study.ContextShiftSummary, question: str) -> list[str]:
     """Text of every point of the curves: the name of its line and its position."""
     return [f"{line}@{point[0]:g}" for line, points in _lines(summary, question).items() for point in points]
 
 
-def _point_tasks(dataset: Dataset, spec: study.Spec, question: str, chosen: str) -> None:
+def _point_tasks(dataset: Dataset, spec: study.ContextShiftSpec, question: str, chosen: str) -> None:
     """Tasks of a point of a curve, lowest accuracy first."""
     line, _, at = chosen.rpartition("@")
     title, _, support = line.rpartition(", ") if question != "dial" else (line, "", "")
     method = next(name for name, candidate in METHODS.items() if candidate.title == title)
     shift = float(at) if question == "dial" else 0.0 if support == "IID" else 1.0
-    point_spec: study.Spec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
+    point_spec: study.ContextShiftSpec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
     if question == "shots":
         point_spec = {**point_spec, "n_shot": int(float(at))}
     elif question == "ways":
@@ -181,21 +183,21 @@ def _point_tasks(dataset: Dataset, spec: study.Spec, question: str, chosen: str)
     )
 
 
-def _row_title(row: study.Row) -> str:
+def _row_title(row: study.ContextShiftRow) -> str:
     """Method of a row, with its shots, ways or backbone."""
     value: Any = row.get("value", "")
     value = title_of(value) if isinstance(value, str) and value else value
     return f"{row['title']}, {value}" if value != "" else row["title"]
 
 
-def _curves(summary: study.Summary, question: str, at: float | None = None, height: int = 420) -> Figure:
+def _curves(summary: study.ContextShiftSummary, question: str, at: float | None = None, height: int = 420) -> Figure:
     """Accuracy against the context shift, shots or ways. `at` marks a context shift."""
     curves = _lines(summary, question)
     figure = plot_curves(curves, AXES[question], "accuracy (%)", percent=True, height=height)
     return figure if at is None else figures.mark(figure, at)
 
 
-def _lines(summary: study.Summary, question: str) -> dict[str, list[tuple]]:
+def _lines(summary: study.ContextShiftSummary, question: str) -> dict[str, list[tuple]]:
     """Points (x, mean, low, high) of every line, by its name."""
     curves: dict[str, list[tuple]] = {}
     rows: Any = summary["rows"]
@@ -210,7 +212,7 @@ def _lines(summary: study.Summary, question: str) -> dict[str, list[tuple]]:
     return curves
 
 
-def _loss_number(title: str, row: study.Row, last: str) -> HeadlineNumber:
+def _loss_number(title: str, row: study.ContextShiftRow, last: str) -> HeadlineNumber:
     lost: Mapping[str, Any] = row["loss"][last]
     wider = [
         f"± {lost[name]:.1f} over {over}"
@@ -234,7 +236,7 @@ def _loss_number(title: str, row: study.Row, last: str) -> HeadlineNumber:
 
 @st.fragment
 @shell.errors_on_page()
-def _task(dataset: Dataset, spec: study.Spec) -> None:
+def _task(dataset: Dataset, spec: study.ContextShiftSpec) -> None:
     """One task at a chosen context shift. Only this part of the page reruns."""
     st.subheader("Same queries, other contexts", anchor=False)
     first_column, second_column, third_column = st.columns([1, 2, 1])
@@ -242,7 +244,7 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
     titles = {each: METHODS[each].title for each in chosen}
     method = pick(LOOKED.with_(choices=titles, default=chosen[0]), first_column)
     shift = pick(SHIFT.with_(default=1.0), second_column, as_slider=True)
-    few: study.Spec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
+    few: study.ContextShiftSpec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
     spec_json = json.dumps({**few, "methods": [method]}, sort_keys=True)
     (first, first_predictions), (second, second_predictions) = (
         _classified(dataset, spec_json, method, at) for at in (0.0, shift)
@@ -287,7 +289,7 @@ def _at_point(point: Point) -> tuple[str, float] | None:
 def _side(
     dataset: Dataset,
     side: str,
-    spec: study.Spec,
+    spec: study.ContextShiftSpec,
     shift: float,
     title: str,
     classified: tuple[Tasks, Predictions],
