@@ -1,4 +1,4 @@
-"""train: a network on the train classes of a split, measured on its test classes, and kept as a backbone."""
+"""train: a network on the train classes of a split, tested on its test classes; transfer: accuracy vs divergence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fsviz.tables import to_text
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "train a network on a split; its backbone is kept"
+    help_line = "train a network on a split and save its backbone"
     parser = add_command(commands, "train", run_train, show_train, help_line, study="training")
     sampler_flags.add_dataset(parser, "a dataset with images (see: datasets)")
     parser.add_argument(
@@ -26,7 +26,7 @@ def register(commands: argparse._SubParsersAction) -> None:
         help="a saved split's name, a .json or .csv file of one (see: split), or 'own': the dataset's (own)",
     )
     add_flags(parser, study.SETTINGS.values())
-    parser.add_argument("--name", default="", help="of the backbone, trained:NAME (one that says what it is)")
+    parser.add_argument("--name", default="", help="name of the backbone, trained:NAME (default: its settings)")
     parser.add_argument("--device", default="auto", help="auto (default), cuda, mps or cpu")
     parser.add_argument(
         "--background", action="store_true", help="queue the run for a worker process and return at once"
@@ -34,17 +34,15 @@ def register(commands: argparse._SubParsersAction) -> None:
     engine.add_engine(parser)
 
     parser = add_command(
-        commands, "transfer", run_transfer, show_transfer, "accuracy of finished training runs against divergence"
+        commands, "transfer", run_transfer, show_transfer, "relate test accuracy of trained networks to divergence"
     )
     sampler_flags.add_dataset(parser)
     parser.add_argument("--by", default="reached", choices=("reached", "asked"), help="the divergence (reached)")
     parser.add_argument(
-        "--recorded", nargs="?", const="", metavar="NAME", help="of a grid that comes with fsviz, not of your runs"
+        "--recorded", nargs="?", const="", metavar="NAME", help="use a recorded grid instead of your runs"
     )
-    parser.add_argument(
-        "--tasks-of", metavar="RUN", help="also: do the divergences of single tasks go with their accuracy in this run?"
-    )
-    parser.add_argument("--backbone", default="", help="with --tasks-of: whose features say how far a task is")
+    parser.add_argument("--tasks-of", metavar="RUN", help="also correlate task divergence with accuracy in this run")
+    parser.add_argument("--backbone", default="", help="with --tasks-of: backbone whose features give the divergence")
 
 
 def run_train(args: argparse.Namespace) -> dict[str, Any]:
@@ -60,7 +58,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
     sampler_flags.say_fit(study.fit(dataset, spec))
     if args.background:
         run_id = jobs.submit(spec, engine.chosen(args))
-        progress(f"Run {run_id} is queued; 'fsviz runs show {run_id}' says how far it is.")
+        progress(f"Run {run_id} is queued; 'fsviz runs show {run_id}' shows its progress.")
         return {"run": run_id, "state": jobs.status(run_id).state}
     run = jobs.run_in_foreground(spec, report_progress, lambda run: progress(f"Run {run.id}"), engine.chosen(args))
     return {"run": run.id, "seconds": run.seconds, **jobs.results(run.id)}
@@ -126,11 +124,11 @@ def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
 def show_transfer(result: dict[str, Any]) -> str:
     from fsviz.analyses import transfer
 
-    parts = ["Accuracy by side of the split, and mean of both", to_text(transfer.BY_DIVERGENCE, result["accuracy"])]
+    parts = ["Accuracy by half of the split, and mean of both", to_text(transfer.BY_DIVERGENCE, result["accuracy"])]
     if result["slopes"]:
         parts += [f"Points per unit of divergence {result['by']}", to_text(transfer.SLOPES, result["slopes"])]
     if result["matched"]:
-        title = "The same test classes after training on the nearest and on the farthest of the others"
+        title = "Same test classes, near vs far training classes"
         parts += [title, to_text(transfer.MATCHED_PAIRS, result["matched"])]
     compared = [row for row in result["splits"] if row["asked"] is None or row["asked"] != row["asked"]]
     if compared:

@@ -12,7 +12,7 @@ from fsviz.figures.palette import ACCENT, QUIET, meaning
 from fsviz.records import ContextTable
 from fsviz.text import escape_plotly, shorten
 
-ROW, LEAST_ROW = 20, 13  # height of a class in pixels, and at least so that its name can be read
+ROW, LEAST_ROW = 20, 12  # height of a class in pixels, and at least so that its name can be read
 HEADER = 130  # height of the names of the contexts
 MAX_HEIGHT = 514
 MAX_TOTALS = 30  # contexts whose totals fit next to each other
@@ -153,10 +153,6 @@ def plot_shifted_methods(
     figure = go.Figure()
     styles = zip(supports.items(), ("easy", "hard", "incorrect"), ("circle", "diamond", "x"), strict=True)
     strong = [not selected or row["name"] == selected for row in order]
-    labels = [
-        f"{f'<b>{title}</b>' if row['name'] == selected else title}<br><sub>{escape_plotly(row['family'])}</sub>"
-        for row, title in ((row, escape_plotly(shorten(row["title"], 26))) for row in order)
-    ]
     for (name, title), colour, symbol in styles:
         accuracies = [row["accuracy"][name] for row in order]
         figure.add_scatter(
@@ -176,25 +172,25 @@ def plot_shifted_methods(
             unselected={"marker": {"opacity": 0.5}},
             hovertemplate=f"%{{customdata[1]}}: %{{x:.1f}}% correct, {escape_plotly(title)}<extra></extra>",
         )
+    for at, row in enumerate(order):  # above its marks: names on the left would take half of a narrow figure
+        title = escape_plotly(row["title"])
+        text = f"{f'<b>{title}</b>' if row['name'] == selected else title} · {escape_plotly(row['family'])}"
+        figure.add_annotation(
+            x=0, xref="paper", y=at, yshift=18, text=text, xanchor="left", showarrow=False, font={"size": 12}
+        )
     figure.add_vline(
         x=chance_level,
         line={"dash": "dot", "color": QUIET},
-        annotation={"text": "chance level", "textangle": -90, "yanchor": "top"},
+        annotation_text="chance level",
+        annotation_position="bottom right",
     )
     figure.update_xaxes(title_text="accuracy (%)")
     figure.update_yaxes(
-        automargin=True,
-        tickvals=list(range(len(order))),
-        ticktext=labels,
-        range=[len(order) - 0.5, -0.5],
-        zeroline=False,
+        tickvals=list(range(len(order))), showticklabels=False, range=[len(order) - 0.4, -0.6], zeroline=False
     )
-    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xref": "container"}
-    figure.update_layout(
-        height=height or min(540, max(300, 130 + 44 * len(order))),
-        margin={"l": 0, "r": 0, "t": 30, "b": 0},
-        legend=legend,
-    )
+    height = height or min(MAX_HEIGHT, max(300, 130 + 44 * len(order)))
+    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 30, "b": 0}, legend=legend)
     return figure
 
 

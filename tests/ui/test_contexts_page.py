@@ -118,7 +118,7 @@ def test_the_demo_opens_with_the_loss_and_the_same_queries_twice(open_page) -> N
     assert f"{row['accuracy']['iid']['mean']:.1f}% → {row['accuracy']['ood']['mean']:.1f}% correct" in answer_of(page)
     assert "over classes" in answer_of(page) and not page.metric
     same, other, swapped = figure(page)["data"][:3]
-    assert len(same["y"]) == 2 and "<b>ProtoNet</b>" in str(figure(page)["layout"]["yaxis"]["ticktext"])
+    assert len(same["y"]) == 2 and "<b>ProtoNet</b> · Metric" in str(figure(page)["layout"]["annotations"])
     for trace in (same, other, swapped):
         assert trace["error_x"]["array"]
     titles = ("Support in the same contexts", "Support in other contexts", "Most misleading contexts")
