@@ -147,7 +147,7 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
         20.0,
     ),
     contexts.plot_similarity: (np.array([0.1, 0.2]), np.array([0.2, 0.1]), N, np.arange(2)),
-    contexts.plot_benchmarks: (N[:1], [0.2], (N[1], N[0], 0.3)),
+    contexts.plot_benchmarks: (N, [0.2, 0.3]),
     contexts.plot_losses: (N, [3.0, 1.0], [1.0, 1.0]),
     contexts.plot_context_table: (
         ContextTable(np.arange(2), N, N, np.array([[3, 0], [1, 2]])),
