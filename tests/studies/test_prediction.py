@@ -34,11 +34,11 @@ def measure(spec: dict) -> PredictionTasks:
     return result_of(spec).measured[0]
 
 
-def answer_to(spec: dict) -> prediction.Summary:
+def answer_to(spec: dict) -> prediction.PredictionSummary:
     return prediction.summary(result_of(spec))
 
 
-def curve_of(spec: dict, vary: str, values: Sequence[float] = ()) -> dict[float, prediction.Summary]:
+def curve_of(spec: dict, vary: str, values: Sequence[float] = ()) -> dict[float, prediction.PredictionSummary]:
     """The summaries of a sweep by value."""
     asked = sweep.sweep(prediction.STUDY, spec, vary, values)
     result = jobs.compute({"study": "sweep", **asked})

@@ -202,7 +202,7 @@ def _bars(tasks: PredictionTasks) -> None:
 def _caption(tasks: PredictionTasks, name: str) -> None:
     """Show the settings of the tasks and the correlation of a measure."""
     spec = tasks.spec
-    row: measured.Correlation = cached_call(measured.correlations, tasks).get(name, {})
+    row: measured.MeasureCorrelation = cached_call(measured.correlations, tasks).get(name, {})
     excluded = cached_call(measured.excluded_measures, tasks)
     missing = "; ".join(f"{escape(title(measure))}: {escape(why)}" for measure, why in excluded.items())
     labels_used = {

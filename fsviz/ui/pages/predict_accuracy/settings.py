@@ -20,7 +20,7 @@ from fsviz.ui.parts.controls import (
 from fsviz.ui.parts.controls import pick as pick_setting
 
 
-def pick(dataset: Dataset, backbones: list[str]) -> study.Spec:
+def pick(dataset: Dataset, backbones: list[str]) -> study.PredictionSpec:
     """Draw the sidebar; returns the checked spec."""
     split = shell.pick_split(dataset)
     with shell.side():
