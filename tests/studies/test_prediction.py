@@ -482,7 +482,7 @@ def test_what_cannot_be_is_one_sentence(toy, monkeypatch: pytest.MonkeyPatch, ch
 
 
 def test_a_sweep_of_which_no_value_fits_says_what_to_do(toy) -> None:
-    with pytest.raises(BadInput, match="None of the values of n_query that a sweep takes fits this dataset"):
+    with pytest.raises(BadInput, match="No default value of n_query fits this dataset"):
         sweep.sweep(prediction.STUDY, {**SMALL, "n_shot": 24}, "n_query")
 
 
