@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from fsviz import datasets, evaluation
-from fsviz.difficulty.measures import MEASURES, Measure
+from fsviz.difficulty.measures import MEASURES, Measure, title
 from fsviz.errors import FsvizError
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Features, Tasks
@@ -20,6 +20,7 @@ from fsviz.studies.prediction.tasks import PredictionCell, PredictionSpec, class
 from fsviz.studies.thread_limits import limit_threads
 
 OF_CLASSES = ("coarsity", "class_overlap")  # measures that are sampled with the tasks, for every setting
+MIN_TASKS = 4  # of a correlation
 _KEPT_EIGENVALUES = 40
 
 
@@ -92,7 +93,7 @@ def undefined(name: str, spec: PredictionSpec) -> str:
     """Why a measure is undefined for these tasks."""
     if name == "davies_bouldin" and spec["setting"] == "supervised" and spec.get("n_shot") == 1:
         return "undefined for 1-shot tasks"
-    if spec["n_tasks"] < 4:
+    if spec["n_tasks"] < MIN_TASKS:
         return "too few tasks"
     return "undefined, or the same for all tasks"
 
@@ -257,13 +258,41 @@ def best_measure(correlations: Mapping[str, MeasureCorrelation]) -> tuple[str, M
 
     Measures that use class identities (coarsity, class overlap) are excluded.
     """
-    of_classes = {"distances", "overlaps"}
-    candidates = {name: row for name, row in correlations.items() if not of_classes & set(MEASURES[name].needs)}
+    candidates = {name: row for name, row in correlations.items() if not needs_classes(name)}
     strengths = {name: -hardness(name) * row["pearson"] for name, row in candidates.items() if row["low"] is not None}
     if not strengths:
         return None
     name = max(strengths, key=strengths.__getitem__)
     return name, correlations[name]
+
+
+def correlation_rows(correlations: Mapping[str, MeasureCorrelation]) -> list[dict[str, Any]]:
+    """A row per measure, the strongest correlation of the expected sign first, undefined ones last.
+
+    name, title, pearson, low, high, why (there is no correlation), is_best (see `best_measure`), needs_classes, and
+    is_expected (whether it has the expected sign)
+    """
+    best = best_measure(correlations)
+    rows = []
+    for name, row in correlations.items():
+        strength = as_expected(name, row)[0]
+        rows.append(
+            {
+                "name": name,
+                "title": title(name),
+                **{key: row[key] for key in ("pearson", "low", "high", "why")},
+                "is_best": best is not None and name == best[0],
+                "needs_classes": needs_classes(name),
+                "is_expected": strength is None or strength >= 0,
+                "strength": -np.inf if strength is None else strength,
+            }
+        )
+    return sorted(rows, key=lambda row: row.pop("strength"), reverse=True)
+
+
+def needs_classes(name: str) -> bool:
+    """Whether a measure uses class identities, which nobody knows of unlabelled images."""
+    return bool({"distances", "overlaps"} & set(MEASURES[name].needs))
 
 
 def mean_outcome(tasks: PredictionTasks) -> tuple[float, float | None]:
@@ -291,14 +320,18 @@ def ease_rank(tasks: PredictionTasks, name: str) -> np.ndarray:
 
 
 def prediction_error(tasks: PredictionTasks) -> dict[str, Any]:
-    """Mean absolute error of the expected accuracy, and of predicting the mean of all tasks."""
+    """Mean absolute error of the expected accuracy, of predicting the mean of all tasks, and the gain over that."""
     error, half = mean_and_ci95(np.abs(tasks.expected - tasks.outcome))
-    naive, naive_half = mean_and_ci95(np.abs(tasks.outcome - tasks.outcome.mean()))
+    naive_errors = np.abs(tasks.outcome - tasks.outcome.mean())
+    naive, naive_half = mean_and_ci95(naive_errors)
+    gain, gain_half = mean_and_ci95(naive_errors - np.abs(tasks.expected - tasks.outcome))
     return {
         "error": float(error),
         "error_ci95": finite(half),
         "constant": float(naive),
         "constant_ci95": finite(naive_half),
+        "gain": float(gain),
+        "gain_ci95": finite(gain_half),
         "bias": float(np.mean(tasks.expected - tasks.outcome)),
     }
 

@@ -95,10 +95,10 @@ def _number(setting: Setting, where: Any, common: dict[str, Any], as_slider: boo
 # Groups ----------------------------------------------------------------------------------------------------------
 
 
-def pick_section(label: str, sections: Sequence[str], default: str = "") -> str:
+def pick_section(label: str, sections: Sequence[str], default: str = "", **more: Any) -> str:
     """The section of a page below its answer; in the link as show."""
     choices = {name: name for name in sections}
-    return pick(Setting("show", label, "", "choice", default or sections[0], choices=choices), as_buttons=True)
+    return pick(Setting("show", label, "", "choice", default or sections[0], choices=choices), as_buttons=True, **more)
 
 
 def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
