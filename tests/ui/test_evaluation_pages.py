@@ -195,7 +195,7 @@ def test_intervals_window_and_both_kinds_of_tasks_on_the_page_runs(toy) -> None:
 
 def test_evaluate_offers_both_kinds_of_tasks_in_one_run(same_toy) -> None:
     app = open_page("evaluate")
-    app.selectbox(key="beside").set_value("tables").run()
+    app.selectbox(key="task_kinds").set_value("tables").run()
     assert not app.exception and "in each of 4 testbeds" in texts(app)
     assert any("--side-by-side 1,5" in code.value for code in app.code)
 

@@ -143,11 +143,11 @@ def test_choices_show_titles_and_link_identifiers() -> None:
         (
             "evaluate",
             {
-                "beside": "semantic and uniform, 1 and 5 shots",
+                "task_kinds": "semantic + uniform, 1 and 5 shots",
                 "simpleshot_unit_length": "false",
                 "methods": "SimpleShot",
             },
-            {"beside": "tables", "simpleshot_unit_length": "false", "methods": "simpleshot"},
+            {"task_kinds": "tables", "simpleshot_unit_length": "false", "methods": "simpleshot"},
         ),
     ],
 )
