@@ -122,7 +122,7 @@ def test_every_backbone_is_taken_when_none_is_named(toy, capsys) -> None:
 
 def test_runs_are_listed_shown_and_deleted(toy, capsys) -> None:
     assert main(["runs"]) == 0
-    assert "no runs yet" in capsys.readouterr().out
+    assert "No runs yet" in capsys.readouterr().out
     run_id = run_json(capsys, "evaluate", "toy", *SAMPLER)["run"]
     (listed,) = run_json(capsys, "runs")["runs"]
     assert listed["run"] == run_id and listed["state"] == "finished" and listed["study"] == "evaluate"

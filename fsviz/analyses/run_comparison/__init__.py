@@ -8,7 +8,7 @@ commands and reports give one answer. Accuracies in tables are percentages.
 
 from __future__ import annotations
 
-from fsviz.analyses.run_comparison.answers import best_method, describe_quarters, significance
+from fsviz.analyses.run_comparison.answers import best_method, describe_p_value, describe_quarters, significance
 from fsviz.analyses.run_comparison.by_measure import (
     correlations,
     curves,
@@ -22,6 +22,7 @@ from fsviz.analyses.run_comparison.comparison import RunComparison, compare
 from fsviz.analyses.run_comparison.intervals import widest
 from fsviz.analyses.run_comparison.method_runs import (
     CI95,
+    MIN_CURVE_TASKS,
     PREVIEW,
     QUARTERS,
     MethodRun,
@@ -53,6 +54,7 @@ __all__ = [
     "CI95",
     "CI_UNITS",
     "CLASS_ACCURACIES",
+    "MIN_CURVE_TASKS",
     "MISCLASSIFIED",
     "PREVIEW",
     "QUARTERS",
@@ -70,6 +72,7 @@ __all__ = [
     "curves",
     "describe",
     "describe_p",
+    "describe_p_value",
     "describe_quarters",
     "differences",
     "extremes",

@@ -48,7 +48,7 @@ def significance(comparison: RunComparison, n_missing: int = 0) -> tuple[str, st
         return sentence, f"Evaluate a second method on the same tasks to compare.{missing}"
     second = differences.iloc[0]
     other = rows[rows["name"] == second["name"]].iloc[0]
-    test = f"{describe_p(second['p_holm'])}, {_tasks(second['n_tasks'])}"
+    test = f"{describe_p_value(second['p_holm'])}, {_tasks(second['n_tasks'])}"
     if second["significant"]:
         sentence = f"{top['name']} beats {second['name']} by {_lead(second)} ({test})."
     elif np.isfinite(second["p_holm"]):
@@ -74,7 +74,7 @@ def describe_quarters(top: Mapping[str, Any]) -> str:
     )
 
 
-def describe_p(p: float) -> str:
+def describe_p_value(p: float) -> str:
     """A p value as text."""
     return "p not available" if not np.isfinite(p) else "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
