@@ -479,7 +479,10 @@ def test_the_answer_of_one_method_and_of_what_cannot_be_tested() -> None:
     assert run_comparison.best_method(alone.main_table, alone.differences) == "Only: 60.0 ± 19.6%."
     assert run_comparison.best_method(alone.main_table, alone.differences, 1).endswith("1 method not compared yet.")
     one_task = compared(line("A", [1.0]), line("B", [0.5]))
-    assert run_comparison.significance(one_task)[0] == "A is 50.0 points ahead of B; the difference cannot be tested."
+    assert run_comparison.significance(one_task)[0] == (
+        "A is 50.0 points ahead of B on 1 task; the difference cannot be tested."
+    )
+    assert run_comparison.significance(one_task)[1] == "100.0% vs 50.0%."
     sentence = run_comparison.best_method(one_task.main_table, one_task.differences)
     assert sentence == "A is most accurate, 100.0%, but cannot be tested against B (50.0 points behind)."
     quarters = compared(line("A", [0, 0.2, 0.4, 0.6, 0.8, 1, 1, 1], coarsity=EIGHT)).main_table.iloc[0]

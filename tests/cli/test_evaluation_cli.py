@@ -182,7 +182,7 @@ def test_background_and_cancel(toy, capsys) -> None:
         (["evaluate", "toy", "--n-way", "99"], "16"),
         (["evaluate", "toy", "--device", "cuda:5"], "cuda:5"),
         (["evaluate", "toy", "--side-by-side", "one"], "such as 1,5"),
-        (["evaluate", "toy", "--side-by-side", "--sampler", "uniform"], "Leave out --sampler"),
+        (["evaluate", "toy", "--side-by-side", "--sampler", "uniform"], "Remove --sampler"),
         (["evaluate", "toy", "--side-by-side", "--testbed", "a"], "--side-by-side has no effect"),
         (["runs", "show", "nothing"], "Unknown run 'nothing'"),
         (["runs", "show"], "needs the ID"),
@@ -269,7 +269,7 @@ def test_tables_one_and_two_and_intervals_over_images_from_the_terminal(toy, cap
     assert -1 <= semantic["correlations"]["coarsity"]["spearman"]["value"] <= 1
     assert main(["runs", "show", answer["run"]]) == 0
     shown = capsys.readouterr().out
-    assert "Semantic and uniform tasks" in shown and "± over images (points)" in shown and "Pearson" in shown
+    assert "Semantic vs uniform tasks" in shown and "± over images (points)" in shown and "Pearson" in shown
     one = run_json(capsys, "evaluate", "toy", *shape, "--side-by-side")
     assert sorted(one["side_by_side"]) == ["toy, 4-way 5-shot"]
 

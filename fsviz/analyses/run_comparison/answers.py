@@ -54,10 +54,10 @@ def significance(comparison: RunComparison, n_missing: int = 0) -> tuple[str, st
     elif np.isfinite(second["p_holm"]):
         sentence = f"No significant difference: {top['name']} is {_lead(second)} ahead of {second['name']} ({test})."
     else:
-        sentence = f"{top['name']} is {_lead(second)} ahead of {second['name']}; the difference cannot be tested."
-    accuracies = (
-        f"{percent(top['accuracy'], top['ci95'])} vs {percent(other['accuracy'], other['ci95'])}, 95% CI over {over}."
-    )
+        start = f"{top['name']} is {_lead(second)} ahead of {second['name']} on {_tasks(second['n_tasks'])}"
+        sentence = f"{start}; the difference cannot be tested."
+    accuracies = f"{percent(top['accuracy'], top['ci95'])} vs {percent(other['accuracy'], other['ci95'])}"
+    accuracies += f", 95% CI over {over}." if np.isfinite(top["ci95"]) else "."
     n_worse, n_others = int(differences["significant"].sum()), len(differences)
     worse = f" Significantly better than {n_worse} of {n_others} other methods." if n_others > 1 else ""
     return sentence, f"{accuracies}{worse}{missing}"

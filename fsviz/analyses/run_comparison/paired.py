@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from fsviz.errors import BadInput
-from fsviz.evaluation.intervals import CI_UNITS
 from fsviz.numerics import holm
 
 if TYPE_CHECKING:
@@ -98,9 +97,9 @@ def _p_over_tasks(line: MethodRun, reference: MethodRun) -> float:
 
 
 def describe_p(over: str) -> str:
-    """A sentence that explains the p of `differences`."""
+    """A sentence about the p of `differences`."""
     test = "the larger p of a paired t test and Wilcoxon's signed-rank test" if over == "tasks" else "that of a t test"
-    return f"p is {test} {CI_UNITS[over].partition(':')[0]}, corrected for the number of comparisons (Holm)."
+    return f"p is {test} over {over}, Holm-corrected."
 
 
 def _check_same_tasks(lines: Sequence[MethodRun]) -> None:

@@ -106,7 +106,7 @@ def _show_accuracies(comparison: run_comparison.RunComparison, highlighted: str)
 
 def _show_caption(comparison: run_comparison.RunComparison, curves: Curves | None, several: bool) -> None:
     """How to read the figures."""
-    texts, tests = [], f"95% CI over {comparison.over}."
+    texts, tests = [], f"95% CI over {comparison.over}. Testbed {comparison.main[0].testbed}."
     if several:
         differences = comparison.differences
         n_tasks = int(differences["n_tasks"].max())
