@@ -107,11 +107,18 @@ def test_harder_images_are_told_with_their_numbers_and_the_rest_is_noise_or_unkn
     for measure in ("accuracy", "query_loss", "davies_bouldin"):
         assert by[measure].verdict == "harder", measure
     assert by["coarsity"].verdict == "unknown" and "shares no root" in by["coarsity"].why
-    words = study.headline(found, "clear:test")
     one, two = (found.numbers["accuracy"][side].estimate.mean for side in ("blurred:test", "clear:test"))
-    assert words.startswith(f"Blurred, test is harder than Clear, test for ProtoNet ({one:.1f}% against {two:.1f}%)")
-    assert "Unknown: " in words and "coarsity" in words
-    assert "easier than Blurred" not in words and one < two
+    sentence, more = study.verdict(found, "clear:test")
+    assert sentence == f"Blurred, test is harder than Clear, test: ProtoNet accuracy {one:.1f}% vs {two:.1f}%."
+    harder = sum(d.verdict == "harder" for d in by.values())
+    assert (
+        one < two
+        and more.startswith(f"Harder on {harder}")
+        and more.endswith(f" of {sum(d.verdict != 'unknown' for d in by.values())} measures.")
+    )
+    words = study.headline(found, "clear:test")
+    assert words.startswith(f"{sentence} {more} Significant: harder by ProtoNet accuracy ({one:.1f}% vs {two:.1f}%)")
+    assert "Not available: coarsity" in words
     table = study.measure_table(found).set_index(["measure", "side"])
     row = table.loc[("accuracy", "blurred:test")]
     assert row["q1"] <= row["median"] <= row["q3"] and row["n_tasks"] == 60 and row["mean"] == pytest.approx(one)
@@ -125,7 +132,66 @@ def test_the_same_data_differ_in_nothing_beyond_noise(home: Path) -> None:
     known = [d for d in study.differences(found) if d.verdict != "unknown"]
     assert len(known) > 5 and {d.verdict for d in known} == {d.here for d in known} == {"noise"}
     words = study.headline(found, "two:test")
-    assert words.startswith("Nothing that is known of both parts One, test from Two, test beyond noise.")
+    assert words.startswith("No significant difference between One, test and Two, test.")
+    value = found.numbers["accuracy"]["one:test"].estimate.mean
+    assert study.verdict(found, "two:test")[1] == f"ProtoNet accuracy {value:.1f}% vs {value:.1f}%."
+
+
+def compared(**numbers: tuple[MeasureEstimate, MeasureEstimate]) -> study.DatasetComparison:
+    """A comparison of two splits with these estimates of both."""
+    dataset = of_nodes("a", ["a1", "a2"], EDGES).dataset
+    sides = tuple(DatasetSplit(f"a:{split}", dataset, split) for split in ("x", "y"))
+    estimates = {name: dict(zip(("a:x", "a:y"), pair, strict=True)) for name, pair in numbers.items()}
+    reasons = {} if numbers else {"accuracy": {"a:x": "No dataset has features.", "a:y": "No dataset has features."}}
+    return study.DatasetComparison({"method": "protonet"}, sides, "", estimates, reasons, {}, {})
+
+
+LOW, HIGH, WIDE = number(40, 0.1), number(60, 0.1), number(42, 0.1, 9)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sentence", "more"),
+    [
+        ({}, "A, x and A, y cannot be compared: No dataset has features.", ""),
+        (
+            {"accuracy": (LOW, HIGH), "query_loss": (LOW, HIGH)},
+            "A, x is harder than A, y: ProtoNet accuracy 40.0% vs 60.0%.",
+            "Harder on 1, easier on 1 of 2 measures.",
+        ),
+        (
+            {"accuracy": (LOW, LOW), "query_loss": (LOW, HIGH)},
+            "No significant difference in accuracy between A, x and A, y.",
+            "ProtoNet accuracy 40.0% vs 40.0%. Easier on 1 of 2 measures.",
+        ),
+        (
+            {"accuracy": (LOW, WIDE)},
+            "No significant difference between A, x and A, y.",
+            "ProtoNet accuracy 40.0% vs 42.0%. On these classes only: harder on 1 of 1 measures.",
+        ),
+        ({"query_loss": (LOW, LOW)}, "No significant difference between A, x and A, y.", ""),
+        (
+            {"query_loss": (HIGH, LOW)},
+            "A, x is harder than A, y: query loss 60.0 vs 40.0.",
+            "Harder on 1 of 1 measures.",
+        ),
+        (
+            {"query_loss": (HIGH, LOW), "coarsity": (HIGH, LOW)},
+            "A, x is neither harder nor easier than A, y.",
+            "Harder on 1, easier on 1 of 2 measures.",
+        ),
+    ],
+)
+def test_accuracy_decides_the_verdict_else_the_measures_do(numbers: dict, sentence: str, more: str) -> None:
+    assert study.verdict(compared(**numbers), "a:y") == (sentence, more)
+
+
+def test_example_images_are_of_different_classes_of_the_split(home: Path) -> None:
+    demo = study.dataset_splits(["demo:test"])[0]
+    image_ids = study.example_images(demo, 5)
+    class_ids = demo.dataset.image_class_ids()[image_ids]
+    assert len(set(class_ids)) == 5 and set(class_ids) <= set(demo.class_ids)
+    assert len(study.example_images(demo, 10_000)) == len(demo.class_ids)
+    assert study.example_images(study.dataset_splits(["mini_imagenet"])[0], 5) == []
 
 
 def test_features_of_different_backbones_are_not_compared(home: Path) -> None:
@@ -134,7 +200,7 @@ def test_features_of_different_backbones_are_not_compared(home: Path) -> None:
     found = study.compare({"sides": ["one", "two"], "n_tasks": 20})
     (accuracy,) = (d for d in study.differences(found) if d.measure == "accuracy")
     assert found.backbone == "alpha_net" and accuracy.verdict == "unknown"
-    assert "has no features under alpha_net. It has those of beta_net, which cannot be compared" in accuracy.why
+    assert "has no alpha_net features. Its beta_net features are not comparable." in accuracy.why
     with pytest.raises(UnknownName, match="alpha_net"):
         study.compare({"sides": ["one", "two"], "backbone": "gamma_net"})
 
@@ -145,7 +211,7 @@ def test_what_belongs_to_one_dataset_is_compared_between_its_splits_only(home: P
     found = study.DatasetComparison({}, sides, "", {"attribute_gap": number_of}, {}, {}, {})
     verdicts = {d.other: d for d in study.differences(found)}
     assert verdicts["a:y"].verdict == "easier" and MEASURES["attribute_gap"].direction == "harder"
-    assert verdicts["b:x"].verdict == "unknown" and "different ones" in verdicts["b:x"].why
+    assert verdicts["b:x"].verdict == "unknown" and "not comparable" in verdicts["b:x"].why
 
 
 def test_benchmarks_without_images_are_compared_by_meaning_and_size() -> None:
@@ -158,7 +224,7 @@ def test_benchmarks_without_images_are_compared_by_meaning_and_size() -> None:
     assert (
         facts.loc["mini_imagenet:test", "own_coarsity"] < found.numbers["coarsity"]["mini_imagenet:test"].quartiles[0]
     )
-    assert any("are not comparable" in note for note in study.notes(found))
+    assert any("is not comparable" in note for note in study.notes(found))
 
 
 def test_more_is_asked_of_sides_than_one_name(home: Path) -> None:
@@ -179,7 +245,7 @@ def test_the_suite_is_that_of_support_sets_beside_published_numbers(home: Path) 
     make_toy("other", backbones=("beta_net",))
     spec = study.check({"sides": ["toy", "other"], "n_tasks": 20, "n_shot": 2, "n_query": 4})
     specs, without = study.suite_specs(spec)
-    assert list(specs) == ["toy:test"] and "no features under alpha_net" in without["other:test"]
+    assert list(specs) == ["toy:test"] and "no alpha_net features" in without["other:test"]
     found = jobs.compute({"study": "support_sets", **specs["toy:test"]})
     row = study.suite_row(study.dataset_splits(["toy"])[0], support_sets.summary(found))
     assert row["hard"] < row["random"] <= row["easy"] and row["n_tasks"] == 20 and not row["published"]

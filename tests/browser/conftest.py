@@ -46,7 +46,7 @@ FLAGS = [
 
 # How long anything may take before a test gives up (ms). Waiting ends as soon as the thing is there, so patience costs
 # nothing on a quiet machine, and a busy one fails no test.
-PATIENCE = 12_000
+PATIENCE = 240_000
 QUESTION = re.compile(r"\?\s*$")  # the title of every page asks one
 T = TypeVar("T")
 
