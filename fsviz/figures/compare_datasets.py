@@ -15,7 +15,7 @@ from fsviz.text import escape_plotly, shorten
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon", "bowtie")
 MEAN = meaning("all")  # visible on light, on dark and on the bars
-_NOTE = "Filled: significant over classes (95% CI). Dot: significant on these classes only. Hollow: not significant."
+_NOTE = "Filled: significant over classes (95% CI).\nDot: on these classes only. Hollow: not significant."
 
 
 def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Figure:

@@ -113,7 +113,7 @@ def test_harder_images_are_told_with_their_numbers_and_the_rest_is_noise_or_unkn
     harder = sum(d.verdict == "harder" for d in by.values())
     assert (
         one < two
-        and more.startswith(f"Harder on {harder}")
+        and more.startswith(f"Significantly harder on {harder}")
         and more.endswith(f" of {sum(d.verdict != 'unknown' for d in by.values())} measures.")
     )
     words = study.headline(found, "clear:test")
@@ -146,6 +146,7 @@ def compared(**numbers: tuple[MeasureEstimate, MeasureEstimate]) -> study.Datase
     return study.DatasetComparison({"method": "protonet"}, sides, "", estimates, reasons, {}, {})
 
 
+MISSING = "Accuracy is not available."
 LOW, HIGH, WIDE = number(40, 0.1), number(60, 0.1), number(42, 0.1, 9)
 
 
@@ -156,28 +157,28 @@ LOW, HIGH, WIDE = number(40, 0.1), number(60, 0.1), number(42, 0.1, 9)
         (
             {"accuracy": (LOW, HIGH), "query_loss": (LOW, HIGH)},
             "A, x is harder than A, y: ProtoNet accuracy 40.0% vs 60.0%.",
-            "Harder on 1, easier on 1 of 2 measures.",
+            "Significantly harder on 1, easier on 1 of 2 measures.",
         ),
         (
             {"accuracy": (LOW, LOW), "query_loss": (LOW, HIGH)},
             "No significant difference in accuracy between A, x and A, y.",
-            "ProtoNet accuracy 40.0% vs 40.0%. Easier on 1 of 2 measures.",
+            "ProtoNet accuracy 40.0% vs 40.0%. Significantly easier on 1 of 2 measures.",
         ),
         (
             {"accuracy": (LOW, WIDE)},
             "No significant difference between A, x and A, y.",
             "ProtoNet accuracy 40.0% vs 42.0%. On these classes only: harder on 1 of 1 measures.",
         ),
-        ({"query_loss": (LOW, LOW)}, "No significant difference between A, x and A, y.", ""),
+        ({"query_loss": (LOW, LOW)}, "No significant difference between A, x and A, y.", MISSING),
         (
             {"query_loss": (HIGH, LOW)},
             "A, x is harder than A, y: query loss 60.0 vs 40.0.",
-            "Harder on 1 of 1 measures.",
+            f"{MISSING} Significantly harder on 1 of 1 measures.",
         ),
         (
             {"query_loss": (HIGH, LOW), "coarsity": (HIGH, LOW)},
             "A, x is neither harder nor easier than A, y.",
-            "Harder on 1, easier on 1 of 2 measures.",
+            f"{MISSING} Significantly harder on 1, easier on 1 of 2 measures.",
         ),
     ],
 )

@@ -59,10 +59,12 @@ def verdict(comparison: DatasetComparison, other: str, first: str = "") -> tuple
     more = []
     if accuracy is not None and accuracy not in significant:
         more.append(f"{_means(comparison, accuracy)}.")
+    if accuracy is None:
+        more.append("Accuracy is not available.")
     if significant:
-        more.append(f"{_tally(significant)} of {len(available)} measures.")
+        more.append(f"Significantly {_tally(significant)} of {len(available)} measures.")
     elif here := [d for d in available if d.here != "noise"]:
-        more.append(f"On these classes only: {_tally(here).lower()} of {len(available)} measures.")
+        more.append(f"On these classes only: {_tally(here)} of {len(available)} measures.")
     return sentence, " ".join(more)
 
 
@@ -106,7 +108,7 @@ def _tally(rows: Sequence[MeasureDifference]) -> str:
     """The number of measures by which the first dataset is harder and easier."""
     verdicts = [d.verdict if d.verdict != "noise" else d.here for d in rows]
     parts = [f"{word} on {verdicts.count(word)}" for word in ("harder", "easier") if word in verdicts]
-    return ", ".join(parts).capitalize()
+    return ", ".join(parts)
 
 
 def _by_verdict(comparison: DatasetComparison, rows: Sequence[MeasureDifference]) -> str:
