@@ -100,7 +100,7 @@ def test_a_failed_download_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(urllib.request, "urlopen", no_network)
     app = run("add_images")
-    app.session_state["source"] = "A dataset to download"
+    app.session_state["source"] = "Download"
     app.run()
     app.button(key="download").click().run()
     assert "could not be downloaded" in texts(app) and not app.exception
