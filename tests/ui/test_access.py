@@ -48,7 +48,7 @@ WALK: tuple[tuple[str, dict[str, str]], ...] = (
     ("add_images", {"dataset": "pets"}),
     ("add_images", {"dataset": "pets", "do": "Extract features"}),
     ("add_images", {"dataset": "pets", "do": "Import features"}),
-    ("add_images", {"dataset": "pets", "do": "Rename or delete"}),
+    ("add_images", {"dataset": "pets", "do": "Manage"}),
     ("image_map", {"dataset": "toy"}),
     ("edit_task", {"dataset": "toy"}),
     ("compare_datasets", {"dataset": "toy", "against": "pets", **FEW}),
