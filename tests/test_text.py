@@ -92,3 +92,9 @@ def test_one_writer_of_csv() -> None:
 
 def test_only_a_whole_share_is_100_per_cent() -> None:
     assert [text.percent(share) for share in (0, 0.446, 0.994, 0.9999, 1.0)] == ["0%", "45%", "99%", "99%", "100%"]
+
+
+def test_short_names_lose_only_the_folders_that_they_do_not_need() -> None:
+    names = ("Fruit/Apple/Granny", "Fruit/Lemon", "Veg/Lemon", "plum", "Veg/Onion/")
+    assert text.short_names(names) == ["Granny", "Fruit/Lemon", "Veg/Lemon", "plum", "Onion"]
+    assert text.short_names(("a/a", "a")) == ["a/a", "a"]

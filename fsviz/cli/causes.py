@@ -58,7 +58,7 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_causes(result: dict[str, Any]) -> str:
-    """Every method's correlations, shares and sentence, for a person."""
+    """Print correlations, shares and the answer of every method."""
     from fsviz.difficulty.measures import CAUSE_TITLES, title
 
     summary = cast(study.CausesSummary, result)
@@ -72,7 +72,7 @@ def show_causes(result: dict[str, Any]) -> str:
         for name in measures
     ]
     lines = [
-        f"Correlation of every measure with the accuracy of {summary['n_tasks']:,} tasks",
+        f"Correlation with accuracy ({summary['n_tasks']:,} tasks)",
         to_text(study.correlation_table(methods), rows),
     ]
     for method, of_method in methods.items():
@@ -87,12 +87,14 @@ def show_causes(result: dict[str, Any]) -> str:
                 for cause, row in of_method["shares"].items()
             ]
             lines += [to_text(study.EXPLAINED, shares)]
-            foreseen = ", ".join(
+            by_stage = ", ".join(
                 f"{study.STAGE_TITLES[stage]} {100 * row['share']:.0f}% "
                 f"({100 * row['low']:.0f} to {100 * row['high']:.0f})"
                 for stage, row in of_method["explained"].items()
             )
-            lines += [f"Known {foreseen}; sampling noise of the queries, at most {100 * of_method['luck']:.0f}%."]
-    for name, why in summary["unknown"].items():
-        lines += ["", f"{title(name)} not available: {why}"]
+            lines += [f"Variation explained {by_stage}."]
+            if of_method["sampling_noise"] is not None:
+                lines += [f"Query sampling noise: at most {100 * of_method['sampling_noise']:.0f}% of the variation."]
+    for name, reason in summary["unknown"].items():
+        lines += ["", f"{title(name)}: not available. {reason}"]
     return "\n".join(lines)

@@ -159,7 +159,7 @@ def look(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_look(result: dict[str, Any]) -> str:
-    lines = [result["rule"]]
+    lines = [result["answer"], result["setting"], result["rule"]]
     for name in ("hard", "easy"):
         task = result[name]
         number = f"{100 * task['accuracy']:.0f}% correct" if "accuracy" in task else f"coarsity {task['coarsity']:.1f}"
@@ -167,12 +167,9 @@ def show_look(result: dict[str, Any]) -> str:
     if "mean" not in result:
         return "\n".join(lines)
     lines.append(f"mean accuracy: {100 * result['mean']:.1f} ± {100 * result['ci95']:.1f}%")
-    causes = [cause for cause in result["causes"] if cause["explains"]]
-    if not causes:
-        lines.append("No single cause explains the gap.")
-    for cause in causes:
-        gap = 100 * (result["easy"]["accuracy"] - result["hard"]["accuracy"])
-        lines.append(f"about {cause['points']:.0f} of {gap:.0f} points: {cause['words']}")
+    gap = 100 * (result["easy"]["accuracy"] - result["hard"]["accuracy"])
+    for cause in (cause for cause in result["causes"] if cause["is_main"]):
+        lines.append(f"about {cause['points']:.0f} of {gap:.0f} points: {cause['description']}")
     return "\n".join(lines)
 
 

@@ -270,12 +270,12 @@ def run_map(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_map(result: dict[str, Any]) -> str:
-    lost = f", {result['left_out']:,} excluded (not finite)" if result["left_out"] else ""
+    excluded = f", {result['left_out']:,} excluded (features not finite)" if result["left_out"] else ""
+    kind = "Full" if result["kind"] == "better" else "Fast"
     lines = [
-        f"{result['kind'].capitalize()} map of {result['dataset']}, {result['backbone']} features: "
-        f"{result['n_images']:,} images{lost}",
-        f"{result['neighbours_kept']:.1%} of the {result['neighbours']} nearest neighbours of an image are preserved "
-        f"(expected by chance: {result['chance']:.1%})",
+        f"{kind} map of {result['dataset']}, {result['backbone']} features: {result['n_images']:,} images{excluded}",
+        f"{result['neighbours_kept']:.1%} of each image's {result['neighbours']} nearest neighbours are preserved "
+        f"({result['chance']:.1%} expected by chance)",
         *([f"written to {result['out']}"] if result["out"] else []),
     ]
     return "\n".join(lines)

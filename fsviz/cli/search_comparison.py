@@ -69,12 +69,12 @@ def result_of(run: Any) -> dict[str, Any]:
     """The result of the command for a finished run."""
     from fsviz import jobs
 
-    summary: search_comparison.Summary = jobs.results(run.id)
+    summary: search_comparison.SearchSummary = jobs.results(run.id)
     return {**summary, "words": search_comparison.describe_comparison(summary["rows"]), "run": run.id}
 
 
 def show_searches(result: dict[str, Any]) -> str:
-    summary = cast(search_comparison.Summary, result)
+    summary = cast(search_comparison.SearchSummary, result)
     table = to_text(search_comparison.COMPARED, search_comparison.compared_rows(summary["rows"]))
     return f"{table}\n\n{summary['n_tasks']:,} tasks, the same for all. {result['words']}"
 

@@ -71,7 +71,7 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
             "agreement": alike.value,
             "chance": alike.chance,
             "seeds": alike.n_seeds,
-            "told": study.describe_split(result_split),
+            "note": study.describe_split(result_split),
         }
         result |= {"agreement_on_test": alike.on_test, "chance_on_test": alike.chance_on_test}
         result |= {"different_splits": alike.n_splits, "nearest": result_split.nearest}
@@ -128,8 +128,8 @@ def show(result: dict[str, Any]) -> str:
         return f"deleted the split {result['deleted']} of {result['dataset']}"
     lines = []
     if result["reached"] is not None:
-        lines.append(f"target divergence {result['asked']:g}, reached {result['reached']:.2f}")
-        lines += [result["told"]] * bool(result["told"])
+        lines.append(f"divergence {result['reached']:.2f}, target {result['asked']:g}")
+        lines += [result["note"]] * bool(result["note"])
     if result["agreement"] is not None:
         lines.append(
             f"{result['seeds']} seeds put {percent(result['agreement'])} of the classes on the same side and share "
@@ -142,7 +142,7 @@ def show(result: dict[str, Any]) -> str:
             f"to {high:.2f})"
         )
     lines += [
-        f"{m['side']}: {m['n']} of {m['of']} classes are kinds of {m['concept']} (else {m['n_rest']} of {m['of_rest']})"
+        f"{m['side']}: {m['n']} of {m['of']} classes are {m['concept']} (others: {m['n_rest']} of {m['of_rest']})"
         for m in result["mix"]
     ]
     for side in ("train", "val", "test"):
@@ -153,7 +153,7 @@ def show(result: dict[str, Any]) -> str:
         table = study.AGREEMENT if "dims" in result["over"][0] else study.REACHED
         lines += ["", to_text(table, result["over"])]
     if result.get("without_features"):
-        lines.append(f"\non no side, without features: {', '.join(result['without_features'])}")
+        lines.append(f"\nexcluded, without features: {', '.join(result['without_features'])}")
     if "saved" in result:
         lines.append(f"\nsaved as {', '.join(result['saved'])}")
     return "\n".join([*lines, *([f"\nwritten to {result['out']}"] if "out" in result else [])])
@@ -182,5 +182,6 @@ def show_trees(result: dict[str, Any]) -> str:
 
     return (
         f"{result['classes']:,} classes; hops: mean difference in edges between two classes; normalised: after "
-        "dividing by each tree's mean; chance: normalised, classes shuffled\n\n" + to_text(HOPS, result["trees"])
+        "dividing by each tree's mean; expected by chance: normalised, classes shuffled\n\n"
+        + to_text(HOPS, result["trees"])
     )

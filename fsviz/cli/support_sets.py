@@ -82,7 +82,7 @@ def result_of(run: Any) -> dict[str, Any]:
     """The result of the command for a finished run."""
     from fsviz import datasets, jobs
 
-    summary: study.Summary = jobs.results(run.id)
+    summary: study.SupportSummary = jobs.results(run.id)
     names = ["accuracy", "n_tasks", "testbed", "ci95", "drop", "drop_ci95", "failed"]
     names += ["spearman_loss_accuracy", "spearman_ci95", "spearman_over"]
     try:
@@ -137,7 +137,7 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_stress(result: dict[str, Any]) -> str:
-    summary = cast(stress_study.Summary, result)
+    summary = cast(stress_study.StressSummary, result)
     lines = [
         to_text(stress_study.MATRIX, [dict(row) for row in summary["matrix"]]),
         "",

@@ -315,21 +315,23 @@ def build_task(args: argparse.Namespace) -> dict[str, Any]:
     dataset, backbone = datasets.load(args.dataset), sampler_flags.backbone(args)
     table = features.load(dataset, backbone)
     settings |= sampler_flags.say_fit(study.fit(dataset, backbone, vars(args)))
-    class_ids = study.classes_in(dataset, settings["classes"]) if settings["classes"] else study.suggested(dataset)
+    class_ids = (
+        study.classes_in(dataset, settings["classes"]) if settings["classes"] else study.suggest_classes(dataset)
+    )
     images = [study.images_in(settings[name]) for name in ("support", "query")]
     tasks = study.build(dataset, table, class_ids, settings["n_shot"], settings["n_query"], settings["seed"], *images)
-    answer = study.answer(dataset, backbone, tasks, settings["method"])
+    task_result = study.evaluate_task(dataset, backbone, tasks, settings["method"])
     result: dict[str, Any] = {"dataset": dataset.name, "backbone": backbone, "method": settings["method"]}
     if swap := study.swap_in(settings["swap"]):
-        before, tasks = answer, study.swapped(tasks, *swap)
+        before, tasks = task_result, study.swap_image(tasks, *swap)
         study.check(dataset, table, tasks)
-        answer = study.answer(dataset, backbone, tasks, settings["method"])
-        changed = study.change(before, answer)
+        task_result = study.evaluate_task(dataset, backbone, tasks, settings["method"])
+        change = study.compare_results(before, task_result)
         result |= {"swap": list(swap), "before": study.result_dict(dataset, before)}
         result |= {
-            name: [int(tasks.query[0, w, q]) for w, q in getattr(changed, name)] for name in ("gained", "lost", "moved")
+            name: [int(tasks.query[0, w, q]) for w, q in getattr(change, name)] for name in ("gained", "lost", "moved")
         }
-    result |= study.result_dict(dataset, answer)
+    result |= study.result_dict(dataset, task_result)
     if args.out:
         content = testbeds.export(study.testbed(dataset, tasks, args.out.stem), dataset, kind)
         with workspace.atomic_file(args.out) as temporary:
@@ -341,19 +343,19 @@ def build_task(args: argparse.Namespace) -> dict[str, Any]:
 def show_task(result: dict[str, Any]) -> str:
     from fsviz.analyses import custom_task as study
 
-    def of(result: dict[str, Any]) -> str:
-        return f"{result['right']} of {result['n_queries']} queries right ({100 * result['accuracy']:.0f}%)"
+    def count(result: dict[str, Any]) -> str:
+        return f"{result['correct']} of {result['n_queries']} queries correct ({100 * result['accuracy']:.0f}%)"
 
-    lines = [f"{', '.join(result['classes'])}: {of(result)}, exact for these queries"]
+    lines = [f"{', '.join(result['classes'])}: {count(result)}"]
     before = result.get("before")
     if before:
         lines += [
-            f"before image {result['swap'][1]} took the place of image {result['swap'][0]}: {of(before)}",
-            f"turned right: {', '.join(map(str, result['gained'])) or 'none'}",
-            f"turned wrong: {', '.join(map(str, result['lost'])) or 'none'}",
+            f"before image {result['swap'][1]} replaced image {result['swap'][0]}: {count(before)}",
+            f"now correct: {', '.join(map(str, result['gained'])) or 'none'}",
+            f"now incorrect: {', '.join(map(str, result['lost'])) or 'none'}",
         ]
     for table, kind, title, value in (
-        (study.CAUSES, "causes", "measure", "now"),
+        (study.MEASURE_CHANGES, "measures", "measure", "now"),
         (study.GAPS, "gaps", "attribute", "gap"),
     ):
         rows = [

@@ -1,4 +1,4 @@
-"""train: a network on the train classes of a split, measured on its test classes, and kept as a backbone."""
+"""train: a network on the train classes of a split, tested on its test classes; transfer: accuracy vs divergence."""
 
 from __future__ import annotations
 
@@ -133,11 +133,11 @@ def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
 def show_transfer(result: dict[str, Any]) -> str:
     from fsviz.analyses import transfer
 
-    parts = ["Accuracy by side of the split, and mean of both", to_text(transfer.BY_DIVERGENCE, result["accuracy"])]
+    parts = ["Accuracy by half of the split, and mean of both", to_text(transfer.BY_DIVERGENCE, result["accuracy"])]
     if result["slopes"]:
         parts += [f"Points per unit of divergence {result['by']}", to_text(transfer.SLOPES, result["slopes"])]
     if result["matched"]:
-        title = "The same test classes after training on the nearest and on the farthest of the others"
+        title = "Same test classes, near vs far training classes"
         parts += [title, to_text(transfer.MATCHED_PAIRS, result["matched"])]
     compared = [row for row in result["splits"] if row["asked"] is None or row["asked"] != row["asked"]]
     if compared:

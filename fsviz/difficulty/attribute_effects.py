@@ -55,14 +55,12 @@ class AttributeEffect:
 
     @property
     def words(self) -> str:
-        """A sentence: the gap, compared with random supports, and its cost."""
+        """The gap in the average class, compared with random supports, and its cost in points."""
         if self.is_numeric:
-            gap = f"support and queries differ by {self.gap:.1f} standard deviations in the average class, by "
-            chance = f"{self.by_chance:.1f} with random supports"
+            gap = f"shift {self.gap:.1f} SD ({self.by_chance:.1f} with random supports)"
         else:
-            gap = f"in the average class {self.gap:.0%} of the support's mix is not that of the queries, "
-            chance = f"{self.by_chance:.0%} with random supports"
-        return f"{self.attribute}: {gap}{chance}. That costs about {self.points:.1f} ± {self.ci95:.1f} points."
+            gap = f"distribution difference {self.gap:.2f} ({self.by_chance:.2f} with random supports)"
+        return f"{self.attribute}: {gap}, about {self.points:.1f} ± {self.ci95:.1f} points."
 
 
 @dataclass(frozen=True)

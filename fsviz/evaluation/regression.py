@@ -75,11 +75,10 @@ def explain(
     names = [name for group in groups.values() for name in group]
     if finite.sum() < LEAST_TASKS:
         raise BadInput(
-            f"Explaining the accuracy takes at least {LEAST_TASKS} tasks, to learn from some and to try on others. "
-            f"Got {int(finite.sum())}. Draw more tasks."
+            f"Explaining accuracy needs at least {LEAST_TASKS} tasks. Got {int(finite.sum())}. Sample more tasks."
         )
     if not names:
-        raise BadInput("Explaining accuracy needs at least one measure of the tasks. These have none.")
+        raise BadInput("Explaining accuracy needs a measure that differs between tasks. Sample other tasks.")
     x = np.stack([np.asarray(numbers[name], dtype=float)[finite] for name in names], axis=1)
     y, class_ids = accuracy[finite], class_ids[finite]
     folds = _folds(class_ids, seed)

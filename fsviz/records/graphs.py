@@ -11,12 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fsviz.records import PAD
+
 
 @dataclass(frozen=True)
 class Hierarchy:
     """A tree of nodes, parents before children: the first is the root (its parent is None).
 
-    n_classes counts the classes at and below a node; split is the split they all belong to, or "mixed".
+    n_classes counts the classes at and below a node; split is the split they all belong to, or "mixed"; class_ids is
+    the class that a node is, PAD for a group of classes.
     """
 
     ids: tuple[str, ...]
@@ -24,6 +27,15 @@ class Hierarchy:
     parents: tuple[str | None, ...]
     n_classes: tuple[int, ...]
     split: tuple[str, ...]
+    class_ids: tuple[int, ...]
+
+    def classes_below(self, node: str) -> list[int]:
+        """The class_ids at and below a node."""
+        inside = {node}
+        for child, parent in zip(self.ids, self.parents, strict=True):  # parents come first
+            if parent in inside:
+                inside.add(child)
+        return [c for name, c in zip(self.ids, self.class_ids, strict=True) if name in inside and c != PAD]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from fsviz.settings import SEED, Setting
 from fsviz.splits.clustering import DIVERGENCES, SOLVERS
 
-TARGETED_MODES = ("stable", "paper")  # the modes that ask for a divergence
+TARGETED_MODES = ("stable", "paper")  # the modes with a target divergence
 MODES = {
     "stable": "Stable",
     "paper": "As published",
@@ -86,7 +86,7 @@ def default_penalty(mode: str) -> float:
 
 
 def default_dims(n_classes: int) -> int:
-    """Dimensions in which so many classes still choose their split."""
+    """Dimensions in which so many classes still determine their split."""
     return max(2, min(int(DIMS.default), n_classes // CLASSES_PER_DIM))
 
 

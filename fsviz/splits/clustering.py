@@ -142,15 +142,16 @@ class Clustering:
         return np.linalg.norm(self.centroids[:, :, 0] - self.centroids[:, :, 1], axis=-1)
 
 
-def class_points(means: np.ndarray) -> np.ndarray:
+def class_points(means: np.ndarray, least: int = MIN_CLASSES) -> np.ndarray:
     """Class features (M, d): means of unit length, centred and turned to their principal axes, the widest first.
 
     All axes along which classes differ are kept, fewer than M of them: distances stay as they were.
+    least  the fewest classes accepted: a split needs MIN_CLASSES, distances two
     """
     means = np.asarray(means, dtype=float)
-    if len(means) < MIN_CLASSES:
+    if len(means) < least:
         raise BadInput(
-            f"A split with a target divergence needs at least {MIN_CLASSES} classes: one fifth of them are test "
+            f"A split at a target divergence needs at least {MIN_CLASSES} classes: one fifth of them are test "
             f"classes. Got {len(means)}. Take a larger dataset, or split its classes by hand."
         )
     if not np.isfinite(means).all():

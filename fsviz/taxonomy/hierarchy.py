@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fsviz.errors import FsvizError
-from fsviz.records import Dataset
+from fsviz.records import PAD, Dataset
 from fsviz.records.graphs import Hierarchy
 from fsviz.taxonomy.dag import collapse, split_dag
 
@@ -35,8 +35,9 @@ def class_hierarchy(dataset: Dataset) -> Hierarchy:
         parent = dag.tree_parent[node]
         n_classes[parent] += n_classes[node]
         below[parent] |= below[node]
-    is_class = np.zeros(len(dag), dtype=bool)
-    is_class[dag.class_nodes] = True
+    class_ids = np.full(len(dag), PAD)
+    class_ids[dag.class_nodes] = np.arange(len(dag.class_nodes))
+    is_class = class_ids != PAD
     # A group that holds nearly all of its parent ("physical entity" in "entity") says nothing: its children move up.
     parents = dag.tree_parent.copy()
     is_kept = np.ones(len(dag), dtype=bool)
@@ -50,6 +51,7 @@ def class_hierarchy(dataset: Dataset) -> Hierarchy:
         parents=(None, *(dag.nodes[parents[i]] for i in np.flatnonzero(is_kept)[1:])),
         n_classes=tuple(n_classes[is_kept].tolist()),
         split=tuple(next(iter(below[i])) if len(below[i]) == 1 else "mixed" for i in np.flatnonzero(is_kept)),
+        class_ids=tuple(class_ids[is_kept].tolist()),
     )
 
 
@@ -62,4 +64,5 @@ def _split_hierarchy(dataset: Dataset) -> Hierarchy:
         parents=(None, *("root" for _ in groups), *(f"split {s}" for s in split)),
         n_classes=(len(class_name), *(split.count(g) for g in groups), *(1 for _ in class_name)),
         split=(groups[0] if len(groups) == 1 else "mixed", *groups, *split),
+        class_ids=(PAD, *(PAD for _ in groups), *range(len(class_name))),
     )

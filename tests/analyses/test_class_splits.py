@@ -43,7 +43,7 @@ def test_the_demos_stable_split_is_the_same_for_ten_seeds_and_says_what_it_reach
     dataset, classes = demo
     published = study.find_split(dataset, classes, divergence=2.0, penalty=1.0)
     assert published.split.reached == pytest.approx(1.49, abs=0.01) and not published.is_reached
-    assert "divergence of 2 is not reached in 8 dimensions: the nearest" in study.describe_split(published)
+    assert "Target 2 not reached in 8 dimensions: the divergence is 1.49." in study.describe_split(published)
     result = study.find_split(dataset, classes, divergence=2.0)
     assert result.split.reached == pytest.approx(1.93, abs=0.01) and result.is_reached and not result.is_at_floor
     assert {side: len(ids) for side, ids in result.split.parts.items()} == {"train": 65, "val": 21, "test": 21}
@@ -117,8 +117,8 @@ def test_a_sweep_over_dimensions_and_over_divergences(toy) -> None:
     assert table["chance"].iloc[0] == pytest.approx((10**2 + 2 * 3**2) / 16**2)
     assert table["chance_on_test"].iloc[0] == pytest.approx(3 / 16)
     many = study.over_targets(toy, classes, [0.1, 1.0], starts=4)
-    assert [item.split.requested for item in many] == [0.1, 1.0] and many[0].split.title.startswith(
-        "asked 0.1, reached "
+    assert [one.split.requested for one in many] == [0.1, 1.0] and many[0].split.title.startswith(
+        "target 0.1, reached "
     )
     assert study.centroid_distance(many[1].split) > study.centroid_distance(many[0].split)
     alone = study.find_split(toy, classes, divergence=1.0, starts=4)
@@ -136,7 +136,7 @@ def test_splits_to_compare_with(toy) -> None:
     )
     study.save(own, whole.split, "groups", study.recipe(whole))
     table = study.comparison_table(datasets.load("toy"), classes, study.find_split(own, classes))
-    rows = ["this split", "at random", "whole superclasses", "the dataset's own", "saved: groups"]
+    rows = ["this split", "random", "whole superclasses", "the dataset's own", "saved: groups"]
     assert table["split"].tolist() == rows and (table[["train", "val", "test"]].sum(axis=1) == 16).all()
     saved, rule = table.set_index("split").loc[["saved: groups", "whole superclasses"], "nearest"]
     assert saved == rule
@@ -243,10 +243,10 @@ def test_a_dataset_without_taxonomy_or_own_splits_works(toy) -> None:
     bare = save_dataset(replace(toy, name="bare", taxonomy=None, splits={"all": np.arange(16)}))
     save_toy_features(bare, "alpha_net")
     classes = study.class_features(bare)
-    result = study.find_split(bare, classes)
-    assert study.superclass_shares(bare, result.split) == [] and "superclasses" not in study.possible_modes(bare)
-    assert study.comparison_table(bare, classes, result)["split"].tolist() == ["this split", "at random"]
-    with pytest.raises(Missing, match="Two trees are compared"):
+    found = study.find_split(bare, classes)
+    assert study.superclass_shares(bare, found.split) == [] and "superclasses" not in study.possible_modes(bare)
+    assert study.comparison_table(bare, classes, found)["split"].tolist() == ["this split", "random"]
+    with pytest.raises(Missing, match="needs two trees"):
         study.hop_table(bare, study.known_trees(bare), classes.class_ids)
 
 
@@ -308,3 +308,54 @@ def test_names_and_commands_follow_from_the_settings(demo) -> None:
     assert study.safe_stem("my split (2).json") == "my-split-2" and study.safe_stem("…") == "mine"
     near = study.neighbours(classes, result.split, 0)
     assert isinstance(near, pd.DataFrame) and near["distance"].is_monotonic_increasing and len(near) == 6
+
+
+# --- answers ------------------------------------------------------------------------------------------------------
+
+
+def test_the_distance_is_answered_next_to_random_splits_and_the_target(toy) -> None:
+    classes = study.class_features(toy, "alpha_net")
+    result = study.find_split(toy, classes, starts=4)
+    alike = study.SplitAgreement(0.9, 0.45, 0.8, 0.2, 2, 10)
+    sentence, more = study.distance_answer(result, (0.4, 0.5), alike)
+    split = result.split
+    assert sentence == (
+        f"Test classes are {result.nearest:.2f} from their nearest training class (95% of random splits: 0.40 to "
+        f"0.50). Divergence reached: {split.reached:.2f} of 0.96."
+    )
+    assert more == "10 / 3 / 3 train, val and test classes. Two seeds agree on 90% of classes (45% expected by chance)."
+    without_target = study.find_split(toy, classes, mode="random")
+    assert "Divergence" not in study.distance_answer(without_target, (0.4, 0.5))[0]
+
+
+def test_the_nearest_class_of_every_class_by_hand() -> None:
+    points = np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 5.0]])
+    table = study.nearest_classes(study.ClassFeatures("d", "b", np.arange(3), ("a", "b", "c"), points))
+    assert table.to_dict("list") == {"class": ["a", "b", "c"], "nearest": ["b", "c", "b"], "distance": [5.0, 1.0, 1.0]}
+    sentence, more = study.few_answer("Few", table, 10)
+    assert "2.33 from their nearest class" in sentence and "at least 10 classes with features; there are 3" in more
+
+
+def test_stability_comparison_and_trees_are_answered_next_to_chance() -> None:
+    table = pd.DataFrame({"dims": [2, 8, 106], "on_test": [0.9, 0.8, 0.25], "chance_on_test": 0.2})
+    assert study.stability_answer(table, 8) == (
+        "With all 106 dimensions two seeds share 25% of test classes (20% expected by chance).",
+        "With 8 dimensions they share 80%.",
+    )
+    assert study.stability_answer(table, 106)[1] == ""
+    splits = pd.DataFrame({"split": ["this split", "random", "whole superclasses"], "nearest": [0.48, 0.47, 0.52]})
+    assert study.comparison_answer(splits, (0.45, 0.5)) == (
+        "Test classes are farthest from training classes in the split “whole superclasses”: 0.52.",
+        "This split: 0.48. 95% of random splits: 0.45 to 0.50.",
+    )
+    assert "in this split: 0.48" in study.comparison_answer(splits[:2], (0.45, 0.5))[0]
+    sentence, more = study.tree_answer({"hops": 3.07, "normalised": 0.24, "chance": 0.33}, "A", "B")
+    assert "differ by 3.1 edges between the trees of A and B" in sentence and "0.33 expected by chance" in more
+
+
+def test_the_sweep_is_answered_by_its_two_ends(toy) -> None:
+    classes = study.class_features(toy, "alpha_net")
+    results = study.over_targets(toy, classes, [0.1, 0.5, 1.0], starts=4)
+    sentence, more = study.sweep_answer(results, (0.4, 0.5))
+    assert "From target 0.1 to 1, " in sentence and more == "95% of random splits: 0.40 to 0.50."
+    assert f"goes from {results[0].nearest:.2f} to {results[-1].nearest:.2f}." in sentence

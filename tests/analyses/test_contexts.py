@@ -76,3 +76,13 @@ def test_without_contexts_the_way_to_them_is_said() -> None:
         contexts.context_table(datasets.load("digits"))
     with pytest.raises(Missing, match="No image of split"):
         contexts.context_table(small([(0, ""), (1, "")]), "all")
+
+
+def test_the_answer_says_whether_class_and_context_are_associated() -> None:
+    strong = {"v": 0.34, "low": 0.32, "high": 0.36, "chance": 0.05}
+    assert contexts.association_answer(strong) == (
+        "Class and context are associated: V = 0.34 (expected by chance below 0.05).",
+        "95% CI 0.32 to 0.36 over images. 0 = independent, 1 = context determines the class.",
+    )
+    assert "not significantly associated" in contexts.association_answer({**strong, "v": 0.04})[0]
+    assert "not available" in contexts.association_answer(dict.fromkeys(strong))[0]

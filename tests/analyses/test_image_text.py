@@ -88,3 +88,13 @@ def test_weights_of_a_file_read_the_words_too() -> None:
     with pytest.raises(BadInput, match="does not hold the weights"):
         text_similarity._model("demo_clip@00000000", str(DEMO_FOLDER / "model.safetensors"))
     assert text_similarity._model("demo_clip@2d2855f1", str(DEMO_FOLDER / "model.safetensors")).dims == 128
+
+
+def test_the_answer_has_the_share_its_intervals_and_the_chance_levels() -> None:
+    mean = {"mean": 0.781, "ci95": 0.021, "ci95_classes": 0.052}
+    result = {"nearer_to_context": mean, "n_images": 1440, "zero_shot_concept": {"mean": 0.8}}
+    result |= {"zero_shot_context": None, "chance": {"concept": 1 / 30, "context": 1 / 14}}
+    assert study.closer_answer(result) == (
+        "78 ± 2% of images are closer to the text of their context than to that of their class.",
+        "1,440 images; 95% CI over images, ± 5 over classes. Zero-shot accuracy: class 80% (chance level 3%).",
+    )

@@ -268,6 +268,47 @@ def test_standings_and_means_are_those_of_the_whole_testbed(toy: Dataset) -> Non
     assert study.accuracy_percentile(profile, first).harder == pytest.approx(expected)
 
 
+def test_the_headline_gives_accuracy_mean_and_percentiles(toy: Dataset) -> None:
+    testbed = found_in(toy)
+    profile = study.open_task(testbed, 4)
+    result = replace(profile.results[0], accuracy=0.6, positions=np.arange(30), others=np.full(30, 0.75))
+    columns = {"coarsity": np.full(30, 1e9), "class_overlap": np.full(30, -1e9), "query_loss": np.full(30, -1e9)}
+    columns["coarsity"][:3] = -1e9  # higher is easier; of the other two, higher is harder
+    for name, values in columns.items():
+        values[4] = profile.value(name)
+    among = study.ValuesAmongTasks(np.arange(30), 30, pd.DataFrame(columns))
+    sentence, more = study.headline(profile, among, result)
+    assert sentence == f"{result.label}: 60% of the 20 queries correct, 15 points below the mean of 30 tasks (75%)."
+    # 3 of 29 have a lower coarsity, so it is harder than 26; the query loss restates accuracy
+    assert more == "Harder than 100% of the other tasks by class overlap (Louvain) and 90% by coarsity."
+    assert study.headline(profile, None, result)[1] == ""
+    equal = replace(result, others=np.full(30, 0.6))
+    assert "equal to the mean of 30 tasks (60%)" in study.headline(profile, among, equal)[0]
+    alone = replace(result, positions=np.arange(1), others=np.array([0.6]))
+    assert study.headline(profile, None, alone)[0] == f"{result.label}: 60% of the 20 queries correct."
+    columns["coarsity"] = -columns["coarsity"]  # now finer than all but 3
+    columns["coarsity"][4] = profile.value("coarsity")
+    some = study.ValuesAmongTasks(np.arange(30), 300, pd.DataFrame(columns).drop(columns="class_overlap"))
+    assert study.headline(profile, some, result)[1] == "Harder than only 10% of 29 other tasks by coarsity."
+
+
+def test_two_tasks_differ_most_by_the_measures_with_the_largest_gap(toy: Dataset) -> None:
+    testbed = found_in(toy)
+    profiles = [study.open_task(testbed, at) for at in (4, 9)]
+    among = study.values_among_tasks(testbed, "alpha_net")
+    of_tasks = [study.percentiles(profile, among) for profile in profiles]
+    gaps = {n: abs(of_tasks[0][n].harder - of_tasks[1][n].harder) for n in of_tasks[0] if n != "query_loss"}
+    first = max(gaps, key=lambda name: np.nan_to_num(gaps[name]))
+    results = [profile.results[0] for profile in profiles]
+    sentence, more = study.compare_headline(profiles, [among, among], results)
+    accuracies = [f"{100 * result.accuracy:.0f}%" for result in results]
+    assert sentence == f"ProtoNet: {accuracies[0]} of the queries correct, {accuracies[1]} in the other task."
+    assert (
+        more.startswith(f"They differ most by {MEASURES[first].lower_title} (harder than ") and "query loss" not in more
+    )
+    assert f"{of_tasks[0][first].harder:.0%} vs {of_tasks[1][first].harder:.0%}" in more
+
+
 def test_a_large_testbed_is_measured_in_part(toy: Dataset) -> None:
     among = study.values_among_tasks(found_in(toy, n_tasks=50), "alpha_net", max_tasks=10)
     assert len(among.positions) == len(among.table) == 10 and not among.is_complete

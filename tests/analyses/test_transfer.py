@@ -80,13 +80,15 @@ def test_a_table_by_divergence_has_both_sides_only_where_both_are(rows) -> None:
         transfer.by_divergence(rows[:0])
 
 
-def test_methods_on_easy_and_hard_splits_stand_compared_random_ones(rows) -> None:
-    rest = [run(200 + i, "maml", {"mode": "random", "seed": i}, a) for i, a in enumerate((71.0, 73.0))]
-    mine = transfer.run_table([*rest, run(210, "maml", {"mode": "own"}, 69.0), run(211, "anil", {"mode": "file"}, 1.0)])
+def test_methods_on_easy_and_hard_splits_stand_beside_random_ones(rows) -> None:
+    others = [run(200 + i, "maml", {"mode": "random", "seed": i}, a) for i, a in enumerate((71.0, 73.0))]
+    mine = transfer.run_table(
+        [*others, run(210, "maml", {"mode": "own"}, 69.0), run(211, "anil", {"mode": "file"}, 1.0)]
+    )
     result = transfer.by_split(pd.concat([rows, mine]))
-    values = dict(zip(result["split"], result["accuracy"]))
-    assert values == pytest.approx(
-        {"R = 0": 70.5, "R = 1": 67.5, "R = 2": 64.5, "R = 4": 58.5, "at random": 72.0, "the dataset's own": 69.0}
+    accuracies = dict(zip(result["split"], result["accuracy"]))
+    assert accuracies == pytest.approx(
+        {"R = 0": 70.5, "R = 1": 67.5, "R = 2": 64.5, "R = 4": 58.5, "random": 72.0, "the dataset's own": 69.0}
     )
     assert set(result["method"]) == {"maml"} and result["asked"].isna().sum() == 2  # a file says nothing of its split
 

@@ -45,10 +45,10 @@ def test_a_split_is_saved_used_written_read_and_deleted(toy, capsys, tmp_path: P
 
 def test_what_a_person_reads(toy, capsys) -> None:
     assert main(["split", "toy", "--starts", "4", "--seeds", "3", "--compare", "--over", "divergence"]) == 0
-    message = capsys.readouterr().out
-    assert "from its nearest training class (95% of random splits:" in message
-    assert "3 seeds put" in message and "of the test classes" in message
-    assert "reached" in message and "at random" in message and "test (3):" in message
+    said = capsys.readouterr().out
+    assert "from its nearest training class (95% of random splits:" in said
+    assert "3 seeds put" in said and "of the test classes" in said
+    assert "target 0.96" in said and "random" in said and "test (3):" in said
     assert main(["trees", "toy"]) == 0
     assert "taxonomy" in capsys.readouterr().out
     results = run_json(capsys, "trees", "toy", "--backbones", "alpha_net")
@@ -72,4 +72,4 @@ def test_what_must_be_called_otherwise_is_one_sentence(toy, capsys, tmp_path: Pa
     (tmp_path / "other.csv").write_text("class_name,split\ncat,train\n")
     assert "other classes" in fails(capsys, "split", "toy", "--from", str(tmp_path / "other.csv"))
     assert "Unknown tree" in fails(capsys, "trees", "toy", "--backbones", "gamma_net")
-    assert "Two trees are compared" in fails(capsys, "trees", "cu_birds")
+    assert "A comparison needs two trees" in fails(capsys, "trees", "cu_birds")

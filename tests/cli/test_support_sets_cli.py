@@ -118,7 +118,7 @@ def test_filtered_restricted_and_steps(shifted, capsys) -> None:
     water = [row["share"] for row in answer["shares"] if (row["set"], row["value"]) == ("query", "water")]
     assert water == [0] and set(answer["accuracy"]) == {"hard", "random", "easy"}
     assert main(["restricted", "shifted", *FEW, *target]) == 0
-    assert "Of the hard supports" in capsys.readouterr().out
+    assert "Support images with the same values: " in capsys.readouterr().out
     assert "attribute" in fails(capsys, "restricted", "shifted", *FEW, "--attribute", "colour", "--value", "red")
     answer = run_json(capsys, "steps", "shifted", *FEW)
     assert [row["n_steps"] for row in answer["steps"]] == list(range(7)) and answer["steps"][0]["selected"] is None

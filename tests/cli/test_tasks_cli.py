@@ -172,13 +172,13 @@ def test_a_task_made_by_hand_before_and_after_a_swap(capsys, tmp_path: Path) -> 
     words = ["task", "hand", "--classes", "#0,#5", "--support", "0.1,120.121", "--query", "2.3.4,122.123.124"]
     plain = run(capsys, *words)
     assert main(["task", "hand", "--classes", "#0,#0,#5"]) == 2 and "is there twice" in capsys.readouterr().err
-    assert plain["n_queries"] == 6 and plain["accuracy"] == plain["right"] / 6 and "before" not in plain
+    assert plain["n_queries"] == 6 and plain["accuracy"] == plain["correct"] / 6 and "before" not in plain
     out = tmp_path / "one.csv"
-    results = run(capsys, *words, "--swap", "0.9", "--out", str(out))
-    assert results["before"]["right"] == plain["right"] and results["support"][0] == [9, 1]
-    assert results["right"] - plain["right"] == len(results["gained"]) - len(results["lost"])
+    result = run(capsys, *words, "--swap", "0.9", "--out", str(out))
+    assert result["before"]["correct"] == plain["correct"] and result["support"][0] == [9, 1]
+    assert result["correct"] - plain["correct"] == len(result["gained"]) - len(result["lost"])
     assert len(out.read_text().splitlines()) == 1 + 10
     assert main([*words, "--swap", "0.9"]) == 0
-    assert "took the place of image 0" in capsys.readouterr().out
-    assert "no support image" in refused(capsys, *words, "--swap", "7.9")
+    assert "replaced image 0" in capsys.readouterr().out
+    assert "Image 7 is none" in refused(capsys, *words, "--swap", "7.9")
     assert "image 130 is of class" in refused(capsys, *words, "--swap", "0.130")

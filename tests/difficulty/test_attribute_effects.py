@@ -92,7 +92,7 @@ def test_a_reason_is_the_gap_beyond_random_supports_times_its_cost() -> None:
     (reason,) = result.reasons(0)
     assert reason.points == pytest.approx(20 * (1 - result.by_chance[0, 0]))
     assert reason.ci95 == pytest.approx(4 * (1 - result.by_chance[0, 0]))
-    assert reason.words.startswith("night: in the average class 100% of the support's mix is not that of the queries, ")
+    assert reason.words.startswith("night: distribution difference 1.00 (")
     # random supports are like random supports: a reason about as often as 5% of them stray
     assert result.real[1:].mean() <= 0.25
     for changed in ({"significant": [False]}, {"cost": [-20.0]}):  # a cost that may be chance, or that is none

@@ -9,9 +9,13 @@ import pandas as pd
 import pytest
 
 from fsviz import datasets, features, jobs
+from fsviz.analyses import image_map
 from fsviz.errors import BadInput
 from fsviz.features import maps, store
+from fsviz.methods import METHODS
 from fsviz.records import PAD, Features, NeighbourAgreement, Tasks
+from fsviz.records.image_map import MappedTask
+from fsviz.studies import evaluate
 from fsviz.studies import feature_map as study
 from fsviz.tasks import draw
 from tests.cli.calling import run_json
@@ -169,8 +173,23 @@ def test_a_task_on_the_map() -> None:
     draw.save(bed)
     task = study.task_at(dataset, "mine:3")
     assert np.array_equal(task.support[0], bed.tasks.support[3])
-    roles = study.roles(task, np.arange(192))
-    assert [(roles.codes == code).sum() for code in (0, 1)] == [6, 12]
+    stored = study.fast_map({"dataset": "toy", "backbone": "alpha_net"})
+    mapped = image_map.map_task(dataset, stored, task)
+    assert (mapped.is_support.sum(), (~mapped.is_support).sum()) == (6, 12)
+    assert set(stored.image_ids[mapped.rows[mapped.is_support]]) == set(task.support.ravel())
+    of_class = dataset.image_class_ids()[stored.image_ids[mapped.rows]]
+    assert (task.class_ids[0][mapped.way] == of_class).all()
+    predictions = evaluate.predict_tasks(dataset, "alpha_net", "protonet", METHODS["protonet"].checked(), task)
+    row_of = {int(i): row for row, i in enumerate(stored.image_ids)}
+    wrong = {row_of[int(i)] for i in task.query[0][predictions.rank[0] > 0]}
+    assert set(mapped.rows[~mapped.is_correct]) == wrong and mapped.n_correct == 12 - len(wrong)
+    for row, way, predicted in zip(mapped.rows, mapped.way, mapped.predicted, strict=True):
+        if row in wrong:
+            assert predicted in mapped.names and predicted != mapped.names[way]
+    share = mapped.n_correct / 12
+    assert image_map.task_sentence(mapped) == (
+        f"ProtoNet classifies {mapped.n_correct} of 12 queries correctly ({share:.0%}; chance level 33%)."
+    )
     with pytest.raises(BadInput, match="must be 0 to 4"):
         study.task_at(dataset, "mine:5")
     assert isinstance(task, Tasks) and len(task) == 1
@@ -207,7 +226,7 @@ def test_islands_of_one_context_are_told_as_such() -> None:
     loose = NeighbourAgreement("class", "class", 0.4, 0.1)
     assert "follow group more than class" in study.cluster_headline([group, loose, second])
     by_class = study.shared(dataset, feature_map(dataset.image_class_ids()))
-    assert "nothing beyond chance" in study.cluster_headline(
+    assert "no attribute much more often" in study.cluster_headline(
         study.shared(dataset, feature_map(np.zeros(len(contexts))))
     )
     assert next(item for item in by_class if item.by == study.BY_CLASS).share > 0.99
@@ -215,13 +234,55 @@ def test_islands_of_one_context_are_told_as_such() -> None:
     assert study.shared(dataset, feature_map(scale))[0].title == "scale"
 
 
-def test_names_are_written_once_where_support_images_lie_together() -> None:
-    dataset = make_toy()
-    xy = np.zeros((192, 2), np.float32)
-    xy[191] = 100, 0  # how wide the map is
-    xy[1], xy[2] = (5, 0), (60, 0)
-    result = maps.FeatureMap("toy", "alpha_net", "", "fast", xy, np.arange(192), 0.5, 0.1, 10)
-    task = Tasks(np.array([[0, 1]]), np.array([[[0, 1, 2], [24, PAD, PAD]]]), np.array([[[3], [25]]]))
-    names = dataset.classes["class_name"].tolist()
-    text = study.role_names(dataset, result, task)
-    assert [(name, x) for name, x, _ in text] == [(names[0], 0.0), (names[0], 60.0), (names[1], 0.0)]
+def test_a_class_of_a_task_is_named_once_above_its_middle_support_image() -> None:
+    xy = np.array([[0, 0], [5, 0], [60, 0], [100, 0], [100, 90]], np.float32)
+    task = MappedTask(
+        ("a", "b"),
+        np.arange(5),
+        np.array([0, 0, 0, 1, 1]),
+        np.array([True, True, True, True, False]),
+        np.ones(5, bool),
+        ("",) * 5,
+        1,
+        1,
+    )
+    labels = image_map.task_labels(xy, task)
+    assert [(label.name, label.x) for label in labels] == [("a", 5.0), ("b", 100.0)]
+    assert all(0 < label.y < 10 for label in labels)
+
+
+def test_a_name_is_written_where_most_of_its_images_are_and_scattered_ones_have_none() -> None:
+    rng = np.random.default_rng(0)
+    near, far = rng.normal((10, 10), 0.5, (40, 2)), rng.normal((90, 80), 0.5, (20, 2))
+    scattered = rng.uniform(0, 100, (60, 2))
+    xy = np.concatenate([near, far, scattered])
+    codes = np.array([0] * 60 + [1] * 60)
+    (label,) = image_map.labels(xy, codes, ["together", "scattered"])
+    assert label.name == "together" and label.share == pytest.approx(2 / 3)
+    assert abs(label.x - 10) < 1 and abs(label.y - 10) < 1
+    both = image_map.labels(xy, codes, ["together", "scattered"], together=0.0)
+    assert {label.name for label in both} == {"together", "scattered"}
+    twins, of_twin = np.concatenate([near, near, far[:1]]), np.array([0] * 40 + [1] * 40 + [PAD])
+    assert len(image_map.labels(twins, of_twin, ["one", "two"])) == 1, "names do not overlap"
+    assert image_map.labels(xy, np.full(120, PAD), ["together"]) == []
+
+
+def test_the_default_colour_is_what_clusters_follow() -> None:
+    demo = datasets.load("demo")
+    feature_map = maps.find(demo, "efficientnet_lite0")
+    agreements = study.shared(demo, feature_map)
+    assert study.default_colour(demo, agreements) == agreements[0].by == "context"
+    assert f"follow {agreements[0].title} more" in study.cluster_headline(agreements)
+    weak = [NeighbourAgreement("context", "context", 0.11, 0.08)]
+    assert study.default_colour(demo, weak) == study.default_colour(demo) == "superclass"
+    by_class = [NeighbourAgreement("class", "class", 0.9, 0.1)]
+    assert study.default_colour(demo, by_class) == "superclass", "there are more classes than colours"
+
+
+def test_the_line_about_a_map_has_its_size_and_quality() -> None:
+    xy = np.zeros((3, 2), np.float32)
+    feature_map = maps.FeatureMap("toy", "net", "", maps.FAST, xy, np.arange(3), 0.42, 0.002, 3, left_out=7)
+    assert study.quality(feature_map, 2) == (
+        "3 images of 2 classes; the map preserves 42% of each image's 10 nearest neighbours (0.2% expected by chance). "
+        "7 without finite features are excluded."
+    )

@@ -149,16 +149,12 @@ def test_base_classes_stand_against_novel_ones(toy) -> None:
 
 def test_perfect_matches_and_split_classes_by_hand() -> None:
     graph = graph_of([[0.9, 0, 0, 0, 0], [0, 0.8, 0.7, 0, 0], [0, 0, 0, 0.6, 0], [0, 0, 0, 0.5, 0]], base=True)
-    result = study.train_test_matches(graph, 5)
-    assert result.matches == [(0, 0)]
-    assert result.split_base == {1: [1, 2]} and result.split_novel == {3: [2, 3]}
-    assert result.alone == [4]
-    assert study.train_test_matches(graph, 1).matches == [(0, 0)] and study.train_test_matches(graph, 1).alone == [
-        1,
-        2,
-        3,
-        4,
-    ]
+    found = study.train_test_matches(graph, 5)
+    assert found.matches == [(0, 0)]
+    assert found.split_train == {1: [1, 2]} and found.split_test == {3: [2, 3]}
+    assert found.unmatched == [4]
+    fewer = study.train_test_matches(graph, 1)
+    assert fewer.matches == [(0, 0)] and fewer.unmatched == [1, 2, 3, 4]
     assert study.train_test_matches(graph, 20).matches == [(0, 0)]  # edges of no weight are none
 
 
@@ -173,19 +169,50 @@ def test_graphs_are_compared_edge_by_edge_and_outliers_are_named() -> None:
     assert study.outliers(same) == ([], [])
     second = weights.copy()
     i, j, _ = first.edges()
-    second[i[0], j[0]] = second[j[0], i[0]] = -1.0  # the most confused pair is far in meaning
+    second[i[0], j[0]] = second[j[0], i[0]] = -1.0  # the most confused pair is semantically far
     first.weights[i[-1], j[-1]] = first.weights[j[-1], i[-1]] = 0.0
     second[i[-1], j[-1]] = second[j[-1], i[-1]] = 2.0  # the least confused one is close
     compared = study.compare(first, replace(first, weights=second, kind="jiang_conrath"))
     assert compared.pearson.value < 0.9
     high, low = study.outliers(compared, 1)
     assert {compared.table["a"][high[0]], compared.table["b"][high[0]]} == {"abcdefgh"[i[0]], "abcdefgh"[j[0]]}
-    assert study.describe_edge(compared, high[0]) == ("often confused", "far in meaning")
-    assert study.describe_edge(compared, low[0]) == ("never confused", "close in meaning")
+    assert study.describe_edge(compared, high[0]) == ("often confused", "semantically far")
+    assert study.describe_edge(compared, low[0]) == ("never confused", "semantically close")
     both = study.compare(replace(first, source="one"), replace(first, source="two", weights=second))
     assert study.describe_edge(both, high[0])[0] == "often confused by one"
     with pytest.raises(BadInput, match="same classes"):
         study.compare(first, graph_of([[0.1, 0.2]] * 3, base=True))
+
+
+def test_the_answer_names_the_most_similar_pair_and_the_mean() -> None:
+    nan = float("nan")
+    graph = graph_of([[nan, 0.2, 0.9], [0.2, nan, 0.4], [0.9, 0.4, nan]])
+    answer, more = study.describe(graph)
+    assert answer == "Most confused: a and c (0.90 bits of 1)."
+    assert more.startswith("Class overlap (Louvain), mean over 3 pairs: 0.50") and more.endswith(" bits.")
+    sums = np.arange(64).reshape(8, 8) + np.arange(64).reshape(8, 8).T
+    many = graph_of(np.where(np.eye(8, dtype=bool), nan, sums / 200).tolist())
+    mean = study.mean(many)
+    assert f"mean over 28 pairs: {mean.mean:.2f} ± {mean.ci95:.2f} bits." in study.describe(many)[1]
+    tied = graph_of([[nan, 0.9, 0.9], [0.9, nan, 0.4], [0.9, 0.4, nan]])
+    assert study.describe(tied)[0] == "Most confused: a and b (0.90 bits of 1), tied with 1 other pair."
+    apart = graph_of([[nan, 0.0], [0.0, nan]])
+    assert study.describe(apart)[0] == "No two classes are similar: Class overlap (Louvain) is 0 for every pair."
+    close = graph_of([[nan, 0.93], [0.93, nan]], kind="jiang_conrath")
+    assert study.describe(close)[0] == "Semantically closest: a and b (0.93)."
+
+
+def test_a_comparison_is_described_by_its_rank_correlation() -> None:
+    rng = np.random.default_rng(1)
+    weights = rng.random((8, 8))
+    weights = weights + weights.T
+    np.fill_diagonal(weights, np.nan)
+    first = graph_of(weights.tolist(), source="one")
+    compared = study.compare(first, replace(first, source="two", weights=-weights))
+    assert study.describe_comparison(compared).startswith("one and two: rank correlation -1.00")
+    assert study.describe_comparison(compared).endswith("over 28 pairs of classes.")
+    flat = study.compare(first, replace(first, source="two", weights=np.where(np.isnan(weights), np.nan, 0.5)))
+    assert study.describe_comparison(flat) == "one and two cannot be correlated: all pairs of one are equal."
 
 
 def test_two_backbones_that_see_the_same_agree(toy) -> None:

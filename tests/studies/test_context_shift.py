@@ -79,6 +79,34 @@ def test_the_loss_is_told_by_class_context_and_image() -> None:
         assert set(demo.images["context"][lost["image_id"]]) == {item.context}
 
 
+def test_the_answer_names_the_loss_or_says_that_it_is_not_significant() -> None:
+    def row(loss: float, half: float | None = 2.0) -> dict:
+        mean = {"mean": loss, "ci95": half, "ci95_classes": 5.04}
+        means = {"iid": {"mean": 89.5}, "ood": {"mean": 89.5 - loss}}
+        return {"method": "protonet", "title": "ProtoNet", "n_tasks": 100, "accuracy": means, "loss": {"ood": mean}}
+
+    setting = {"n_way": 5, "n_shot": 1, "chance": 20.0}
+    assert study.loss_answer({**setting, "rows": [row(15.5)]}, "protonet") == (
+        "ProtoNet loses 15.5 ± 2.0 points when the support shows other contexts.",
+        "89.5% → 74.0% correct on 100 5-way 1-shot tasks, chance level 20%; 95% CI over tasks (± 5.0 over classes).",
+    )
+    for loss, half in ((1.5, 2.0), (-1.5, 2.0), (15.5, None)):
+        sentence, _ = study.loss_answer({**setting, "rows": [row(loss, half)]}, "protonet")
+        assert "no significant loss" in sentence and f"{loss} " in sentence
+    assert study.loss_answer({**setting, "rows": [row(-3.0)]}, "protonet")[0].startswith("ProtoNet gains 3.0 ± 2.0")
+    swept = {**setting, "rows": [row(20.0), row(9.0), row(12.0)]}
+    sentence, _ = study.loss_answer(swept, "protonet", ["1 shot", "10 shots", "5 shots"])
+    assert "most with 1 shot (20.0 ± 2.0 points) and least with 10 shots (9.0 ± 2.0 points)" in sentence
+
+
+def test_tasks_and_classes_are_ordered_by_what_the_shift_loses() -> None:
+    ranks = np.array([[[0, 0], [0, 1]], [[0, 0], [0, 0]]]), np.array([[[0, 1], [0, 0]], [[0, 0], [1, 1]]])
+    first, second = (type("Ranked", (), {"rank": rank})() for rank in ranks)
+    results = study.ContextResults(None, None, first, second)
+    assert results.loss.sum((1, 2)).tolist() == [0, 2] and results.tasks_by_loss.tolist() == [1, 0]
+    assert results.ways_by_loss(0).tolist() == [0, 1] and results.ways_by_loss(1).tolist() == [1, 0]
+
+
 def test_intervals_over_images_and_classes_are_wider_than_over_tasks() -> None:
     """Tasks share images, so more tasks of them do not make the loss ever surer."""
     few, many = (jobs.compute({**SMALL, "n_tasks": n})["rows"][0]["loss"]["ood"] for n in (100, 1600))

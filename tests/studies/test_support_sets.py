@@ -21,6 +21,7 @@ from fsviz.records import PAD
 from fsviz.sampling.testbeds import list_testbeds, load_testbed
 from fsviz.studies import search_comparison, stress_test, support_sets, sweep
 from fsviz.studies.study import first_needed
+from fsviz.studies.support_sets.published import describe_published, published_accuracies
 from tests.studies.noise_dataset import make_noise
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
@@ -82,6 +83,43 @@ def test_easy_is_above_random_and_hard_far_below(shifted) -> None:
     assert numbers["n_tasks"] == 60
     assert numbers["spearman_loss_accuracy"] > 0.8
     assert all(sum(numbers["histogram"][name]) == 60 for name in support_sets.SETS)
+
+
+def test_the_answer_says_what_the_numbers_say(shifted) -> None:
+    sets = find(SPEC)
+    numbers = support_sets.summary(sets)
+    sentence, more = support_sets.describe(sets, numbers)
+    random, hard = (100 * sets.accuracy(name) for name in ("random", "hard"))
+    drop = random - hard
+    half_width = 1.96 * drop.std(ddof=1) / np.sqrt(60)
+    text, means = sentence.split(": ")
+    assert float(text.split()[4]) == pytest.approx(drop.mean(), abs=0.05)
+    assert float(text.split()[6]) == pytest.approx(half_width, rel=0.05)
+    assert means == f"{hard.mean():.1f}% vs {random.mean():.1f}% with random ones, on the same queries."
+    assert more.startswith("60 5-way 5-shot tasks of split test, ") and more.endswith("chance level: 20.0%.")
+    swapped = {**numbers, "drop": -drop.mean()}
+    assert support_sets.describe(sets, swapped)[0].startswith("The search found no hard support sets: ")
+    close = {**numbers, "drop": 0.4, "drop_ci95": 0.6}
+    assert support_sets.describe(sets, close)[0].startswith(
+        "Hard support sets have no significant cost (0.4 ± 0.6 points): "
+    )
+
+
+def test_published_accuracies_are_those_of_the_paper() -> None:
+    table = published_accuracies("tiered_imagenet", "tieredImageNet")
+    assert table["hard"].tolist() == [24.3, 29.3, 31.4, 33.1, 41.6, 39.8, 44.1, 34.6]
+    assert table["random"].tolist() == [42.01, 51.2, 56.7, 62.7, 68.8, 68.3, 67.7, 64.0]
+    assert table["label"].tolist()[::4] == ["tieredImageNet, Q1", "Meta-Dataset, DINO ViT-B"]
+    birds = published_accuracies("cu_birds", "CU Birds")
+    assert birds["hard"].tolist()[:5] == [67.1, 67.9, 70.1, 69.3, 71.1] and birds["random"].isna().sum() == 5
+    sentence, more = describe_published(birds, "CU Birds")
+    assert sentence.startswith("Published: 67.1 to 71.1% accuracy with hard support sets on CU Birds (")
+    assert "no accuracy with random supports" in more
+    elsewhere = describe_published(published_accuracies("my_own", "Mine"), "Mine")[0]
+    assert (
+        elsewhere
+        == "Published: hard support sets cost 23.6 to 29.4 points on Meta-Dataset (Basu et al. 2023, Figure 31)."
+    )
 
 
 def test_the_three_sets_share_classes_and_queries_and_nothing_leaks(shifted) -> None:

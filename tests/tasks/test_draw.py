@@ -297,7 +297,7 @@ def test_nothing_is_replaced() -> None:
         draw.save(sample_saved(dataset, seed=1))
     assert draw.save(sample_saved(dataset, 1), number=True) == (
         "mine-2",
-        "Saved as mine-2. mine is the name of other tasks already.",
+        "Saved as mine-2. mine is the name of another testbed.",
     )
     assert draw.save(sample_saved(dataset, 1), number=True)[0] == "mine-2"
     assert draw.save(sample_saved(dataset, 2), number=True)[0] == "mine-3"
@@ -349,7 +349,7 @@ def test_alpha_is_raised_until_the_median_coarsity_has_fallen() -> None:
     assert result.alpha > 0.05 and result.usual_fall < draw.FALL <= result.fall + 0.05
     smaller = draw.fit_alpha(_families(4, 5), 3, result.alpha)
     assert smaller.alpha == result.alpha, "where the usual one is enough, it stays"
-    assert f"α {result.alpha:g} was chosen" in result.describe() and f"{result.fall:.0%}" in result.describe()
+    assert f"α = {result.alpha:g} chosen" in result.describe() and f"{result.fall:.0%} below" in result.details
 
 
 def test_where_no_alpha_helps_the_usual_one_stays() -> None:
