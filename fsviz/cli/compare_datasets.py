@@ -17,19 +17,19 @@ def register(commands: argparse._SubParsersAction) -> None:
         "compare-datasets",
         run_compare_datasets,
         show_compare_datasets,
-        "compare measures and accuracy of datasets or splits; runs: compare",
+        "Compare measures of two or more datasets or splits.",
     )
     parser.add_argument(
         "sides",
         nargs="+",
         metavar="DATASET[:SPLIT]",
-        help=f"2 to {MAX_SPLITS} datasets, with the test split unless given; the first is compared with the others",
+        help=f"2 to {MAX_SPLITS} datasets, each with its split (default: test). The first is the reference.",
     )
     add_flags(parser, SETTINGS.values())
     parser.add_argument(
         "--suite",
         action="store_true",
-        help="accuracy with hard, random and easy supports, and published results",
+        help="Compare accuracy with hard, random and easy supports, and published numbers.",
     )
 
 

@@ -12,10 +12,10 @@ from tests.studies.toy_dataset import make_toy
 
 
 def test_benchmarks_are_compared_in_meaning_and_the_rest_is_null(capsys) -> None:
-    found = run_json(capsys, "compare-datasets", "mini_imagenet", "tiered_imagenet:val", "--n-tasks", "50")
-    assert [side["side"] for side in found["sides"]] == ["mini_imagenet:test", "tiered_imagenet:val"]
-    assert len(found["in_words"]) == 1 and "coarsity" in found["in_words"][0]
-    rows = {(row["measure"], row["side"]): row for row in found["measures"]}
+    results = run_json(capsys, "compare-datasets", "mini_imagenet", "tiered_imagenet:val", "--n-tasks", "50")
+    assert [side["side"] for side in results["sides"]] == ["mini_imagenet:test", "tiered_imagenet:val"]
+    assert len(results["in_words"]) == 1 and "coarsity" in results["in_words"][0]
+    rows = {(row["measure"], row["side"]): row for row in results["measures"]}
     assert rows["coarsity", "tiered_imagenet:val"]["n_tasks"] == 50
     assert rows["accuracy", "mini_imagenet:test"]["mean"] is None
     assert "No dataset has features" in rows["accuracy", "tiered_imagenet:val"]["why"]

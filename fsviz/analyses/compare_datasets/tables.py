@@ -179,7 +179,7 @@ def command(spec: Settings, suite: bool = False) -> str:
 # The suite: hard, random and easy support sets over several datasets -----------------------------------------------
 
 
-def suite_specs(spec: ComparisonSpec) -> tuple[dict[str, support_sets.Spec], dict[str, str]]:
+def suite_specs(spec: ComparisonSpec) -> tuple[dict[str, support_sets.SupportSpec], dict[str, str]]:
     """Specs of the study `support_sets` by dataset, and the reason for each dataset that has none."""
     sides = dataset_splits(spec["sides"])
     backbone = common_backbone(sides, str(spec["backbone"]))
@@ -207,7 +207,7 @@ def suite_specs(spec: ComparisonSpec) -> tuple[dict[str, support_sets.Spec], dic
     return specs, without
 
 
-def suite_row(side: DatasetSplit, summary: support_sets.Summary) -> dict[str, Any]:
+def suite_row(side: DatasetSplit, summary: support_sets.SupportSummary) -> dict[str, Any]:
     """A row of the suite from the summary of a search for support sets."""
     return {
         "title": side.title,

@@ -330,7 +330,7 @@ def _suite(comparison: study.DatasetComparison) -> None:
         export.table(study.PUBLISHED_SUITE, published)
 
 
-def _summary(side: study.DatasetSplit, spec: support_sets.Spec) -> support_sets.Summary | None:
+def _summary(side: study.DatasetSplit, spec: support_sets.SupportSpec) -> support_sets.SupportSummary | None:
     """Accuracies with hard, random and easy supports."""
     try:
         sets = answer(support_sets.STUDY, spec, f"Searching supports of {escape(side.title)}")
