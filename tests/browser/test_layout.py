@@ -24,9 +24,6 @@ NOT_YET = {
     "predict_accuracy",
     "evaluate",
     "runs",
-    "compare_datasets",
-    "add_images",
-    "learn",
 }
 # Lessons ask: their answer is not in sight. A form has no figure.
 WITHOUT_ANSWER, WITHOUT_FIGURE = {"learn"}, {"add_images"}
