@@ -485,6 +485,7 @@ def test_the_answer_names_the_best_method_and_every_method_that_it_does_not_beat
 def test_the_answer_of_one_method_and_of_what_cannot_be_tested() -> None:
     alone = compared(line("Only", [0.5, 0.7]))
     assert run_comparison.significance(alone)[0] == "Only: 60.0 ± 19.6% over 2 tasks."
+    assert run_comparison.significance(alone)[1].startswith("95% CI over tasks. Evaluate a second method")
     assert run_comparison.best_method(alone.main_table, alone.differences) == "Only: 60.0 ± 19.6%."
     assert run_comparison.best_method(alone.main_table, alone.differences, 1).endswith("1 method not compared yet.")
     one_task = compared(line("A", [1.0]), line("B", [0.5]))

@@ -45,7 +45,8 @@ def significance(comparison: RunComparison, n_missing: int = 0) -> tuple[str, st
     missing = f" {_methods(n_missing).capitalize()} without results yet." if n_missing else ""
     if differences.empty:
         sentence = f"{top['name']}: {percent(top['accuracy'], top['ci95'])} over {_tasks(top['n_tasks'])}."
-        return sentence, f"Evaluate a second method on the same tasks to compare.{missing}"
+        interval = f"95% CI over {over}. " if np.isfinite(top["ci95"]) else ""
+        return sentence, f"{interval}Evaluate a second method on the same tasks to compare.{missing}"
     second = differences.iloc[0]
     rival = rows[rows["name"] == second["name"]].iloc[0]
     test = f"{describe_p_value(second['p_holm'])}, {_tasks(second['n_tasks'])}"
