@@ -171,7 +171,11 @@ def plot_shifted_methods(
             selected={"marker": {"opacity": 1}},
             unselected={"marker": {"opacity": 0.5}},
             hovertemplate=f"%{{customdata[1]}}: %{{x:.1f}}% correct, {escape_plotly(title)}<extra></extra>",
+            showlegend=False,
         )
+    for trace in list(figure.data):  # a legend takes the opacity of the first mark, which may be dimmed
+        marker = {"color": trace.marker.color, "symbol": trace.marker.symbol, "size": 10}
+        figure.add_scatter(x=[None], y=[None], mode="markers", name=trace.name, marker=marker)
     for at, row in enumerate(order):  # above its marks: names on the left would take half of a narrow figure
         title = escape_plotly(row["title"])
         text = f"{f'<b>{title}</b>' if row['name'] == selected else title} · {escape_plotly(row['family'])}"

@@ -24,7 +24,7 @@ from fsviz.text import code
 from fsviz.training import TITLES
 from fsviz.ui.pages.train_test_distance import settings
 from fsviz.ui.parts import drilldown, export, links, shell
-from fsviz.ui.parts.caching import cache_data
+from fsviz.ui.parts.caching import cache_data, cached_call
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import escape
 
@@ -78,10 +78,7 @@ def pick_rows(dataset: Dataset, classes: ClassFeatures) -> CostRows | None:
     own = _own(dataset.name, runs)
     choices = {name: escape(grid.title) for name, grid in grids.items()} | ({} if own.empty else {OWN: "Your runs"})
     if not choices:
-        shell.answer(
-            f"No network is trained on splits of {escape(dataset.title)} yet.",
-            "Train some at two targets or more to see how accuracy changes with distance.",
-        )
+        _untrained(dataset, classes)
         return None
     with shell.side():
         source = pick(SOURCE.with_(choices=choices, default=next(iter(choices))))
@@ -94,6 +91,26 @@ def pick_rows(dataset: Dataset, classes: ClassFeatures) -> CostRows | None:
     shell.answer(*map(escape, frozen_reference.cost_answer(rows, frozen, title_of(backbone))))
     cell = drilldown.chosen("runs_of", _all_cells(rows))
     return CostRows(rows, frozen, chance_level, grid, backbone, sides, cell)
+
+
+def _untrained(dataset: Dataset, classes: ClassFeatures) -> None:
+    """The frozen backbone at every target: what trained networks will be compared with."""
+    words = "Classifying with frozen features"
+    rows, chance_level = cached_call(
+        frozen_reference.by_target, dataset, classes, classes.backbone, words=words, keep=16
+    )
+    backbone = title_of(classes.backbone)
+    shell.answer(*map(escape, frozen_reference.untrained_answer(dataset.title, rows, backbone)))
+    points = study.accuracy_points(rows)
+    if points.empty:
+        return
+    figure = figures.plot_transfer(points[:0], {}, TITLES, HEIGHT, (f"Frozen {backbone}", points), chance_level)
+    export.chart("Accuracy vs divergence, frozen features", figure, key="frozen")
+    st.caption(
+        f"ProtoNet on frozen {escape(backbone)} features, tasks of the test classes at "
+        f"{len(points):,} targets, mean of both halves. 95% CI over test classes.",
+        help="How hard the test classes are by themselves. Trained networks are added as their runs finish.",
+    )
 
 
 def show_charts(cost: CostRows) -> None:
