@@ -58,35 +58,33 @@ NETWORK = Setting(
     choices={"cnn4": "CNN4", "resnet12": "ResNet12"},
 )
 WIDTH = Setting(
-    "width", "Filters", "Filters of the first layer; the papers have 64, fewer train sooner.", "int", 32, 2, 256
+    "width", "Filters", "Filters of the first layer. The papers use 64; fewer train faster.", "int", 32, 2, 256
 )
-SIDE = Setting("side", "Pixels per side", "Images are made so many pixels wide and high.", "int", 32, 16, 224)
-EPOCHS = Setting("epochs", "Epochs", "How many rounds of training at most.", "int", 30, 1, 2000)
+SIDE = Setting("side", "Pixels per side", "Width and height that images are resized to.", "int", 32, 16, 224)
+EPOCHS = Setting("epochs", "Epochs", "Maximum number of passes over the training data.", "int", 30, 1, 2000)
 PATIENCE = Setting(
     "patience",
     "Patience",
-    "Training ends early once so many epochs brought no better accuracy on validation tasks.",
+    "Epochs without better validation accuracy after which training stops.",
     "int",
     10,
     1,
     2000,
 )
-LR = Setting("lr", "Learning rate", "The size of a step of Adam.", "float", 1e-3, 1e-7, 1.0)
+LR = Setting("lr", "Learning rate", "Learning rate of Adam.", "float", 1e-3, 1e-7, 1.0)
 VAL_TASKS = Setting(
     "val_tasks",
     "Validation tasks",
-    "Tasks of validation classes that every epoch is measured on.",
+    "Tasks of validation classes that measure every epoch.",
     "int",
     60,
     1,
     10_000,
 )
-TEST_TASKS = N_TASKS.with_(
-    default=600, help="Tasks of test classes that the trained network is measured on.", high=100_000
-)
+TEST_TASKS = N_TASKS.with_(default=600, help="Tasks of test classes that test the trained network.", high=100_000)
 SHARED = (
     *(NETWORK, WIDTH, SIDE, EPOCHS, PATIENCE, LR, N_WAY, N_SHOT, N_QUERY, VAL_TASKS, TEST_TASKS),
-    SEED.with_(help="The same seed gives the same first weights, the same batches and the same tasks."),
+    SEED.with_(help="The same seed gives the same initial weights, batches and tasks."),
 )
 BATCH = Setting("batch", "Images at once", "Images per step of training.", "int", 64, 2, 4096)
 FINETUNE_STEPS = Setting(
@@ -109,7 +107,7 @@ FINETUNE_LR = Setting(
 )
 FROM_IMAGES = (BATCH, FINETUNE_STEPS, FINETUNE_LR)
 TASKS_PER_EPOCH = Setting(
-    "tasks_per_epoch", "Tasks per epoch", "Tasks of train classes that an epoch shows.", "int", 100, 1, 100_000
+    "tasks_per_epoch", "Tasks per epoch", "Tasks of train classes per epoch.", "int", 100, 1, 100_000
 )
 TASKS_PER_STEP = Setting("tasks_per_step", "Tasks at once", "Tasks per step of training.", "int", 4, 1, 256)
 FROM_TASKS = (TASKS_PER_EPOCH, TASKS_PER_STEP)
