@@ -1,4 +1,4 @@
-"""split: train, val and test classes at a target divergence; trees: class trees from features and taxonomy."""
+"""split: train, val and test classes a target divergence apart; trees: class trees from features and taxonomy."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ SWEEPS = ("dims", "divergence")
 def register(commands: argparse._SubParsersAction) -> None:
     from fsviz.analyses import class_splits as study
 
-    split = add_command(commands, "split", find, show, "split classes at a target train-test divergence (ATG)")
+    split = add_command(commands, "split", find, show, "Split classes at a target train-test divergence (ATG).")
     sampler_flags.add_dataset(split)
     add_flags(split, [*study.SETTINGS.values(), study.SEEDS])
-    split.add_argument("--compare", action="store_true", help="compare with random, superclass-wise and own splits")
-    split.add_argument("--over", choices=SWEEPS, help="vary the number of dimensions, or the target")
-    split.add_argument("--from", dest="file", type=Path, metavar="FILE", help="read a split from a JSON or CSV file")
-    split.add_argument("--published", type=float, metavar="R", help="use the published split for R")
-    split.add_argument("--save", metavar="NAME", help="save it as NAME_train, NAME_val and NAME_test")
-    split.add_argument("--replace", action="store_true", help="replace a saved split of this name")
-    split.add_argument("--delete", metavar="NAME", help="delete a saved split, and do nothing else")
-    split.add_argument("--out", type=Path, help="write the split to this .json or .csv file")
-    trees = add_command(commands, "trees", compare_trees, show_trees, "compare class trees from features and taxonomy")
+    split.add_argument("--compare", action="store_true", help="Compare it with random, superclass-wise and own splits.")
+    split.add_argument("--over", choices=SWEEPS, help="Vary the number of dimensions, or the divergence.")
+    split.add_argument("--from", dest="file", type=Path, metavar="FILE", help="Read a split from a JSON or CSV file.")
+    split.add_argument("--published", type=float, metavar="R", help="Use the split that the paper prints for R.")
+    split.add_argument("--save", metavar="NAME", help="Save it as NAME_train, NAME_val and NAME_test of the dataset.")
+    split.add_argument("--replace", action="store_true", help="Replace a saved split of this name.")
+    split.add_argument("--delete", metavar="NAME", help="Delete a saved split of the dataset, and do nothing else.")
+    split.add_argument("--out", type=Path, help="Write the split to this .json or .csv file.")
+    trees = add_command(commands, "trees", compare_trees, show_trees, "Compare class trees from features and taxonomy.")
     sampler_flags.add_dataset(trees)
-    trees.add_argument("--backbones", metavar="A,B", help="backbones of the trees (default: all)")
+    trees.add_argument("--backbones", metavar="A,B", help="Comma-separated backbones (default: all with features).")
 
 
 def find(args: argparse.Namespace) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
         raise BadInput(f"--out must end in .json or .csv. Got {args.out.name!r}.")
     spec = from_args(args, study.SETTINGS.values())
     if args.file is not None or args.published is not None:
-        split, recipe = _read(dataset, args)
+        split, recipe = _split_without_search(dataset, args)
         result: dict[str, Any] = {"dataset": dataset.name, **recipe, "asked": split.requested, "reached": None}
         result["agreement"] = None
     else:
@@ -81,7 +81,7 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
             result["compared"] = study.comparison_table(dataset, classes, result_split).to_dict("records")
         if args.over == "dims":
             n_swept = study.SWEEP_SEEDS if args.seeds is None else args.seeds
-            swept = study.agreement_over_dims(dataset, classes, n_swept, _tell, **spec)
+            swept = study.agreement_over_dims(dataset, classes, n_swept, _report_progress, **spec)
             result["over"] = swept.to_dict("records")
         elif args.over == "divergence":
             swept_splits = study.over_targets(dataset, classes, **spec)
@@ -99,8 +99,8 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
-def _read(dataset: Any, args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
-    """A split from a file, or a published one."""
+def _split_without_search(dataset: Any, args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    """A split that needs no search: from a file, or as the paper prints it."""
     from fsviz.analyses import class_splits as study
     from fsviz.datasets.saved_splits import read_split
     from fsviz.errors import BadInput
@@ -117,7 +117,7 @@ def _read(dataset: Any, args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     return study.split_of(dataset, parts), {"mode": "file", "file": args.file.name}
 
 
-def _tell(done: int, total: int, message: str) -> None:
+def _report_progress(done: int, total: int, message: str) -> None:
     progress(f"{message} ({done + 1} of {total})")
 
 

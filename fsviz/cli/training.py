@@ -13,36 +13,45 @@ from fsviz.tables import to_text
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "train a network on a split and save its backbone"
+    help_line = "Train a network on a split and save its backbone."
     parser = add_command(commands, "train", run_train, show_train, help_line, study="training")
-    sampler_flags.add_dataset(parser, "a dataset with images (see: datasets)")
+    sampler_flags.add_dataset(parser, "Dataset with images (see: datasets).")
     parser.add_argument(
-        "--method", default=study.METHOD.default, metavar="M", help=f"{', '.join(study.METHOD.choices)} (multiclass)"
+        "--method",
+        default=study.METHOD.default,
+        metavar="M",
+        help=f"Method: {', '.join(study.METHOD.choices)} (default: multiclass).",
     )
     parser.add_argument(
         "--split",
         default=study.OWN,
         metavar="FILE|NAME",
-        help="a saved split's name, a .json or .csv file of one (see: split), or 'own': the dataset's (own)",
+        help="Name of a saved split, a .json or .csv file (see: split), or own: the dataset's split (default: own).",
     )
     add_flags(parser, study.SETTINGS.values())
-    parser.add_argument("--name", default="", help="name of the backbone, trained:NAME (default: its settings)")
-    parser.add_argument("--device", default="auto", help="auto (default), cuda, mps or cpu")
     parser.add_argument(
-        "--background", action="store_true", help="queue the run for a worker process and return at once"
+        "--name", default="", help="Name of the backbone, trained:NAME (default: made from the settings)."
     )
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: auto).")
+    parser.add_argument("--background", action="store_true", help="Queue the run and return.")
     engine.add_engine(parser)
 
     parser = add_command(
-        commands, "transfer", run_transfer, show_transfer, "relate test accuracy of trained networks to divergence"
+        commands, "transfer", run_transfer, show_transfer, "Relate test accuracy of trained networks to divergence."
     )
     sampler_flags.add_dataset(parser)
-    parser.add_argument("--by", default="reached", choices=("reached", "asked"), help="the divergence (reached)")
     parser.add_argument(
-        "--recorded", nargs="?", const="", metavar="NAME", help="use a recorded grid instead of your runs"
+        "--by", default="reached", choices=("reached", "asked"), help="Divergence: reached or asked (default: reached)."
     )
-    parser.add_argument("--tasks-of", metavar="RUN", help="also correlate task divergence with accuracy in this run")
-    parser.add_argument("--backbone", default="", help="with --tasks-of: backbone whose features give the divergence")
+    parser.add_argument(
+        "--recorded", nargs="?", const="", metavar="NAME", help="Use a grid that comes with fsviz instead of your runs."
+    )
+    parser.add_argument(
+        "--tasks-of",
+        metavar="RUN",
+        help="Also correlate the divergence of single tasks with their accuracy in this run.",
+    )
+    parser.add_argument("--backbone", default="", help="With --tasks-of: backbone of the divergence.")
 
 
 def run_train(args: argparse.Namespace) -> dict[str, Any]:
@@ -57,10 +66,10 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
     spec |= {"name": args.name, "device": args.device, **from_args(args, study.SETTINGS.values())}
     sampler_flags.say_fit(study.fit(dataset, spec))
     if args.background:
-        run_id = jobs.submit(spec, engine.chosen(args))
-        progress(f"Run {run_id} is queued; 'fsviz runs show {run_id}' shows its progress.")
+        run_id = jobs.submit(spec, engine.from_flags(args))
+        progress(f"Run {run_id} queued. Progress: fsviz runs show {run_id}")
         return {"run": run_id, "state": jobs.status(run_id).state}
-    run = jobs.run_in_foreground(spec, report_progress, lambda run: progress(f"Run {run.id}"), engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, lambda run: progress(f"Run {run.id}"), engine.from_flags(args))
     return {"run": run.id, "seconds": run.seconds, **jobs.results(run.id)}
 
 

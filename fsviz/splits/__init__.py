@@ -1,4 +1,4 @@
-"""Splits of classes at a target divergence between train and test (ATG, Arnold & Sha 2021), and trees of classes.
+"""Splits of classes with a target divergence between train and test (ATG, Arnold & Sha 2021), and trees of classes.
 
 Takes matrices and groups, gives sides of classes; reads and writes nothing.
 
@@ -17,16 +17,16 @@ from fsviz.splits.clustering import DIVERGENCES, SOLVERS
 
 TARGETED_MODES = ("stable", "paper")  # the modes with a target divergence
 MODES = {
-    "stable": "Stable: few dimensions",
-    "paper": "As published: one start",
-    "random": "At random",
-    "superclasses": "Whole superclasses",
+    "stable": "Stable",
+    "paper": "As published",
+    "random": "Random",
+    "superclasses": "By superclass",
 }
 MODE = Setting(
     "mode",
-    "Split method",
-    "stable: first principal axes of the class features, best of many random starts, so that seeds agree. paper: all "
-    "dimensions and one random start (Arnold & Sha 2021). random and superclasses are baselines.",
+    "Split mode",
+    "Stable: few dimensions, best of many starts, so other seeds give the same split. As published "
+    "(paper): all dimensions, one start (Arnold & Sha 2021). Random and By superclass are baselines.",
     "choice",
     "stable",
     choices=MODES,
@@ -34,8 +34,7 @@ MODE = Setting(
 DIVERGENCE = Setting(
     "divergence",
     "Target divergence (R)",
-    "Requested distance of train and test classes: 0 = similar sides. The paper uses 0.04 (easy), 0.32, 0.64 and 0.96 "
-    "(hard).",
+    "Distance between train and test classes; 0 makes them alike. Paper: 0.04 (easy), 0.32, 0.64 and 0.96 (hard).",
     "float",
     0.96,
     0,
@@ -45,8 +44,8 @@ DIVERGENCE = Setting(
 )
 DIVERGENCE_BY = Setting(
     "divergence_by",
-    "Divergence measure",
-    "Divergence of the two distributions over classes; the paper uses the symmetrised KL.",
+    "Divergence",
+    "Divergence of the two distributions over classes. Paper: symmetrised KL.",
     "choice",
     "symmetric_kl",
     choices={name: divergence.title for name, divergence in DIVERGENCES.items()},
@@ -54,9 +53,9 @@ DIVERGENCE_BY = Setting(
 )
 PENALTY = Setting(
     "penalty",
-    "Weight of the divergence (λ)",
-    "Penalty for missing the target divergence, relative to how well the two centroids describe the classes. Default: "
-    "10 in mode stable, which usually reaches the target; 1 in mode paper, as published.",
+    "Divergence weight (λ)",
+    "Penalty for missing the target divergence, relative to the fit of the two centroids. Mode stable "
+    "uses 10, which usually reaches the target; mode paper uses 1, as published.",
     "float",
     10.0,
     0,
@@ -69,8 +68,8 @@ PUBLISHED_PENALTY = 1.0
 DIMS = Setting(
     "dims",
     "Dimensions",
-    "Principal axes of the class features; default: one per four classes, at most 8. With about half as many as there "
-    "are classes, the objective no longer determines the split. Mode stable only.",
+    "Principal axes of the class features in mode stable: one per four classes, at most 8. With about "
+    "half as many as there are classes, the objective no longer determines a split.",
     "int",
     8,
     1,
@@ -82,7 +81,7 @@ CLASSES_PER_DIM = 4  # of the default; 14 classes on 8 axes are split by the ran
 
 
 def default_penalty(mode: str) -> float:
-    """Default weight λ of a mode."""
+    """The weight λ of a mode if none is given."""
     return PUBLISHED_PENALTY if mode == "paper" else float(PENALTY.default)
 
 
@@ -94,7 +93,7 @@ def default_dims(n_classes: int) -> int:
 STARTS = Setting(
     "starts",
     "Random starts",
-    "The best of this many starts is used. Mode stable only.",
+    "Random starts of mode stable; keeps the best.",
     "int",
     32,
     1,
@@ -105,7 +104,7 @@ STARTS = Setting(
 SOLVER = Setting(
     "solver",
     "Solver",
-    "L-BFGS runs until convergence. SGD takes the authors' 7,000 steps (rate 0.1, momentum 0.9), which is slower.",
+    "L-BFGS runs until it converges. SGD takes the authors' 7,000 steps (rate 0.1, momentum 0.9) and is slower.",
     "choice",
     "lbfgs",
     choices=SOLVERS,

@@ -31,8 +31,8 @@ def test_a_split_is_saved_used_written_read_and_deleted(toy, capsys, tmp_path: P
     out = tmp_path / "split.json"
     first = run_json(capsys, "split", "toy", "--starts", "4", "--seeds", "2", "--save", "hard", "--out", str(out))
     assert first["saved"] == ["hard_train", "hard_val", "hard_test"]
-    drawn = run_json(capsys, "sample", "toy", "--split", "hard_test", "--n-way", "3", "--n-tasks", "5")
-    assert drawn["recipe"]["split"] == "hard_test"
+    sampled = run_json(capsys, "sample", "toy", "--split", "hard_test", "--n-way", "3", "--n-tasks", "5")
+    assert sampled["recipe"]["split"] == "hard_test"
     assert "already" in fails(capsys, "split", "toy", "--starts", "1", "--seeds", "2", "--save", "hard")
     again = run_json(capsys, "split", "toy", "--from", str(out), "--save", "copy")
     assert [again[side] for side in ("train", "val", "test")] == [first[side] for side in ("train", "val", "test")]
@@ -51,15 +51,15 @@ def test_what_a_person_reads(toy, capsys) -> None:
     assert "target 0.96" in said and "random" in said and "test (3):" in said
     assert main(["trees", "toy"]) == 0
     assert "taxonomy" in capsys.readouterr().out
-    found = run_json(capsys, "trees", "toy", "--backbones", "alpha_net")
-    assert [(row["first"], row["second"]) for row in found["trees"]] == [("alpha_net", "taxonomy")]
+    results = run_json(capsys, "trees", "toy", "--backbones", "alpha_net")
+    assert [(row["first"], row["second"]) for row in results["trees"]] == [("alpha_net", "taxonomy")]
     swept = run_json(capsys, "split", "toy", "--starts", "2", "--seeds", "2", "--over", "dims")
     assert [row["dims"] for row in swept["over"]] == [2, 4, 8, 12]
 
 
 def test_published_splits_need_no_features(toy, capsys) -> None:
-    found = run_json(capsys, "split", "cifar100", "--published", "0.96", "--save", "p")
-    assert [len(found[side]) for side in ("train", "val", "test")] == [60, 20, 20]
+    results = run_json(capsys, "split", "cifar100", "--published", "0.96", "--save", "p")
+    assert [len(results[side]) for side in ("train", "val", "test")] == [60, 20, 20]
     assert run_json(capsys, "show", "cifar100")["splits"]["p_test"] == 20
 
 

@@ -74,7 +74,8 @@ def show(dataset: Dataset, split: str) -> None:
         shell.answer("The loss is not computed yet.", "Start the full run, or lower the number of tasks.")
     else:
         values = [_value_text(row, view) for row in summary["rows"] if row["method"] == method]
-        shell.answer(*map(escape, study.loss_answer(summary, method, values)))
+        sentence, more = study.loss_answer(summary, method, values)
+        shell.answer(escape(sentence), escape(more))
         with left:
             point = _accuracy(summary, view, method)
     with right:
@@ -88,15 +89,15 @@ def show(dataset: Dataset, split: str) -> None:
     shell.command_popover(command)
 
 
-def _joined(dataset: Dataset, spec: study.Spec, result: sweep.SweepResult) -> study.Summary:
+def _joined(dataset: Dataset, spec: study.ContextShiftSpec, result: sweep.SweepResult) -> study.ContextShiftSummary:
     """Merge the summaries of all values, with the value in every row."""
     rows: Any = [{**row, "value": value} for value, summary in result.results for row in summary["rows"]]
     base: Any = {name: spec[name] for name in ("dataset", "split", "backbone", "n_way", "n_shot", "n_query")}
     excluded = list(study.left_out(dataset, spec).values())
-    return cast(study.Summary, {**base, "chance": 100 / spec["n_way"], "rows": rows, "left_out": excluded})
+    return cast(study.ContextShiftSummary, {**base, "chance": 100 / spec["n_way"], "rows": rows, "left_out": excluded})
 
 
-def _settings(dataset: Dataset, split: str, backbones: list[str]) -> tuple[study.Spec, str]:
+def _settings(dataset: Dataset, split: str, backbones: list[str]) -> tuple[study.ContextShiftSpec, str]:
     """Spec of the study, and the view: a question of the study or a key of VARIED."""
     with shell.side():
         view = pick(QUESTION)
@@ -119,7 +120,7 @@ def _settings(dataset: Dataset, split: str, backbones: list[str]) -> tuple[study
     return study.check({**sources, **tasks}), view
 
 
-def _accuracy(summary: study.Summary, view: str, method: str) -> str:
+def _accuracy(summary: study.ContextShiftSummary, view: str, method: str) -> str:
     """Chart of the accuracy with every support; returns the selected point of a curve, "" for none."""
     point = ""
     is_bars = view in ("methods", "backbones")
@@ -153,18 +154,18 @@ def _accuracy(summary: study.Summary, view: str, method: str) -> str:
     return point
 
 
-def _point_texts(summary: study.Summary, question: str) -> list[str]:
+def _point_texts(summary: study.ContextShiftSummary, question: str) -> list[str]:
     """Text of every point of the curves: the name of its line and its position."""
     return [f"{line}@{point[0]:g}" for line, points in _lines(summary, question).items() for point in points]
 
 
-def _point_tasks(dataset: Dataset, spec: study.Spec, question: str, chosen: str) -> None:
+def _point_tasks(dataset: Dataset, spec: study.ContextShiftSpec, question: str, chosen: str) -> None:
     """Tasks of a point of a curve, lowest accuracy first."""
     line, _, at = chosen.rpartition("@")
     title, _, support = line.rpartition(", ") if question != "dial" else (line, "", "")
     method = next(name for name, candidate in METHODS.items() if candidate.title == title)
     shift = float(at) if question == "dial" else 0.0 if support == "IID" else 1.0
-    point_spec: study.Spec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
+    point_spec: study.ContextShiftSpec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
     if question == "shots":
         point_spec = {**point_spec, "n_shot": int(float(at))}
     elif question == "ways":
@@ -181,14 +182,14 @@ def _point_tasks(dataset: Dataset, spec: study.Spec, question: str, chosen: str)
     )
 
 
-def _row_title(row: study.Row) -> str:
+def _row_title(row: study.ContextShiftRow) -> str:
     """Method of a row, with its shots, ways or backbone."""
     value: Any = row.get("value", "")
     value = title_of(value) if isinstance(value, str) and value else value
     return f"{row['title']}, {value}" if value != "" else row["title"]
 
 
-def _value_text(row: study.Row, view: str) -> str:
+def _value_text(row: study.ContextShiftRow, view: str) -> str:
     """The shots, ways or backbone of a row, in words."""
     value: Any = row.get("value", "")
     if view == "backbones":
@@ -196,7 +197,7 @@ def _value_text(row: study.Row, view: str) -> str:
     return f"{value} {view if value != 1 else view.removesuffix('s')}"
 
 
-def _lines(summary: study.Summary, question: str) -> dict[str, list[tuple]]:
+def _lines(summary: study.ContextShiftSummary, question: str) -> dict[str, list[tuple]]:
     """Points (x, mean, low, high) of every line, by its name."""
     curves: dict[str, list[tuple]] = {}
     rows: Any = summary["rows"]
@@ -214,7 +215,7 @@ def _lines(summary: study.Summary, question: str) -> dict[str, list[tuple]]:
 # --- one task, and where accuracy is lost -------------------------------------------------------------------------
 
 
-def _compare(dataset: Dataset, spec: study.Spec, method: str, shift: float) -> study.ContextResults:
+def _compare(dataset: Dataset, spec: study.ContextShiftSpec, method: str, shift: float) -> study.ContextResults:
     """Predictions of a method for the first tasks of a spec, before and after this context shift."""
     spec_json = json.dumps({**_few_tasks(spec), "methods": [method]}, sort_keys=True)
     (first, first_predictions), (second, second_predictions) = (
@@ -223,11 +224,13 @@ def _compare(dataset: Dataset, spec: study.Spec, method: str, shift: float) -> s
     return study.ContextResults(first, second, first_predictions, second_predictions)
 
 
-def _few_tasks(spec: study.Spec) -> study.Spec:
+def _few_tasks(spec: study.ContextShiftSpec) -> study.ContextShiftSpec:
     return {**spec, "n_tasks": min(spec["n_tasks"], MAX_TASKS), "question": "dial"}
 
 
-def _pair(dataset: Dataset, spec: study.Spec, results: study.ContextResults, shift: float, task: int) -> None:
+def _pair(
+    dataset: Dataset, spec: study.ContextShiftSpec, results: study.ContextResults, shift: float, task: int
+) -> None:
     """The class of a task that loses most: the same queries, below support in the same and in other contexts."""
     way = int(results.ways_by_loss(task)[0])
     rank = int(np.flatnonzero(results.tasks_by_loss == task)[0])

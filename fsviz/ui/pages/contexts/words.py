@@ -43,7 +43,8 @@ def show(dataset: Dataset, split: str) -> None:
         }
     spec = study.check({"dataset": dataset.name, "split": split, "model": model, **prompts})
     similarity = _measure(dataset, json.dumps(spec, sort_keys=True))
-    shell.answer(*map(escape, study.closer_answer(study.summary(similarity))))
+    sentence, more = study.closer_answer(study.summary(similarity))
+    shell.answer(escape(sentence), escape(more))
     _scatter(dataset, similarity, model)
     _accuracy(dataset, similarity)
     with st.expander("By class"):

@@ -88,7 +88,8 @@ def pick_rows(dataset: Dataset, classes: ClassFeatures) -> CostRows | None:
     backbone = classes.backbone
     words = (dataset.name, backbone)
     frozen, chance_level = _frozen_of_runs(*words, runs) if grid is None else _frozen_of_grid(*words, grid.name)
-    shell.answer(*map(escape, frozen_reference.cost_answer(rows, frozen, title_of(backbone))))
+    sentence, more = frozen_reference.cost_answer(rows, frozen, title_of(backbone))
+    shell.answer(escape(sentence), escape(more))
     cell = drilldown.chosen("runs_of", _all_cells(rows))
     return CostRows(rows, frozen, chance_level, grid, backbone, sides, cell)
 
@@ -100,7 +101,8 @@ def _untrained(dataset: Dataset, classes: ClassFeatures) -> None:
         frozen_reference.by_target, dataset, classes, classes.backbone, words=words, keep=16
     )
     backbone = title_of(classes.backbone)
-    shell.answer(*map(escape, frozen_reference.untrained_answer(dataset.title, rows, backbone)))
+    sentence, more = frozen_reference.untrained_answer(dataset.title, rows, backbone)
+    shell.answer(escape(sentence), escape(more))
     points = study.accuracy_points(rows)
     if points.empty:
         return

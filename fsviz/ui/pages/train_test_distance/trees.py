@@ -43,7 +43,8 @@ def show(dataset: Dataset, classes: study.ClassFeatures, split: ClassSplit, posi
         words="Comparing trees",
     )
     row = _row_of(table, left, right)
-    shell.answer(*map(escape, study.tree_answer(row, titles[left], titles[right])))
+    sentence, more = study.tree_answer(row, titles[left], titles[right])
+    shell.answer(escape(sentence), escape(more))
     middle = side = st.container()
     if position is not None:
         middle, side = shell.responsive_columns("trees", [2.2, 1], gap="medium")
