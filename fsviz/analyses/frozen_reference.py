@@ -78,11 +78,11 @@ def frozen_rows(
 ) -> pd.DataFrame:
     """One row per divergence and side, and per other split, for ProtoNet on frozen features; columns as of `rows`."""
     is_reference = (rows["comparison"] == DIVERGENCE) | ((rows["comparison"] == "") & rows["mode"].isin(COMPARED))
-    known = rows[is_reference & rows["run"].isin(held_out)]
-    modes = known["mode"].where(known["comparison"] == "", "")
-    keys = known.assign(mode=modes, held_out=known["run"].map(held_out))
+    tested = rows[is_reference & rows["run"].isin(held_out)]
+    modes = tested["mode"].where(tested["comparison"] == "", "")
+    keys = tested.assign(mode=modes, held_out=tested["run"].map(held_out))
     keys = keys.drop_duplicates(["asked", "side", "mode", "held_out"])
-    accuracies = {tested: _accuracy(dataset, backbone, tested) for tested in keys["held_out"].unique()}
+    accuracies = {each: _accuracy(dataset, backbone, each) for each in keys["held_out"].unique()}
     table = [
         {name: row[name] for name in ("comparison", "asked", "reached", "side", "mode")}
         | {"method": FROZEN, "trained_on": "", "seed": 0, "run": "", "val_accuracy": np.nan}

@@ -129,9 +129,9 @@ def matched_splits(classes: ClassFeatures, split: ClassSplit, share: float = SHA
     if n < 2:
         raise BadInput(f"A matched comparison needs four train classes at least. The split has {len(train)}.")
     splits_by_name = {}
-    for which, kept in ((NEAREST, order[:n]), (FARTHEST, order[-n:])):
+    for which, half in ((NEAREST, order[:n]), (FARTHEST, order[-n:])):
         stays = np.flatnonzero(split.sides != assignment.TRAIN)
-        keep = np.sort(np.concatenate([kept, stays]))
+        keep = np.sort(np.concatenate([half, stays]))
         names = tuple(split.names[i] for i in keep)
         splits_by_name[which] = ClassSplit(
             split.class_ids[keep], names, split.sides[keep], split.points[keep], title=which
@@ -416,9 +416,9 @@ def by_split(rows: pd.DataFrame, sides: str = "both") -> pd.DataFrame:
     """
     points = accuracy_points(rows, sides).rename(columns={"x": "reached"})
     tables_by_split = [points.assign(split=[f"R = {asked:g}" for asked in points["asked"]])]
-    others = rows[(rows["comparison"] == "") & rows["mode"].isin(COMPARED)].dropna(subset=["accuracy"])
-    if len(others):
-        means = others.groupby(["mode", "method"], as_index=False).agg(
+    untargeted = rows[(rows["comparison"] == "") & rows["mode"].isin(COMPARED)].dropna(subset=["accuracy"])
+    if len(untargeted):
+        means = untargeted.groupby(["mode", "method"], as_index=False).agg(
             accuracy=("accuracy", "mean"), ci95=("ci95_classes", "mean"), n_runs=("accuracy", "size")
         )
         tables_by_split.append(means.assign(split=means["mode"].map(COMPARED)))
@@ -489,7 +489,7 @@ def mean_correlations(correlations: pd.DataFrame | Sequence[Mapping[str, Any]]) 
 
 def divergence_title(name: str) -> str:
     """The readable name of a divergence."""
-    titles = {**{known: divergence.title for known, divergence in clustering.DIVERGENCES.items()}, **gaussians.TITLES}
+    titles = {key: divergence.title for key, divergence in clustering.DIVERGENCES.items()} | gaussians.TITLES
     return titles.get(name, name)
 
 
@@ -569,10 +569,10 @@ def printed_easy_and_hard() -> pd.DataFrame:
     Values are texts: "65.2 → 55.7", or "– → 71.0" if only the hard one is published. Datasets without an easy one are
     excluded.
     """
-    four, one = _paper("Table 4"), _paper("Table 1")
-    four = four[four["setting"] == "5-way 5-shot"]
+    fourth, first = _paper("Table 4"), _paper("Table 1")
+    fourth = fourth[fourth["setting"] == "5-way 5-shot"]
     cells: dict[tuple[str, str], dict[str, float]] = {}
-    for part in (four, one):
+    for part in (fourth, first):
         for method, benchmark, value in part[["method", "benchmark", "value"]].itertuples(index=False):
             name, _, which = str(benchmark).rpartition(" ")
             if which.lower() in ("easy", "hard"):

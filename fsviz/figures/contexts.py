@@ -64,8 +64,8 @@ def plot_context_table(
             ygap=1,
             hoverinfo="skip",
         )
-    for axis, chosen, ids in (("y", selected[0], rows), ("x", selected[1], columns)):
-        for position in np.flatnonzero(ids == (-1 if chosen is None else chosen)):
+    for axis, mark, ids in (("y", selected[0], rows), ("x", selected[1], columns)):
+        for position in np.flatnonzero(ids == (-1 if mark is None else mark)):
             low, high = float(position) - 0.5, float(position) + 0.5
             box = {"x0": -0.5, "x1": len(columns) + 0.5, "y0": low, "y1": high}
             box = box if axis == "y" else {"x0": low, "x1": high, "y0": -0.5, "y1": len(rows) + 0.5}

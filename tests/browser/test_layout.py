@@ -19,8 +19,6 @@ NOT_YET = {
     "hard_supports",
     "causes",
     "confusion",
-    "contexts",
-    "train_test_distance",
     "predict_accuracy",
     "evaluate",
     "runs",

@@ -159,9 +159,9 @@ def _point_texts(summary: study.ContextShiftSummary, question: str) -> list[str]
     return [f"{line}@{point[0]:g}" for line, points in _lines(summary, question).items() for point in points]
 
 
-def _point_tasks(dataset: Dataset, spec: study.ContextShiftSpec, question: str, chosen: str) -> None:
+def _point_tasks(dataset: Dataset, spec: study.ContextShiftSpec, question: str, point: str) -> None:
     """Tasks of a point of a curve, lowest accuracy first."""
-    line, _, at = chosen.rpartition("@")
+    line, _, at = point.rpartition("@")
     title, _, support = line.rpartition(", ") if question != "dial" else (line, "", "")
     method = next(name for name, candidate in METHODS.items() if candidate.title == title)
     shift = float(at) if question == "dial" else 0.0 if support == "IID" else 1.0
@@ -178,7 +178,7 @@ def _point_tasks(dataset: Dataset, spec: study.ContextShiftSpec, question: str, 
     order = np.argsort(percent, kind="stable")
     notes = {int(t): f"{percent[t]:.0f}% correct with {shift:.0%} of the support in other contexts" for t in order}
     drilldown.tasks(
-        dataset, tasks, order, notes, f"{chosen} {json.dumps(point_spec, sort_keys=True)}", "point_task", predictions
+        dataset, tasks, order, notes, f"{point} {json.dumps(point_spec, sort_keys=True)}", "point_task", predictions
     )
 
 
@@ -247,8 +247,8 @@ def _pair(
             rows = _rows(dataset, tasks, predictions, task, [way])
             page_links.to_gallery(dataset, task_rows(dataset, rows, f"pair_{side}", tile_px=48))
     recipe = {**_few_tasks(spec), "sampler": "context", "shift": shift}
-    named = task_ids.name_task(dataset, results.second, task, recipe, (spec["backbone"],))
-    page_links.from_task(dataset, results.second, task, spec["backbone"], named=named)
+    task_id = task_ids.name_task(dataset, results.second, task, recipe, (spec["backbone"],))
+    page_links.from_task(dataset, results.second, task, spec["backbone"], named=task_id)
 
 
 def _sides(results: study.ContextResults, shift: float) -> list[tuple[str, float, Tasks, Predictions]]:

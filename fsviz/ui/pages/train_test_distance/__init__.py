@@ -235,15 +235,15 @@ def _comparisons(
     table = cached_call(study.comparison_table, dataset, classes, result, words=words, keep=64)
     sentence, more = study.comparison_answer(table, at_random)
     shell.answer(escape(sentence), escape(more))
-    chosen = drilldown.table(study.COMPARISONS, table, key="comparisons", name=COMPARED, texts=table["split"].tolist())
+    row = drilldown.table(study.COMPARISONS, table, key="comparisons", name=COMPARED, texts=table["split"].tolist())
     st.caption(
         "A target divergence separates the means; a test class can still have a close training class. Select a row to "
         "show its classes.",
         help="Distances of unit-length features in all dimensions. Whole superclasses keep related classes together.",
     )
-    if chosen:
-        drilldown.heading(f"Train and test classes: {escape(chosen)}", COMPARED)
-        split = cached_call(study.compared_splits, dataset, classes, result, words=words, keep=64)[chosen].split
+    if row:
+        drilldown.heading(f"Train and test classes: {escape(row)}", COMPARED)
+        split = cached_call(study.compared_splits, dataset, classes, result, words=words, keep=64)[row].split
         for side in ("train", "test"):
             st.markdown(f"**{side}**: {len(split.on(side)):,} classes")
             drilldown.classes(dataset, split.on(side).tolist(), f"compared_{side}")

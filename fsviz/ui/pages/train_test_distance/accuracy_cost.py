@@ -158,8 +158,8 @@ def _accuracy(cost: CostRows) -> None:
     st.caption(
         f"{cost.rows['run'].nunique():,} {networks}. 95% CI over test classes. Click a point for its runs.",
         help=(_recipe_text(cost.grid) if cost.grid is not None else "")
-        + f"{cost.frozen_title}: ProtoNet without training, on tasks of the same test classes. Multiclass, ProtoNet "
-        "and ANIL keep their features at test time; MAML and Finetune adapt them to every task.",
+        + f"{escape(cost.frozen_title)}: ProtoNet without training, on tasks of the same test classes. Multiclass, "
+        "ProtoNet and ANIL keep their features at test time; MAML and Finetune adapt them to every task.",
     )
 
 
@@ -195,7 +195,7 @@ def _recipe_text(grid: study.TrainingGrid) -> str:
     """The settings of a recorded grid, in a sentence."""
     recipe, rows = grid.facts["recipe"], grid.rows
     side = recipe.get("side", 32)
-    others = recipe.get("compared") or []
+    compared = recipe.get("compared") or []
     maml = {"maml", "anil"} & set(recipe["methods"])
     return (
         f"{len(rows['run'].unique()):,} networks trained on {escape(grid.facts['date'])} in at most "
@@ -203,7 +203,7 @@ def _recipe_text(grid: study.TrainingGrid) -> str:
         f"{side:,} pixels, {recipe['epochs']:,} epochs, R = {', '.join(f'{r:g}' for r in recipe['targets'])} on both "
         f"halves and matched at R = {recipe['matched_at']:g}, {len(recipe['seeds']):,} "
         f"seed{'s' * (len(recipe['seeds']) > 1)}, {recipe['n_tasks']:,} test tasks each"
-        + (f", and other splits: {', '.join(study.COMPARED[name] for name in others)}" if others else "")
+        + (f", and other splits: {', '.join(study.COMPARED[name] for name in compared)}" if compared else "")
         + (f", MAML and ANIL of {escape(recipe.get('order', 'second'))} order" if maml else "")
         + f". Repeat: {code('python scripts/train_grid.py ' + grid.facts['dataset'] + ' --home FOLDER')}. "
     )
@@ -417,10 +417,10 @@ def show_published() -> None:
 
 
 def _pivot(rows: pd.DataFrame, kind: Literal["points", "percent"]) -> None:
-    named = rows.assign(benchmark=rows["benchmark"].map(published.benchmark_title))
-    methods = list(dict.fromkeys(named["method"]))
-    wide = named.pivot(index="benchmark", columns="method", values="value")
-    wide = wide.reindex(index=list(dict.fromkeys(named["benchmark"]))).reset_index()
+    titled = rows.assign(benchmark=rows["benchmark"].map(published.benchmark_title))
+    methods = list(dict.fromkeys(titled["method"]))
+    wide = titled.pivot(index="benchmark", columns="method", values="value")
+    wide = wide.reindex(index=list(dict.fromkeys(titled["benchmark"]))).reset_index()
     columns = (Column(method, method, kind=kind, digits=2) for method in methods)
     export.table(Table("Published numbers", Column("benchmark", "Benchmark"), *columns), wide)
 

@@ -69,9 +69,9 @@ def _pick(dataset: Dataset, split: ClassSplit, titles: dict[str, str]) -> tuple[
     available = list(titles)
     with shell.side():
         left = pick(LEFT.with_(choices=titles, default=available[0]))
-        others = {name: title for name, title in titles.items() if name != left}
-        default = study.TAXONOMY if study.TAXONOMY in others else next(iter(others))
-        right = pick(RIGHT.with_(choices=others, default=default))
+        other_trees = {name: title for name, title in titles.items() if name != left}
+        default = study.TAXONOMY if study.TAXONOMY in other_trees else next(iter(other_trees))
+        right = pick(RIGHT.with_(choices=other_trees, default=default))
         is_small = len(split.on(str(study.PART.default))) < LEAST <= len(split.names) <= MOST
         part = pick(study.PART.with_(default="all") if is_small else study.PART)
     requested = split.class_ids if part == "all" else split.on(part)
