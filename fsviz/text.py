@@ -76,6 +76,11 @@ def shorten(name: str, max_length: int = 22) -> str:
     return name if len(name) <= max_length else name[: max_length - 1] + "…"
 
 
+def short_name(name: str) -> str:
+    """A class name without the path above it: Kiwi for Fruit/Kiwi."""
+    return name.rpartition("/")[2] or name
+
+
 def short_names(names: Sequence[str]) -> list[str]:
     """Names without the folders that they do not need to be distinct: "Granny" for "Fruit/Apple/Granny"."""
     parts = [[part for part in name.split("/") if part.strip()] for name in names]

@@ -17,18 +17,19 @@ def register(commands: argparse._SubParsersAction) -> None:
         "compare-datasets",
         run_compare_datasets,
         show_compare_datasets,
-        "the same measures for two or more datasets or splits side by side; runs: compare",
+        "Compare measures of two or more datasets or splits.",
     )
     parser.add_argument(
         "sides",
         nargs="+",
         metavar="DATASET[:SPLIT]",
-        help=f"2 to {MAX_SPLITS} datasets, by their split test or the one that is named; the first is held against "
-        "the others",
+        help=f"2 to {MAX_SPLITS} datasets, each with its split (default: test). The first is the reference.",
     )
     add_flags(parser, SETTINGS.values())
     parser.add_argument(
-        "--suite", action="store_true", help="accuracy with hard, random and easy supports, beside published numbers"
+        "--suite",
+        action="store_true",
+        help="Compare accuracy with hard, random and easy supports, and published numbers.",
     )
 
 
@@ -50,13 +51,13 @@ def run_compare_datasets(args: argparse.Namespace) -> dict[str, Any]:
         return {"suite": rows, "left_out": without, "published": study.published_suite().to_dict("records")}
     announced: list[str] = []
 
-    def tell(done: int, total: int, message: str) -> None:
+    def report_side(done: int, total: int, message: str) -> None:
         side = message.partition(":")[0]
         if side not in announced:
             announced.append(side)
             progress(f"Measuring tasks of {side}")
 
-    return study.comparison_dict(study.compare(spec, tell))
+    return study.comparison_dict(study.compare(spec, report_side))
 
 
 def show_compare_datasets(result: dict[str, Any]) -> str:

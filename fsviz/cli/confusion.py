@@ -41,7 +41,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         spec["k"] = study.fitting_k(spec)
         if spec["k"] < study.SETTINGS["k"].default:
             progress(f"The smallest classes allow at most k = {spec['k']} edges per image (paper: 20).")
-    graph = _graph(spec, engine.chosen(args))
+    graph = _graph(spec, engine.from_flags(args))
     result = {"dataset": args.dataset, "likeness": graph.kind, "unit": graph.unit, "backbone": graph.source or None}
     result |= study.summary(graph, args.most)
     if args.versus or args.versus_backbone:

@@ -22,8 +22,9 @@ from fsviz.tasks import draw
 
 KINDS = ("pearson", "spearman")
 _METHODS = (
-    "methods, each with a preset where it has some (tim:easyfsl, or :paper), or 'all'; also your own: ./mine.py with "
-    "predict(support, support_mask, query, query_mask, ...), ./mine.py:NAME, package.module:NAME"
+    "Comma-separated methods, or all (default: protonet). Add a preset as tim:easyfsl or tim:paper. Your "
+    "own: ./mine.py with predict(support, support_mask, query, query_mask, ...), ./mine.py:NAME or "
+    "package.module:NAME."
 )
 
 
@@ -33,16 +34,16 @@ def register(commands: argparse._SubParsersAction) -> None:
         "evaluate",
         run_evaluate,
         show_results,
-        "Evaluate few-shot methods on tasks; records a run.",
+        "Evaluate few-shot methods on the same tasks.",
         study="evaluate",
         result_of=result_of,
     )
-    sampler_flags.add_dataset(parser, "a dataset with features")
+    sampler_flags.add_dataset(parser, "Dataset with features.")
     parser.add_argument(
         "--backbone",
         default=None,
         metavar="B[,B]",
-        help="backbones with features; all of them when left out",
+        help="Comma-separated backbones (default: all with features).",
     )
     parser.add_argument("--methods", default="protonet", metavar="M[,M]", help=_METHODS)
     parser.add_argument(
@@ -50,10 +51,10 @@ def register(commands: argparse._SubParsersAction) -> None:
         action="append",
         default=[],
         metavar="METHOD.PARAMETER=VALUE",
-        help="a method's parameter; may be repeated",
+        help="Parameter of a method; may be repeated.",
     )
     parser.add_argument(
-        "--testbed", default=None, metavar="FILE", help="a saved testbed's name, or a .parquet, .csv or .json file"
+        "--testbed", default=None, metavar="FILE", help="Name of a saved testbed, or a .parquet, .csv or .json file."
     )
     sampler_flags.add_flags(parser, TASK_SETTINGS, **DEFAULTS)
     parser.add_argument(
@@ -62,13 +63,11 @@ def register(commands: argparse._SubParsersAction) -> None:
         const="",
         default=None,
         metavar="SHOTS",
-        help="semantic and uniform tasks in one run; with SHOTS such as 1,5 both for each number of support images: "
-        "tables 1 and 2 of Bennequin et al. 2022",
+        help="Evaluate semantic and uniform tasks in one run; SHOTS such as 1,5 repeats both for each number of "
+        "support images (tables 1 and 2 of Bennequin et al. 2022).",
     )
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:0, ...")
-    parser.add_argument(
-        "--background", action="store_true", help="queue the run for a worker process and return at once"
-    )
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:0, ... (default: auto).")
+    parser.add_argument("--background", action="store_true", help="Queue the run and return.")
     engine.add_engine(parser)
 
 
@@ -79,14 +78,14 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
     user_code.allow()
     spec = _spec(args)
     if args.background:
-        run_id = jobs.submit(spec, engine.chosen(args))
-        progress(f"Run {run_id} is queued. 'fsviz runs show {run_id}' says how far it is.")
+        run_id = jobs.submit(spec, engine.from_flags(args))
+        progress(f"Run {run_id} queued. Progress: fsviz runs show {run_id}")
         return result_of(jobs.status(run_id))
     run = jobs.run_in_foreground(
         spec,
         bar(),
-        started=lambda run: progress(f"Run {run.id}: if it is stopped, 'fsviz runs resume {run.id}' goes on."),
-        engine=engine.chosen(args),
+        started=lambda run: progress(f"Run {run.id}. If interrupted: fsviz runs resume {run.id}"),
+        engine=engine.from_flags(args),
     )
     return result_of(run)
 
@@ -119,7 +118,7 @@ def _spec(args: argparse.Namespace) -> EvaluationSpec:
     sampler |= cast(draw.TaskSpec, {name: n for name, n in changes.items() if name not in fitted})
     if args.side_by_side is not None:
         if "sampler" in settings:
-            raise BadInput("--side-by-side draws semantic and uniform tasks itself. Leave out --sampler.")
+            raise BadInput("--side-by-side samples semantic and uniform tasks itself. Omit --sampler.")
         return {**spec, "samplers": evaluate.both_samplers(sampler, shots)}
     sampler_flags.name_unused(settings, draw.recipe_for(dataset, **{**DEFAULTS, **sampler}))
     return {**spec, "sampler": sampler}
@@ -175,21 +174,24 @@ def bar():
     """Progress on standard error: rewritten in place on a terminal, a line now and then elsewhere."""
     last = [0.0]
 
-    def tell(done: int, total: int, message: str) -> None:
+    def report(done: int, total: int, message: str) -> None:
         if sys.stderr.isatty():
             progress(f"\r\x1b[K{100 * done / total:3.0f}%  {message}", end="\n" if done == total else "")
         elif time.monotonic() - last[0] > 5 or done == total:
             last[0] = time.monotonic()
             progress(f"{100 * done / total:3.0f}%  {message}")
 
-    return tell
+    return report
 
 
 def add_over(parser: argparse.ArgumentParser) -> None:
     from fsviz.evaluation.intervals import CI_UNITS
 
     parser.add_argument(
-        "--over", choices=list(CI_UNITS), default=None, help="what intervals and p are over (the widest that is known)"
+        "--over",
+        choices=list(CI_UNITS),
+        default=None,
+        help="Unit of intervals and p values (default: the widest available).",
     )
 
 
@@ -198,13 +200,17 @@ def result_of(run: Any) -> dict[str, Any]:
     from fsviz.reports.tables import to_records
 
     summary: Any = _so_far(run)
-    beside = run_comparison.side_by_side(run_comparison.summary_table(summary))
+    comparison = run_comparison.side_by_side(run_comparison.summary_table(summary))
     return {
         "run": run.id,
         "state": run.state,
         "results": summary.pop("results", []),
         "compared": _compared(run),
-        **({"side_by_side": {", ".join(key): to_records(pairs) for key, pairs in beside.items()}} if beside else {}),
+        **(
+            {"side_by_side": {", ".join(key): to_records(pairs) for key, pairs in comparison.items()}}
+            if comparison
+            else {}
+        ),
         **{k: v for k, v in summary.items() if k not in ("run", "state")},
         "notes": list((run.spec.get("recipe") or {}).get("notes", ())),
         "seconds": round(run.seconds, 3),
@@ -223,7 +229,7 @@ def _so_far(run: Any) -> dict[str, Any]:
 
 
 def _compared(run: Any) -> list[dict[str, Any]]:
-    """Is the difference real? The methods of a run against its best, for each of its testbeds; none where one method
+    """Differences between methods: the methods of a run against its best, for each of its testbeds; none if one method
     is alone, or the run's files are damaged."""
     from fsviz import jobs
     from fsviz.analyses import run_comparison
@@ -264,14 +270,14 @@ def differences_of(lines: list[Any], reference: str | None, over: str | None) ->
 
 
 def show_differences(result: dict[str, Any], tasks_of: str = "") -> str:
-    """The differences as a table; `tasks_of` names the tasks where there are several kinds."""
+    """The differences as a table; `tasks_of` names the tasks if there are several kinds."""
     from fsviz.evaluation.intervals import CI_UNITS
     from fsviz.reports.tables import DIFFERENCES
 
     rows = result["differences"]
     reference = rows[0]["reference"]
     table = [{**row, "reference": "", "accuracy": result["accuracy"][row["name"]]} for row in rows]
-    first = f"Against {reference} ({result['accuracy'][reference]:.2f}%), over the same {rows[0]['n_tasks']:,} tasks"
+    first = f"Compared with {reference} ({result['accuracy'][reference]:.2f}%), {rows[0]['n_tasks']:,} tasks"
     first += f", {tasks_of}:" if tasks_of else ":"
     note = f"Points of accuracy with 95% intervals {CI_UNITS[result['over']]}. {result['words']}"
     return "\n".join([*result["notes"], first, to_text(DIFFERENCES, table), note])

@@ -49,10 +49,10 @@ LABELLING = Table(
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "predict accuracy from measures without query labels"
+    help_line = "Predict accuracy from measures without query labels."
     parser = add_command(commands, "predict", run_predict, show_predict, help_line, study="prediction")
     sampler_flags.add_dataset(parser)
-    sampler_flags.add_backbone(parser, "measured and classified")
+    sampler_flags.add_backbone(parser)
     sampler_flags.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
     add_flags(parser, study.OWN_SETTINGS.values())
     engine.add_engine(parser)
@@ -72,7 +72,7 @@ def run_predict(args: argparse.Namespace) -> dict[str, Any]:
         **tasks,
         **from_args(args, study.OWN_SETTINGS.values()),
     }
-    run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, engine=engine.from_flags(args))
     return jobs.results(run.id) | {"run": run.id}
 
 

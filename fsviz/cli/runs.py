@@ -16,16 +16,12 @@ ACTIONS = ("list", "show", "resume", "cancel", "delete")
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    parser = add_command(
-        commands, "runs", run_runs, show_runs, "List runs; 'runs show|resume|cancel|delete ID [ID ...]' for some."
-    )
-    parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="list unless said otherwise")
-    parser.add_argument(
-        "ids", nargs="*", default=[], metavar="ID", help="the runs that are meant, as the list has them"
-    )
-    parser.add_argument("--background", action="store_true", help="resume: leave the work to a worker process")
+    parser = add_command(commands, "runs", run_runs, show_runs, "List, show, resume, cancel or delete recorded runs.")
+    parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="Action (default: list).")
+    parser.add_argument("ids", nargs="*", default=[], metavar="ID", help="Ids of runs, as in the list.")
+    parser.add_argument("--background", action="store_true", help="With resume: queue the run and return.")
     engine.add_engine(parser)
-    parser.add_argument("--workers", type=int, default=None, help="how many queued runs may go at the same time")
+    parser.add_argument("--workers", type=int, default=None, help="Largest number of runs at the same time.")
 
 
 def run_runs(args: argparse.Namespace) -> dict[str, Any]:
@@ -57,7 +53,7 @@ def _act(args: argparse.Namespace, run_id: str) -> dict[str, Any]:
         run = jobs.cancel(run_id)
     elif args.action == "resume":
         user_code.allow()
-        on = engine.chosen(args)
+        on = engine.from_flags(args)
         run = jobs.resume(run_id, on) if args.background else jobs.resume_here(run_id, evaluation.bar(), on)
     else:
         run = jobs.status(run_id)
@@ -107,11 +103,11 @@ def _accuracies(summary: Mapping[str, Any]) -> dict[str, float]:
     if isinstance(accuracies, Mapping):  # hard, random and easy support sets
         return {name: value for name, value in accuracies.items() if isinstance(value, int | float)}
     rows = summary.get("results") or []
-    named = [(str(row.get("label") or row.get("method")), row.get("accuracy")) for row in rows]
+    labelled = [(str(row.get("label") or row.get("method")), row.get("accuracy")) for row in rows]
     cells = [
         (f"{row['adaptation']} {kind}", row[kind]) for row in summary.get("matrix") or [] for kind in ("random", "hard")
     ]
-    return {name: value for name, value in (*named, *cells) if isinstance(value, int | float)}
+    return {name: value for name, value in (*labelled, *cells) if isinstance(value, int | float)}
 
 
 def _in_short(accuracies: Mapping[str, float]) -> str:

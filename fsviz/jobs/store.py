@@ -1,4 +1,4 @@
-"""Runs on disk: one folder per run, and nothing beside them. The folders are the only truth.
+"""Runs on disk: one folder per run and nothing else. The folders are the only truth.
 
     spec.json      id, time of creation, number of chunks and the spec, inputs frozen by the study
     inputs/        what the study froze at the start (a testbed may be deleted later)
@@ -94,7 +94,7 @@ class Run:
 
 
 class Chunk(Mapping[str, np.ndarray]):
-    """The arrays of one finished chunk by name, each read from disk when asked for."""
+    """The arrays of one finished chunk by name, each read from disk when requested."""
 
     def __init__(self, run_folder: Path, index: int) -> None:
         self.run_folder, self.index = run_folder, index
@@ -339,7 +339,7 @@ def ask_to_stop(path: Path) -> None:
         (path / "cancel").touch()
     except OSError as error:
         raise WorkspaceError(
-            f"Run {path.name} cannot be asked to stop ({error.strerror or error}). "
+            f"Run {path.name} cannot be stopped ({error.strerror or error}). "
             f"Make room or fix the permissions of {path}, then try again."
         ) from error
 

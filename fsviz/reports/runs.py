@@ -40,7 +40,7 @@ CORRELATED_OVER = {
 Figure = tuple[str, Any, str]  # heading, plotly figure, caption
 
 
-def made() -> str:
+def date_line() -> str:
     return f"Made by fsviz on {time.strftime('%d %B %Y, %H:%M')}."
 
 
@@ -131,7 +131,9 @@ def figures_of(comparison: run_comparison.RunComparison, first: Figure | None = 
         title = f"Ranks by quarter of {measures.lower_title(run_comparison.QUARTERS)}"
         exported.append((title, figures.plot_ranks(ranks), "1 is best."))
     if len(comparison.differences):
-        caption = f"95% intervals {run_comparison.CI_UNITS[over]}. Filled: real; hollow: may be chance, or not known."
+        caption = (
+            f"95% intervals {run_comparison.CI_UNITS[over]}. Filled: significant. Hollow: not significant or unknown."
+        )
         exported.append(("Paired differences", figures.plot_differences(comparison.differences), caption))
     return exported
 
@@ -152,7 +154,7 @@ def report(
             recipes=recipes,
             differences=comparison.differences,
             published=published.rows,
-            made=made(),
+            date_line=date_line(),
             over=run_comparison.CI_UNITS[comparison.over],
             pairs={", ".join((_title(key[0]), key[1])): pair for key, pair in comparison.pairs.items()},
             tested=run_comparison.describe_p(comparison.over),
@@ -192,7 +194,7 @@ def faces(image_ids: np.ndarray, most: int) -> list[int]:
 
 
 def strip(dataset: Dataset, image_ids: Sequence[int]) -> str:
-    """Images side by side as text that stands in the file; "" where there are no pixels."""
+    """Images side by side as text that stands in the file; "" if there are no pixels."""
     if not dataset.has_pixels or not len(image_ids):
         return ""
     return images.data_uri(images.image_strip(dataset, image_ids, PICTURE_PX), 70)
@@ -224,4 +226,4 @@ def of_support_sets(sets: support_sets.SupportSets, run: str) -> str:
         ),
     ]
     title = f"Hard, random and easy support sets of {_title(spec['dataset'])}"
-    return str(html.page(title, parts, [support_sets.command(spec)], made()))
+    return str(html.page(title, parts, [support_sets.command(spec)], date_line()))

@@ -45,7 +45,7 @@ TASKS: dict[str, Setting] = {
 }
 OWN: dict[str, Setting] = {s.name: s for s in (QUESTION, draw.BACKBONE, METHODS_COMPARED)}
 SETTINGS = Schema({**OWN, **TASKS}, required=("dataset",), of="the study of contexts")
-SUPPORTS = {"iid": "same contexts (IID)", "ood": "other contexts (OOD)", "spurious": "swapped contexts"}
+SUPPORTS = {"iid": "same contexts", "ood": "other contexts", "spurious": "swapped contexts"}
 DIAL = (0.0, 0.25, 0.5, 0.75, 1.0)
 GRIDS = {"n_shot": (1, 2, 3, 5, 10), "n_way": (2, 3, 5, 10, 15, 20)}  # values of a sweep, as far as they fit
 _CHUNK = 100  # tasks
@@ -249,6 +249,40 @@ def headline(summary: ContextShiftSummary) -> list[HeadlineNumber]:
     return numbers
 
 
+def loss_answer(summary: ContextShiftSummary, method: str, values: Sequence[str] = ()) -> tuple[str, str]:
+    """The loss of a method with other contexts as a bold sentence, and its setting.
+
+    values  what differs between the rows of the method, in words ("1 shot"), if there are several
+    """
+    rows = [row for row in summary["rows"] if row["method"] == method]
+    support = "ood" if "ood" in rows[0]["loss"] else list(rows[0]["loss"])[-1]
+    shape = f"{summary['n_way']:,}-way {summary['n_shot']:,}-shot "
+    if len(rows) > 1:
+        order = sorted(range(len(rows)), key=lambda i: rows[i]["loss"][support]["mean"])
+        least, most = (f"{values[i]} ({_points(rows[i]['loss'][support])})" for i in (order[0], order[-1]))
+        return (
+            f"{rows[0]['title']} loses most with {most} and least with {least} when the support shows other contexts.",
+            f"{rows[0]['n_tasks']:,} tasks each, 95% CI over tasks.",
+        )
+    row, loss = rows[0], rows[0]["loss"][support]
+    before, after = (row["accuracy"][name]["mean"] for name in (next(iter(row["accuracy"])), support))
+    if loss["ci95"] is None or abs(loss["mean"]) <= loss["ci95"]:
+        sentence = f"{row['title']} shows no significant loss when the support shows other contexts: {_points(loss)}."
+    else:
+        verb = "loses" if loss["mean"] > 0 else "gains"
+        sentence = f"{row['title']} {verb} {_points(loss, signed=False)} when the support shows other contexts."
+    wider = "" if loss["ci95_classes"] is None else f" (± {loss['ci95_classes']:.1f} over classes)"
+    return sentence, (
+        f"{before:.1f}% → {after:.1f}% correct on {row['n_tasks']:,} {shape}tasks, chance level "
+        f"{summary['chance']:.0f}%; 95% CI over tasks{wider}."
+    )
+
+
+def _points(loss: Mean, signed: bool = True) -> str:
+    half = "" if loss["ci95"] is None else f" ± {loss['ci95']:.1f}"
+    return f"{loss['mean'] if signed else abs(loss['mean']):.1f}{half} points"
+
+
 def _with_both_supports(first: Tasks, second: Tasks) -> Tasks:
     """Matched tasks with the images of both supports, each once.
 
@@ -299,6 +333,15 @@ class ContextResults:
     def loss(self) -> np.ndarray:
         """Loss per query (T, W, Q): 1 if correct only before the shift, -1 if only after it, else 0."""
         return (self.first_predictions.rank == 0).astype(int) - (self.second_predictions.rank == 0).astype(int)
+
+    @property
+    def tasks_by_loss(self) -> np.ndarray:
+        """Positions of the tasks, largest loss first."""
+        return np.argsort(-self.loss.sum((1, 2)), kind="stable")
+
+    def ways_by_loss(self, task: int) -> np.ndarray:
+        """Positions of the classes of a task, largest loss first."""
+        return np.argsort(-self.loss[task].sum(1), kind="stable")
 
 
 def compare_supports(spec: ContextShiftSpec, method: str, shift: float) -> ContextResults:

@@ -27,6 +27,7 @@ from fsviz.tasks import draw
 
 OF_IMAGES = {"images", "support", "queries"}  # needs that features of the tasks' own images meet
 TRAIN = "train"
+UNDEFINED = "Undefined for these tasks."
 
 
 def measure_tasks(
@@ -57,7 +58,7 @@ def undefined_measures(tasks: Tasks, dataset: Dataset, backbone: str) -> dict[st
     for measure in MEASURES.values():
         try:
             if not np.isfinite(measured(measure, tasks.take(slice(0, 2)), dataset, table)).any():
-                reasons[measure.name] = "Undefined for tasks like these."
+                reasons[measure.name] = UNDEFINED
         except FsvizError as error:
             reasons[measure.name] = str(error)
     return reasons

@@ -60,7 +60,7 @@ def test_the_overview_leads_to_every_page_and_a_sample_image_to_itself_in_the_ga
     page.get_by_role("button", name="tiger").first.click()
     page.get_by_role("link", name="Open in Images").click()
     page.wait_for_url("**/images?**image=**")
-    page.locator("h3", has_text="tiger").first.wait_for()
+    page.locator("h4", has_text="tiger").first.wait_for()
     told = (app_home.parent / "log.txt").read_text()
     assert app in told and "ScriptRunContext" not in told, told
 

@@ -12,10 +12,10 @@ from tests.studies.toy_dataset import make_toy
 
 
 def test_benchmarks_are_compared_in_meaning_and_the_rest_is_null(capsys) -> None:
-    found = run_json(capsys, "compare-datasets", "mini_imagenet", "tiered_imagenet:val", "--n-tasks", "50")
-    assert [side["side"] for side in found["sides"]] == ["mini_imagenet:test", "tiered_imagenet:val"]
-    assert len(found["in_words"]) == 1 and "coarsity" in found["in_words"][0]
-    rows = {(row["measure"], row["side"]): row for row in found["measures"]}
+    results = run_json(capsys, "compare-datasets", "mini_imagenet", "tiered_imagenet:val", "--n-tasks", "50")
+    assert [side["side"] for side in results["sides"]] == ["mini_imagenet:test", "tiered_imagenet:val"]
+    assert len(results["in_words"]) == 1 and "coarsity" in results["in_words"][0]
+    rows = {(row["measure"], row["side"]): row for row in results["measures"]}
     assert rows["coarsity", "tiered_imagenet:val"]["n_tasks"] == 50
     assert rows["accuracy", "mini_imagenet:test"]["mean"] is None
     assert "None of them has features" in rows["accuracy", "tiered_imagenet:val"]["why"]
@@ -30,12 +30,12 @@ def test_for_a_person_every_number_has_its_interval(capsys) -> None:
 def test_the_suite_marks_what_was_published(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
     make_toy("toy")
-    asked = ("compare-datasets", "toy", "mini_imagenet", "--suite", "--n-tasks", "10", "--n-shot", "2")
-    found = run_json(capsys, *asked)
-    (row,) = found["suite"]
-    assert row["hard"] < row["random"] and list(found["left_out"]) == ["mini_imagenet:test"]
-    assert all(row["published"] for row in found["published"])
-    assert main(list(asked)) == 0
+    request = ("compare-datasets", "toy", "mini_imagenet", "--suite", "--n-tasks", "10", "--n-shot", "2")
+    results = run_json(capsys, *request)
+    (row,) = results["suite"]
+    assert row["hard"] < row["random"] and list(results["left_out"]) == ["mini_imagenet:test"]
+    assert all(row["published"] for row in results["published"])
+    assert main(list(request)) == 0
     assert "Published, not computed here" in capsys.readouterr().out
 
 

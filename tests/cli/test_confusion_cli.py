@@ -29,8 +29,8 @@ def test_confusion_prints_the_promised_json(toy, capsys) -> None:
     assert answer["pairs"] == 15 and 0 <= answer["mean"] <= 1
     bits = [bits for _, _, bits in answer["most_confused"]]
     assert bits == sorted(bits, reverse=True) and all(0 <= b <= 1 for b in bits)
-    known = set(toy.classes["class_name"])
-    assert all(a in known and b in known for a, b, _ in answer["most_confused"])
+    expected = set(toy.classes["class_name"])
+    assert all(a in expected and b in expected for a, b, _ in answer["most_confused"])
     based = run_json(capsys, *words, "--base", "train")
     assert based["pairs"] == 60
     slow = run_json(capsys, *words, "--backend", "python_louvain")

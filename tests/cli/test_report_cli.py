@@ -22,11 +22,11 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return make_toy("toy", noise=2.0)
 
 
-def written(capsys, tmp_path: Path, *asked: str) -> str:
+def written(capsys, tmp_path: Path, *request: str) -> str:
     out = tmp_path / "report.html"
-    told = run_json(capsys, "report", *asked, "--out", str(out))
+    captured = run_json(capsys, "report", *request, "--out", str(out))
     page = out.read_text(encoding="utf-8")
-    assert told == {"file": str(out), "bytes": out.stat().st_size} and loaded(page) == []
+    assert captured == {"file": str(out), "bytes": out.stat().st_size} and loaded(page) == []
     assert "<b>kind</b>" not in page  # of the names of classes
     return page
 
@@ -51,9 +51,9 @@ def test_the_report_of_hard_support_sets(capsys, tmp_path: Path) -> None:
 def test_the_report_of_a_task_says_what_its_passport_says(toy, capsys, tmp_path: Path) -> None:
     shape = {"sampler": "uniform", "n_way": 3, "n_shot": 2, "n_query": 4, "n_tasks": 12}
     testbeds.save_testbed(draw.sample(toy, name="mine", **shape))
-    told = run_json(capsys, "passport", "mine:5")
+    captured = run_json(capsys, "passport", "mine:5")
     page = written(capsys, tmp_path, "--task", "mine:5")
-    for measure in told["measures"]:
+    for measure in captured["measures"]:
         assert measure["title"] in page
         if measure["value"] is not None:
             assert f">{measure['value']:.4g}<" in page

@@ -115,8 +115,8 @@ def test_heat_map_and_scatter_hold_names_as_written() -> None:
 
 def test_a_name_stands_where_it_covers_least() -> None:
     xy = np.array([[0.0, 0.0], [100.0, 0.0], [400.0, 300.0]])
-    beside = figures._free_sides(xy, ("from", "to", "alone"), [0, 1, 2], [(0, 1)])
-    assert beside == {0: "left", 1: "right", 2: "right"}  # the edge between the two runs to the right of the first
+    sides = figures._free_sides(xy, ("from", "to", "alone"), [0, 1, 2], [(0, 1)])
+    assert sides == {0: "left", 1: "right", 2: "right"}  # the edge between the two runs to the right of the first
     crossed = np.array([[0.0, 0.0], [-100.0, 0.0], [100.0, 0.0], [0.0, -100.0]])
     assert figures._free_sides(crossed, "abcd", [0, 1, 2, 3], [(0, 1), (0, 2), (0, 3)])[0] == "bottom"
     wide = np.array([[0.0, 0.0], [500.0, 0.0]])

@@ -115,7 +115,7 @@ def test_a_page_survives_damage_everywhere(damaged: list[Path], page: str) -> No
 @pytest.mark.parametrize("page", PAGES)
 def test_a_link_with_impossible_values_gives_a_page(damaged: list[Path], page: str) -> None:
     app = open_page(page, **IMPOSSIBLE)
-    assert "This link's setting seed=1e400" in words(app) and "is out of range" in words(app)
+    assert "Ignored from the link: seed=1e400" in words(app) and "is out of range" in words(app)
 
 
 def test_pages_show_what_a_read_only_or_full_workspace_holds(monkeypatch, small_disk) -> None:

@@ -45,6 +45,7 @@ class Row:
     note     a second, quieter line below the title
     kind     "support" or "query" colours the row's edge and names it; "" for any other row
     section  a heading above this row
+    reserve  whether a tile without a caption has room for one: rows then stay in place if captions change
     """
 
     title: str
@@ -52,24 +53,40 @@ class Row:
     note: str = ""
     kind: Literal["", "support", "query"] = ""
     section: str = ""
+    reserve: bool = False
 
 
 def gallery(
-    dataset: Dataset, tiles: Iterable[Tile], key: str, tile_px: int = 112, on_click: Callable[[int], None] | None = None
+    dataset: Dataset,
+    tiles: Iterable[Tile],
+    key: str,
+    tile_px: int = 112,
+    on_click: Callable[[int], None] | None = None,
+    pressed: Sequence[int] = (),
 ) -> int | None:
     """A wall of thumbnails. Returns the image_id last clicked while it is shown; a second click on it clears it.
 
     on_click  is called with the image_id, once per click and before the page is drawn again: for a click that leads
               on. The wall does not remember it, and returns None
+    pressed   image_ids that are marked as selected
     """
-    return _wall(dataset, [Row("", tuple(tiles))], key, tile_px, titled=False, on_click=on_click)
+    return _wall(dataset, [Row("", tuple(tiles))], key, tile_px, titled=False, on_click=on_click, pressed=pressed)
 
 
 def task_rows(
-    dataset: Dataset, rows: Iterable[Row], key: str, tile_px: int = 84, on_click: Callable[[int], None] | None = None
+    dataset: Dataset,
+    rows: Iterable[Row],
+    key: str,
+    tile_px: int = 84,
+    on_click: Callable[[int], None] | None = None,
+    pressed: Sequence[int] = (),
+    head_px: int = 108,
 ) -> int | None:
-    """Rows of thumbnails with their titles on the left. Returns a click as `gallery` does."""
-    return _wall(dataset, list(rows), key, tile_px, titled=True, on_click=on_click)
+    """Rows of thumbnails with their titles on the left. Returns a click as `gallery` does.
+
+    head_px  width of the titles in a narrow column
+    """
+    return _wall(dataset, list(rows), key, tile_px, titled=True, on_click=on_click, pressed=pressed, head_px=head_px)
 
 
 def thumbnail_uri(dataset: Dataset, image_id: int, px: int) -> str:
@@ -95,7 +112,14 @@ def strip_uri(dataset: Dataset, image_ids: Sequence[int], px: int) -> str:
 
 
 def _wall(
-    dataset: Dataset, rows: list[Row], key: str, tile_px: int, titled: bool, on_click: Callable[[int], None] | None
+    dataset: Dataset,
+    rows: list[Row],
+    key: str,
+    tile_px: int,
+    titled: bool,
+    on_click: Callable[[int], None] | None,
+    pressed: Sequence[int],
+    head_px: int = 108,
 ) -> int | None:
     key = f"{key}_{turn}" if (turn := links.turn()) else key
     groups = [
@@ -104,13 +128,16 @@ def _wall(
             "note": row.note,
             "kind": row.kind,
             "section": row.section,
+            "reserve": row.reserve,
             "tiles": [_tile(dataset, tile, tile_px) for tile in row.tiles],
         }
         for row in rows
     ]
     token = hashlib.blake2b(repr((dataset.name, tile_px, titled, groups)).encode(), digest_size=12).hexdigest()
     shown = frozenset(tile.image_id for row in rows for tile in row.tiles)
-    data = {"token": token, "px": tile_px, "titled": titled, "groups": groups, "once": on_click is not None}
+    data = {"token": token, "px": tile_px, "head": head_px, "titled": titled, "groups": groups}
+    data["once"] = on_click is not None
+    data["pressed"] = [int(image_id) for image_id in pressed]
     if on_click is not None:
         _component()(key=key, data=data, on_followed_change=partial(_follow, key, shown, on_click))
         return None
@@ -192,13 +219,14 @@ _CSS = (
 .tiles { display: flex; flex-wrap: wrap; gap: 10px; align-items: flex-start; align-content: flex-start; }
 .wall > .tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--px), 1fr)); gap: 8px; }
 .wall > .tiles .tile, .wall > .tiles .frame { width: 100%; }
-@container (max-width: 560px) { .row { grid-template-columns: minmax(84px, 108px) 1fr; gap: 10px; }
+@container (max-width: 560px) { .row { grid-template-columns: minmax(84px, var(--head)) 1fr; gap: 10px; }
   .row .tiles { gap: 6px; } }
-@container (max-width: 490px) { .row { grid-template-columns: 1fr; gap: 6px; } }
 .tile { all: unset; box-sizing: border-box; cursor: pointer; width: var(--px); border-radius: 8px; }
 .frame { position: relative; display: block; width: var(--px); aspect-ratio: 1; box-sizing: border-box;
   border-radius: 8px; overflow: hidden; background: var(--st-secondary-background-color);
   border: 1px solid var(--st-border-color); }
+@container (max-width: 490px) { .row { grid-template-columns: 1fr; gap: 6px; }
+  .row .tile, .row .frame { width: min(var(--px), calc((100cqi - 46px) / 5)); } }
 .frame img { display: block; width: 100%; height: 100%; object-fit: cover; }
 .frame img.coarse { image-rendering: pixelated; }
 .absent { display: flex; width: 100%; height: 100%; align-items: center; justify-content: center; text-align: center;
@@ -218,6 +246,7 @@ _CSS = (
 .caption { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden;
   font-size: clamp(0.58rem, calc(var(--px) / 5.6), 0.72rem); line-height: 1.25; margin-top: 4px;
   overflow-wrap: anywhere; opacity: 0.85; }
+.row.reserve .caption { min-height: 2.5em; }
 .empty { font-size: 0.8rem; opacity: 0.65; }
 """.replace("SUPPORT", palette.meaning("support"))
     .replace("QUERY", palette.meaning("query"))
@@ -258,13 +287,13 @@ const picture = (tile, px) => {
   return frame;
 };
 
-const button = (tile, px) => {
+const button = (tile, px, reserve) => {
   const element = text("button", "tile " + tile.frame);
   element.type = "button";
   element.tabIndex = -1;
   element.dataset.id = tile.id;
   element.append(picture(tile, px));
-  if (tile.caption) element.append(text("span", "caption", tile.caption));
+  if (tile.caption || reserve) element.append(text("span", "caption", tile.caption));
   const spoken = ["image " + tile.id, tile.caption, tile.frame, tile.badge, tile.problem].filter(Boolean);
   element.setAttribute("aria-label", spoken.join(", "));
   element.title = [tile.caption, tile.badge, tile.problem].filter(Boolean).join("\\n");
@@ -273,7 +302,8 @@ const button = (tile, px) => {
 
 const press = (wall) => {
   for (const tile of wall.querySelectorAll(".tile")) {
-    tile.setAttribute("aria-pressed", String(Number(tile.dataset.id) === wall.chosen));
+    const id = Number(tile.dataset.id);
+    tile.setAttribute("aria-pressed", String(id === wall.chosen || wall.pressed.has(id)));
   }
 };
 
@@ -294,14 +324,15 @@ const walk = (wall, event) => {
 
 const build = (wall, data) => {
   wall.style.setProperty("--px", data.px + "px");
+  wall.style.setProperty("--head", data.head + "px");
   const parts = [];
   for (const group of data.groups) {
     if (group.section) parts.push(text("div", "section", group.section));
     const tiles = text("div", "tiles");
-    tiles.append(...group.tiles.map((tile) => button(tile, data.px)));
+    tiles.append(...group.tiles.map((tile) => button(tile, data.px, group.reserve)));
     if (!data.titled) { parts.push(tiles); continue; }
     if (!group.tiles.length) tiles.append(text("span", "empty", "no images"));
-    const row = text("div", "row " + group.kind);
+    const row = text("div", "row " + group.kind + (group.reserve ? " reserve" : ""));
     const head = text("div", "head");
     head.append(text("div", "title", group.title));
     if (group.kind) head.append(text("div", "kind", group.kind));
@@ -317,7 +348,8 @@ const build = (wall, data) => {
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
   const wall = parentElement.querySelector(".wall");
   wall.report = (id) => data.once ? setTriggerValue("followed", id) : setStateValue("clicked", wall.chosen);
-  if (wall.dataset.token === data.token) return;
+  wall.pressed = new Set(data.pressed);
+  if (wall.dataset.token === data.token) { press(wall); return; }
   wall.dataset.token = data.token;
   wall.chosen = data.once ? null : wall.chosen ?? null;
   build(wall, data);

@@ -16,7 +16,7 @@ from fsviz.ui.pages.learn.lesson import Lesson
 from fsviz.ui.parts import export, shell
 from fsviz.ui.parts.shell import escape
 
-COST = "What it costs"  # section of the page Train–test distance
+COST = "Accuracy cost"  # section of the page Train–test distance
 
 
 def _show(dataset: Dataset, lesson: TransferLesson, at: int, visited: Sequence[bool]) -> None:
