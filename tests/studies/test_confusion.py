@@ -198,8 +198,10 @@ def test_the_answer_names_the_most_similar_pair_and_the_mean() -> None:
     assert study.describe(tied)[0] == "Most confused: a and b (0.90 bits of 1), tied with 1 other pair."
     apart = graph_of([[nan, 0.0], [0.0, nan]])
     assert study.describe(apart)[0] == "No two classes are similar: Class overlap (Louvain) is 0 for every pair."
-    close = graph_of([[nan, 0.93], [0.93, nan]], kind="jiang_conrath")
-    assert study.describe(close)[0] == "Semantically closest: a and b (0.93)."
+    close = replace(graph_of([[nan, 0.93], [0.93, nan]], kind="jiang_conrath"), unit="")
+    assert study.describe(close)[0] == "Semantically closest: a and b (0.93 of 1)."
+    errors = replace(graph_of([[nan, 12.5], [12.5, nan]], kind="error"), unit="% incorrect")
+    assert study.describe(errors)[0] == "Most errors: a and b (12.50% incorrect)."
 
 
 def test_a_comparison_is_described_by_its_rank_correlation() -> None:

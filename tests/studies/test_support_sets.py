@@ -114,7 +114,7 @@ def test_published_accuracies_are_those_of_the_paper() -> None:
     assert birds["hard"].tolist()[:5] == [67.1, 67.9, 70.1, 69.3, 71.1] and birds["random"].isna().sum() == 5
     sentence, more = describe_published(birds, "CU Birds")
     assert sentence.startswith("Published: 67.1 to 71.1% accuracy with hard support sets on CU Birds (")
-    assert "no accuracy with random supports" in more
+    assert "No accuracy with random supports" in more
     elsewhere = describe_published(published_accuracies("my_own", "Mine"), "Mine")[0]
     assert (
         elsewhere
