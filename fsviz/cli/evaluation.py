@@ -1,4 +1,4 @@
-"""evaluate: the methods on the tasks, recorded as a run."""
+"""evaluate: evaluate few-shot methods on the same tasks, recorded as a run."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _spec(args: argparse.Namespace) -> EvaluationSpec:
         if settings or args.side_by_side is not None:
             first = draw.SETTINGS["sampler" if "sampler" in settings else next(iter(settings))].flag if settings else ""
             flag = first or "--side-by-side"
-            raise BadInput(f"--testbed brings its own tasks, so {flag} has no effect. Leave one of them out.")
+            raise BadInput(f"--testbed has its own tasks, so {flag} has no effect. Use one of them.")
         return {**spec, "testbed": args.testbed}
     sampler = cast(draw.TaskSpec, {"sampler": draw.default_sampler(dataset), **settings})
     shots = _shots(args.side_by_side) if args.side_by_side is not None else []
@@ -159,7 +159,7 @@ def _methods(text: str, settings: list[str]) -> list[MethodChoice]:
         if not (equals and dot):
             raise BadInput(f"--set takes METHOD.PARAMETER=VALUE, such as tim.steps=50. Got {setting!r}.")
         if name not in changed:
-            raise BadInput(f"--set {setting} is of a method that is not evaluated. Add {name} to --methods.")
+            raise BadInput(f"--set {setting} names a method that is not evaluated. Add {name} to --methods.")
         parameters = {item.name: item for item in methods[name].settings}
         if parameter not in parameters:
             raise UnknownName(f"parameter of {methods[name].title}", parameter, parameters)
@@ -218,7 +218,7 @@ def result_of(run: Any) -> dict[str, Any]:
 
 
 def _so_far(run: Any) -> dict[str, Any]:
-    """The summary of a run; of one that was stopped, of all its chunks: what it told while it ran may be older."""
+    """The summary of a run; of a stopped one, of all its chunks, because its last summary may be older."""
     from fsviz import jobs
     from fsviz.studies import evaluate
 
@@ -229,8 +229,7 @@ def _so_far(run: Any) -> dict[str, Any]:
 
 
 def _compared(run: Any) -> list[dict[str, Any]]:
-    """Differences between methods: the methods of a run against its best, for each of its testbeds; none if one method
-    is alone, or the run's files are damaged."""
+    """Methods of a run compared with its best, for each of its testbeds; none for one method or damaged files."""
     from fsviz import jobs
     from fsviz.analyses import run_comparison
     from fsviz.studies import evaluate
@@ -250,7 +249,7 @@ def _compared(run: Any) -> list[dict[str, Any]]:
 
 
 def differences_of(lines: list[Any], reference: str | None, over: str | None) -> dict[str, Any]:
-    """Every method against the reference, the most accurate one unless named: what `show_differences` prints."""
+    """Every method compared with the reference, by default the most accurate one; printed by `show_differences`."""
     from fsviz.analyses import run_comparison
     from fsviz.reports.tables import to_records
 
@@ -271,7 +270,6 @@ def differences_of(lines: list[Any], reference: str | None, over: str | None) ->
 
 def show_differences(result: dict[str, Any], tasks_of: str = "") -> str:
     """The differences as a table; `tasks_of` names the tasks if there are several kinds."""
-    from fsviz.evaluation.intervals import CI_UNITS
     from fsviz.reports.tables import DIFFERENCES
 
     rows = result["differences"]
@@ -279,7 +277,7 @@ def show_differences(result: dict[str, Any], tasks_of: str = "") -> str:
     table = [{**row, "reference": "", "accuracy": result["accuracy"][row["name"]]} for row in rows]
     first = f"Compared with {reference} ({result['accuracy'][reference]:.2f}%), {rows[0]['n_tasks']:,} tasks"
     first += f", {tasks_of}:" if tasks_of else ":"
-    note = f"Points of accuracy with 95% intervals {CI_UNITS[result['over']]}. {result['words']}"
+    note = f"Differences in points, 95% CI over {result['over']}. {result['words']}"
     return "\n".join([*result["notes"], first, to_text(DIFFERENCES, table), note])
 
 
@@ -293,8 +291,8 @@ def show_results(result: dict[str, Any]) -> str:
         rows = _rows(result["results"])
         lines.append(to_text(RESULTS, rows))
         lines.append(
-            "Q1 to Q4: tasks from the finest to the coarsest quarter. 95% intervals: ± is over tasks of these images, "
-            "± over\nimages is for other images of these classes, ± over classes for other classes."
+            "Q1 = finest tasks, Q4 = coarsest. ± is a 95% CI over tasks; over images: other images of these classes; "
+            "over classes:\nother classes."
         )
         several = len(result["compared"]) > 1
         for entry in result["compared"]:
@@ -323,7 +321,7 @@ def _correlations(results: list[EntryResult]) -> list[str]:
         return []
     table = [
         "",
-        "Correlation of a measure of the tasks with accuracy, with 95% intervals:",
+        "Correlation of measures with accuracy, 95% CI:",
         to_text(CORRELATIONS, rows),
     ]
     by_name = {row["label"]: row for row in results if "coarsity" in (row.get("correlations") or {})}
@@ -339,13 +337,13 @@ def _side_by_side(pairs: dict[str, list[dict[str, Any]]]) -> list[str]:
 
     lines = []
     for title, rows in pairs.items():
-        lines += ["", f"Semantic and uniform tasks, as tables 1 and 2 of Bennequin et al. 2022: {title}"]
+        lines += ["", f"Semantic vs uniform tasks: {title}"]
         lines.append(to_text(PAIRS, rows))
     return lines
 
 
 def _rows(results: list[EntryResult]) -> list[dict[str, Any]]:
-    """Rows of RESULTS; how tasks were sampled only where a run has several kinds, top-5 only beyond five ways."""
+    """Rows of RESULTS; the sampler only if a run has several, top-5 only for more than five ways."""
     from fsviz.reports.tables import QUARTILES, TOP5_FROM
 
     several = len({(result.get("sampler"), result.get("setting")) for result in results}) > 1

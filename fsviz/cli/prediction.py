@@ -82,10 +82,10 @@ def show_predict(result: dict[str, Any]) -> str:
         "spread": _show_spread,
         "hard": _show_detection,
         "labelling": _show_labelling,
-    }.get(result["question"], _show_correlations)(cast(study.Summary, result))
+    }.get(result["question"], _show_correlations)(cast(study.PredictionSummary, result))
 
 
-def _show_correlations(result: study.Summary) -> str:
+def _show_correlations(result: study.PredictionSummary) -> str:
     from fsviz.difficulty.measures import title
 
     rows = [{"title": title(name), **correlation} for name, correlation in result["correlations"].items()]
@@ -112,12 +112,12 @@ def _show_correlations(result: study.Summary) -> str:
     return "\n".join(lines)
 
 
-def _show_spread(result: study.Summary) -> str:
+def _show_spread(result: study.PredictionSummary) -> str:
     components = describe_components(result["parts"]) if "parts" in result else result["why"]
     return f"{to_text(SPREAD, result['spread'])}\n\n{components}"
 
 
-def _show_detection(result: study.Summary) -> str:
+def _show_detection(result: study.PredictionSummary) -> str:
     from fsviz.difficulty.measures import MEASURES, title
 
     thresholds = {name: result["thresholds"][name] for name in MEASURES if name in result["thresholds"]}
@@ -138,7 +138,7 @@ def _show_detection(result: study.Summary) -> str:
     )
 
 
-def _show_labelling(result: study.Summary) -> str:
+def _show_labelling(result: study.PredictionSummary) -> str:
     policies = {"rest": result["rest"], "all": result["all"]}
     rows = [
         {"budget": budget}

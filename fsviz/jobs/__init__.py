@@ -18,10 +18,11 @@ from fsviz.jobs import engines, local, store
 from fsviz.jobs.engines import Engine
 from fsviz.jobs.execute import Progress, compute, execute, is_complete, prepare, run_side_by_side
 from fsviz.jobs.local import MAX_WORKERS, n_workers, set_workers
-from fsviz.jobs.store import Chunks, Run, delete
+from fsviz.jobs.store import MAX_LABEL, Chunks, Run, delete, label
 from fsviz.settings import RawSettings
 
 __all__ = [
+    "MAX_LABEL",
     "MAX_WORKERS",
     "Chunks",
     "Engine",
@@ -32,6 +33,7 @@ __all__ = [
     "delete",
     "find",
     "folder",
+    "label",
     "list_runs",
     "n_workers",
     "result",

@@ -34,7 +34,7 @@ RESULTS = Table(
 DIFFERENCES = Table(
     "Paired differences",
     Column("name", "Method"),
-    Column("reference", "Against"),
+    Column("reference", "Compared with"),
     Column("accuracy", "Accuracy", kind="percent", digits=2),
     Column("difference", "Difference", kind="points", digits=2, interval="ci95"),
     Column("wins", "Tasks won", kind="count"),
@@ -57,10 +57,12 @@ CORRELATIONS = Table(
 RUNS = Table(
     "All runs",
     Column("created", "Started"),
+    Column("name", "Name"),
     Column("run", "Run"),
     Column("study", "Study"),
     Column("state", "State"),
-    Column("error", "Note", width=200),
+    Column("note", "Note", width=160),
+    Column("error", "Problem", width=200),
     Column("progress", "Progress", "%", 0, kind="bar", high=100),
     Column("dataset", "Dataset"),
     Column("methods", "Methods", width=190),
@@ -70,7 +72,7 @@ RUNS = Table(
     Column("accuracy", "Accuracy", kind="percent"),
     Column("chunks", "Chunks"),
     Column("seconds", "Time", "s", 2, kind="number"),
-    Column("engine", "Machines"),
+    Column("engine", "Compute"),
 )
 PAIRS = Table(
     "Semantic and uniform tasks",

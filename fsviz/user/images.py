@@ -1,4 +1,4 @@
-"""From a folder of images to a dataset: look, guess what the classes mean, let the user correct, save."""
+"""From a folder of images to a dataset: read it, guess WordNet senses, let the user correct them, save."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 import shlex
 import shutil
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -169,7 +169,42 @@ def is_nested(preview: Preview) -> bool:
     return preview.source.startswith("folder") and bool(preview.classes["class_name"].str.contains("/").all())
 
 
-# What the classes of a dataset mean, later -----------------------------------------------------------------------
+# Next step -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """The recommended next step for a dataset, in one sentence.
+
+    action  "add", "attach", "extract", "senses" or "explore"
+    state   the state of the dataset, in one sentence; "" for a dataset that the user did not add
+    """
+
+    action: Literal["add", "attach", "extract", "senses", "explore"]
+    sentence: str
+    state: str = ""
+
+
+def next_step(dataset: Dataset) -> NextStep:
+    """Features first, then doubtful senses; for other datasets, images."""
+    if dataset.name not in workspace_dataset_names():
+        if dataset.images is None:
+            return NextStep("attach", f"Next: add your copy of the images of {dataset.title}.")
+        return NextStep("add", "Next: give a folder of images, one folder per class.")
+    contents = [f"{dataset.n_classes:,} classes", f"{dataset.n_images or 0:,} images"]
+    contents += ["features"] if dataset.has_features else []
+    contents += ["a taxonomy"] if dataset.taxonomy is not None else []
+    state = f"It has {', '.join(contents[:-1])} and {contents[-1]}."
+    if dataset.has_pixels and not dataset.has_features:
+        return NextStep("extract", f"Next: extract features of {dataset.title}.", state)
+    doubts = sum(map(bool, sense_doubts(class_senses(dataset))))
+    if doubts:
+        senses = f"{doubts:,} of {dataset.n_classes:,} WordNet senses"
+        return NextStep("senses", f"Next: check {senses} of {dataset.title}.", state)
+    return NextStep("explore", f"Next: see what makes tasks of {dataset.title} hard.", state)
+
+
+# WordNet senses of a dataset -------------------------------------------------------------------------------------
 
 
 def class_senses(dataset: Dataset) -> pd.DataFrame:
@@ -187,7 +222,7 @@ def class_senses(dataset: Dataset) -> pd.DataFrame:
 
 
 def sense_doubts(table: pd.DataFrame) -> list[str]:
-    """Why a person should look at each row of `meanings`, "" if nothing is in doubt or a person chose the sense."""
+    """The reason to check each row of `class_senses`; "" if there is none or a person chose the sense."""
     if not (table["by"] == "guess").any():
         return [""] * len(table)
     rows = zip(guess_senses(table["class"]), table["synset"], table["by"], strict=True)

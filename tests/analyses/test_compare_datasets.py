@@ -109,14 +109,21 @@ def test_harder_images_are_told_with_their_numbers_and_the_rest_is_noise_or_unkn
     for measure in ("accuracy", "query_loss", "davies_bouldin"):
         assert by[measure].verdict == "harder", measure
     assert by["coarsity"].verdict == "unknown" and "shares no root" in by["coarsity"].why
+    one, two = (comparison.numbers["accuracy"][side].estimate.mean for side in ("blurred:test", "clear:test"))
+    sentence, more = study.verdict(comparison, "clear:test")
+    assert sentence == f"Blurred, test is harder than Clear, test: ProtoNet accuracy {one:.1f}% vs {two:.1f}%."
+    harder = sum(d.verdict == "harder" for d in by.values())
+    assert (
+        one < two
+        and more.startswith(f"Significantly harder on {harder}")
+        and more.endswith(f" of {sum(d.verdict != 'unknown' for d in by.values())} measures.")
+    )
     words = study.headline(comparison, "clear:test")
-    first, two = (comparison.numbers["accuracy"][side].estimate.mean for side in ("blurred:test", "clear:test"))
-    assert words.startswith(f"Blurred, test is harder than Clear, test for ProtoNet ({first:.1f}% against {two:.1f}%)")
-    assert "Unknown: " in words and "coarsity" in words
-    assert "easier than Blurred" not in words and first < two
+    assert words.startswith(f"{sentence} {more} Significant: harder by ProtoNet accuracy ({one:.1f}% vs {two:.1f}%)")
+    assert "Not available: coarsity" in words
     table = study.measure_table(comparison).set_index(["measure", "side"])
     row = table.loc[("accuracy", "blurred:test")]
-    assert row["q1"] <= row["median"] <= row["q3"] and row["n_tasks"] == 60 and row["mean"] == pytest.approx(first)
+    assert row["q1"] <= row["median"] <= row["q3"] and row["n_tasks"] == 60 and row["mean"] == pytest.approx(one)
     assert study.headline(comparison, "blurred:test", "clear:test").startswith(
         "Clear, test is easier than Blurred, test"
     )
@@ -125,20 +132,80 @@ def test_harder_images_are_told_with_their_numbers_and_the_rest_is_noise_or_unkn
 def test_the_same_data_differ_in_nothing_beyond_noise(home: Path) -> None:
     make_toy("one", noise=1.0, seed=1)
     make_toy("two", noise=1.0, seed=1)
-    comparison = study.compare({"sides": ["one", "two"], "n_tasks": 40, "n_shot": 2})
-    expected = [d for d in study.differences(comparison) if d.verdict != "unknown"]
-    assert len(expected) > 5 and {d.verdict for d in expected} == {d.here for d in expected} == {"noise"}
-    words = study.headline(comparison, "two:test")
-    assert words.startswith("Nothing that is known of both parts One, test from Two, test beyond noise.")
+    found = study.compare({"sides": ["one", "two"], "n_tasks": 40, "n_shot": 2})
+    known = [d for d in study.differences(found) if d.verdict != "unknown"]
+    assert len(known) > 5 and {d.verdict for d in known} == {d.here for d in known} == {"noise"}
+    words = study.headline(found, "two:test")
+    assert words.startswith("No significant difference between One, test and Two, test.")
+    value = found.numbers["accuracy"]["one:test"].estimate.mean
+    assert study.verdict(found, "two:test")[1] == f"ProtoNet accuracy {value:.1f}% vs {value:.1f}%."
+
+
+def compared(**numbers: tuple[MeasureEstimate, MeasureEstimate]) -> study.DatasetComparison:
+    """A comparison of two splits with these estimates of both."""
+    dataset = of_nodes("a", ["a1", "a2"], EDGES).dataset
+    sides = tuple(DatasetSplit(f"a:{split}", dataset, split) for split in ("x", "y"))
+    estimates = {name: dict(zip(("a:x", "a:y"), pair, strict=True)) for name, pair in numbers.items()}
+    reasons = {} if numbers else {"accuracy": {"a:x": "No dataset has features.", "a:y": "No dataset has features."}}
+    return study.DatasetComparison({"method": "protonet"}, sides, "", estimates, reasons, {}, {})
+
+
+MISSING = "Accuracy is not available."
+LOW, HIGH, WIDE = number(40, 0.1), number(60, 0.1), number(42, 0.1, 9)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sentence", "more"),
+    [
+        ({}, "A, x and A, y cannot be compared: No dataset has features.", ""),
+        (
+            {"accuracy": (LOW, HIGH), "query_loss": (LOW, HIGH)},
+            "A, x is harder than A, y: ProtoNet accuracy 40.0% vs 60.0%.",
+            "Significantly harder on 1, easier on 1 of 2 measures.",
+        ),
+        (
+            {"accuracy": (LOW, LOW), "query_loss": (LOW, HIGH)},
+            "No significant difference in accuracy between A, x and A, y.",
+            "ProtoNet accuracy 40.0% vs 40.0%. Significantly easier on 1 of 2 measures.",
+        ),
+        (
+            {"accuracy": (LOW, WIDE)},
+            "No significant difference between A, x and A, y.",
+            "ProtoNet accuracy 40.0% vs 42.0%. On these classes only: harder on 1 of 1 measures.",
+        ),
+        ({"query_loss": (LOW, LOW)}, "No significant difference between A, x and A, y.", MISSING),
+        (
+            {"query_loss": (HIGH, LOW)},
+            "A, x is harder than A, y: query loss 60.0 vs 40.0.",
+            f"{MISSING} Significantly harder on 1 of 1 measures.",
+        ),
+        (
+            {"query_loss": (HIGH, LOW), "coarsity": (HIGH, LOW)},
+            "A, x is neither harder nor easier than A, y.",
+            f"{MISSING} Significantly harder on 1, easier on 1 of 2 measures.",
+        ),
+    ],
+)
+def test_accuracy_decides_the_verdict_else_the_measures_do(numbers: dict, sentence: str, more: str) -> None:
+    assert study.verdict(compared(**numbers), "a:y") == (sentence, more)
+
+
+def test_example_images_are_of_different_classes_of_the_split(home: Path) -> None:
+    demo = study.dataset_splits(["demo:test"])[0]
+    image_ids = study.example_images(demo, 5)
+    class_ids = demo.dataset.image_class_ids()[image_ids]
+    assert len(set(class_ids)) == 5 and set(class_ids) <= set(demo.class_ids)
+    assert len(study.example_images(demo, 10_000)) == len(demo.class_ids)
+    assert study.example_images(study.dataset_splits(["mini_imagenet"])[0], 5) == []
 
 
 def test_features_of_different_backbones_are_not_compared(home: Path) -> None:
     make_toy("one", backbones=("alpha_net",))
     make_toy("two", backbones=("beta_net",))
-    comparison = study.compare({"sides": ["one", "two"], "n_tasks": 20})
-    (accuracy,) = (d for d in study.differences(comparison) if d.measure == "accuracy")
-    assert comparison.backbone == "alpha_net" and accuracy.verdict == "unknown"
-    assert "has no features under alpha_net. It has those of beta_net, which cannot be compared" in accuracy.why
+    found = study.compare({"sides": ["one", "two"], "n_tasks": 20})
+    (accuracy,) = (d for d in study.differences(found) if d.measure == "accuracy")
+    assert found.backbone == "alpha_net" and accuracy.verdict == "unknown"
+    assert "has no alpha_net features. Its beta_net features are not comparable." in accuracy.why
     with pytest.raises(UnknownName, match="alpha_net"):
         study.compare({"sides": ["one", "two"], "backbone": "gamma_net"})
 
@@ -149,7 +216,7 @@ def test_what_belongs_to_one_dataset_is_compared_between_its_splits_only(home: P
     values = study.DatasetComparison({}, sides, "", {"attribute_gap": number_of}, {}, {}, {})
     verdicts = {d.other: d for d in study.differences(values)}
     assert verdicts["a:y"].verdict == "easier" and MEASURES["attribute_gap"].direction == "harder"
-    assert verdicts["b:x"].verdict == "unknown" and "different ones" in verdicts["b:x"].why
+    assert verdicts["b:x"].verdict == "unknown" and "not comparable" in verdicts["b:x"].why
 
 
 def test_benchmarks_without_images_are_compared_by_meaning_and_size() -> None:
@@ -163,7 +230,7 @@ def test_benchmarks_without_images_are_compared_by_meaning_and_size() -> None:
         facts.loc["mini_imagenet:test", "own_coarsity"]
         < comparison.numbers["coarsity"]["mini_imagenet:test"].quartiles[0]
     )
-    assert any("are not comparable" in note for note in study.notes(comparison))
+    assert any("is not comparable" in note for note in study.notes(comparison))
 
 
 def test_more_is_asked_of_sides_than_one_name(home: Path) -> None:
@@ -184,9 +251,9 @@ def test_the_suite_is_that_of_support_sets_beside_published_numbers(home: Path) 
     make_toy("other", backbones=("beta_net",))
     spec = study.check({"sides": ["toy", "other"], "n_tasks": 20, "n_shot": 2, "n_query": 4})
     specs, without = study.suite_specs(spec)
-    assert list(specs) == ["toy:test"] and "no features under alpha_net" in without["other:test"]
-    result = jobs.compute({"study": "support_sets", **specs["toy:test"]})
-    row = study.suite_row(study.dataset_splits(["toy"])[0], support_sets.summary(result))
+    assert list(specs) == ["toy:test"] and "no alpha_net features" in without["other:test"]
+    found = jobs.compute({"study": "support_sets", **specs["toy:test"]})
+    row = study.suite_row(study.dataset_splits(["toy"])[0], support_sets.summary(found))
     assert row["hard"] < row["random"] <= row["easy"] and row["n_tasks"] == 20 and not row["published"]
 
 

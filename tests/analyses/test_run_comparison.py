@@ -94,7 +94,7 @@ def test_paired_differences_by_hand() -> None:
 def test_different_tasks_are_not_compared() -> None:
     lines = [line("A", [1, 0]), line("B", [1, 0], digest="other")]
     for act in (run_comparison.differences, run_comparison.ranks):
-        with pytest.raises(BadInput, match="same tasks"):
+        with pytest.raises(BadInput, match="These runs use 2 different testbeds"):
             act(lines)
     assert [len(group) for group in run_comparison.groups(lines).values()] == [1, 1]
 
@@ -209,7 +209,6 @@ def test_correlations_of_a_measure_with_accuracy_by_hand() -> None:
     )
     assert correlations.loc["Flat", ["pearson", "spearman_low"]].isna().all()
     assert run_comparison.correlations(lines, "unknown").empty
-    assert run_comparison.measures_of(lines) == ["coarsity"] and run_comparison.measures_of([line("A", [1.0])]) == []
 
 
 def test_intervals_over_images_are_wider_and_decide_what_is_real() -> None:
@@ -336,7 +335,7 @@ def test_partial_lines_are_compared_on_the_tasks_that_all_have_finished() -> Non
     (group,) = groups.values()
     assert [item.label for item in group] == ["Half", "Whole"]  # on the common tasks: over its own, Whole has 60%
     assert notes == [
-        "Of 100 tasks Half has finished 50. All are compared on the 50 tasks that every one of them has finished."
+        "Of 100 tasks Half has finished 50. All methods are compared on the 50 tasks that every method has finished."
     ]
     table = run_comparison.result_table(group).set_index("name")
     assert table["n_tasks"].tolist() == [50, 50] and table.loc["Whole", "accuracy"] == pytest.approx(20)
@@ -347,8 +346,8 @@ def test_partial_lines_are_compared_on_the_tasks_that_all_have_finished() -> Non
 def test_a_line_that_has_hardly_begun_is_left_out_and_named() -> None:
     whole, begun = line("Whole", [0.5] * 100), line("Begun", [1.0] * 5 + [np.nan] * 95, entry=1)
     groups, notes = run_comparison.group_by_tasks([whole, begun])
-    assert [item.label for item in groups["same"]] == ["Whole"] and np.isfinite(groups["same"][0].accuracy).all()
-    assert notes == ["Of 100 tasks Begun has finished 5. Too few to compare, so left out: Begun."]
+    assert [one.label for one in groups["same"]] == ["Whole"] and np.isfinite(groups["same"][0].accuracy).all()
+    assert notes == ["Of 100 tasks Begun has finished 5. Excluded, too few tasks: Begun."]
     assert run_comparison.differences([whole, begun]).empty
 
 
@@ -383,7 +382,7 @@ def test_intervals_are_over_the_widest_that_is_known_unless_one_is_chosen() -> N
     assert run_comparison.widest(unknown) == "tasks" and run_comparison.differences(unknown)["over"].tolist() == [
         "tasks"
     ]
-    assert run_comparison.differences(unknown, over="classes")["verdict"].tolist() == ["not known"]
+    assert run_comparison.differences(unknown, over="classes")["verdict"].tolist() == ["not available"]
 
 
 def test_every_interval_follows_the_choice() -> None:
@@ -421,25 +420,84 @@ def test_the_interval_between_quarters_holds_the_truth_as_often_as_it_says() -> 
 
 def test_a_measure_that_is_the_same_in_all_tasks_gives_no_curve_no_quarters_and_says_why() -> None:
     """Sums in another order differ in the sixteenth digit, which is no difference."""
-    constant = 8.25 + 1e-15 * np.arange(40)
-    lines = [replace(with_queries(name, n_tasks=40), measures={"coarsity": constant}) for name in ("A", "B")]
+    constant = 8.25 + 1e-15 * np.arange(60)
+    lines = [replace(with_queries(name, n_tasks=60), measures={"coarsity": constant}) for name in ("A", "B")]
     assert (
         run_comparison.measures_of(lines) == []
         and run_comparison.curves(lines) == {}
         and run_comparison.ranks(lines).empty
     )
     assert run_comparison.result_table(lines)[["Q1", "Q4"]].isna().all(axis=None)
-    assert (
-        run_comparison.no_curve_reason(lines)
-        == "Coarsity is 8.25 in every task: there is nothing to draw accuracy against."
-    )
-    ids = np.array([np.random.default_rng(t).permutation(3) for t in range(40)])
-    all_classes = [replace(item, tasks=Tasks(ids, item.tasks.support, item.tasks.query)) for item in lines]
+    assert run_comparison.no_curve_reason(lines) == "Coarsity is 8.25 in every task: there is no accuracy by coarsity."
+    ids = np.array([np.random.default_rng(t).permutation(3) for t in range(60)])
+    all_classes = [replace(one, tasks=Tasks(ids, one.tasks.support, one.tasks.query)) for one in lines]
     assert run_comparison.no_curve_reason(all_classes).startswith(
-        "Every task holds the same 3 classes, so coarsity is 8.25"
+        "Every task has the same 3 classes, so coarsity is 8.25"
     )
     assert "no taxonomy" in run_comparison.no_curve_reason([replace(lines[0], measures={})])
     assert run_comparison.no_curve_reason([with_queries("A")]) == ""
+
+
+def test_curves_need_enough_tasks() -> None:
+    """A rolling mean of 20 tasks out of 49 says little."""
+    few, enough = (
+        line("A", np.linspace(0, 1, n), coarsity=np.arange(n)) for n in (run_comparison.MIN_CURVE_TASKS - 1, 50)
+    )
+    assert run_comparison.measures_of([few]) == [] == run_comparison.measures_of([line("A", [0.5] * 60)])
+    assert run_comparison.no_curve_reason([few]) == "Accuracy by coarsity needs at least 50 tasks; 49 are finished."
+    assert run_comparison.measures_of([enough]) == ["coarsity"] and run_comparison.no_curve_reason([enough]) == ""
+
+
+def compared(*lines: MethodRun) -> run_comparison.RunComparison:
+    return run_comparison.compare(run_comparison.groups(lines), over="tasks")
+
+
+def test_the_answer_names_the_best_method_and_every_method_that_it_does_not_beat() -> None:
+    rng = np.random.default_rng(0)
+    best = rng.uniform(0.6, 1, 200)
+    near = line("Near", best - rng.normal(0.001, 0.1, 200))
+    far = line("Far", best - rng.normal(0.2, 0.1, 200))
+    clear, close = compared(line("Best", best), far), compared(line("Best", best), near, far)
+    (row,) = clear.differences.to_dict("records")
+    lead = f"{-row['difference']:.1f} ± {row['ci95']:.1f} points"
+    top = clear.main_table.iloc[0]
+    accuracy = f"{top['accuracy']:.1f} ± {top['ci95']:.1f}%"
+    assert row["significant"] and row["p_holm"] < 0.001
+    sentence = run_comparison.best_method(clear.main_table, clear.differences)
+    assert sentence == f"Best is best: {accuracy}, {lead} ahead of Far."
+    sentence, more = run_comparison.significance(clear)
+    assert sentence == f"Best beats Far by {lead} (p < 0.001, 200 tasks)."
+    assert more.startswith(f"{accuracy} vs ") and more.endswith("95% CI over tasks.")
+
+    assert close.differences["significant"].tolist() == [False, True]
+    row = close.differences.iloc[0]
+    lead = f"{abs(row['difference']):.1f} ± {row['ci95']:.1f} points"
+    name, other = row["reference"], row["name"]
+    sentence = run_comparison.best_method(close.main_table, close.differences, n_missing=1)
+    assert sentence.startswith(f"Of 3 of 4 methods, {name} is most accurate, ")
+    assert sentence.endswith(f", but is not significantly better than {other} ({lead} behind).")
+    sentence, more = run_comparison.significance(close, n_missing=2)
+    p = run_comparison.describe_p_value(row["p_holm"])
+    assert sentence == f"No significant difference: {name} is {lead} ahead of {other} ({p}, 200 tasks)."
+    assert more.endswith("Significantly better than 1 of 2 other methods. 2 methods without results yet.")
+
+
+def test_the_answer_of_one_method_and_of_what_cannot_be_tested() -> None:
+    alone = compared(line("Only", [0.5, 0.7]))
+    assert run_comparison.significance(alone)[0] == "Only: 60.0 ± 19.6% over 2 tasks."
+    assert run_comparison.best_method(alone.main_table, alone.differences) == "Only: 60.0 ± 19.6%."
+    assert run_comparison.best_method(alone.main_table, alone.differences, 1).endswith("1 method not compared yet.")
+    one_task = compared(line("A", [1.0]), line("B", [0.5]))
+    assert run_comparison.significance(one_task)[0] == (
+        "A is 50.0 points ahead of B on 1 task; the difference cannot be tested."
+    )
+    assert run_comparison.significance(one_task)[1] == "100.0% vs 50.0%."
+    sentence = run_comparison.best_method(one_task.main_table, one_task.differences)
+    assert sentence == "A is most accurate, 100.0%, but cannot be tested against B (50.0 points behind)."
+    quarters = compared(line("A", [0, 0.2, 0.4, 0.6, 0.8, 1, 1, 1], coarsity=EIGHT)).main_table.iloc[0]
+    assert run_comparison.describe_quarters(quarters).startswith("fine-grained tasks (Q1) 10.0 ± 19.6%, coarse tasks")
+    assert run_comparison.describe_quarters(quarters).endswith("(Q4) 100.0 ± 0.0%, +90.0 ± 19.6 points")
+    assert run_comparison.describe_quarters(alone.main_table.iloc[0]) == ""
 
 
 def test_top5_is_printed_from_six_ways_up() -> None:

@@ -18,7 +18,7 @@ def test_benchmarks_are_compared_in_meaning_and_the_rest_is_null(capsys) -> None
     rows = {(row["measure"], row["side"]): row for row in results["measures"]}
     assert rows["coarsity", "tiered_imagenet:val"]["n_tasks"] == 50
     assert rows["accuracy", "mini_imagenet:test"]["mean"] is None
-    assert "None of them has features" in rows["accuracy", "tiered_imagenet:val"]["why"]
+    assert "No dataset has features" in rows["accuracy", "tiered_imagenet:val"]["why"]
 
 
 def test_for_a_person_every_number_has_its_interval(capsys) -> None:
@@ -30,13 +30,13 @@ def test_for_a_person_every_number_has_its_interval(capsys) -> None:
 def test_the_suite_marks_what_was_published(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
     make_toy("toy")
-    request = ("compare-datasets", "toy", "mini_imagenet", "--suite", "--n-tasks", "10", "--n-shot", "2")
-    results = run_json(capsys, *request)
-    (row,) = results["suite"]
-    assert row["hard"] < row["random"] and list(results["left_out"]) == ["mini_imagenet:test"]
-    assert all(row["published"] for row in results["published"])
-    assert main(list(request)) == 0
-    assert "Published, not computed here" in capsys.readouterr().out
+    asked = ("compare-datasets", "toy", "mini_imagenet", "--suite", "--n-tasks", "10", "--n-shot", "2")
+    found = run_json(capsys, *asked)
+    (row,) = found["suite"]
+    assert row["hard"] < row["random"] and list(found["excluded"]) == ["mini_imagenet:test"]
+    assert all(row["published"] for row in found["published"])
+    assert main(list(asked)) == 0
+    assert "Published (median and range" in capsys.readouterr().out
 
 
 def test_what_cannot_be_compared_is_refused_in_a_sentence(capsys) -> None:

@@ -32,13 +32,20 @@ def written(capsys, tmp_path: Path, *request: str) -> str:
 
 
 def test_the_report_of_a_run_has_its_numbers_and_figures(capsys, tmp_path: Path) -> None:
-    run = run_json(capsys, "evaluate", "toy", "--methods", "protonet,ridge", *TASKS)
+    run = run_json(capsys, "evaluate", "toy", "--methods", "protonet,ridge", *TASKS, "--n-tasks", "60")
     page = written(capsys, tmp_path, run["run"])
     body = page.split("</head>", 1)[1]
-    assert body.count("Plotly.newPlot") == 4 and "Accuracy against coarsity" in body
+    assert body.count("Plotly.newPlot") == 4 and "Accuracy by coarsity" in body
     for row in run["results"]:
         assert f"{row['accuracy']:.2f} <small>± " in body
     assert "fsviz evaluate toy" in body and run["run"] in body and "Paired differences" in body
+
+
+def test_a_report_of_twenty_tasks_has_no_figures_that_need_many(capsys, tmp_path: Path) -> None:
+    run = run_json(capsys, "evaluate", "toy", "--methods", "protonet,ridge", *TASKS)
+    body = written(capsys, tmp_path, run["run"]).split("</head>", 1)[1]
+    assert body.count("Plotly.newPlot") == 2  # mean accuracies and paired differences
+    assert "Accuracy by coarsity" not in body and "Ranks by quarter" not in body
 
 
 def test_the_report_of_hard_support_sets(capsys, tmp_path: Path) -> None:

@@ -51,6 +51,22 @@ def test_every_study_prints_the_table_of_its_command(shifted, capsys) -> None:
     assert f"{next(iter(evaluated['accuracy'].values())):.1f}" in line and "protonet" in line and "uniform" in line
 
 
+def test_a_run_has_a_name_and_a_note(shifted, capsys) -> None:
+    run = run_json(capsys, "evaluate", "shifted", "--backbone", "first", "--sampler", "uniform", *TASKS)["run"]
+    assert main(["runs", "label", run, "--name", "Base  line", "--note", "first\ntry"]) == 0
+    assert capsys.readouterr().out.strip() == f"Run {run}: Base line (first try)"
+    assert run_json(capsys, "runs", "label", run, "--note", "")["name"] == "Base line"
+    assert (jobs.status(run).name, jobs.status(run).note) == ("Base line", "")
+    assert run_json(capsys, "runs")["runs"][0]["name"] == "Base line"
+    assert main(["runs", "show", run]) == 0 and capsys.readouterr().out.startswith("Base line\n")
+    assert "at most 80 characters. Got 81." in fails(capsys, "runs", "label", run, "--name", 81 * "x")
+    assert "takes --name or --note" in fails(capsys, "runs", "label", run)
+    assert "takes --name or --note" in fails(capsys, "runs", "show", run, "--name", "other")
+    assert jobs.status(run).name == "Base line"
+    (jobs.folder(run) / "label.json").write_text("[]")  # a damaged label is no label
+    assert jobs.status(run).name == "" and jobs.status(run).state == "finished"
+
+
 def test_several_runs_at_once(shifted, capsys) -> None:
     first, second = (
         run_json(capsys, "hard", "shifted", "--backbone", "first", *TASKS, "--seed", seed)["run"] for seed in "01"

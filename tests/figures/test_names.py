@@ -101,7 +101,7 @@ TREE = ClassTree(np.array([2, 2, PAD]), np.array([0.0, 0.0, 1.0]), np.arange(2),
 FACING = Tanglegram(
     (TREE, TREE), (np.arange(2), np.arange(2)), (np.arange(3), np.arange(3)), np.array([True, False]), 0
 )
-BAR = {"value": 0.5, "low": 0.4, "high": 0.6, "shown": -0.5, "why": "", "best": True}
+BAR = {"pearson": 0.5, "low": 0.4, "high": 0.6, "why": "", "is_best": True, "needs_classes": True, "is_expected": True}
 # Every function that draws names, with hostile ones.
 DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     support_sets.plot_gaps: (_gaps(),),

@@ -96,7 +96,7 @@ def page(**contents: Any) -> str:
 def test_the_report_needs_nothing_else_and_runs_no_name_as_code() -> None:
     both = lines()
     table, differences = run_comparison.result_table(both), run_comparison.differences(both)
-    differences["verdict"] = np.where(differences["significant"], "real", "may be chance")
+    differences["verdict"] = np.where(differences["significant"], "significant", "not significant")
     visible = [("Curves", figures.plot_accuracy_by_measure(run_comparison.curves(both)), "caption")]
     recipe = report.Recipe(NASTY, [("Dataset", NASTY)], NASTY)
     html = report.run_report(
@@ -109,13 +109,13 @@ def test_the_report_needs_nothing_else_and_runs_no_name_as_code() -> None:
     assert len(re.findall(r"<script", own)) == len(re.findall(r"</script>", own)) == 1
     assert loaded(html) == []
     assert len(html) > 1_000_000  # the drawing library is inside
-    assert own.count("<table") == 3 and "may be chance" in own
+    assert own.count("<table") == 3 and "not significant" in own
 
 
 def test_the_report_says_what_p_is_and_how_closely_accuracy_follows_the_measure() -> None:
     both = lines()
     table, differences = run_comparison.result_table(both), run_comparison.differences(both, over="tasks")
-    differences["verdict"] = "real"
+    differences["verdict"] = "significant"
     text = pd.DataFrame({"name": [NASTY], "pearson": ["0.50 (0.30 to 0.70)"], "spearman": ["0.40"]})
     for over, words in (("tasks", "Wilcoxon"), ("images", "that of a t test over images,")):
         html = page(

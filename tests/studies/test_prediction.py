@@ -14,7 +14,16 @@ from fsviz import datasets, evaluation, features, jobs
 from fsviz.errors import BadInput, UnknownName
 from fsviz.records import PAD, Tasks
 from fsviz.studies import prediction, sweep
-from fsviz.studies.prediction import PredictionTasks, eigenvalues, labelling, measured, spread, tasks, thresholds
+from fsviz.studies.prediction import (
+    PredictionTasks,
+    answers,
+    eigenvalues,
+    labelling,
+    measured,
+    spread,
+    tasks,
+    thresholds,
+)
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
 SMALL = {"dataset": "toy", "backbone": "alpha_net", "n_way": 3, "n_shot": 3, "n_query": 6, "n_tasks": 40}
@@ -34,11 +43,11 @@ def measure(spec: dict) -> PredictionTasks:
     return result_of(spec).measured[0]
 
 
-def answer_to(spec: dict) -> prediction.Summary:
+def answer_to(spec: dict) -> prediction.PredictionSummary:
     return prediction.summary(result_of(spec))
 
 
-def curve_of(spec: dict, vary: str, values: Sequence[float] = ()) -> dict[float, prediction.Summary]:
+def curve_of(spec: dict, vary: str, values: Sequence[float] = ()) -> dict[float, prediction.PredictionSummary]:
     """The summaries of a sweep by value."""
     curve = sweep.sweep(prediction.STUDY, spec, vary, values)
     result = jobs.compute({"study": "sweep", **curve})
@@ -88,6 +97,44 @@ def test_the_mean_confidence_predicts_better_than_a_constant() -> None:
     demo = {"dataset": "demo", "backbone": "efficientnet_lite0", "n_tasks": 150}
     error = measured.prediction_error(measure({**demo, **as_published}))
     assert 0 < error["error"] < error["constant"]
+
+
+def prediction_tasks(expected: list[float], outcome: list[float], **measures: list[float]) -> measured.PredictionTasks:
+    """Tasks with these numbers, each of its own two classes."""
+    n = len(outcome)
+    spec = {"dataset": "toy", "backbone": "alpha_net", "setting": "semi", "n_tasks": n}
+    values = {name: np.array(numbers) for name, numbers in measures.items()}
+    own_classes = Tasks(np.arange(2 * n).reshape(n, 2))
+    return measured.PredictionTasks(spec, own_classes, np.array(outcome), np.array(expected), values)
+
+
+def test_the_answer_is_the_error_of_the_predicted_accuracy_compared_with_the_mean() -> None:
+    outcome = [0.5, 0.9, 0.6, 0.8]  # the mean is off by 0.2, 0.2, 0.1, 0.1
+    sentence, more = answers.answer(prediction_tasks([0.52, 0.88, 0.62, 0.82], outcome))
+    assert sentence == "Predicted accuracy is off by 2.0 ± 0.0 points (always predicting the mean: 15.0)."
+    assert more == "4 tasks, mean accuracy 70.0 ± 17.9%."
+    sentence, _ = answers.answer(prediction_tasks([0.7, 0.7, 0.7, 0.7], outcome))
+    assert sentence.endswith("not significantly better than always predicting the mean (15.0).")
+    sentence, _ = answers.answer(prediction_tasks([0.9, 0.5, 0.9, 0.5], outcome))  # off by 0.4, 0.4, 0.3, 0.3
+    assert sentence == "Predicted accuracy is off by 35.0 ± 5.7 points (always predicting the mean: 15.0)."
+
+
+def test_without_predictions_the_answer_is_the_best_measure_that_needs_no_classes() -> None:
+    rng = np.random.default_rng(0)
+    outcome = rng.uniform(0.5, 1, 60)
+    numbers = {"coarsity": outcome, "support_loss": 1 - outcome + rng.normal(0, 0.05, 60)}
+    tasks = prediction_tasks([np.nan] * 60, list(outcome), **{name: list(v) for name, v in numbers.items()})
+    tasks.spec["setting"] = "supervised"
+    row = measured.correlations(tasks)["support_loss"]
+    sentence, more = answers.answer(tasks)
+    interval = f"r = {row['pearson']:.2f} (95% CI {row['low']:.2f} to {row['high']:.2f})"
+    assert sentence == f"Support training loss predicts accuracy best: {interval}." and row["high"] < 0
+    assert f"explains {100 * row['pearson'] ** 2:.0f}% of the variance" in more
+    noise = prediction_tasks([np.nan] * 60, list(outcome), support_loss=list(rng.permutation(outcome)))
+    noise.spec["setting"] = "supervised"
+    assert answers.answer(noise)[0].startswith("No measure predicts accuracy reliably: support training loss is best")
+    few = prediction_tasks([0.5] * 3, [0.4, 0.5, 0.6], support_loss=[1.0, 2.0, 3.0])
+    assert answers.answer(few)[0] == "The correlation of measures with accuracy needs at least 4 tasks."
 
 
 def test_one_shot_is_named_where_a_measure_is_not_defined(toy) -> None:

@@ -148,7 +148,7 @@ def test_tasks_of_a_class_and_a_pair_of_a_task(toy) -> None:
 
 def test_runs_lead_to_the_tasks_of_a_quarter_and_to_where_methods_differ(toy) -> None:
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"]}
-    sampler = {"sampler": "uniform", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 20}
+    sampler = {"sampler": "uniform", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 60}
     run = jobs.run_in_foreground({**spec, "methods": [{"name": "protonet"}, {"name": "ridge"}], "sampler": sampler})
     lines = run_comparison.method_runs(run.id, jobs.spec(run.id), jobs.chunks(run.id), run.summary)
     ranks = run_comparison.ranks(lines)
@@ -159,7 +159,7 @@ def test_runs_lead_to_the_tasks_of_a_quarter_and_to_where_methods_differ(toy) ->
         assert 100 * line.accuracy[own].mean() == pytest.approx(told)
     other = str(run_comparison.differences(lines)["name"].iloc[0])
     page = open_link("runs", "toy", rank_of=f"{name}@Q1", differs=other)
-    assert "Tasks of quarter 1" in words(page) and "differ most" in words(page) and not page.toast
+    assert "Tasks of Q1" in words(page) and "Largest differences" in words(page) and not page.toast
     figure = run_figures.plot_ranks(ranks)
     assert escape_plotly(f"{name}@Q1") in [point[0] for point in figure.data[1].customdata]
 

@@ -127,5 +127,5 @@ def test_too_many_shots_are_named_and_the_largest_that_fits_is_offered(home: Pat
     app = open_link("evaluate", "digits", fine=False, n_shot="190", n_query="10", methods="ProtoNet")
     assert re.search("has 174 images .* fewer than “Support images” . “Query images” = 200", said(app))
     assert "The largest that fits all classes is “Support images” 169 with “Query images” 5." in said(app)
-    next(b for b in app.button if b.label == "Use what fits: “Support images” 169, “Query images” 5").click().run()
-    assert not app.exception and "First look: 200 tasks" in said(app)
+    next(b for b in app.button if b.label == "Use “Support images” 169, “Query images” 5").click().run()
+    assert not app.exception and "Preview: 200 tasks" in said(app)

@@ -129,7 +129,7 @@ def _wall(
             "kind": row.kind,
             "section": row.section,
             "reserve": row.reserve,
-            "tiles": [_tile(dataset, tile, tile_px) for tile in row.tiles],
+            "tiles": [_tile(dataset, row, tile, tile_px) for tile in row.tiles],
         }
         for row in rows
     ]
@@ -156,7 +156,30 @@ def _image(clicked: Any, shown: frozenset[int]) -> int | None:
     return int(clicked) if clicked is not None and int(clicked) in shown else None
 
 
-def _tile(dataset: Dataset, tile: Tile, tile_px: int) -> dict[str, Any]:
+def alt_text(dataset: Dataset, row: Row, tile: Tile) -> str:
+    """The class of an image, its role in the task, and its prediction: "wolf, query, predicted as tiger"."""
+    class_name = _class_name(dataset, tile.image_id)
+    captions = [str(text) for text in (tile.caption, tile.badge) if str(text) not in ("", class_name, row.kind)]
+    parts = [class_name or f"image {tile.image_id}", row.kind]
+    if tile.frame == "right":
+        parts.append("correct")
+    elif tile.frame == "wrong":
+        predicted = next((text for text in captions if (dataset.classes["class_name"] == text).any()), "")
+        parts.append(f"predicted as {predicted}" if predicted else "incorrect")
+        captions = [text for text in captions if text != predicted]
+    elif tile.frame == "selected":
+        parts.append("selected")
+    return ", ".join(part for part in (*parts, *captions) if part)
+
+
+def _class_name(dataset: Dataset, image_id: int) -> str:
+    """The class of an image; "" without a table of images."""
+    if dataset.images is None or not 0 <= image_id < len(dataset.images):
+        return ""
+    return str(dataset.classes["class_name"].iat[int(dataset.images["class_id"].iat[image_id])])
+
+
+def _tile(dataset: Dataset, row: Row, tile: Tile, tile_px: int) -> dict[str, Any]:
     source, problem = (
         _thumbnail(dataset, tile.image_id, round(tile_px * _SHARPNESS)) if dataset.has_pixels else ("", "")
     )
@@ -167,6 +190,7 @@ def _tile(dataset: Dataset, tile: Tile, tile_px: int) -> dict[str, Any]:
         "caption": str(tile.caption),
         "frame": tile.frame or "",
         "badge": str(tile.badge),
+        "alt": alt_text(dataset, row, tile),
     }
 
 
@@ -272,7 +296,7 @@ const picture = (tile, px) => {
   const frame = text("span", "frame");
   if (tile.source) {
     const image = document.createElement("img");
-    image.alt = "";
+    image.alt = tile.alt;
     image.draggable = false;
     image.onload = () => { if (image.naturalWidth * 2 <= px) image.className = "coarse"; };
     image.src = tile.source;
@@ -294,8 +318,7 @@ const button = (tile, px, reserve) => {
   element.dataset.id = tile.id;
   element.append(picture(tile, px));
   if (tile.caption || reserve) element.append(text("span", "caption", tile.caption));
-  const spoken = ["image " + tile.id, tile.caption, tile.frame, tile.badge, tile.problem].filter(Boolean);
-  element.setAttribute("aria-label", spoken.join(", "));
+  element.setAttribute("aria-label", [tile.alt, tile.problem].filter(Boolean).join(", "));
   element.title = [tile.caption, tile.badge, tile.problem].filter(Boolean).join("\\n");
   return element;
 };
