@@ -16,9 +16,7 @@ NOT_YET = {
     "sample_tasks",
     "task",
     "edit_task",
-    "hard_supports",
     "causes",
-    "confusion",
     "contexts",
     "train_test_distance",
     "predict_accuracy",
@@ -48,7 +46,8 @@ PLACES = """() => {
         controls: controls.map((box) => box.bottom),
         title: tops(inMain + 'h1'),
         answer: tops('.st-key-fsviz_answer p'),
-        figure: tops(inMain + ':is(.stPlotlyChart, .stDataFrame)').concat(tops(inMain + '.stBidiComponent', 60)),
+        figure: tops(inMain + ':is(.stPlotlyChart, .stEChartsChart, .stDataFrame)')
+            .concat(tops(inMain + '.stBidiComponent', 60)),
     };
 }"""
 # How far the page reaches beyond the window, and what does; the row of pages and tables scroll by themselves.
