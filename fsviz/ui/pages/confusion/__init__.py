@@ -235,8 +235,8 @@ def _rank(graph: ClassGraph, positions: tuple[int, int]) -> str:
     if np.isnan(value):
         return "No data: the two classes never appear in one task."
     rank = 1 + int((weights > value).sum())
-    unit = graph.unit if graph.unit.startswith("%") else f" {graph.unit}".rstrip()
-    return f"{value:.2f}{escape(unit)}, rank {rank:,} of {len(weights):,}"
+    space = "" if graph.unit.startswith("%") or not graph.unit else " "
+    return f"{value:.2f}{space}{escape(graph.unit)}, rank {rank:,} of {len(weights):,}"
 
 
 def _pair_table(graph: ClassGraph, position: int | None) -> None:
