@@ -1,4 +1,4 @@
-"""Commands about tasks: distances between classes, coarsity of tasks, testbeds, one task made by hand."""
+"""Commands about tasks: distances between classes, coarsity of tasks, testbeds, one task built by hand."""
 
 from __future__ import annotations
 
@@ -33,47 +33,43 @@ TESTBEDS = Table(
 
 def register(commands: argparse._SubParsersAction) -> None:
     testbeds = add_command(
-        commands, "testbeds", manage_testbeds, show_testbeds, "list the saved testbeds; show, rename or remove one"
+        commands, "testbeds", manage_testbeds, show_testbeds, "List, show, rename or delete testbeds."
     )
     testbeds.add_argument(
         "action",
         nargs="?",
         choices=("list", "show", "rename", "remove"),
         default="list",
-        help="list unless said otherwise",
+        help="default: list",
     )
     testbeds.add_argument("name", nargs="?", help="with show, rename or remove: the testbed's name")
     testbeds.add_argument("new", nargs="?", help="with rename: its new name")
     parser = add_command(
-        commands, "distances", measure_distances, show_distances, "distances between the classes of a split"
+        commands, "distances", measure_distances, show_distances, "Compute distances between the classes of a split."
     )
     sampler_flags.add_dataset(parser)
     sampler_flags.add_flags(parser, DISTANCE_FLAGS)
     parser.add_argument("--out", type=Path, help="write the whole matrix to this CSV file")
 
-    parser = add_command(
-        commands, "coarsity", measure_coarsity, show_coarsity, "how far apart in meaning the classes of tasks are"
-    )
+    parser = add_command(commands, "coarsity", measure_coarsity, show_coarsity, "Measure the coarsity of tasks.")
     sampler_flags.add_dataset(parser)
     sampler_flags.add_flags(parser, CLASS_FLAGS, **COARSITY)
     parser.add_argument("--testbed", help="measure this testbed (a name or a .parquet, .csv or .json file) instead")
 
-    add_command(commands, "measures", list_measures, show_measures, "measures of how hard a task is")
+    add_command(commands, "measures", list_measures, show_measures, "List difficulty measures with formula and paper.")
 
-    parser = add_command(commands, "sample", sample, show_sample, "draw a testbed and save it")
+    parser = add_command(commands, "sample", sample, show_sample, "Sample tasks and save them as a testbed.")
     sampler_flags.add_dataset(parser)
     sampler_flags.add_flags(parser, **SAMPLE)
     parser.add_argument(
         "--out", type=Path, help="a .parquet, .csv or .json file; without it the testbed goes to the workspace"
     )
-    parser.add_argument("--name", help="name of the testbed; made from its settings when left out")
+    parser.add_argument("--name", help="name of the testbed (default: made of its settings)")
     parser.add_argument(
         "--split-image-ids", action="store_true", help="CSV only: count image_ids through the images of the split"
     )
 
-    parser = add_command(
-        commands, "task", one_task, show_task, "predictions and measures of one task, before and after a swap"
-    )
+    parser = add_command(commands, "task", one_task, show_task, "Build one task by hand and measure a swap.")
     sampler_flags.add_dataset(parser)
     sampler_flags.add_backbone(parser, "classified and measured")
     for setting in _one_task_settings().values():
@@ -201,7 +197,7 @@ def show_coarsity(result: dict[str, Any]) -> str:
                 f"{word} {quantiles[q]:.1f}"
                 for word, q in (("min", "0"), ("25%", "25"), ("median", "50"), ("75%", "75"), ("max", "100"))
             ),
-            f"a class is in {counts['min']:,} to {counts['max']:,} tasks",
+            f"tasks per class: {counts['min']:,} to {counts['max']:,}",
             *([result["repeats"]["in_words"]] if result.get("repeats", {}).get("n_repeated") else []),
         ]
     )
@@ -217,7 +213,7 @@ def sample(args: argparse.Namespace) -> dict[str, Any]:
     if kind not in testbeds.FORMATS:
         raise BadInput(f"--out must end in .parquet, .csv or .json. Got {args.out.name!r}.")
     if args.split_image_ids and kind != "csv":
-        raise BadInput("--split-image-ids is for CSV files. Leave it out, or end --out in .csv.")
+        raise BadInput("--split-image-ids is for CSV files. Remove it, or end --out in .csv.")
     dataset = datasets.load(args.dataset)
     if args.name:
         workspace.check_name(args.name, "testbed name")
@@ -225,7 +221,7 @@ def sample(args: argparse.Namespace) -> dict[str, Any]:
     fits = sampler_flags.say_fit(fitting.fit(dataset, settings, SAMPLE, varied=True))
     recipe = draw.recipe_for(dataset, **{**SAMPLE, **fits, **settings})
     sampler_flags.name_unused(settings, recipe)
-    progress(f"drawing {recipe.n_tasks:,} tasks from {dataset.title}, split {recipe.split}")
+    progress(f"sampling {recipe.n_tasks:,} tasks from {dataset.title}, split {recipe.split}")
     testbed = draw.sample_testbed(dataset, recipe, name=args.name or "")
     if args.out:
         content = (
@@ -253,13 +249,13 @@ def show_sample(result: dict[str, Any]) -> str:
     if result["quantiles"]:
         lines.append(show_coarsity(result))
     else:
-        lines.append(f"{result['n_tasks']:,} tasks (no taxonomy, so no coarsity)")
+        lines.append(f"{result['n_tasks']:,} tasks (coarsity is not available: no taxonomy)")
     distinct = result["recipe"]["n_distinct"]
     if distinct < result["n_tasks"]:
-        lines.append(f"only {distinct:,} different sets of classes were found; the others repeat with other images")
+        lines.append(f"{distinct:,} distinct class sets; other tasks repeat them with other images")
     if result["left_out"]:
         more = len(result["left_out"]) - 5
-        lines += ["left out:", *result["left_out"][:5], *([f"and {more:,} more"] if more > 0 else [])]
+        lines += ["excluded:", *result["left_out"][:5], *([f"and {more:,} more"] if more > 0 else [])]
     return "\n".join(lines)
 
 
@@ -268,21 +264,21 @@ def manage_testbeds(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.sampling import testbeds
 
     if args.action == "list":
-        return {"testbeds": [{"name": name, **_kept_recipe(name)} for name in testbeds.list_testbeds()]}
+        return {"testbeds": [{"name": name, **_recipe_of(name)} for name in testbeds.list_testbeds()]}
     if not args.name:
-        raise BadInput(f"Say which testbed: 'fsviz testbeds {args.action} NAME'.")
+        raise BadInput(f"Which testbed? Use: fsviz testbeds {args.action} NAME.")
     if args.action == "remove":
         testbeds.delete_testbed(args.name)
         return {"removed": args.name}
     if args.action == "rename":
         if not args.new:
-            raise BadInput("Renaming needs a new name: 'fsviz testbeds rename NAME NEW'.")
+            raise BadInput("Renaming needs a new name. Use: fsviz testbeds rename NAME NEW.")
         return {"renamed": args.name, "name": testbeds.rename_testbed(args.name, args.new)}
     return {"name": args.name, "recipe": testbeds.read_recipe(args.name)}
 
 
-def _kept_recipe(name: str) -> dict[str, Any]:
-    """The recipe of a testbed; empty where its file is damaged, which must not hide the others."""
+def _recipe_of(name: str) -> dict[str, Any]:
+    """The recipe of a testbed; a damaged file does not hide the other testbeds."""
     from fsviz.errors import FsvizError
     from fsviz.sampling import testbeds
 
