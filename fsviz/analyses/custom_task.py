@@ -320,6 +320,33 @@ def build(
     return tasks
 
 
+def of_support(
+    dataset: Dataset, table: Features, image_ids: Sequence[int], n_query: int = int(N_QUERY.default), seed: int = 0
+) -> Tasks:
+    """The task with these images as its support; queries are other images of their classes, as many as all have.
+
+    Copies of support images are never queries.
+    """
+    of_image, support = dataset.image_class_ids(), dict[int, list[int]]()
+    for image_id in dict.fromkeys(int(i) for i in image_ids):
+        support.setdefault(int(of_image[image_id]), []).append(image_id)
+    groups, all_support = dataset.image_groups(), np.concatenate([[], *support.values()]).astype(np.int64)
+    pools = []
+    for class_id in support:
+        images = np.random.default_rng((SEED.check(seed), class_id)).permutation(_usable(dataset, table, class_id))
+        images = images[~np.isin(images, all_support)]
+        if groups is not None:
+            images = images[~np.isin(groups[images], groups[all_support])]
+        if not len(images):
+            name = str(dataset.classes["class_name"].iloc[class_id])
+            raise BadInput(f"Class {name!r} has no other images for queries. Select fewer of its images.")
+        pools.append(images)
+    n_query = min([n_query, *map(len, pools)])
+    return build(
+        dataset, table, list(support), support=list(support.values()), query=[pool[:n_query].tolist() for pool in pools]
+    )
+
+
 def of_images(
     dataset: Dataset, table: Features, support: Sequence[Sequence[int]], query: Sequence[Sequence[int]]
 ) -> Tasks:

@@ -20,6 +20,7 @@ from fsviz.sampling import SAMPLERS
 from fsviz.studies import evaluate
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw
+from fsviz.text import short_names
 
 CLASS_PAIRS = Table(
     "Pairs of classes",
@@ -182,6 +183,25 @@ def warm_up() -> None:
 
 
 # Custom tasks --------------------------------------------------------------------------------------------------
+
+
+def distance_answer(distances: np.ndarray, names: Sequence[str], title: str) -> tuple[str, str]:
+    """The closest two classes and the median over all pairs, and a sentence about ties.
+
+    title  of the distance
+    """
+    first, second = np.triu_indices(len(names), 1)
+    values = distances[first, second]
+    if not len(values):
+        return f"{names[0]} is the only class here." if len(names) else "There are no classes here.", ""
+    names, closest = short_names(names), int(values.argmin())
+    n_ties = int((values < values[closest] + 1e-9).sum()) - 1
+    ties = f"; {n_ties:,} other {'pair is' if n_ties == 1 else 'pairs are'} as close" if n_ties else ""
+    return (
+        f"Closest classes: {names[first[closest]]} and {names[second[closest]]} (distance {values[closest]:.2f}). "
+        f"Median distance: {np.median(values):.2f}.",
+        f"{title}, {len(names):,} classes{ties}.",
+    )
 
 
 @dataclass(frozen=True)

@@ -33,48 +33,46 @@ TESTBEDS = Table(
 
 def register(commands: argparse._SubParsersAction) -> None:
     testbeds = add_command(
-        commands, "testbeds", manage_testbeds, show_testbeds, "List, show, rename or delete testbeds."
+        commands, "testbeds", manage_testbeds, show_testbeds, "List, show, rename or remove testbeds."
     )
     testbeds.add_argument(
         "action",
         nargs="?",
         choices=("list", "show", "rename", "remove"),
         default="list",
-        help="default: list",
+        help="Action (default: list).",
     )
-    testbeds.add_argument("name", nargs="?", help="with show, rename or remove: the testbed's name")
-    testbeds.add_argument("new", nargs="?", help="with rename: its new name")
+    testbeds.add_argument("name", nargs="?", help="Testbed to show, rename or remove.")
+    testbeds.add_argument("new", nargs="?", help="New name.")
     parser = add_command(
         commands, "distances", measure_distances, show_distances, "Compute distances between the classes of a split."
     )
     sampler_flags.add_dataset(parser)
     sampler_flags.add_flags(parser, DISTANCE_FLAGS)
-    parser.add_argument("--out", type=Path, help="write the whole matrix to this CSV file")
+    parser.add_argument("--out", type=Path, help="Write the whole matrix to this CSV file.")
 
     parser = add_command(commands, "coarsity", measure_coarsity, show_coarsity, "Measure the coarsity of tasks.")
     sampler_flags.add_dataset(parser)
     sampler_flags.add_flags(parser, CLASS_FLAGS, **COARSITY)
-    parser.add_argument("--testbed", help="measure this testbed (a name or a .parquet, .csv or .json file) instead")
+    parser.add_argument("--testbed", help="Testbed to measure instead: a name or a .parquet, .csv or .json file.")
 
-    add_command(commands, "measures", list_measures, show_measures, "List difficulty measures with formula and paper.")
+    add_command(
+        commands, "measures", list_measures, show_measures, "List difficulty measures with their labels and paper."
+    )
 
     parser = add_command(commands, "sample", sample, show_sample, "Sample tasks and save them as a testbed.")
     sampler_flags.add_dataset(parser)
     sampler_flags.add_flags(parser, **SAMPLE)
-    parser.add_argument(
-        "--out", type=Path, help="a .parquet, .csv or .json file; without it the testbed goes to the workspace"
-    )
-    parser.add_argument("--name", help="name of the testbed (default: made of its settings)")
-    parser.add_argument(
-        "--split-image-ids", action="store_true", help="CSV only: count image_ids through the images of the split"
-    )
+    parser.add_argument("--out", type=Path, help=".parquet, .csv or .json file to write (default: the workspace).")
+    parser.add_argument("--name", help="Name of the testbed (default: made from its settings).")
+    parser.add_argument("--split-image-ids", action="store_true", help="CSV only: number the images within the split.")
 
-    parser = add_command(commands, "task", one_task, show_task, "Build one task by hand and measure a swap.")
+    parser = add_command(commands, "task", build_task, show_task, "Build one task by hand and measure a swap.")
     sampler_flags.add_dataset(parser)
-    sampler_flags.add_backbone(parser, "classified and measured")
+    sampler_flags.add_backbone(parser)
     for setting in _one_task_settings().values():
         setting.add_flag(parser)
-    parser.add_argument("--out", type=Path, help="write it as a testbed of one task: a .parquet, .csv or .json file")
+    parser.add_argument("--out", type=Path, help="Write it as a testbed of one task to a .parquet, .csv or .json file.")
 
 
 def measure_distances(args: argparse.Namespace) -> dict[str, Any]:
@@ -158,7 +156,7 @@ def measure_coarsity(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _repeats(dataset: Any, testbed: Any, distances: Any = None) -> dict[str, Any]:
-    """What dropping repeated class sets did, in numbers and words; nothing where none were dropped."""
+    """Effect of dropping repeated class sets, in numbers and words; empty if none were dropped."""
     from dataclasses import asdict
 
     repeats = count_repeats(dataset, testbed, distances)
@@ -304,7 +302,7 @@ def _one_task_settings() -> dict[str, Setting]:
     return study.SETTINGS
 
 
-def one_task(args: argparse.Namespace) -> dict[str, Any]:
+def build_task(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, features, workspace
     from fsviz.analyses import custom_task as study
     from fsviz.errors import BadInput

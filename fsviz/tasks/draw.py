@@ -39,13 +39,13 @@ from fsviz.settings import (
 )
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 
-SPLIT = Setting("split", "Split", "The classes to sample from: test if the dataset has it, else all.", "text", "")
-SHOTS = N_SHOT.with_(low=0, default=0, help="Labelled images per class (shots); 0 samples classes only.")
-BACKBONE = Setting("backbone", "Backbone", "The network whose features the distance 'features' compares.", "text", "")
+SPLIT = Setting("split", "Split", "Classes to sample from: test if the dataset has it, else all.", "text", "")
+SHOTS = N_SHOT.with_(low=0, default=0, help="Labelled images per class (shots). 0 samples classes only.")
+BACKBONE = Setting("backbone", "Backbone", "Backbone of the distance 'features'.", "text", "")
 KEEP_GROUPS = Setting(
     "keep_groups",
     "Keep groups together",
-    "Duplicates and video frames never appear in both support and query.",
+    "Duplicates and video frames never appear in both support and query. No effect on datasets without groups.",
     "flag",
     True,
     advanced=True,
@@ -408,7 +408,7 @@ def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable
 
 
 def _concepts(dataset: Dataset, recipe: Recipe) -> tuple[np.ndarray | None, bool]:
-    """The concepts that a setting of the recipe draws classes from, and whether they are one level; None without."""
+    """The concepts that a setting of the recipe samples classes from, and whether they are one level; None without."""
     names = [name for name, need in SAMPLERS[recipe.sampler].needs_if.items() if need == "concepts"]
     names = [name for name in names if recipe.settings.get(name)]
     if not names:

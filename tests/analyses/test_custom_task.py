@@ -130,13 +130,13 @@ def test_effects_are_what_the_swaps_then_do() -> None:
     tasks = cat_or_dog(dataset)
     images = study.candidates(dataset, table_of(dataset), tasks, 0)
     assert images.tolist() == [1, 2]  # 0 is the support, 3 to 5 are asked
-    found = study.swap_effects(dataset, "place", tasks, 0, images)
+    result = study.swap_effects(dataset, "place", tasks, 0, images)
     one_by_one = [
         study.evaluate_task(dataset, "place", study.swap_image(tasks, 0, int(i))).correct.sum() for i in images
     ]
-    assert found is not None and (found + 4).tolist() == one_by_one
+    assert result is not None and (result + 4).tolist() == one_by_one
     # with the cat at 9 the border is at 9.5: all cats are right, and of the dogs the one at 12 alone
-    assert found.tolist() == [2, 0]
+    assert result.tolist() == [2, 0]
 
 
 def test_context_overlap_is_the_share_of_queries_in_a_context_of_their_support() -> None:
@@ -167,10 +167,10 @@ def test_what_is_not_known_says_why() -> None:
 def test_a_measure_of_a_built_task_is_that_of_the_same_task_in_a_testbed() -> None:
     toy = make_toy()
     tasks = study.build(toy, table_of(toy), [2, 7, 9], 2, 4, seed=3)
-    found = study.evaluate_task(toy, "alpha_net", tasks, "ridge")
-    other = evaluate.predict_tasks(toy, "alpha_net", "ridge", {}, tasks)
-    assert np.array_equal(found.predictions.predicted, other.predicted)
-    assert {c.name: c.value for c in found.measures}["query_loss"] == pytest.approx(float(other.loss()[0]))
+    result = study.evaluate_task(toy, "alpha_net", tasks, "ridge")
+    second = evaluate.predict_tasks(toy, "alpha_net", "ridge", {}, tasks)
+    assert np.array_equal(result.predictions.predicted, second.predicted)
+    assert {c.name: c.value for c in result.measures}["query_loss"] == pytest.approx(float(second.loss()[0]))
 
 
 def test_images_of_a_class_do_not_depend_on_the_other_classes() -> None:
@@ -217,3 +217,24 @@ def test_the_task_is_a_testbed_that_can_be_evaluated() -> None:
     assert evaluate.testbeds(dataset) == ["mine"]
     back = testbeds.load_testbed("mine", dataset)
     assert np.array_equal(back.tasks.support, bed.tasks.support) and back.recipe["split"] == "test"
+
+
+def test_selected_images_are_the_support_and_queries_are_others_of_their_classes(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
+    dataset = make_toy(n_images=6)
+    table = features.load(dataset, "alpha_net")
+    tasks = study.of_support(dataset, table, [13, 0, 12, 1, 14, 0])
+    assert tasks.class_ids[0].tolist() == [2, 0], "classes in the order of their first image"
+    assert study.images_text(tasks.support[0]) == "13.12.14,0.1"
+    assert tasks.query.shape == (1, 2, 3), "as many queries as the class with the fewest other images has"
+    assert set(tasks.query[0, 0]) == {15, 16, 17} and set(tasks.query[0, 1]) < {2, 3, 4, 5}
+    with pytest.raises(BadInput, match="no other images for queries"):
+        study.of_support(dataset, table, [0, 1, 2, 3, 4, 5, 12])
+    with pytest.raises(BadInput, match="2 to 20 classes"):
+        study.of_support(dataset, table, [0, 1])
+
+
+def test_copies_of_a_selected_image_are_never_queries() -> None:
+    dataset = on_a_line([0, 0, 1, 2, 3, 4, *range(5, 23)])
+    tasks = study.of_support(dataset, table_of(dataset), [0, 6])
+    assert set(tasks.query[0, 0]) == {2, 3, 4, 5} and tasks.query.shape == (1, 2, 4)

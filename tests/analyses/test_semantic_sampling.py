@@ -39,8 +39,8 @@ def test_uniform_tasks_have_the_published_median_coarsity(tiered, dag: str, medi
 def test_semantic_tasks_have_the_published_quartiles(tiered, seed: int) -> None:
     testbed = draw.sample(tiered, n_tasks=5000, seed=seed)
     summary = study.summarise(testbed, tiered)
-    found = [summary["quantiles"][q] for q in ("25", "50", "75")]
-    assert found == pytest.approx([39.5, 56.0, 69.4], abs=1.5)
+    result = [summary["quantiles"][q] for q in ("25", "50", "75")]
+    assert result == pytest.approx([39.5, 56.0, 69.4], abs=1.5)
     assert summary["n_tasks"] == 5000
     counts = study.class_counts(testbed, tiered)
     assert counts.sum() == 25_000
@@ -178,11 +178,11 @@ def test_a_card_and_a_set_by_hand() -> None:
     assert [i for i, _ in card.nearest] == [1, 2]
     assert card.nearest[0][1] == pytest.approx(2 * np.log(3))
     assert {i for i, _ in card.farthest} <= {3, 4, 5}
-    found = study.class_set(graph, distances, [0, 1, 2])
-    assert found.superordinate == "animal"
-    assert found.superordinate_classes == 3
-    assert found.coarsity == pytest.approx((2 * np.log(3)) ** 2)
-    assert found.share_finer == 0
+    result = study.class_set(graph, distances, [0, 1, 2])
+    assert result.superordinate == "animal"
+    assert result.superordinate_classes == 3
+    assert result.coarsity == pytest.approx((2 * np.log(3)) ** 2)
+    assert result.share_finer == 0
     mixed = study.class_set(graph, distances, [0, 3])
     assert mixed.superordinate == "thing"
     small = maps.task_map(graph, [3, 4])
@@ -211,3 +211,15 @@ def test_the_part_below_a_concept() -> None:
     assert dogs.nodes[0] == "n02084071" and dogs.n_classes == len(positions)
     assert {graph.names[graph.class_nodes[p]] for p in positions} == {dogs.names[v] for v in dogs.class_nodes}
     assert maps.levels_that_fit(graph, 10_000) == maps.class_map(graph).deepest
+
+
+def test_the_answer_about_distances_by_hand() -> None:
+    distances = np.array([[0, 1, 4], [1, 0, 2], [4, 2, 0]], dtype=float)
+    assert study.distance_answer(distances, ["Fruit/Kiwi", "Fruit/Lime", "Milk"], "Path") == (
+        "Closest classes: Kiwi and Lime (distance 1.00). Median distance: 2.00.",
+        "Path, 3 classes.",
+    )
+    distances[0, 2] = distances[2, 0] = 1
+    sentence, more = study.distance_answer(distances, ["a/x", "b/x", "y"], "Path")
+    assert sentence.startswith("Closest classes: a/x and b/x ") and more == "Path, 3 classes; 1 other pair is as close."
+    assert study.distance_answer(np.zeros((1, 1)), ["x"], "Path") == ("x is the only class here.", "")

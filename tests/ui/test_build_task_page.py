@@ -14,6 +14,7 @@ from fsviz.sampling.testbeds import list_testbeds
 from fsviz.ui.pages import edit_task
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import in_workspace, link_of, open_link
+from tests.ui.test_gallery_pages import texts
 
 PAGE = "edit_task"
 TASK = {"task_of": "#0,#1,#5", "support": "0.1,24.25,120.121", "query": "2.3.4,26.27.28,122.123.124"}
@@ -128,19 +129,19 @@ def to_build(app) -> list[str]:
     return [link.proto.query_string for link in app.main.get("page_link") if "task_of=" in link.proto.query_string]
 
 
-def test_classes_are_picked_by_clicks_in_the_gallery_and_lead_here() -> None:
-    app = open_link("images", "demo", image="3803")
-    assert not to_build(app)
-    app.button(key="pick_class").click().run()
-    assert link_of(app)["task_of"] == "tiger" and not to_build(app)
-    app = open_link("images", "demo", task_of="tiger", image="0")
-    app.button(key="pick_class").click().run()
+def test_images_selected_in_the_gallery_become_the_support_of_a_task() -> None:
+    app = open_link("images", "demo", selected="3803.3804")
+    assert "2 images selected:" in texts(app) and not to_build(app), "a task needs two classes"
+    app = open_link("images", "demo", selected="3803.0.3804")
     assert not app.toast
     (query,) = to_build(app)
-    asked = {key: values[0] for key, values in parse_qs(query).items()}
-    assert asked["task_of"] == link_of(app)["task_of"] and asked["task_of"].startswith("tiger,")
-    built = open_link(PAGE, "demo", task_of=asked["task_of"])
-    assert len(built.multiselect(key="class_picker").value) == 2
+    task = {key: values[0] for key, values in parse_qs(query).items()}
+    assert task["support"] == "3803.3804,0" and task["task_of"].startswith("tiger,")
+    assert len(task["query"].split(",")) == 2 and "3803" not in task["query"].replace(",", ".").split(".")
+    edited = open_link(PAGE, "demo", **{key: task[key] for key in ("task_of", "support", "query")})
+    assert not edited.exception and not edited.error and len(edited.multiselect(key="class_picker").value) == 2
+    app.button(key="clear_selection").click().run()
+    assert not app.exception and "selected" not in link_of(app) and "selected:" not in texts(app)
 
 
 def test_classes_of_the_taxonomy_and_of_confusion_lead_here() -> None:

@@ -100,12 +100,12 @@ def test_layered_layout_other_distances_and_all_paths() -> None:
 
 
 def test_two_backbones_are_compared_and_a_link_restores_it() -> None:
-    asked = {"show": "Compare", "versus": "confusion", "edges": "20", "classes": ["tiger", "sheep"]}
-    app = open_link("confusion", "demo", **asked)
-    assert not app.toast  # no setting of the link was left out
-    assert re.search(r"Pearson's correlation 0.\d\d \(", said(app)) and "never confused by Demo CLIP" in said(app)
-    assert "The 20 most alike of 435 pairs" in said(app)
-    assert len(app.get("plotly_chart")) == 1
+    settings = {"versus": "confusion@demo_clip", "edges": "20", "classes": ["tiger", "sheep"]}
+    app = open_link("confusion", "demo", **settings)
+    assert not app.toast  # no setting of the link was ignored
+    assert re.search(r"Pearson 0.\d\d \(", said(app)) and "never confused by Demo CLIP" in said(app)
+    assert "EfficientNet-Lite0 and Demo CLIP: rank correlation" in said(app)
+    assert len(app.get("plotly_chart")) == 1 and app.slider(key="edges").value == 20
 
 
 def test_a_path_a_table_or_a_name_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
@@ -127,5 +127,5 @@ def test_too_many_shots_are_named_and_the_largest_that_fits_is_offered(home: Pat
     app = open_link("evaluate", "digits", fine=False, n_shot="190", n_query="10", methods="ProtoNet")
     assert re.search("has 174 images .* fewer than “Support images” . “Query images” = 200", said(app))
     assert "The largest that fits all classes is “Support images” 169 with “Query images” 5." in said(app)
-    next(b for b in app.button if b.label == "Use what fits: “Support images” 169, “Query images” 5").click().run()
-    assert not app.exception and "First look: 200 tasks" in said(app)
+    next(b for b in app.button if b.label == "Use “Support images” 169, “Query images” 5").click().run()
+    assert not app.exception and "Preview: 200 tasks" in said(app)

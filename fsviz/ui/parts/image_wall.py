@@ -57,21 +57,36 @@ class Row:
 
 
 def gallery(
-    dataset: Dataset, tiles: Iterable[Tile], key: str, tile_px: int = 112, on_click: Callable[[int], None] | None = None
+    dataset: Dataset,
+    tiles: Iterable[Tile],
+    key: str,
+    tile_px: int = 112,
+    on_click: Callable[[int], None] | None = None,
+    pressed: Sequence[int] = (),
 ) -> int | None:
     """A wall of thumbnails. Returns the image_id last clicked while it is shown; a second click on it clears it.
 
     on_click  is called with the image_id, once per click and before the page is drawn again: for a click that leads
               on. The wall does not remember it, and returns None
+    pressed   image_ids that are marked as selected
     """
-    return _wall(dataset, [Row("", tuple(tiles))], key, tile_px, titled=False, on_click=on_click)
+    return _wall(dataset, [Row("", tuple(tiles))], key, tile_px, titled=False, on_click=on_click, pressed=pressed)
 
 
 def task_rows(
-    dataset: Dataset, rows: Iterable[Row], key: str, tile_px: int = 84, on_click: Callable[[int], None] | None = None
+    dataset: Dataset,
+    rows: Iterable[Row],
+    key: str,
+    tile_px: int = 84,
+    on_click: Callable[[int], None] | None = None,
+    pressed: Sequence[int] = (),
+    head_px: int = 108,
 ) -> int | None:
-    """Rows of thumbnails with their titles on the left. Returns a click as `gallery` does."""
-    return _wall(dataset, list(rows), key, tile_px, titled=True, on_click=on_click)
+    """Rows of thumbnails with their titles on the left. Returns a click as `gallery` does.
+
+    head_px  width of the titles in a narrow column
+    """
+    return _wall(dataset, list(rows), key, tile_px, titled=True, on_click=on_click, pressed=pressed, head_px=head_px)
 
 
 def thumbnail_uri(dataset: Dataset, image_id: int, px: int) -> str:
@@ -97,7 +112,14 @@ def strip_uri(dataset: Dataset, image_ids: Sequence[int], px: int) -> str:
 
 
 def _wall(
-    dataset: Dataset, rows: list[Row], key: str, tile_px: int, titled: bool, on_click: Callable[[int], None] | None
+    dataset: Dataset,
+    rows: list[Row],
+    key: str,
+    tile_px: int,
+    titled: bool,
+    on_click: Callable[[int], None] | None,
+    pressed: Sequence[int],
+    head_px: int = 108,
 ) -> int | None:
     key = f"{key}_{turn}" if (turn := links.turn()) else key
     groups = [
@@ -107,13 +129,15 @@ def _wall(
             "kind": row.kind,
             "section": row.section,
             "reserve": row.reserve,
-            "tiles": [_tile(dataset, tile, tile_px) for tile in row.tiles],
+            "tiles": [_tile(dataset, row, tile, tile_px) for tile in row.tiles],
         }
         for row in rows
     ]
     token = hashlib.blake2b(repr((dataset.name, tile_px, titled, groups)).encode(), digest_size=12).hexdigest()
     shown = frozenset(tile.image_id for row in rows for tile in row.tiles)
-    data = {"token": token, "px": tile_px, "titled": titled, "groups": groups, "once": on_click is not None}
+    data = {"token": token, "px": tile_px, "head": head_px, "titled": titled, "groups": groups}
+    data["once"] = on_click is not None
+    data["pressed"] = [int(image_id) for image_id in pressed]
     if on_click is not None:
         _component()(key=key, data=data, on_followed_change=partial(_follow, key, shown, on_click))
         return None
@@ -132,7 +156,30 @@ def _image(clicked: Any, shown: frozenset[int]) -> int | None:
     return int(clicked) if clicked is not None and int(clicked) in shown else None
 
 
-def _tile(dataset: Dataset, tile: Tile, tile_px: int) -> dict[str, Any]:
+def alt_text(dataset: Dataset, row: Row, tile: Tile) -> str:
+    """The class of an image, its role in the task, and its prediction: "wolf, query, predicted as tiger"."""
+    class_name = _class_name(dataset, tile.image_id)
+    captions = [str(text) for text in (tile.caption, tile.badge) if str(text) not in ("", class_name, row.kind)]
+    parts = [class_name or f"image {tile.image_id}", row.kind]
+    if tile.frame == "right":
+        parts.append("correct")
+    elif tile.frame == "wrong":
+        predicted = next((text for text in captions if (dataset.classes["class_name"] == text).any()), "")
+        parts.append(f"predicted as {predicted}" if predicted else "incorrect")
+        captions = [text for text in captions if text != predicted]
+    elif tile.frame == "selected":
+        parts.append("selected")
+    return ", ".join(part for part in (*parts, *captions) if part)
+
+
+def _class_name(dataset: Dataset, image_id: int) -> str:
+    """The class of an image; "" without a table of images."""
+    if dataset.images is None or not 0 <= image_id < len(dataset.images):
+        return ""
+    return str(dataset.classes["class_name"].iat[int(dataset.images["class_id"].iat[image_id])])
+
+
+def _tile(dataset: Dataset, row: Row, tile: Tile, tile_px: int) -> dict[str, Any]:
     source, problem = (
         _thumbnail(dataset, tile.image_id, round(tile_px * _SHARPNESS)) if dataset.has_pixels else ("", "")
     )
@@ -143,6 +190,7 @@ def _tile(dataset: Dataset, tile: Tile, tile_px: int) -> dict[str, Any]:
         "caption": str(tile.caption),
         "frame": tile.frame or "",
         "badge": str(tile.badge),
+        "alt": alt_text(dataset, row, tile),
     }
 
 
@@ -195,13 +243,14 @@ _CSS = (
 .tiles { display: flex; flex-wrap: wrap; gap: 10px; align-items: flex-start; align-content: flex-start; }
 .wall > .tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--px), 1fr)); gap: 8px; }
 .wall > .tiles .tile, .wall > .tiles .frame { width: 100%; }
-@container (max-width: 560px) { .row { grid-template-columns: minmax(84px, 108px) 1fr; gap: 10px; }
+@container (max-width: 560px) { .row { grid-template-columns: minmax(84px, var(--head)) 1fr; gap: 10px; }
   .row .tiles { gap: 6px; } }
-@container (max-width: 490px) { .row { grid-template-columns: 1fr; gap: 6px; } }
 .tile { all: unset; box-sizing: border-box; cursor: pointer; width: var(--px); border-radius: 8px; }
 .frame { position: relative; display: block; width: var(--px); aspect-ratio: 1; box-sizing: border-box;
   border-radius: 8px; overflow: hidden; background: var(--st-secondary-background-color);
   border: 1px solid var(--st-border-color); }
+@container (max-width: 490px) { .row { grid-template-columns: 1fr; gap: 6px; }
+  .row .tile, .row .frame { width: min(var(--px), calc((100cqi - 46px) / 5)); } }
 .frame img { display: block; width: 100%; height: 100%; object-fit: cover; }
 .frame img.coarse { image-rendering: pixelated; }
 .absent { display: flex; width: 100%; height: 100%; align-items: center; justify-content: center; text-align: center;
@@ -247,7 +296,7 @@ const picture = (tile, px) => {
   const frame = text("span", "frame");
   if (tile.source) {
     const image = document.createElement("img");
-    image.alt = "";
+    image.alt = tile.alt;
     image.draggable = false;
     image.onload = () => { if (image.naturalWidth * 2 <= px) image.className = "coarse"; };
     image.src = tile.source;
@@ -269,15 +318,15 @@ const button = (tile, px, reserve) => {
   element.dataset.id = tile.id;
   element.append(picture(tile, px));
   if (tile.caption || reserve) element.append(text("span", "caption", tile.caption));
-  const spoken = ["image " + tile.id, tile.caption, tile.frame, tile.badge, tile.problem].filter(Boolean);
-  element.setAttribute("aria-label", spoken.join(", "));
+  element.setAttribute("aria-label", [tile.alt, tile.problem].filter(Boolean).join(", "));
   element.title = [tile.caption, tile.badge, tile.problem].filter(Boolean).join("\\n");
   return element;
 };
 
 const press = (wall) => {
   for (const tile of wall.querySelectorAll(".tile")) {
-    tile.setAttribute("aria-pressed", String(Number(tile.dataset.id) === wall.chosen));
+    const id = Number(tile.dataset.id);
+    tile.setAttribute("aria-pressed", String(id === wall.chosen || wall.pressed.has(id)));
   }
 };
 
@@ -298,6 +347,7 @@ const walk = (wall, event) => {
 
 const build = (wall, data) => {
   wall.style.setProperty("--px", data.px + "px");
+  wall.style.setProperty("--head", data.head + "px");
   const parts = [];
   for (const group of data.groups) {
     if (group.section) parts.push(text("div", "section", group.section));
@@ -321,7 +371,8 @@ const build = (wall, data) => {
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
   const wall = parentElement.querySelector(".wall");
   wall.report = (id) => data.once ? setTriggerValue("followed", id) : setStateValue("clicked", wall.chosen);
-  if (wall.dataset.token === data.token) return;
+  wall.pressed = new Set(data.pressed);
+  if (wall.dataset.token === data.token) { press(wall); return; }
   wall.dataset.token = data.token;
   wall.chosen = data.once ? null : wall.chosen ?? null;
   build(wall, data);
