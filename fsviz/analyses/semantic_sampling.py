@@ -74,7 +74,12 @@ def headline(testbed: Testbed, uniform: Testbed, second: Testbed | None = None) 
 
 
 def coarsity_text(value: float) -> str:
-    return f"{value:.{1 if value >= 10 else 2 if value >= 1 else 3}f}"
+    return f"{value:.{coarsity_digits(value)}f}"
+
+
+def coarsity_digits(value: float) -> int:
+    """Digits after the point that tell coarsities of this size apart."""
+    return 1 if value >= 10 else 2 if value >= 1 else 3
 
 
 QUICK_METHOD = "protonet"

@@ -204,7 +204,7 @@ def _set_task(dataset: Dataset, tasks: Tasks, swap: str, picked: int) -> None:
 def _answer(dataset: Dataset, now: TaskResult, before: TaskResult | None, swap: tuple[int, int] | None) -> None:
     """The result, with the two images of the swap and a button that undoes it."""
     change = study.compare_results(before, now) if before else None
-    sentence, more = study.headline(now, change)
+    sentence, more = map(escape, study.headline(now, change))
     if swap is None:
         shell.answer(sentence, f"{more} Click a support image, then its replacement.")
         return

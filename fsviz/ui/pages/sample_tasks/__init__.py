@@ -27,6 +27,7 @@ from fsviz.ui.pages.sample_tasks.chosen_task import show_chosen_task, show_dista
 from fsviz.ui.pages.sample_tasks.save import show_import, show_save
 from fsviz.ui.pages.sample_tasks.testbeds import (
     Classes,
+    coarsity_text,
     draw_images,
     draw_testbed,
     quick_predictions,
@@ -115,9 +116,9 @@ def _live(classes: Classes, settings: Any, rare: Any) -> None:
     titles = {name: _title(classes, recipe, name == "second") for name, recipe in recipes.items()}
     full = {name: _with_images(classes, recipe, images) for name, recipe in recipes.items()}
     if classes.distance:
-        shell.answer(
-            *map(escape, study.headline(beds.get("chosen", beds["uniform"]), beds["uniform"], beds.get("second")))
-        )
+        uniform = beds["uniform"]
+        sentence, more = map(escape, study.headline(beds.get("chosen", uniform), uniform, beds.get("second")))
+        shell.answer(sentence, more)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         figure = BALANCE
         if classes.distance:
@@ -379,7 +380,7 @@ def _browser(
         listed = listed[np.argsort(coarsity[listed], kind="stable")]
         left.markdown(
             f"**{escape(titles[name])}**: {len(listed):,} tasks with a coarsity of "
-            f"{study.coarsity_text(bins.edges[bar[1]])} to {study.coarsity_text(bins.edges[bar[1] + 1])}, finest first"
+            f"{coarsity_text(bins.edges[bar[1]])} to {coarsity_text(bins.edges[bar[1] + 1])}, finest first"
         )
         right.button("Show by percentile", on_click=_clear_bar, icon="↩️")
     else:
@@ -413,7 +414,7 @@ def _notes(listed: np.ndarray, coarsity: np.ndarray | None, predictions: Predict
     accuracy = None if predictions is None else evaluation.task_accuracy(predictions)
     notes = {}
     for i, task in enumerate(listed.tolist()):
-        parts = [] if coarsity is None else [f"coarsity {study.coarsity_text(float(coarsity[task]))}"]
+        parts = [] if coarsity is None else [f"coarsity {coarsity_text(float(coarsity[task]))}"]
         parts += [] if accuracy is None else [f"{100 * accuracy[i]:.0f}% correct"]
         notes[task] = ", ".join(parts)
     return notes

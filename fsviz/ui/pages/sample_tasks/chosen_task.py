@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from fsviz.analyses.semantic_sampling import coarsity_text
 from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.records import PAD, Predictions, TaskId, Testbed
 from fsviz.settings import Setting
 from fsviz.tables import Column, Table
 from fsviz.tasks import task_ids
 from fsviz.taxonomy import DISTANCES, Dag, maps
-from fsviz.ui.pages.sample_tasks.testbeds import Classes, class_names
+from fsviz.ui.pages.sample_tasks.testbeds import Classes, class_names, coarsity_text
 from fsviz.ui.parts import drilldown, export, hover, page_links, shell, task_list
 from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.shell import escape
