@@ -23,8 +23,8 @@ from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting, Value
 from fsviz.tasks import draw, fitting
 from fsviz.tasks.draw import SHOTS, Recipe
 from fsviz.taxonomy import DISTANCE, DISTANCES
-from fsviz.ui.pages.sample_tasks.chosen_task import show_chosen_task, show_distances
 from fsviz.ui.pages.sample_tasks.save import show_import, show_save
+from fsviz.ui.pages.sample_tasks.selected_task import show_distances, show_selected_task
 from fsviz.ui.pages.sample_tasks.testbeds import (
     Classes,
     coarsity_text,
@@ -125,7 +125,7 @@ def _live(classes: Classes, settings: Any, rare: Any) -> None:
             figure = controls.pick_section("Figure", (COARSITY, BALANCE), label_visibility="collapsed", width="stretch")
         if not shell.classroom():
             show_save(classes, beds, titles, full)
-    bar = _chosen_bar(beds, study.coarsity_bins(beds)) if classes.distance else None
+    bar = _selected_bar(beds, study.coarsity_bins(beds)) if classes.distance else None
     if figure == COARSITY:
         _histograms(classes, beds, titles, bar)
     else:
@@ -136,7 +136,7 @@ def _live(classes: Classes, settings: Any, rare: Any) -> None:
         listed = _browser(classes, beds, titles, full, bar)
     if listed is not None:
         with right:
-            show_chosen_task(classes, listed.bed, listed.task, listed.note, listed.predictions)
+            show_selected_task(classes, listed.bed, listed.task, listed.note, listed.predictions)
         show_distances(classes, listed.bed, listed.task)
 
 
@@ -288,7 +288,7 @@ def _entry(texts: Sequence[Sequence[str]], point: Point) -> str | None:
     return texts[point.data[0]][point.data[1]] if len(point.data) == 2 else None
 
 
-def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str, int] | None:
+def _selected_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str, int] | None:
     """The testbed and bin of the bar in the link; None if it has no bar of these testbeds."""
     name, _, text = str(links.value_of(BAR, BAR.name)).partition(":")
     try:

@@ -19,7 +19,7 @@ from fsviz.ui.parts.shell import escape
 CELL = Setting("cell", "Pair", "The two selected classes of the task, by their positions.", "choice", "")
 
 
-def show_chosen_task(classes: Classes, bed: Testbed, task: int, note: str, predictions: Predictions | None) -> None:
+def show_selected_task(classes: Classes, bed: Testbed, task: int, note: str, predictions: Predictions | None) -> None:
     """Shows the images or classes of a task, with predictions if there are any, and links to its other pages."""
     dataset = classes.dataset
     st.markdown(f"**Task {task:,}**" + (f" · {escape(note)}" if note else ""))
