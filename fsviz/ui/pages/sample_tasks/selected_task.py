@@ -16,6 +16,7 @@ from fsviz.ui.parts import drilldown, export, hover, page_links, shell, task_lis
 from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.shell import escape
 
+WALL_PX = 530  # height of the images of a task, about that of the list
 CELL = Setting("cell", "Pair", "The two selected classes of the task, by their positions.", "choice", "")
 
 
@@ -29,9 +30,13 @@ def show_selected_task(classes: Classes, bed: Testbed, task: int, note: str, pre
     if dataset.has_pixels and bed.tasks.has_images:
         notes = _mean_notes(classes, class_ids) if classes.distance else []
         alone = bed.tasks.take(np.array([task]))
-        task_list.show_task(dataset, alone, 0, "task_images", notes, answer=predictions, tile_px=48, named=named)
+        height = WALL_PX if len(class_ids) > 2 else None
+        task_list.show_task(
+            dataset, alone, 0, "task_images", notes, answer=predictions, tile_px=48, named=named, height=height
+        )
         if predictions is not None:
-            st.caption("✓ correct · ✗ incorrect, with the predicted class.")
+            scroll = f" Scroll for all {len(class_ids):,} classes." if height else ""
+            st.caption(f"✓ correct · ✗ incorrect, with the predicted class.{scroll}")
         return
     if classes.distance:
         _show_class_table(classes, class_ids)
