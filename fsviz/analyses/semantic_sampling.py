@@ -101,6 +101,17 @@ def quick_predictions(dataset: Dataset, tasks: Tasks, backbone: str = "") -> Pre
         return None
 
 
+def task_notes(listed: np.ndarray, coarsity: np.ndarray | None, predictions: Predictions | None) -> dict[int, str]:
+    """The note of every listed task: its coarsity and its accuracy, as far as they are available."""
+    accuracy = None if predictions is None else evaluation.task_accuracy(predictions)
+    notes = {}
+    for i, task in enumerate(listed.tolist()):
+        parts = [] if coarsity is None else [f"coarsity {coarsity_text(float(coarsity[task]))}"]
+        parts += [] if accuracy is None else [f"{100 * accuracy[i]:.0f}% correct"]
+        notes[task] = ", ".join(parts)
+    return notes
+
+
 def class_counts(testbed: Testbed, dataset: Dataset) -> np.ndarray:
     """Number of tasks (C,) with each class of the testbed's split, in split order."""
     class_ids = dataset.split_class_ids(str(testbed.recipe["split"]))

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from fsviz import evaluation
 from fsviz.analyses import semantic_sampling as study
 from fsviz.difficulty import measures
 from fsviz.features.backbones import title_of
@@ -398,7 +397,7 @@ def _browser(
         return None
     bed = draw_images(classes, full[name]) or beds[name]
     predictions = quick_predictions(classes.dataset, bed, tuple(listed.tolist()), classes.backbone)
-    notes = _notes(listed, coarsity, predictions)
+    notes = study.task_notes(listed, coarsity, predictions)
     examples = None if bed.tasks.has_images else partial(_example_images, classes, bed)
     about = f"{beds[name].name} {bar} {class_name} {st.session_state.get('quantile') if bar is None else ''}"
     task = task_list.pick_task(classes.dataset, bed.tasks, listed, notes, about, examples=examples)
@@ -407,17 +406,6 @@ def _browser(
         st.caption(f"Accuracy: {METHODS[study.QUICK_METHOD].title}, {escape(backbone)} features.")
         predictions = predictions.take(np.flatnonzero(listed == task))
     return ListedTask(bed, task, notes[task], predictions)
-
-
-def _notes(listed: np.ndarray, coarsity: np.ndarray | None, predictions: Predictions | None) -> dict[int, str]:
-    """The note of every listed task: its coarsity and its accuracy, as far as they are available."""
-    accuracy = None if predictions is None else evaluation.task_accuracy(predictions)
-    notes = {}
-    for i, task in enumerate(listed.tolist()):
-        parts = [] if coarsity is None else [f"coarsity {coarsity_text(float(coarsity[task]))}"]
-        parts += [] if accuracy is None else [f"{100 * accuracy[i]:.0f}% correct"]
-        notes[task] = ", ".join(parts)
-    return notes
 
 
 def _example_images(classes: Classes, bed: Testbed, task: int) -> np.ndarray:
