@@ -21,12 +21,7 @@ NOT_YET = {
     "confusion",
     "contexts",
     "train_test_distance",
-    "predict_accuracy",
-    "evaluate",
-    "runs",
-    "compare_datasets",
-    "add_images",
-    "learn",
+    "runs",  # without runs, the published figure begins too low
 }
 # Lessons ask: their answer is not in sight. A form has no figure.
 WITHOUT_ANSWER, WITHOUT_FIGURE = {"learn"}, {"add_images"}
