@@ -74,7 +74,12 @@ def headline(testbed: Testbed, uniform: Testbed, second: Testbed | None = None) 
 
 
 def coarsity_text(value: float) -> str:
-    return f"{value:.{1 if value >= 10 else 2 if value >= 1 else 3}f}"
+    return f"{value:.{coarsity_digits(value)}f}"
+
+
+def coarsity_digits(value: float) -> int:
+    """Digits after the point that tell coarsities of this size apart."""
+    return 1 if value >= 10 else 2 if value >= 1 else 3
 
 
 QUICK_METHOD = "protonet"
@@ -94,6 +99,17 @@ def quick_predictions(dataset: Dataset, tasks: Tasks, backbone: str = "") -> Pre
         return evaluate.predict_tasks(dataset, backbone, QUICK_METHOD, settings, tasks)
     except FsvizError:  # an image without features
         return None
+
+
+def task_notes(listed: np.ndarray, coarsity: np.ndarray | None, predictions: Predictions | None) -> dict[int, str]:
+    """The note of every listed task: its coarsity and its accuracy, as far as they are available."""
+    accuracy = None if predictions is None else evaluation.task_accuracy(predictions)
+    notes = {}
+    for i, task in enumerate(listed.tolist()):
+        parts = [] if coarsity is None else [f"coarsity {coarsity_text(float(coarsity[task]))}"]
+        parts += [] if accuracy is None else [f"{100 * accuracy[i]:.0f}% correct"]
+        notes[task] = ", ".join(parts)
+    return notes
 
 
 def class_counts(testbed: Testbed, dataset: Dataset) -> np.ndarray:

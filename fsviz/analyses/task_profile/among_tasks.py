@@ -160,8 +160,8 @@ def neighbours(
     if not np.isfinite(own) or not len(positions):
         return None, None
     order = np.lexsort((positions, values))
-    here = (values < own) | ((values == own) & (positions < profile.position))
-    rank = int(here.sum())
+    is_before = (values < own) | ((values == own) & (positions < profile.position))
+    rank = int(is_before.sum())
     before = int(positions[order[rank - 1]]) if rank else None
     return before, int(positions[order[rank]]) if rank < len(order) else None
 
