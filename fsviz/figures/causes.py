@@ -216,6 +216,7 @@ def plot_tasks(
         height=height,
         margin=MARGIN,
         dragmode="select",
+        clickmode="event+select",  # else a click on a point is not reported
         hovermode="closest",
         legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0},
     )

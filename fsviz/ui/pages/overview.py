@@ -30,7 +30,7 @@ N_QUERIES = 4  # shown per class of a task
 TILE, LARGE, HEAD = 58, 72, 156
 MAX_CAUSES = 3
 SKELETON = 400
-MAP_HEIGHT = 440
+MAP_HEIGHT = 480
 MAX_LISTED = 12
 BOX = Setting("box", "Box", "Selected box of the tree map.", "text", "")
 BAR = Setting("size_bar", "Bar", "Selected bar of class sizes: numbers of its split and its bin.", "text", "")
@@ -393,7 +393,7 @@ def _show_classes(dataset: Dataset) -> None:
     """Show the tree map, and images of the selected box beside it."""
     st.subheader("Classes", anchor=False)
     hierarchy = caching.cached_call(class_hierarchy, dataset)
-    left, right = shell.responsive_columns("class_map", [3, 2] if dataset.has_pixels else [1, 0.01], gap="medium")
+    left, right = shell.responsive_columns("class_map", [2, 1] if dataset.has_pixels else [1, 0.01], gap="medium")
     with left:
         export.chart(
             "Classes",

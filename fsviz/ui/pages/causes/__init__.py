@@ -22,7 +22,7 @@ from fsviz.studies import causes as study
 from fsviz.studies.causes import MeasuredTasks, VarianceExplained
 from fsviz.tasks import task_ids
 from fsviz.ui.pages.causes import settings
-from fsviz.ui.parts import controls, export, links, page_links, shell, task_list
+from fsviz.ui.parts import controls, export, hover, links, page_links, shell, task_list
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.clicks import Area, Click
@@ -134,7 +134,10 @@ def _show_causes_and_tasks(
     order = order[np.argsort(measured.accuracy[method][order], kind="stable")]
     about = f"{measured.spec['digest']} {method} {order[:3]} {len(order)}"
     current = str(links.value_of(TASK, TASK.name, about))
-    task = int(current) if current.isdecimal() and int(current) in order else int(order[0]) if len(order) else -1
+    is_task = current.isascii() and current.isdecimal() and int(current) < len(measured)
+    task = int(current) if is_task else int(order[0]) if len(order) else -1
+    if is_task and task not in order:  # clicked outside the selection: first in the list
+        order = np.append(task, order)
     left, right = shell.responsive_columns("causes", [1, 1], gap="medium")
     with left:
         view = MEASURES_VIEW
@@ -160,6 +163,8 @@ def _show_causes_and_tasks(
             sets=Click(TASK, area=Area(study.BRUSH, partial(_ranges, measure, 1.0))),
             selection_mode=("box", "points"),
         )
+        if dataset.has_pixels:
+            hover.strips(dataset, "cause_tasks", measured.tasks.support[:, :, 0])
     _show_selection(dataset, measured, method, variance, selected, order, about)
 
 
@@ -276,21 +281,22 @@ def _show_selection(
     brush = st.session_state.get(study.BRUSH.name)
     with st.container(horizontal=True, vertical_alignment="center"):
         description = "in the box" if brush else "hardest 10%"
-        count = f"**{len(order):,} of {len(measured):,} tasks selected: {description}.**"
+        count = f"**{int(selected.sum()):,} of {len(measured):,} tasks selected: {description}.**"
         st.markdown(f"{count} Drag a box in a chart to change the selection.", width="stretch")
         if brush:
             st.button("Reset to hardest 10%", key="unbrush", on_click=_reset_selection)
-    if not len(order):
+    if not selected.any():
         st.info("No tasks in this box.", icon="🔍")
+    if not len(order):
         return
     left, right = shell.responsive_columns("extremes", [1, 1], gap="large")
     with left:
         st.markdown("**Selected tasks, hardest first**")
         task = _list_tasks(dataset, measured, method, variance, order, about)
-        if dataset.has_pixels:
+        if dataset.has_pixels and selected.any():
             _show_ranks(measured, method, variance, selected)
     with right:
-        if not dataset.has_pixels:
+        if not dataset.has_pixels and selected.any():
             _show_ranks(measured, method, variance, selected)
         _show_task(dataset, measured, method, task)
 
