@@ -207,8 +207,8 @@ def plot_tasks(
             line={"color": MEANS, "width": 2.5},
             marker={"size": 10, "color": MEANS, "line": {"width": 1, "color": "#FFFFFF"}},
             error_y={"type": "data", "array": 100 * groups["ci95"], "thickness": 2, "width": 4, "color": MEANS},
-            customdata=groups["n_tasks"],
-            hovertemplate="%{customdata} tasks: %{y:.1f}% correct, %{x:.1f}% predicted<extra></extra>",
+            text=groups["n_tasks"],
+            hovertemplate="%{text} tasks: %{y:.1f}% correct, %{x:.1f}% predicted<extra></extra>",
         )
     figure.update_xaxes(title="<br>".join(escape_plotly(line) for line in wrap(x_title, 52)))
     figure.update_yaxes(title="accuracy (%)")
@@ -216,7 +216,6 @@ def plot_tasks(
         height=height,
         margin=MARGIN,
         dragmode="select",
-        clickmode="event+select",  # else a click on a point is not reported
         hovermode="closest",
         legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0},
     )

@@ -73,6 +73,14 @@ def answer_boxes(dataset: Dataset, chart: str, sets: Setting | Click, n_boxes: i
     answer_cells(dataset, chart, None, sets, n_boxes)
 
 
+def answer_points(dataset: Dataset, chart: str, sets: Setting | Click, n_points: int) -> None:
+    """Makes the figure with this key answer to clicks on points, which carry their number as customdata.
+
+    Streamlit reports no such clicks while dragging draws a box.
+    """
+    answer_cells(dataset, chart, None, sets, n_points)
+
+
 def _cell_clicked(key: str, sets: Setting | Click, n_rows: int) -> None:
     cell = st.session_state[key].clicked
     if isinstance(cell, list) and len(cell) == 2 and all(isinstance(i, int) and 0 <= i < n_rows for i in cell):
@@ -178,7 +186,7 @@ const listenForPictures = (box, chart) => {
 const listenForClicks = (box, chart) => {
   chart.on("plotly_click", ({ points }) => {
     const cell = place(points[0]);
-    if (cell?.length === 2) box.report(cell);
+    if (cell) box.report(cell.length === 2 ? cell : [cell[0], cell[0]]);
   });
   chart.on("plotly_treemapclick", ({ points }) => {
     const at = points?.[0]?.pointNumber;

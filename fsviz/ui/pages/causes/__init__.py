@@ -160,9 +160,10 @@ def _show_causes_and_tasks(
                 height=HEIGHT if view == CAUSES else TALL,
             ),
             key="cause_tasks",
-            sets=Click(TASK, area=Area(study.BRUSH, partial(_ranges, measure, 1.0))),
-            selection_mode=("box", "points"),
+            sets=Click(area=Area(study.BRUSH, partial(_ranges, measure, 1.0))),
+            selection_mode="box",
         )
+        hover.answer_points(dataset, "cause_tasks", TASK, len(measured))
         if dataset.has_pixels:
             hover.strips(dataset, "cause_tasks", measured.tasks.support[:, :, 0])
     _show_selection(dataset, measured, method, variance, selected, order, about)
@@ -377,8 +378,8 @@ def _show_prediction(measured: MeasuredTasks, method: str, variance: VarianceExp
                 study.calibration(measured, method, variance),
             ),
             key="cause_expected",
-            sets=Click(TASK, area=Area(study.BRUSH, partial(_ranges, study.EXPECTED, 0.01))),
-            selection_mode=("box", "points"),
+            sets=Click(area=Area(study.BRUSH, partial(_ranges, study.EXPECTED, 0.01))),
+            selection_mode="box",
         )
     with right:
         by_stage = {}
