@@ -10,12 +10,14 @@ CSV files                                      `csv`
 LaTeX                                          pandas Styler with escape="latex", then `latex`
 HTML                                           markupsafe and Jinja2 with autoescape; nothing by hand
 
-ECharts needs none of them: it draws on a canvas and escapes names in tooltips itself.
+ECharts needs none of them: it draws on a canvas and escapes names in tooltips itself. A tooltip's `formatter` is HTML.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -72,6 +74,21 @@ def split_title(split: str) -> str:
 def shorten(name: str, max_length: int = 22) -> str:
     """A name where its whole length has no room; whoever cuts it says the whole nearby or on hover."""
     return name if len(name) <= max_length else name[: max_length - 1] + "…"
+
+
+def short_name(name: str) -> str:
+    """A class name without the path above it: Kiwi for Fruit/Kiwi."""
+    return name.rpartition("/")[2] or name
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Names without the folders that they do not need to be distinct: "Granny" for "Fruit/Apple/Granny"."""
+    parts = [[part for part in name.split("/") if part.strip()] for name in names]
+    endings = Counter("/".join(own[-depth:]) for own in parts for depth in range(1, len(own) + 1))
+    return [
+        next((text for depth in range(1, len(own)) if endings[text := "/".join(own[-depth:])] == 1), name)
+        for own, name in zip(parts, names, strict=True)
+    ]
 
 
 def percent(share: float) -> str:

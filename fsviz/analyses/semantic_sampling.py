@@ -11,12 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from fsviz import sampling, taxonomy
+from fsviz import evaluation, features, sampling, taxonomy
 from fsviz.difficulty.measures.coarsity import coarsity as coarsity_of
-from fsviz.errors import Missing
-from fsviz.records import PAD, Dataset, Testbed
+from fsviz.errors import FsvizError, Missing
+from fsviz.methods import METHODS
+from fsviz.records import PAD, Dataset, Predictions, Tasks, Testbed
+from fsviz.sampling import SAMPLERS
+from fsviz.studies import evaluate
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw
+from fsviz.text import short_names
 
 CLASS_PAIRS = Table(
     "Pairs of classes",
@@ -39,6 +43,57 @@ def summarise(testbed: Testbed, dataset: Dataset) -> dict[str, Any]:
         "quantiles": {name: float(v) for name, v in zip(("0", "25", "50", "75", "100"), values, strict=True)},
         "class_counts": {"min": int(counts.min()), "max": int(counts.max())},
     }
+
+
+def headline(testbed: Testbed, uniform: Testbed, second: Testbed | None = None) -> tuple[str, str]:
+    """The coarsity of a testbed compared with uniform tasks, as a bold sentence and its addition.
+
+    second  another testbed on the same axes, called B
+    """
+    title = SAMPLERS[str(testbed.recipe["sampler"])].title
+    values = testbed.tasks.measures["coarsity"]
+    median, baseline = (float(np.median(bed.tasks.measures["coarsity"])) for bed in (testbed, uniform))
+    more = ""
+    if testbed is uniform:
+        low, high = (coarsity_text(float(value)) for value in np.quantile(values, [0.25, 0.75]))
+        sentence = f"{title} tasks: median coarsity {coarsity_text(median)}."
+        more = f"Half of the tasks lie between {low} and {high}; lower is finer."
+    elif np.ptp(uniform.tasks.measures["coarsity"]) < 1e-9:
+        sentence = f"{title} tasks: median coarsity {coarsity_text(median)} vs {coarsity_text(baseline)} for uniform."
+        more = "All uniform tasks have the same coarsity."
+    else:
+        sentence = (
+            f"{title} tasks: median coarsity {coarsity_text(median)} vs {coarsity_text(baseline)} for uniform; "
+            f"{share_finer(testbed, uniform):.0%} are fine-grained ({share_finer(uniform, uniform):.0%} when uniform)."
+        )
+        more = "Fine-grained: coarsity in the lowest 5% of uniform tasks."
+    if second is not None:
+        median = float(np.median(second.tasks.measures["coarsity"]))
+        more += f" B: median coarsity {coarsity_text(median)}, {share_finer(second, uniform):.0%} fine-grained."
+    return sentence, more
+
+
+def coarsity_text(value: float) -> str:
+    return f"{value:.{1 if value >= 10 else 2 if value >= 1 else 3}f}"
+
+
+QUICK_METHOD = "protonet"
+_QUICK_SECONDS = 0.5  # for a list of tasks, by a count of operations
+
+
+def quick_predictions(dataset: Dataset, tasks: Tasks, backbone: str = "") -> Predictions | None:
+    """Predictions of ProtoNet; None without features of all images, or if they take too long for a list of tasks."""
+    if not dataset.has_features or not tasks.has_images:
+        return None
+    backbone = backbone or draw.default_backbone(dataset)
+    settings = METHODS[QUICK_METHOD].checked()
+    try:
+        evaluation.check_tasks(features.load(dataset, backbone), tasks)
+        if evaluate.guess_seconds(dataset, backbone, QUICK_METHOD, settings, tasks) > _QUICK_SECONDS:
+            return None
+        return evaluate.predict_tasks(dataset, backbone, QUICK_METHOD, settings, tasks)
+    except FsvizError:  # an image without features
+        return None
 
 
 def class_counts(testbed: Testbed, dataset: Dataset) -> np.ndarray:
@@ -128,6 +183,25 @@ def warm_up() -> None:
 
 
 # Custom tasks --------------------------------------------------------------------------------------------------
+
+
+def distance_answer(distances: np.ndarray, names: Sequence[str], title: str) -> tuple[str, str]:
+    """The closest two classes and the median over all pairs, and a sentence about ties.
+
+    title  of the distance
+    """
+    first, second = np.triu_indices(len(names), 1)
+    values = distances[first, second]
+    if not len(values):
+        return f"{names[0]} is the only class here." if len(names) else "There are no classes here.", ""
+    names, closest = short_names(names), int(values.argmin())
+    n_ties = int((values < values[closest] + 1e-9).sum()) - 1
+    ties = f"; {n_ties:,} other {'pair is' if n_ties == 1 else 'pairs are'} as close" if n_ties else ""
+    return (
+        f"Closest classes: {names[first[closest]]} and {names[second[closest]]} (distance {values[closest]:.2f}). "
+        f"Median distance: {np.median(values):.2f}.",
+        f"{title}, {len(names):,} classes{ties}.",
+    )
 
 
 @dataclass(frozen=True)

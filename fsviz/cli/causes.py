@@ -1,4 +1,4 @@
-"""Command causes: how much of the accuracy of tasks each cause of difficulty explains."""
+"""causes: measure how much each cause explains accuracy."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from fsviz.tasks import draw
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "measure how much of the accuracy each cause of difficulty explains"
+    help_line = "Measure how much each cause explains accuracy."
     parser = add_command(commands, "causes", run_causes, show_causes, help_line, study="causes")
     sampler_flags.add_dataset(parser)
-    sampler_flags.add_backbone(parser, "measured and classified")
+    sampler_flags.add_backbone(parser)
     sampler_flags.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
     study.TESTBED.add_flag(parser)
-    parser.add_argument("--run", dest="run_id", metavar="ID", help=f"{study.RUN.help[0].lower()}{study.RUN.help[1:-1]}")
+    parser.add_argument("--run", dest="run_id", metavar="ID", help=study.RUN.help)
     study.METHODS_EXPLAINED.add_flag(parser)
-    parser.add_argument("--out", metavar="FILE.csv", help="also write all measures and accuracies, one row per task")
+    parser.add_argument("--out", metavar="FILE.csv", help="Also write every measure and accuracy, one row per task.")
     engine.add_engine(parser)
 
 
@@ -47,7 +47,7 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
             args.run_id, evaluated, jobs.chunks(args.run_id), jobs.status(args.run_id).summary
         )
         spec["backbone"] = args.backbone or lines[0].backbone
-    run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, engine=engine.from_flags(args))
     tasks = jobs.result(run.id)
     own = [line for line in lines if line.backbone == spec["backbone"]]
     tasks = study.with_predictions(tasks, {name: line.accuracy for name, line in run_comparison.by_name(own).items()})

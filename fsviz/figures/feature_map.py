@@ -1,8 +1,9 @@
-"""Figures of the feature map: a point per image, with a task or one image marked, and attributes of neighbours."""
+"""Figures of the image map: a point per image, a task or a selection emphasised, and attributes of neighbours."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, MEANING, QUIET, SERIES, meaning
 from fsviz.records import PAD, Colouring, NeighbourAgreement
-from fsviz.text import escape_plotly
+from fsviz.records.image_map import MapLabel, MappedTask
+from fsviz.text import escape_plotly, shorten
 
 SYMBOLS = (
     "circle",
@@ -24,8 +26,12 @@ SYMBOLS = (
     "hexagram",
     "cross",
 )
-ROLE_SYMBOLS = {"support": "star", "query": "diamond"}
+SUPPORT, CORRECT, INCORRECT = "star", "circle", "x"  # symbols of the images of a task
 MAX_TEXTS = 20_000  # points whose hover texts are sent along; with more, only the picture is shown
+LAST = 2000  # in the legend
+DIMMED = 0.14  # opacity of images that are not selected
+TITLES = {CORRECT: "query, correct", INCORRECT: "query, incorrect"}
+LEGEND = {"x": 1.0, "xanchor": "left", "y": 1.0, "yanchor": "top", "itemsizing": "constant", "font": {"size": 11}}
 LIGHT_TO_DARK = "Cividis"  # colour-blind safe
 INCORRECT_TO_CORRECT = [[0, MEANING["incorrect"]], [0.5, "#D9C9A8"], [1, MEANING["correct"]]]
 
@@ -35,20 +41,23 @@ def plot_map(
     image_ids: np.ndarray,
     colouring: Colouring,
     texts: Sequence[str] | None = None,
-    roles: Colouring | None = None,
-    role_names: Sequence[tuple[str, float, float]] = (),
+    task: MappedTask | None = None,
+    labels: Sequence[MapLabel] = (),
     chosen: int | None = None,
+    emphasised: np.ndarray | None = None,
     as_accuracy: bool = False,
     view: str = "",
-    height: int = 640,
+    height: int = 506,
     outline: np.ndarray | None = None,
 ) -> go.Figure:
-    """Images (n, 2) on a map.
+    """Map of n images.
 
+    xy           (n, 2) their positions
     texts        (n,) hover texts of the images
-    roles        support and query images of a task: they are highlighted, all others faint
-    role_names   class names and positions of the support images above which they are written
+    task         a task whose images are coloured by class; all others are faint
+    labels       names to write on the map
     chosen       image_id with a ring around it
+    emphasised   image_ids that stay as they are; all others are dimmed
     as_accuracy  whether the numbers are accuracies
     view         zoom and position are kept as long as this stays the same
     outline      (m, 2) corners of the selected region
@@ -57,24 +66,17 @@ def plot_map(
     hovertexts = None
     if texts is not None and len(texts) <= MAX_TEXTS:
         hovertexts = np.array([escape_plotly(text) for text in texts], dtype=object)
+    points = _Points(figure, xy, image_ids, hovertexts, emphasised)
     size = 4 if len(xy) > 20_000 else 5 if len(xy) > 2_000 else 8
-    quiet = roles is not None
-    if colouring.is_numeric:
-        _add_numbers(figure, xy, image_ids, colouring, hovertexts, size, quiet, as_accuracy)
+    if task is not None:
+        points.add(np.arange(len(xy)), "other images", {"color": QUIET, "size": size, "opacity": 0.18}, listed=False)
+        _add_task(points, task)
+    elif colouring.is_numeric:
+        _add_numbers(points, colouring, size, as_accuracy)
     else:
-        _add_named(figure, xy, image_ids, colouring, hovertexts, size, quiet)
-    if roles is not None:
-        for code, name in enumerate(roles.names):
-            here = np.flatnonzero(roles.codes == code)
-            marker: dict[str, Any] = {
-                "color": meaning(name),
-                "symbol": ROLE_SYMBOLS[name],
-                "size": 15 if name == "support" else 10,
-            }
-            marker["line"] = {"color": "white", "width": 1}
-            _add(figure, xy, image_ids, here, hovertexts, f"{name} ({len(here):,})", marker, f"{name} of the task")
-    for name, x, y in role_names:
-        _write(figure, x, y, name, 11, above=15)
+        _add_named(points, colouring, size)
+    for label in labels:
+        _write(figure, label)
     at = np.flatnonzero(image_ids == (PAD if chosen is None else chosen))
     if len(at):
         ring = {"size": 22, "color": "rgba(0,0,0,0)", "line": {"color": ACCENT, "width": 3}}
@@ -84,12 +86,14 @@ def plot_map(
     if outline is not None:
         corners = "L".join(f"{x:g},{y:g}" for x, y in outline)
         figure.add_shape(type="path", path=f"M{corners}Z", line={"color": ACCENT, "width": 2, "dash": "dot"})
-    figure.update_xaxes(visible=False)
-    figure.update_yaxes(visible=False, scaleanchor="x")
+    margin = 0.03 * np.ptp(xy, axis=0)
+    (left, low), (right, high) = (xy.min(axis=0) - margin).tolist(), (xy.max(axis=0) + margin).tolist()
+    figure.update_xaxes(visible=False, range=[left, right])
+    figure.update_yaxes(visible=False, range=[low, high], scaleanchor="x")
     figure.update_layout(
         height=height,
         margin={"l": 0, "r": 0, "t": 8, "b": 0},
-        legend={"orientation": "h", "y": 0.0, "yanchor": "top", "x": 0, "itemsizing": "constant"},
+        legend=LEGEND,
         clickmode="event+select",
         dragmode="lasso",
         hovermode="closest",
@@ -136,68 +140,126 @@ def plot_shared(attributes: Sequence[NeighbourAgreement]) -> go.Figure:
     return figure
 
 
-def _add_named(
-    figure: go.Figure,
-    xy: np.ndarray,
-    image_ids: np.ndarray,
-    colouring: Colouring,
-    hovertexts: np.ndarray | None,
-    size: int,
-    quiet: bool,
-) -> None:
+@dataclass(frozen=True)
+class _Points:
+    """The figure of a map, to which traces of its images are added."""
+
+    figure: go.Figure
+    xy: np.ndarray
+    image_ids: np.ndarray
+    hovertexts: np.ndarray | None
+    emphasised: np.ndarray | None
+
+    def add(
+        self,
+        rows: np.ndarray,
+        name: str,
+        marker: Mapping[str, Any],
+        details: str | Sequence[str] = "",
+        listed: bool = True,
+        **more: Any,
+    ) -> None:
+        """Adds one WebGL trace of images.
+
+        details  what hovering adds to the text of an image, the same for all or one for each
+        listed   whether the legend names it
+        """
+        if not len(rows):
+            return
+        item = "%{hovertext}" if self.hovertexts is not None else "image %{customdata}"
+        texts = None if self.hovertexts is None else self.hovertexts[rows]
+        if not isinstance(details, str):
+            item, texts, details = "%{hovertext}", np.array(details, dtype=object), ""
+        opacity = marker.get("opacity", 1)
+        if self.emphasised is not None:
+            more["selectedpoints"] = np.flatnonzero(np.isin(self.image_ids[rows], self.emphasised)).tolist()
+        self.figure.add_scattergl(
+            x=np.ascontiguousarray(self.xy[rows, 0]),
+            y=np.ascontiguousarray(self.xy[rows, 1]),
+            mode="markers",
+            name=name,
+            marker=dict(marker),
+            showlegend=listed,
+            customdata=self.image_ids[rows].astype(np.int32),
+            hovertext=texts,
+            hovertemplate=f"{item}{': ' if details else ''}{details}<extra></extra>",
+            selected={"marker": {"opacity": 1, "size": marker["size"] + 3}},
+            unselected={"marker": {"opacity": min(opacity, DIMMED)}},
+            **more,
+        )
+
+
+def _add_task(points: _Points, task: MappedTask) -> None:
+    """The images of a task: colour is the class, named once in the legend; the symbol is the role."""
+    details = np.array([_task_text(task, i) for i in range(len(task.rows))], dtype=object)
+    roles = (
+        (SUPPORT, 15, task.is_support),
+        (CORRECT, 9, ~task.is_support & task.is_correct),
+        (INCORRECT, 9, ~task.is_support & ~task.is_correct),
+    )
+    for symbol, size, has_role in roles:
+        for way, name in enumerate(task.names):
+            here = np.flatnonzero(has_role & (task.way == way))
+            line = {"color": "white", "width": 0.8}
+            marker = {"color": SERIES[way % len(SERIES)], "symbol": symbol, "size": size, "line": line}
+            group = {"legendgroup": f"class {way}"}
+            points.add(
+                task.rows[here],
+                escape_plotly(shorten(name)),
+                marker,
+                details[here].tolist(),
+                symbol == SUPPORT,
+                **group,
+            )
+    of_queries = (
+        (("query", CORRECT),)
+        if task.n_correct is None
+        else ((TITLES[CORRECT], CORRECT), (TITLES[INCORRECT], INCORRECT))
+    )
+    for title, symbol in (("support", SUPPORT), *of_queries):
+        marker = {"color": QUIET, "symbol": symbol, "size": 9}
+        points.figure.add_scatter(x=[None], y=[None], mode="markers", name=title, marker=marker, hoverinfo="skip")
+
+
+def _task_text(task: MappedTask, i: int) -> str:
+    """What hovering over an image of a task says."""
+    name, predicted = escape_plotly(task.names[task.way[i]]), escape_plotly(task.predicted[i])
+    if task.is_support[i]:
+        return f"{name}: support"
+    return f"{name}: query" + (f", predicted as {predicted}" if predicted else "")
+
+
+def _add_named(points: _Points, colouring: Colouring, size: int) -> None:
     rest = np.flatnonzero(colouring.codes == PAD)
     alone = not colouring.names
-    grey = {"color": QUIET, "size": size, "opacity": 0.25 if quiet else 0.55 if alone else 0.35}
-    name = f"{'images' if alone else 'other'} ({len(rest):,})"
-    _add(figure, xy, image_ids, rest, hovertexts, name, grey, listed=not quiet)
+    grey = {"color": QUIET, "size": size, "opacity": 0.55 if alone else 0.35}
+    points.add(rest, f"{'images' if alone else 'other'} ({len(rest):,})", grey, legendrank=LAST)
+    title = escape_plotly(colouring.title)
     for code, name in enumerate(colouring.names):
         here = np.flatnonzero(colouring.codes == code)
-        if not len(here):
-            continue
-        colour = (
-            QUIET
-            if quiet
-            else MEANING[name]
-            if colouring.title == "split" and name in MEANING
-            else SERIES[code % len(SERIES)]
-        )
+        colour = MEANING[name] if colouring.title == "split" and name in MEANING else SERIES[code % len(SERIES)]
         marker = {
-            "color": QUIET if quiet else colour,
+            "color": colour,
             "symbol": SYMBOLS[code % len(SYMBOLS)],
             "size": size + (2 if len(rest) else 1),
-            "opacity": 0.25 if quiet else 0.85,
+            "opacity": 0.85,
         }
-        about = f"{escape_plotly(colouring.title)}: {escape_plotly(name)}"
-        _add(
-            figure, xy, image_ids, here, hovertexts, f"{escape_plotly(name)} ({len(here):,})", marker, about, not quiet
-        )
-        if colouring.title == "class" and not quiet:
-            x, y = np.median(xy[here], axis=0).tolist()
-            _write(figure, x, y, name, 13)
+        points.add(here, f"{escape_plotly(shorten(name))} ({len(here):,})", marker, f"{title}: {escape_plotly(name)}")
 
 
-def _add_numbers(
-    figure: go.Figure,
-    xy: np.ndarray,
-    image_ids: np.ndarray,
-    colouring: Colouring,
-    hovertexts: np.ndarray | None,
-    size: int,
-    quiet: bool,
-    as_accuracy: bool,
-) -> None:
+def _add_numbers(points: _Points, colouring: Colouring, size: int, as_accuracy: bool) -> None:
     finite = np.isfinite(colouring.numbers)
     rest, here = np.flatnonzero(~finite), np.flatnonzero(finite)
-    none = "never a query" if as_accuracy else f"no {escape_plotly(colouring.title)}"
-    grey = {"color": QUIET, "size": size, "opacity": 0.25}
-    _add(figure, xy, image_ids, rest, hovertexts, f"{none} ({len(rest):,})", grey)
+    title = escape_plotly(colouring.title)
+    none = "never a query" if as_accuracy else f"no {title}"
+    points.add(rest, f"{none} ({len(rest):,})", {"color": QUIET, "size": size, "opacity": 0.25})
     numbers = colouring.numbers[here]
     marker: dict[str, Any] = {
         "color": numbers.astype(np.float32),
         "colorscale": INCORRECT_TO_CORRECT if as_accuracy else LIGHT_TO_DARK,
         "size": size + 1,
-        "opacity": 0.2 if quiet else 0.9,
-        "colorbar": {"title": {"text": escape_plotly(colouring.title), "side": "right"}, "thickness": 12, "len": 0.7},
+        "opacity": 0.9,
+        "colorbar": {"title": {"text": title, "side": "right"}, "thickness": 12, "len": 0.7},
     }
     if as_accuracy:
         marker |= {"cmin": 0, "cmax": 1}
@@ -205,52 +267,16 @@ def _add_numbers(
     elif len(numbers):  # a few extremes would leave one colour to all the others
         marker |= {"cmin": float(np.quantile(numbers, 0.02)), "cmax": float(np.quantile(numbers, 0.98))}
     value = "%{marker.color:.0%}" if as_accuracy else "%{marker.color:.3g}"
-    about = f"{escape_plotly(colouring.title)} {value}"
-    _add(figure, xy, image_ids, here, hovertexts, f"{escape_plotly(colouring.title)} ({len(here):,})", marker, about)
+    points.add(here, f"{title} ({len(here):,})", marker, f"{title} {value}", listed=bool(len(rest)))
 
 
-def _add(
-    figure: go.Figure,
-    xy: np.ndarray,
-    image_ids: np.ndarray,
-    here: np.ndarray,
-    hovertexts: np.ndarray | None,
-    name: str,
-    marker: Mapping[str, Any],
-    about: str = "",
-    listed: bool = True,
-) -> None:
-    """One WebGL trace of images.
-
-    listed  whether the legend names it
-    """
-    if not len(here):
-        return
-    item = "%{hovertext}" if hovertexts is not None else "image %{customdata}"
-    opacity = marker.get("opacity", 1)
-    figure.add_scattergl(
-        x=np.ascontiguousarray(xy[here, 0]),
-        y=np.ascontiguousarray(xy[here, 1]),
-        mode="markers",
-        name=name,
-        marker=dict(marker),
-        showlegend=listed,
-        customdata=image_ids[here].astype(np.int32),
-        hovertext=None if hovertexts is None else hovertexts[here],
-        hovertemplate=f"{item}{': ' if about else ''}{about}<extra></extra>",
-        selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": min(opacity, 0.25)}},
-    )
-
-
-def _write(figure: go.Figure, x: float, y: float, name: str, size: int, above: int = 0) -> None:
+def _write(figure: go.Figure, label: MapLabel) -> None:
     figure.add_annotation(
-        x=x,
-        y=y,
-        text=f"<b>{escape_plotly(name)}</b>",
+        x=label.x,
+        y=label.y,
+        text=escape_plotly(label.name),
         showarrow=False,
-        font={"size": size, "color": "#FFFFFF"},
-        bgcolor="rgba(28,36,48,0.72)",
-        borderpad=1 if above else 2,
-        yshift=above,
+        font={"size": 11, "color": "#FFFFFF"},
+        bgcolor="rgba(28,36,48,0.62)",
+        borderpad=1,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -12,24 +13,45 @@ import plotly.graph_objects as go
 from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
 from fsviz.records import PAD
 from fsviz.records.graphs import ClassMap, ConceptTree
-from fsviz.text import escape_plotly, shorten
+from fsviz.text import escape_plotly, short_name, shorten
 
+HEIGHT = 540  # pixels
 MANY = 700  # nodes above which a graph has no animation
-ENDS = {"radial": 100, "layered": 48}  # leaves that have room for their names
-RINGS, SECTORS = 4, 170  # maximum number of rings, and of sectors in the last one
+ENDS = {"radial": 80, "layered": 34}  # leaves that have room for their names
+RINGS, SECTORS = 4, 110  # maximum number of rings, and of sectors in the last one
+THUMBNAIL = 30  # pixels of an image at a leaf
+N_GROUPS = 8  # groups of classes with a colour of their own
+_OTHERS = "others"
 _DARK = "#1C2430"
+_NEUTRAL = "#B4BCC6"  # concepts above several groups
 _LETTER = 6.2  # approximate width of a letter in pixels
-_RADIUS = 330  # approximate radius in pixels
+_RADIUS = 262  # approximate radius in pixels
+
+
+def group_colours(groups: Sequence[str]) -> dict[str, str]:
+    """The colour of every group of classes, the largest first; "others" is grey and last."""
+    sizes = Counter(groups)
+    names = sorted((name for name in sizes if name != _OTHERS), key=lambda name: (-sizes[name], name))
+    colours = [colour for colour in SERIES[:-1] if colour != ACCENT]  # blue is the selection
+    named = {name: colours[i % len(colours)] for i, name in enumerate(names)}
+    return named | ({_OTHERS: SERIES[-1]} if _OTHERS in sizes else {})
 
 
 def plot_concept_sunburst(
-    tree: ConceptTree, at: int, levels: int, selected: Sequence[int] = (), pictures: Mapping[int, str] | None = None
+    tree: ConceptTree,
+    at: int,
+    levels: int,
+    selected: Sequence[int] = (),
+    pictures: Mapping[int, str] | None = None,
+    groups: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """ECharts sunburst of the subtree below one node, which is in the centre.
+    """ECharts sunburst of the subtree below one node, which is in the centre; all classes are in the outer ring.
 
-    The angle of a sector is its number of classes. Clicks return positions in `tree.part(at, levels)`, counted from 1.
+    The angle of a sector is its number of classes. Clicks return positions in `sunburst_order`, counted from 1.
+    Colours are those of the groups; if all classes here are of one group, each branch has its own.
 
     selected  positions in the split of the selected classes
+    groups    (C,) group of every class of the split
     pictures  node -> HTML of its pictures, for the tooltip
     """
     part = tree.part(at, levels).tolist()
@@ -39,15 +61,11 @@ def plot_concept_sunburst(
     children: dict[int, list[int]] = {}
     for v in part[1:]:
         children.setdefault(int(tree.parents[v]), []).append(v)
-    branch: dict[int, int] = {}
-    for i, first in enumerate(children.get(at, [])):
-        branch[first] = i
-    for v in part[1:]:
-        branch.setdefault(v, branch.get(int(tree.parents[v]), 0))
+    colour_of = _sector_colours(tree, at, part, groups)
     nodes: dict[int, dict[str, Any]] = {}
     for v in part:
         ring = int(tree.depth[v] - tree.depth[at])
-        colour = ACCENT if v in chosen else _tint(SERIES[(branch.get(v, 0) + 1) % len(SERIES)], 0.16 * (ring - 1))
+        colour = ACCENT if v in chosen else _tint(colour_of.get(v, _NEUTRAL), 0.16 * (ring - 1))
         style: dict[str, Any] = {"color": colour if v != at else "transparent"}
         if v in marked and v != at:
             style |= {"borderColor": ACCENT, "borderWidth": 2.5}
@@ -56,15 +74,19 @@ def plot_concept_sunburst(
             "name": tree.names[v] + (" ▸" if folded else ""),
             "value": int(tree.n_classes[v]),
             "itemStyle": style,
-            "label": {"color": QUIET if v == at else "#FFFFFF" if v in chosen or ring < 3 else _DARK},
+            "label": {"color": QUIET if v == at else "#FFFFFF" if v in chosen or _is_dark(colour) else _DARK},
             "tooltip": {"formatter": _sector_tooltip(tree, v, (pictures or {}).get(v, ""))},
         }
-        if v != at:
-            nodes[int(tree.parents[v])].setdefault("children", []).append(nodes[v])
+        if tree.class_position[v] != PAD and short_name(tree.names[v]) != tree.names[v]:
+            nodes[v]["label"]["formatter"] = short_name(tree.names[v])
     depth = int(tree.depth[part].max() - tree.depth[at])
     rings = _rings(depth)
     for v in part[1:]:
-        _rotate_label(nodes[v], rings[1 + int(tree.depth[v] - tree.depth[at])], int(tree.n_classes[at]))
+        ring = int(tree.depth[v] - tree.depth[at])
+        is_leaf = tree.n_nodes[v] == 1
+        _rotate_label(nodes[v], rings[1 + (depth if is_leaf else ring)], int(tree.n_classes[at]))
+        branch = _with_stems(nodes[v], depth - ring) if is_leaf else nodes[v]
+        nodes[int(tree.parents[v])].setdefault("children", []).append(branch)
     return {
         "animation": False,
         "tooltip": {},
@@ -78,11 +100,47 @@ def plot_concept_sunburst(
                 "selectedMode": "single",
                 "emphasis": {"focus": "none"},
                 "itemStyle": {"borderWidth": 0.6},
-                "label": {"overflow": "truncate", "ellipsis": "…", "fontSize": 11.5, "textBorderWidth": 0},
+                "label": {"overflow": "truncate", "ellipsis": "…", "fontSize": 11, "textBorderWidth": 0},
                 "levels": rings,
             }
         ],
     }
+
+
+def sunburst_order(tree: ConceptTree, at: int, levels: int) -> list[int]:
+    """The node of every sector of a sunburst: a class is repeated by the sectors that lead to the outer ring."""
+    part = tree.part(at, levels)
+    depth = int(tree.depth[part].max())
+    n_stems = {int(v): depth - int(tree.depth[v]) for v in part[1:] if tree.n_nodes[v] == 1}
+    return [v for v in part.tolist() for _ in range(1 + n_stems.get(v, 0))]
+
+
+def _with_stems(node: dict[str, Any], n: int) -> dict[str, Any]:
+    """A class below n sectors without names, which lead to the outer ring."""
+    for _ in range(n):
+        style = {**node["itemStyle"], "borderWidth": 0}
+        node = {**node, "itemStyle": style, "label": {"show": False}, "children": [node]}
+    return node
+
+
+def _sector_colours(tree: ConceptTree, at: int, part: Sequence[int], groups: Sequence[str]) -> dict[int, str]:
+    """The colour of every sector whose classes are of one group; by branch if all classes here are of the same."""
+    inside = [_groups_below(tree, v, groups) for v in part]
+    if len(inside[0]) > 1:
+        colours = group_colours(groups)
+        return {v: colours[next(iter(names))] for v, names in zip(part, inside, strict=True) if len(names) == 1}
+    branches = [v for v in part if tree.parents[v] == at]
+    return {
+        v: SERIES[(1 + i) % len(SERIES)]
+        for i, first in enumerate(branches)
+        for v in part
+        if first <= v < first + tree.n_nodes[first]
+    }
+
+
+def _groups_below(tree: ConceptTree, v: int, groups: Sequence[str]) -> set[str]:
+    positions = tree.class_position[v : v + int(tree.n_nodes[v])]
+    return {groups[p] for p in positions if p != PAD} if len(groups) else set()
 
 
 def _sector_tooltip(tree: ConceptTree, v: int, pictures: str) -> str:
@@ -103,7 +161,7 @@ def _rings(depth: int) -> list[dict[str, Any]]:
     ]
     for inner, outer in pairwise(edges):
         centre = _RADIUS * (inner + outer) / 200
-        needed = 360 * 13 / (2 * np.pi * centre)
+        needed = 360 * 11 / (2 * np.pi * centre)
         levels.append(
             {
                 "r0": f"{inner:.1f}%",
@@ -120,11 +178,17 @@ def _rings(depth: int) -> list[dict[str, Any]]:
 
 def _rotate_label(node: dict[str, Any], ring: dict[str, Any], total: int) -> None:
     """Writes a label along its ring if it is too long to fit across it and the arc has room."""
-    width, length = ring["label"]["width"], _LETTER * len(node["name"])
+    width, length = ring["label"]["width"], _LETTER * len(node["label"].get("formatter", node["name"]))
     centre = _RADIUS * (float(ring["r0"][:-1]) + float(ring["r"][:-1])) / 200
     arc = 2 * np.pi * centre * node["value"] / total - 12
     if length > width and arc > width:
         node["label"] |= {"rotate": "tangential", "width": round(arc)}
+
+
+def _is_dark(colour: str) -> bool:
+    """Whether white text has more contrast to this colour than dark text."""
+    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2 < 0.25
 
 
 def _tint(colour: str, share: float) -> str:
@@ -134,28 +198,37 @@ def _tint(colour: str, share: float) -> str:
 
 
 def plot_class_map(
-    graph: ClassMap, selected: Sequence[int] = (), pictures: Mapping[int, str] | None = None
+    graph: ClassMap,
+    selected: Sequence[int] = (),
+    pictures: Mapping[int, str] | None = None,
+    groups: Sequence[str] = (),
+    thumbnails: Mapping[int, str] | None = None,
 ) -> dict[str, Any]:
-    """ECharts graph: root green, classes red, concepts grey; first-level concepts have their own colours.
+    """ECharts graph: the root is a diamond, concepts are grey, classes have the colours of their groups.
 
-    Leaves are labelled if there is room for all of them, else only the selection and the first level; tooltips have
-    every name.
+    Names that would overlap are hidden, concepts before classes; zooming in shows more of them.
 
-    selected  positions in the graph of the selected classes
-    pictures  node -> HTML of its pictures
+    selected    positions in the graph of the selected classes
+    pictures    node -> HTML of its pictures
+    groups      (C,) group of every class of the graph
+    thumbnails  node -> data URI of an image that stands for a class
     """
     chosen = {int(graph.shown_at[p]) for p in selected}
     crowded = len(graph.names) > MANY
     size = 5 if crowded else 7 if len(graph.names) > 250 else 10
     radial = bool((graph.xy[:, 0] < -1e-9).any())
-    nodes = _class_map_nodes(graph, chosen, size, radial, pictures or {})
-    categories = [
+    colours = group_colours(groups) if len(groups) else {"class": meaning("leaf")}
+    categories: list[dict[str, Any]] = [
         {"name": "root", "itemStyle": {"color": meaning("root")}, "symbol": "diamond"},
         {"name": "concept", "itemStyle": {"color": QUIET}, "symbol": "circle"},
         {"name": "collapsed concept", "itemStyle": {"color": QUIET, "opacity": 0.75}, "symbol": "roundRect"},
-        {"name": "class", "itemStyle": {"color": meaning("leaf")}, "symbol": "circle"},
         {"name": "selected", "itemStyle": {"color": ACCENT}, "symbol": "triangle"},
+        *({"name": name, "itemStyle": {"color": colour}, "symbol": "circle"} for name, colour in colours.items()),
     ]
+    order = {str(category["name"]): i for i, category in enumerate(categories)}
+    nodes = _class_map_nodes(graph, chosen, size, radial, pictures or {}, thumbnails or {}, groups, order)
+    used = {node["category"] for node in nodes}
+    legend = [c for i, c in enumerate(categories) if i in used and c["name"] not in ("root", "concept")]
     series: dict[str, Any] = {
         "type": "graph",
         "layout": "none",
@@ -171,9 +244,9 @@ def plot_class_map(
         "label": {
             "show": True,
             "position": "right",
-            "fontSize": 10.5,
+            "fontSize": 11,
             "distance": 4,
-            "width": 104,  # in a figure of 600 pixels the margins at its sides have so much room
+            "width": 104,
             "overflow": "truncate",
         },
         "labelLayout": {"hideOverlap": True},
@@ -181,10 +254,10 @@ def plot_class_map(
         "select": {"itemStyle": {"borderColor": ACCENT, "borderWidth": 3}},
         "emphasis": {"focus": "none" if crowded else "adjacency", "label": {"show": True}},
         "blur": {"itemStyle": {"opacity": 0.45}, "lineStyle": {"opacity": 0.2}, "label": {"opacity": 0.4}},
-        "left": "19%" if radial else "4%",
-        "right": "19%",
-        "top": "17%" if radial else "9%",
-        "bottom": "13%" if radial else "3%",
+        "left": "27%" if radial else "4%",  # next to the legend
+        "right": "13%" if radial else "19%",
+        "top": "14%" if radial else "6%",
+        "bottom": "14%" if radial else "3%",
     }
     if crowded:
         series["progressive"] = 400
@@ -192,12 +265,14 @@ def plot_class_map(
         "tooltip": {},
         "toolbox": {"feature": {"restore": {"title": "Reset zoom"}}, "right": 6, "top": 2, "itemSize": 18},
         "legend": {
-            "data": [{"name": category["name"], "icon": category["symbol"]} for category in categories],
+            "data": [{"name": category["name"], "icon": category["symbol"]} for category in legend],
             "orient": "vertical",
             "top": 0,
             "left": 0,
-            "itemWidth": 13,
-            "itemHeight": 13,
+            "itemWidth": 12,
+            "itemHeight": 12,
+            "itemGap": 6,
+            "textStyle": {"fontSize": 11},
         },
         "animation": not crowded,
         "animationDurationUpdate": 400,
@@ -206,39 +281,66 @@ def plot_class_map(
 
 
 def _class_map_nodes(
-    graph: ClassMap, chosen: set[int], size: float, radial: bool, pictures: Mapping[int, str]
+    graph: ClassMap,
+    chosen: set[int],
+    size: float,
+    radial: bool,
+    pictures: Mapping[int, str],
+    thumbnails: Mapping[int, str],
+    groups: Sequence[str],
+    order: Mapping[str, int],
 ) -> list[dict[str, Any]]:
-    """Nodes of the class map; category 0 is the root, 1 concepts, 2 collapsed ones, 3 classes, 4 the selection."""
-    first_level = np.flatnonzero((graph.depth == 1) & (graph.class_position == PAD))
-    colours = [colour for colour in SERIES if colour not in (ACCENT, meaning("leaf"))]  # red: class, blue: selected
-    few_branches = 1 < len(first_level) <= len(colours)
-    branch_colour = {int(v): colour for v, colour in zip(first_level, colours)} if few_branches else {}
+    """Nodes of the class map.
+
+    order  category -> its position
+    """
     ends = np.ones(len(graph.names), dtype=bool)
     ends[graph.parents] = False
     all_labels = int(ends.sum()) <= 1.25 * ENDS["radial" if radial else "layered"]
+    length = 0.68 * HEIGHT * np.pi if radial else 0.86 * HEIGHT  # of the line on which the leaves are
+    room = float(min(THUMBNAIL, 0.94 * length / max(int(ends.sum()), 1)))
+    colours = group_colours(groups) if thumbnails else {}
     nodes = []
     for v, name in enumerate(graph.names):
-        is_class = graph.class_position[v] != PAD
-        category = 4 if v in chosen else 0 if v == 0 else 3 if is_class else 2 if graph.folded[v] else 1
-        label: dict[str, Any] = {"show": bool(ends[v] and all_labels)}
+        position = int(graph.class_position[v])
+        is_class = position != PAD
+        group = (groups[position] if len(groups) else "class") if is_class else ""
+        category = (
+            "selected"
+            if v in chosen
+            else "root"
+            if v == 0
+            else group
+            if is_class
+            else "collapsed concept"
+            if graph.folded[v]
+            else "concept"
+        )
+        label: dict[str, Any] = {"show": all_labels}
         node: dict[str, Any] = {
             "id": str(v),
             "name": name,
             "x": round(float(graph.xy[v, 0]) * 100, 2),
             "y": round(float(graph.xy[v, 1]) * 100, 2),
-            "category": category,
+            "category": order[category],
             "value": [int(graph.n_classes[v])],
+            "symbolSize": size,
         }
-        if v == 0 or category == 4:
+        if v == 0 or v in chosen:
             node["symbolSize"] = size * 2
             label = {"show": True, "fontWeight": "bold", "fontSize": 13}
-        elif v in branch_colour:
-            node["symbolSize"] = size * 1.9
-            node["itemStyle"] = {"color": branch_colour[v]}
-            label = {"show": True, "fontSize": 12}
-        elif category == 2:
-            node["symbolSize"] = min(size * (1 + float(np.log2(1 + graph.n_classes[v])) / 3), size * 2.6)
-        node["label"] = label | (_outward(graph.xy[v], radial) if ends[v] else {})
+            label |= {"position": "top"} if v == 0 and not radial else {}
+        elif not is_class:
+            growth = 1 + float(np.log2(1 + graph.n_classes[v])) / 3
+            node["symbolSize"] = round(size * (min(growth, 2.6) if graph.folded[v] else min(growth, 1.8) / 1.5), 1)
+            label |= {} if ends[v] else {"color": QUIET, "fontSize": 10.5}
+        if v in thumbnails:
+            node |= {"symbol": f"image://{thumbnails[v]}", "symbolSize": round(room * (1.4 if v in chosen else 1), 1)}
+        if is_class and v not in chosen and group in colours:
+            label["color"] = colours[group]
+        if is_class and short_name(name) != name:
+            label["formatter"] = short_name(name)
+        node["label"] = label | (_outward(graph.xy[v], radial, float(node["symbolSize"])) if ends[v] else {})
         node["tooltip"] = {"formatter": _node_tooltip(graph, v) + pictures.get(v, "")}
         nodes.append(node)
     return nodes
@@ -262,18 +364,22 @@ def _n_classes(n: int) -> str:
     return f"{n:,} {'class' if n == 1 else 'classes'}"
 
 
-def _outward(xy: np.ndarray, radial: bool) -> dict[str, Any]:
-    """Label that points away from the centre of the circle; upright in a layered graph."""
+def _outward(xy: np.ndarray, radial: bool, size: float) -> dict[str, Any]:
+    """Label beyond a symbol of this size, away from the centre of the circle; on the right in a layered graph."""
     if not radial:
         return {"position": "right"}
-    angle = float(np.degrees(np.arctan2(-xy[1], xy[0])))
-    if abs(angle) <= 90:
-        return {"position": "right", "rotate": round(angle, 1)}
-    return {"position": "left", "rotate": round(angle - 180 if angle > 0 else angle + 180, 1)}
+    angle = float(np.arctan2(xy[1], xy[0]))
+    away = 0.62 * size + 3
+    place = {"position": [round(size / 2 + away * np.cos(angle), 1), round(size / 2 + away * np.sin(angle), 1)]}
+    degrees = float(np.degrees(-angle))
+    if abs(degrees) <= 90:
+        return place | {"rotate": round(degrees, 1), "align": "left", "verticalAlign": "middle"}
+    turned = degrees - 180 if degrees > 0 else degrees + 180
+    return place | {"rotate": round(turned, 1), "align": "right", "verticalAlign": "middle"}
 
 
 def plot_distance_map(
-    distances: np.ndarray, names: Sequence[str], title: str, max_distance: float | None = None, height: int = 620
+    distances: np.ndarray, names: Sequence[str], title: str, max_distance: float | None = None, height: int = 500
 ) -> go.Figure:
     """Heat map of distances, classes in this order; bright is close."""
     labels = [escape_plotly(name) for name in names]

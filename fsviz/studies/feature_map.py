@@ -26,14 +26,13 @@ from fsviz.settings import RawSettings, Schema
 from fsviz.studies import evaluate
 from fsviz.studies.study import Arrays, Part, Study
 from fsviz.tasks import draw
-from fsviz.taxonomy.superclasses import superclasses
+from fsviz.taxonomy.everyday import everyday_groups
 
 SETTINGS = Schema({"backbone": draw.BACKBONE}, required=("dataset",), of="a map")
 MAX_NAMES = 10  # categories with a colour of their own
 BY_CLASS, BY_SUPERCLASS, BY_SPLIT, BY_CONTEXT, BY_RUN = "class", "superclass", "split", "context", "run"
 ATTRIBUTE = "attribute:"
-_NEARBY = 0.12  # of the width of the map
-LITTLE = 0.05  # beyond chance: below it clusters follow no attribute
+LITTLE = 0.05  # clusters follow no attribute that neighbours share less than this above chance
 
 
 class MapSpec(TypedDict, total=False):
@@ -204,7 +203,7 @@ def colours(dataset: Dataset) -> dict[str, str]:
     """Titles of the attributes of a dataset that can colour the points; a run is one more."""
     titles = {BY_CLASS: "Class"}
     if dataset.taxonomy is not None:
-        titles[BY_SUPERCLASS] = "Group of classes"
+        titles[BY_SUPERCLASS] = "Class group"
     if len(dataset.splits) > 1:
         titles[BY_SPLIT] = "Split"
     if dataset.images is not None and "context" in dataset.images:
@@ -214,8 +213,11 @@ def colours(dataset: Dataset) -> dict[str, str]:
     return titles
 
 
-def default_colour(dataset: Dataset) -> str:
-    """Classes if a colour each suffices, else groups of classes."""
+def default_colour(dataset: Dataset, agreements: Sequence[NeighbourAgreement] = ()) -> str:
+    """The attribute that clusters follow, if one is given; class groups in place of more classes than colours."""
+    first = _first(agreements)
+    if first is not None and first.by != BY_CLASS:
+        return first.by
     few = dataset.n_classes <= MAX_NAMES
     return BY_CLASS if few or dataset.taxonomy is None else BY_SUPERCLASS
 
@@ -229,8 +231,8 @@ def colouring(dataset: Dataset, image_ids: np.ndarray, by: str, class_ids: Seque
     if by == BY_CLASS:
         return _by_class(dataset, of_image, class_ids)
     if by == BY_SUPERCLASS:
-        groups = _superclasses(dataset)
-        return _named("group of classes", pd.Series(groups).reindex(of_image).to_numpy(dtype=object))
+        groups = _class_groups(dataset)
+        return _named("class group", pd.Series(groups).reindex(of_image).to_numpy(dtype=object))
     if by == BY_SPLIT:
         return _named("split", dataset.classes["split"].astype(str).to_numpy(dtype=object)[of_image])
     if by == BY_CONTEXT and dataset.images is not None and "context" in dataset.images:
@@ -245,6 +247,11 @@ def colouring(dataset: Dataset, image_ids: np.ndarray, by: str, class_ids: Seque
     return _named(name.replace("_", " "), column.astype(object).where(column.notna(), None).to_numpy())
 
 
+def map_colouring(dataset: Dataset, feature_map: maps.FeatureMap, by: str, class_ids: Sequence[int] = ()) -> Colouring:
+    """The colours of the images on a map."""
+    return colouring(dataset, feature_map.image_ids, by, class_ids)
+
+
 def _by_class(dataset: Dataset, of_image: np.ndarray, class_ids: Sequence[int]) -> Colouring:
     shown = list(dict.fromkeys(int(c) for c in class_ids))
     if not shown:
@@ -256,12 +263,12 @@ def _by_class(dataset: Dataset, of_image: np.ndarray, class_ids: Sequence[int]) 
     return Colouring("class", codes=code[of_image], names=tuple(dataset.distinct_names(np.array(shown, dtype=int))))
 
 
-def _superclasses(dataset: Dataset) -> dict[int, str]:
-    """The superclass of every class in the taxonomy."""
+def _class_groups(dataset: Dataset) -> dict[int, str]:
+    """The group of every class in the taxonomy."""
     placed = np.flatnonzero(dataset.classes["node"].astype(str).to_numpy() != "")
     if not len(placed):
         raise Missing(f"No class of {dataset.title} is in a taxonomy. Colour by class instead.")
-    return dict(zip(placed.tolist(), superclasses(dataset, placed, n_groups=MAX_NAMES)))
+    return dict(zip(placed.tolist(), everyday_groups(dataset, placed, MAX_NAMES), strict=True))
 
 
 def _named(title: str, values: np.ndarray) -> Colouring:
@@ -291,11 +298,22 @@ def accuracy_of_images(
         return np.where(times > 0, correct / np.maximum(times, 1), np.nan), times
 
 
+def outcomes(accuracy: np.ndarray) -> dict[str, np.ndarray]:
+    """Image_ids by how a run classified them as queries, from the accuracy (N,) of each image."""
+    with np.errstate(invalid="ignore"):
+        groups = {
+            "always correct": accuracy == 1,
+            "sometimes correct": (accuracy > 0) & (accuracy < 1),
+            "never correct": accuracy == 0,
+        }
+    return {title: np.flatnonzero(group) for title, group in groups.items()}
+
+
 # --- what neighbours share ------------------------------------------------------------------------------------------
 
 
 def shared(dataset: Dataset, feature_map: maps.FeatureMap) -> list[NeighbourAgreement]:
-    """How often neighbours on the map agree in each attribute, most beyond chance first.
+    """How often neighbours on the map agree in each attribute, farthest above chance first.
 
     Attributes that are the same for all images are skipped.
     """
@@ -319,7 +337,7 @@ def _codes(dataset: Dataset, image_ids: np.ndarray, by: str) -> np.ndarray:
     if by == BY_CLASS:
         return of_image
     if by == BY_SUPERCLASS:
-        groups = pd.Series(_superclasses(dataset))
+        groups = pd.Series(_class_groups(dataset))
         return pd.factorize(groups.reindex(of_image))[0]
     if by == BY_SPLIT:
         return pd.factorize(dataset.classes["split"].astype(str).to_numpy()[of_image])[0]
@@ -337,18 +355,40 @@ def _in_thirds(dataset: Dataset, by: str) -> bool:
     return by != name and dataset.images is not None and _is_number(dataset.images[name])
 
 
+def _first(agreements: Sequence[NeighbourAgreement]) -> NeighbourAgreement | None:
+    """The attribute that neighbours share most; None if it is close to what is expected by chance."""
+    if not agreements or not agreements[0].beyond >= LITTLE:
+        return None
+    first, by_class = agreements[0], _by_class_of(agreements)
+    if first.by == BY_SUPERCLASS and by_class is not None and by_class.beyond > 0.9 * first.beyond:
+        return by_class  # images of the same class are in the same group too
+    return first
+
+
+def _by_class_of(agreements: Sequence[NeighbourAgreement]) -> NeighbourAgreement | None:
+    return next((item for item in agreements if item.by == BY_CLASS), None)
+
+
 def cluster_headline(agreements: Sequence[NeighbourAgreement]) -> str:
     """One sentence about the attribute that neighbours on the map share most, compared with their class."""
-    if not agreements or agreements[0].beyond < LITTLE:
-        return "Neighbours on the map share nothing beyond chance."
-    first, by_class = agreements[0], next((item for item in agreements if item.by == BY_CLASS), None)
-    if first.by == BY_SUPERCLASS and by_class is not None and by_class.beyond > 0.9 * first.beyond:
-        first = by_class  # images of the same class are in the same group too
+    first, by_class = _first(agreements), _by_class_of(agreements)
+    if first is None:
+        return "Neighbours on the map share no attribute much more often than expected by chance."
     expected = f"({percent(first.chance)} expected by chance)"
     share = f"{first.share:.0%} of neighbours {_agree_in(first)}"
     if by_class is None or first is by_class:
         return f"Clusters follow {first.title}: {share} {expected}."
     return f"Clusters follow {first.title} more than class: {share} {expected}, {by_class.share:.0%} share the class."
+
+
+def quality(feature_map: maps.FeatureMap, n_classes: int) -> str:
+    """The size of a map and how far to trust it, for the line after the headline."""
+    excluded = f" {feature_map.left_out:,} without finite features are excluded." if feature_map.left_out else ""
+    return (
+        f"{len(feature_map.image_ids):,} images of {n_classes:,} classes; the map preserves "
+        f"{feature_map.kept:.0%} of each image's {maps.NEIGHBOURS} nearest neighbours "
+        f"({percent(feature_map.chance)} expected by chance).{excluded}"
+    )
 
 
 def _agree_in(agreement: NeighbourAgreement) -> str:
@@ -377,28 +417,6 @@ def single_task(tasks: Tasks, position: int) -> Tasks:
     if not tasks.has_images:
         raise Missing("These tasks have classes only, no images. Sample them with support and query images.")
     return tasks.take(slice(position, position + 1))
-
-
-def role_names(dataset: Dataset, feature_map: maps.FeatureMap, task: Tasks) -> list[tuple[str, float, float]]:
-    """Class names and the positions of support images above which they are written, but not twice near each other."""
-    names, row = dataset.classes["class_name"].astype(str), {int(i): k for k, i in enumerate(feature_map.image_ids)}
-    near = _NEARBY * np.ptp(feature_map.xy, axis=0).max()
-    spots: list[tuple[str, float, float]] = []
-    for class_id, support in zip(task.class_ids[0], task.support[0]):
-        written: list[np.ndarray] = []
-        for xy in (feature_map.xy[row[int(i)]] for i in support if int(i) in row):
-            if all(np.linalg.norm(xy - earlier) > near for earlier in written):
-                written.append(xy)
-                spots.append((str(names.iat[class_id]), float(xy[0]), float(xy[1])))
-    return spots
-
-
-def roles(tasks: Tasks, image_ids: np.ndarray) -> Colouring:
-    """Which of these images (n,) are support images and which are queries of a task."""
-    codes = np.full(len(image_ids), PAD, dtype=np.int64)
-    codes[np.isin(image_ids, tasks.query[tasks.query != PAD])] = 1
-    codes[np.isin(image_ids, tasks.support[tasks.support != PAD])] = 0
-    return Colouring("place in the task", codes=codes, names=("support", "query"))
 
 
 # --- a selected region of the map ----------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 from fsviz.splits.class_features import ClassFeatures, mean_features
 from fsviz.splits.clustering import DIVERGENCES
 from fsviz.studies import chunk_data, evaluate
-from fsviz.studies.prediction.tasks import Spec, class_overlaps
+from fsviz.studies.prediction.tasks import PredictionSpec, class_overlaps
 from fsviz.studies.thread_limits import limit_threads
 from fsviz.tasks import draw
 
@@ -127,7 +127,11 @@ def _distances_at(dataset: str, split: str, backbone: str, stamp: str) -> np.nda
 
 
 def _overlaps(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
-    spec: Spec = {"dataset": dataset.name, "backbone": table.backbone, "split": dataset.split_of(tasks.class_ids)}
+    spec: PredictionSpec = {
+        "dataset": dataset.name,
+        "backbone": table.backbone,
+        "split": dataset.split_of(tasks.class_ids),
+    }
     class_ids, overlaps = class_overlaps(spec)
     return {"positions": tasks.positions(class_ids), "overlaps": overlaps}
 

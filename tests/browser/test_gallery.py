@@ -23,7 +23,7 @@ def open_gallery(page, app: str, link: str = "") -> None:
 
 def expect_detail(page, name: str) -> None:
     """The class of the image that is told about."""
-    expect(page.locator("h3").first).to_have_text(name, use_inner_text=True)
+    expect(page.locator(".st-key-gallery_detail h4").first).to_have_text(name, use_inner_text=True)
 
 
 def badges(page) -> list[float]:
@@ -33,7 +33,7 @@ def badges(page) -> list[float]:
 def test_a_hundred_thumbnails_answer_clicks_and_keys_and_the_next_hundred_follow(page, app: str) -> None:
     open_gallery(page, app)
     page.wait_for_function(f"({LOADED})() >= 100")
-    first = page.locator("h3").first.inner_text()
+    first = page.locator(".st-key-gallery_detail h4").first.inner_text()
     tiles = page.locator(".wall").first.locator(".tile")
     captions = [tiles.nth(i).locator(".caption").inner_text() for i in range(20)]
     other = next(i for i, caption in enumerate(captions) if caption != first)
@@ -57,9 +57,9 @@ def test_a_hundred_thumbnails_answer_clicks_and_keys_and_the_next_hundred_follow
     expect(tiles.nth(2)).to_have_attribute("aria-pressed", "true")
     settle(page)
 
-    page.get_by_role("button", name="Page 3", exact=True).click()
+    page.get_by_role("button", name="Page 3", exact=True).first.click()
     page.get_by_text("201 to 300 of").wait_for()
-    page.get_by_role("button", name="Page 4", exact=True).click()
+    page.get_by_role("button", name="Page 4", exact=True).last.click()  # those below the wall
     page.get_by_text("301 to 400 of").wait_for()
     page.wait_for_function(f"({LOADED})() >= 100")
     expect(page).to_have_url(re.compile("page=4"))
@@ -102,6 +102,29 @@ def test_back_goes_back_the_panel_starts_at_its_top_and_a_link_brings_back_image
     page.get_by_text("Taxonomy", exact=True).last.wait_for()
     eventually(page, lambda: any(f"image\n{first}" in text for text in told.all_inner_texts()))
     eventually(page, lambda: min(badges(page)) >= 0.9 and max(badges(page)) <= 1.0)
+
+
+def test_selected_images_stay_marked_and_lead_to_a_task(page, app: str) -> None:
+    open_gallery(page, app, "?view=Classes")
+    page.get_by_text("Select images", exact=True).click()
+    page.get_by_text("Click images to select them for a task.").wait_for()
+    settle(page)
+    ids = []
+    for number in (0, 1):
+        tile = page.locator(".row").nth(number).locator(".tile").nth(2)
+        ids.append(tile.get_attribute("data-id"))
+        tile.click()
+        expect(page).to_have_url(re.compile("selected=" + r"\.".join(ids) + "(&|$)"))
+        settle(page)
+        expect(page.locator(".row").nth(number).locator(".tile").nth(2)).to_have_attribute("aria-pressed", "true")
+    link = page.get_by_role("link", name="Create a task from these")
+    assert link.bounding_box()["y"] < 900, "the answer to a click is inside the window"
+    page.locator(".row").nth(0).locator(".tile").nth(2).click()
+    expect(page).to_have_url(re.compile(f"selected={ids[1]}(&|$)"))
+    settle(page)
+    page.locator(".row").nth(0).locator(".tile").nth(2).click()
+    link.click()
+    page.wait_for_url(re.compile(r"edit_task\?.*support="))
 
 
 def test_digits_are_shown(page, app: str) -> None:

@@ -7,25 +7,32 @@ import re
 
 from playwright.sync_api import expect
 
-from fsviz.figures.palette import meaning
+from fsviz.figures.palette import ACCENT, SERIES, meaning
 from tests.browser.conftest import eventually, insist, settle, still
 
 GRAPH = ".st-key-taxonomy_graph canvas"
-# Places in the window where the graph has a colour.
-COLOURED = """(colour) => {
+# Places in the window where the graph, right of its legend, has one of these colours.
+COLOURED = """(colours) => {
     const canvas = document.querySelector('.st-key-taxonomy_graph canvas');
     const scale = canvas.width / canvas.clientWidth;
     const box = canvas.getBoundingClientRect();
     const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
     const spots = [];
-    for (let y = Math.round(130 * scale); y < canvas.height; y += 2)
-        for (let x = 0; x < canvas.width; x += 2) {
+    for (let y = 0; y < canvas.height; y += 2)
+        for (let x = Math.round(170 * scale); x < canvas.width; x += 2) {
             const i = (y * canvas.width + x) * 4;
-            if (colour.every((part, c) => data[i + c] === part)) spots.push([box.x + x / scale, box.y + y / scale]);
+            const has = (colour) => colour.every((part, c) => data[i + c] === part);
+            if (colours.some(has)) spots.push([box.x + x / scale, box.y + y / scale]);
         }
     return spots;
 }"""
-CLASSES, ROOT = ([int(meaning(what)[i : i + 2], 16) for i in (1, 3, 5)] for what in ("leaf", "root"))
+
+
+def rgb(colour: str) -> list[int]:
+    return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+
+
+CLASSES, ROOT = [rgb(colour) for colour in SERIES if colour != ACCENT], [rgb(meaning("root"))]
 
 
 def open_page(page, app: str, query: str = "") -> None:
@@ -77,7 +84,7 @@ def test_no_label_stands_on_another_in_a_narrow_window_and_a_wide_one_has_graph_
     eventually(page, apart)
     page.set_viewport_size({"width": 1440, "height": 900})
     page.locator(GRAPH).first.scroll_into_view_if_needed()
-    expect_classes(page, 31)
+    page.get_by_text("30 classes, 24 concepts").wait_for()
     page.get_by_text("Example class.").wait_for()
     page.locator(".st-key-distance_map .js-plotly-plot").wait_for()
     page.get_by_text("Closest pairs").wait_for()

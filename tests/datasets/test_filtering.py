@@ -32,8 +32,8 @@ def toy() -> Dataset:
     return Dataset("toy", "Toy", classes, splits, images=images, attributes=("blur", "night", "style"), origin="folder")
 
 
-def ids(dataset: Dataset, order: str = BY_CLASS, **wanted: object) -> list[int]:
-    return select_images(dataset, ImageFilter(**wanted), order).tolist()  # type: ignore[arg-type]
+def ids(dataset: Dataset, order: str = BY_CLASS, **target: object) -> list[int]:
+    return select_images(dataset, ImageFilter(**target), order).tolist()  # type: ignore[arg-type]
 
 
 def test_each_filter_alone_and_together(toy: Dataset) -> None:
@@ -82,6 +82,52 @@ def test_the_demo_can_be_filtered_by_everything_it_offers() -> None:
     assert demo.images is not None
     for name in demo.attributes:
         values = filtering.attribute_values(demo, name)
-        kept = select_images(demo, ImageFilter(attributes={name: values if isinstance(values, tuple) else values[:1]}))
-        assert 0 < len(kept) <= len(demo.images)
+        saved = select_images(demo, ImageFilter(attributes={name: values if isinstance(values, tuple) else values[:1]}))
+        assert 0 < len(saved) <= len(demo.images)
         assert len(select_images(demo, ImageFilter(), name)) == len(demo.images)
+
+
+def test_a_facet_counts_the_images_that_pass_all_other_filters(toy: Dataset) -> None:
+    counts = filtering.facet_counts
+    assert counts(toy, ImageFilter(), "split") == {"train": 2, "test": 4, "all": 6}
+    assert counts(toy, ImageFilter(), "context") == {"grass": 3, "sand": 2}, "an empty context is none"
+    grass = ImageFilter(contexts=["grass"])
+    assert counts(toy, grass, "class") == {"b": 2, "c": 1}
+    assert counts(toy, grass, "context") == {"grass": 3, "sand": 2}, "its own filter does not count"
+    both = ImageFilter(split="test", attributes={"style": ["x"]})
+    assert counts(toy, both, "style") == {"x": 3, "y": 1}
+    assert counts(toy, both, "class") == {"b": 2, "c": 1}
+    assert counts(toy, ImageFilter(image_ids=np.array([3, 4])), "class") == {"a": 1, "c": 1}
+    with pytest.raises(UnknownName):
+        counts(toy, ImageFilter(), "colour")
+
+
+def test_facets_agree_with_the_filters_on_the_demo() -> None:
+    demo = datasets.load("demo")
+    conditions = ImageFilter("test", contexts=["grass", "snow"])
+    for name, n in filtering.facet_counts(demo, conditions, "class").items():
+        class_ids = np.flatnonzero(demo.classes["class_name"] == name)
+        assert len(select_images(demo, ImageFilter("test", class_ids, ["grass", "snow"]))) == n
+    assert sum(filtering.facet_counts(demo, ImageFilter(), "context").values()) == 5136
+
+
+def test_only_the_named_images_pass(toy: Dataset) -> None:
+    assert ids(toy, image_ids=np.array([0, 1, 4])) == [1, 0, 4]
+    assert ids(toy, image_ids=np.array([0, 1, 4]), split="test") == [0, 4]
+    assert ids(toy, image_ids=np.zeros(0, dtype=int)) == []
+
+
+def test_the_answer_counts_images_classes_and_contexts(toy: Dataset) -> None:
+    demo = datasets.load("demo")
+    assert filtering.describe(demo, np.arange(5136)) == (
+        "5,136 images of 107 classes, 14 contexts.",
+        "48 images per class.",
+    )
+    dogs = np.flatnonzero(demo.image_class_ids() == 0)[:1]
+    sentence, more = filtering.describe(demo, dogs)
+    assert sentence == "1 image of 1 class, 1 context." and more == "0% of all 5,136 images. 1 image per class."
+    assert filtering.describe(toy, np.array([0, 1, 4])) == (
+        "3 images of 2 classes.",
+        "50% of all 6 images. 1 to 2 images per class.",
+    )
+    assert filtering.describe(demo, np.zeros(0, dtype=int))[0] == "No images match."

@@ -9,9 +9,13 @@ import pandas as pd
 import pytest
 
 from fsviz import datasets, features, jobs
+from fsviz.analyses import image_map
 from fsviz.errors import BadInput
 from fsviz.features import maps, store
+from fsviz.methods import METHODS
 from fsviz.records import PAD, Features, NeighbourAgreement, Tasks
+from fsviz.records.image_map import MappedTask
+from fsviz.studies import evaluate
 from fsviz.studies import feature_map as study
 from fsviz.tasks import draw
 from tests.cli.calling import run_json
@@ -57,9 +61,10 @@ def test_few_images_equal_features_and_rows_that_are_not_numbers() -> None:
         maps.lay_out(Features("made", "net", np.ones((20, 4), np.float32), np.arange(20), np.zeros(20, int)))
     values = stored.values.copy()
     values[[3, 50]] = np.nan
-    made = maps.with_quality(spoiled := Features("made", "net", values, stored.image_ids, stored.class_ids), maps.FAST,
-                       maps.lay_out(spoiled))  # fmt: skip
-    assert made.left_out == 2 and len(made.xy) == 118 and not {3, 50} & set(made.image_ids.tolist())
+    output = maps.with_quality(
+        spoiled := Features("made", "net", values, stored.image_ids, stored.class_ids), maps.FAST, maps.lay_out(spoiled)
+    )
+    assert output.left_out == 2 and len(output.xy) == 118 and not {3, 50} & set(output.image_ids.tolist())
     ten = Features("made", "net", stored.values[:10], np.arange(10), np.zeros(10, int))
     assert np.isfinite(maps.lay_out(ten)).all()
     with_copies = Features("made", "net", np.repeat(stored.values[:10], 4, axis=0), np.arange(40), np.zeros(40, int))
@@ -76,9 +81,11 @@ def test_of_many_images_some_are_laid_out_and_the_others_lie_between(monkeypatch
 def test_a_map_is_kept_beside_its_features_and_goes_with_them() -> None:
     dataset = make_toy(n_images=6)
     assert maps.find(dataset, "alpha_net") is None
-    made = maps.make(dataset, "alpha_net")
-    found = maps.find(dataset, "alpha_net")
-    assert found is not None and np.array_equal(found.xy, made.xy) and found.kept == made.kept > 3 * made.chance
+    output = maps.make(dataset, "alpha_net")
+    result = maps.find(dataset, "alpha_net")
+    assert (
+        result is not None and np.array_equal(result.xy, output.xy) and result.kept == output.kept > 3 * output.chance
+    )
     assert maps.find(dataset, "alpha_net", maps.BETTER) is None
     for path in store.stored_paths("toy"):
         assert (path / "map.npz").is_file()
@@ -91,11 +98,11 @@ def test_a_map_is_kept_beside_its_features_and_goes_with_them() -> None:
 @pytest.mark.parametrize("backbone", ["efficientnet_lite0", "demo_clip"])
 def test_the_demo_ships_with_better_maps(backbone: str) -> None:
     demo = datasets.load("demo")
-    found = maps.find(demo, backbone)
-    assert found is not None and found.kind == maps.BETTER and len(found.xy) == 5136
+    result = maps.find(demo, backbone)
+    assert result is not None and result.kind == maps.BETTER and len(result.xy) == 5136
     stored = features.load(demo, backbone)
-    again = maps.neighbour_recall(np.asarray(stored.values, np.float32), found.xy)
-    assert again[0] == pytest.approx(found.kept, abs=1e-3) and found.kept > 100 * found.chance
+    again = maps.neighbour_recall(np.asarray(stored.values, np.float32), result.xy)
+    assert again[0] == pytest.approx(result.kept, abs=1e-3) and result.kept > 100 * result.chance
 
 
 def test_the_better_map_is_a_run_that_can_be_stopped(tmp_path: Path) -> None:
@@ -113,9 +120,9 @@ def test_the_better_map_is_a_run_that_can_be_stopped(tmp_path: Path) -> None:
     assert np.array_equal(part, whole)
     run = jobs.run_in_foreground({"study": "feature_map", "dataset": "toy", "backbone": "alpha_net"})
     assert run.state == "finished"
-    found = maps.find(datasets.load("toy"), "alpha_net", maps.BETTER)
-    assert found is not None and np.array_equal(found.xy, whole)
-    assert jobs.results(run.id)["neighbours_kept"] == found.kept
+    result = maps.find(datasets.load("toy"), "alpha_net", maps.BETTER)
+    assert result is not None and np.array_equal(result.xy, whole)
+    assert jobs.results(run.id)["neighbours_kept"] == result.kept
     with pytest.raises(BadInput, match="exists already"):
         study.STUDY.prepare({"dataset": "toy", "backbone": "alpha_net"}, tmp_path)
 
@@ -123,11 +130,11 @@ def test_the_better_map_is_a_run_that_can_be_stopped(tmp_path: Path) -> None:
 def test_the_command_makes_a_map_and_writes_it(tmp_path: Path, capsys) -> None:
     make_toy(n_images=4)
     out = tmp_path / "map.csv"
-    told = run_json(capsys, "map", "toy", "--backbone", "alpha_net", "--out", str(out))
-    assert told["kind"] == "fast" and told["n_images"] == 64 and 0 < told["neighbours_kept"] <= 1
-    assert told["chance"] == pytest.approx(10 / 63)
+    captured = run_json(capsys, "map", "toy", "--backbone", "alpha_net", "--out", str(out))
+    assert captured["kind"] == "fast" and captured["n_images"] == 64 and 0 < captured["neighbours_kept"] <= 1
+    assert captured["chance"] == pytest.approx(10 / 63)
     assert len(out.read_text().splitlines()) == 65
-    assert run_json(capsys, "map", "toy")["neighbours_kept"] == told["neighbours_kept"]
+    assert run_json(capsys, "map", "toy")["neighbours_kept"] == captured["neighbours_kept"]
 
 
 def test_colours_by_what_the_dataset_knows() -> None:
@@ -166,8 +173,23 @@ def test_a_task_on_the_map() -> None:
     draw.save(bed)
     task = study.task_at(dataset, "mine:3")
     assert np.array_equal(task.support[0], bed.tasks.support[3])
-    roles = study.roles(task, np.arange(192))
-    assert [(roles.codes == code).sum() for code in (0, 1)] == [6, 12]
+    stored = study.fast_map({"dataset": "toy", "backbone": "alpha_net"})
+    mapped = image_map.map_task(dataset, stored, task)
+    assert (mapped.is_support.sum(), (~mapped.is_support).sum()) == (6, 12)
+    assert set(stored.image_ids[mapped.rows[mapped.is_support]]) == set(task.support.ravel())
+    of_class = dataset.image_class_ids()[stored.image_ids[mapped.rows]]
+    assert (task.class_ids[0][mapped.way] == of_class).all()
+    predictions = evaluate.predict_tasks(dataset, "alpha_net", "protonet", METHODS["protonet"].checked(), task)
+    row_of = {int(i): row for row, i in enumerate(stored.image_ids)}
+    wrong = {row_of[int(i)] for i in task.query[0][predictions.rank[0] > 0]}
+    assert set(mapped.rows[~mapped.is_correct]) == wrong and mapped.n_correct == 12 - len(wrong)
+    for row, way, predicted in zip(mapped.rows, mapped.way, mapped.predicted, strict=True):
+        if row in wrong:
+            assert predicted in mapped.names and predicted != mapped.names[way]
+    share = mapped.n_correct / 12
+    assert image_map.task_sentence(mapped) == (
+        f"ProtoNet classifies {mapped.n_correct} of 12 queries correctly ({share:.0%}; chance level 33%)."
+    )
     with pytest.raises(BadInput, match="must be 0 to 4"):
         study.task_at(dataset, "mine:5")
     assert isinstance(task, Tasks) and len(task) == 1
@@ -186,37 +208,81 @@ def test_islands_of_one_context_are_told_as_such() -> None:
     rng = np.random.default_rng(0)
     image_ids = np.arange(len(contexts))
 
-    def made(codes: np.ndarray) -> maps.FeatureMap:
+    def feature_map(codes: np.ndarray) -> maps.FeatureMap:
         xy = np.column_stack([codes * 10.0, np.zeros(len(codes))]) + rng.normal(size=(len(codes), 2))
         return maps.FeatureMap("demo", "net", "", maps.FAST, xy, image_ids, 0.5, 0.1, 10)
 
-    first, *others = study.shared(dataset, made(contexts))
+    first, *rest = study.shared(dataset, feature_map(contexts))
     assert first.by == study.BY_CONTEXT and first.share > 0.99 and first.beyond > 0.99
-    assert next(one for one in others if one.by == study.BY_CLASS).beyond < 0.05
-    assert "follow context more than class" in study.cluster_headline([first, *others])
-    group, of_class, other = (
+    assert next(item for item in rest if item.by == study.BY_CLASS).beyond < 0.05
+    assert "follow context more than class" in study.cluster_headline([first, *rest])
+    group, of_class, second = (
         NeighbourAgreement("superclass", "group", 1.0, 0.2),
         NeighbourAgreement("class", "class", 0.99, 0.1),
-        others[-1],
+        rest[-1],
     )
-    headline = study.cluster_headline([group, of_class, other])
+    headline = study.cluster_headline([group, of_class, second])
     assert headline == "Clusters follow class: 99% of neighbours share the class (10% expected by chance)."
     loose = NeighbourAgreement("class", "class", 0.4, 0.1)
-    assert "follow group more than class" in study.cluster_headline([group, loose, other])
-    by_class = study.shared(dataset, made(dataset.image_class_ids()))
-    assert "nothing beyond chance" in study.cluster_headline(study.shared(dataset, made(np.zeros(len(contexts)))))
-    assert next(one for one in by_class if one.by == study.BY_CLASS).share > 0.99
+    assert "follow group more than class" in study.cluster_headline([group, loose, second])
+    by_class = study.shared(dataset, feature_map(dataset.image_class_ids()))
+    assert "no attribute much more often" in study.cluster_headline(
+        study.shared(dataset, feature_map(np.zeros(len(contexts))))
+    )
+    assert next(item for item in by_class if item.by == study.BY_CLASS).share > 0.99
     scale = pd.factorize(pd.qcut(dataset.images["scale"], 3))[0]
-    assert study.shared(dataset, made(scale))[0].title == "scale"
+    assert study.shared(dataset, feature_map(scale))[0].title == "scale"
 
 
-def test_names_are_written_once_where_support_images_lie_together() -> None:
-    dataset = make_toy()
-    xy = np.zeros((192, 2), np.float32)
-    xy[191] = 100, 0  # how wide the map is
-    xy[1], xy[2] = (5, 0), (60, 0)
-    found = maps.FeatureMap("toy", "alpha_net", "", "fast", xy, np.arange(192), 0.5, 0.1, 10)
-    task = Tasks(np.array([[0, 1]]), np.array([[[0, 1, 2], [24, PAD, PAD]]]), np.array([[[3], [25]]]))
-    names = dataset.classes["class_name"].tolist()
-    told = study.role_names(dataset, found, task)
-    assert [(name, x) for name, x, _ in told] == [(names[0], 0.0), (names[0], 60.0), (names[1], 0.0)]
+def test_a_class_of_a_task_is_named_once_above_its_middle_support_image() -> None:
+    xy = np.array([[0, 0], [5, 0], [60, 0], [100, 0], [100, 90]], np.float32)
+    task = MappedTask(
+        ("a", "b"),
+        np.arange(5),
+        np.array([0, 0, 0, 1, 1]),
+        np.array([True, True, True, True, False]),
+        np.ones(5, bool),
+        ("",) * 5,
+        1,
+        1,
+    )
+    labels = image_map.task_labels(xy, task)
+    assert [(label.name, label.x) for label in labels] == [("a", 5.0), ("b", 100.0)]
+    assert all(0 < label.y < 10 for label in labels)
+
+
+def test_a_name_is_written_where_most_of_its_images_are_and_scattered_ones_have_none() -> None:
+    rng = np.random.default_rng(0)
+    near, far = rng.normal((10, 10), 0.5, (40, 2)), rng.normal((90, 80), 0.5, (20, 2))
+    scattered = rng.uniform(0, 100, (60, 2))
+    xy = np.concatenate([near, far, scattered])
+    codes = np.array([0] * 60 + [1] * 60)
+    (label,) = image_map.labels(xy, codes, ["together", "scattered"])
+    assert label.name == "together" and label.share == pytest.approx(2 / 3)
+    assert abs(label.x - 10) < 1 and abs(label.y - 10) < 1
+    both = image_map.labels(xy, codes, ["together", "scattered"], together=0.0)
+    assert {label.name for label in both} == {"together", "scattered"}
+    twins, of_twin = np.concatenate([near, near, far[:1]]), np.array([0] * 40 + [1] * 40 + [PAD])
+    assert len(image_map.labels(twins, of_twin, ["one", "two"])) == 1, "names do not overlap"
+    assert image_map.labels(xy, np.full(120, PAD), ["together"]) == []
+
+
+def test_the_default_colour_is_what_clusters_follow() -> None:
+    demo = datasets.load("demo")
+    feature_map = maps.find(demo, "efficientnet_lite0")
+    agreements = study.shared(demo, feature_map)
+    assert study.default_colour(demo, agreements) == agreements[0].by == "context"
+    assert f"follow {agreements[0].title} more" in study.cluster_headline(agreements)
+    weak = [NeighbourAgreement("context", "context", 0.11, 0.08)]
+    assert study.default_colour(demo, weak) == study.default_colour(demo) == "superclass"
+    by_class = [NeighbourAgreement("class", "class", 0.9, 0.1)]
+    assert study.default_colour(demo, by_class) == "superclass", "there are more classes than colours"
+
+
+def test_the_line_about_a_map_has_its_size_and_quality() -> None:
+    xy = np.zeros((3, 2), np.float32)
+    feature_map = maps.FeatureMap("toy", "net", "", maps.FAST, xy, np.arange(3), 0.42, 0.002, 3, left_out=7)
+    assert study.quality(feature_map, 2) == (
+        "3 images of 2 classes; the map preserves 42% of each image's 10 nearest neighbours (0.2% expected by chance). "
+        "7 without finite features are excluded."
+    )

@@ -54,11 +54,11 @@ def test_bars_of_class_sizes_stand_at_whole_numbers_and_say_them() -> None:
     demo = datasets.load("demo")
     few = replace(demo, classes=demo.classes.assign(n_images=[14, 15, 17, *[14] * (demo.n_classes - 3)]))
     bar = figures.plot_class_sizes(sizes.class_sizes(few)).data[0]
-    assert list(bar.x) == [14, 15, 16, 17] and [told for _, told in bar.customdata] == ["14", "15", "16", "17"]
+    assert list(bar.x) == [14, 15, 16, 17] and [text for _, text in bar.customdata] == ["14", "15", "16", "17"]
     wide = replace(demo, classes=demo.classes.assign(n_images=range(10, 10 + demo.n_classes)))
     histogram = sizes.class_sizes(wide, n_bins=2)
-    told = [told for _, told in figures.plot_class_sizes(histogram).data[0].customdata]
-    assert told == ["10 to 62", "63 to 116"] and histogram.edges.tolist() == [9.5, 63, 116.5]
+    text = [text for _, text in figures.plot_class_sizes(histogram).data[0].customdata]
+    assert text == ["10 to 62", "63 to 116"] and histogram.edges.tolist() == [9.5, 63, 116.5]
 
 
 def test_sampled_images_are_of_different_classes_and_repeat() -> None:

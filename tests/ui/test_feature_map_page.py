@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fsviz import datasets, jobs
 from fsviz.features import maps
 from fsviz.studies import feature_map as study
 from fsviz.tasks import draw
+from fsviz.text import escape_plotly
 from tests.studies.toy_dataset import make_toy, save_toy_features
 from tests.ui.opening import open_link
 from tests.ui.test_gallery_pages import texts
@@ -29,14 +31,11 @@ def traces(app) -> dict[str, dict]:
     return {t["name"]: t for t in json.loads(app.get("plotly_chart")[0].proto.spec)["data"]}
 
 
-def numbers(app) -> dict[str, str]:
-    return {m.label: m.value for m in app.metric}
-
-
 def test_the_demo_opens_with_its_better_map_and_says_how_far_to_trust_it() -> None:
     app = open_link(PAGE, "demo")
-    found = maps.find(datasets.load("demo"), "efficientnet_lite0")
-    assert numbers(app)["Neighbours preserved"] == f"{found.kept:.0%}" and numbers(app)["Images on the map"] == "5,136"
+    feature_map = maps.find(datasets.load("demo"), "efficientnet_lite0")
+    assert not app.metric and f"the map preserves {feature_map.kept:.0%} of each image's 10 nearest" in texts(app)
+    assert "5,136 images of 107 classes" in texts(app)
     assert "cluster sizes, long distances and axes are not" in texts(app) and "Compute full map" not in [
         b.label for b in app.button
     ]
@@ -57,12 +56,26 @@ def test_colours_classes_and_an_image_come_from_the_link() -> None:
     assert link_of(app) == {}
 
 
-def test_the_page_says_what_the_islands_follow_and_colours_by_it() -> None:
+def test_the_answer_is_what_clusters_follow_and_the_map_opens_in_that_colour() -> None:
     app = open_link(PAGE, "demo")
-    assert "Clusters follow context more than class" in texts(app)
-    app.button(key="colour_by_shared").click().run()
-    assert not app.exception and link_of(app) == {"colour": "context"}
-    assert "colour_by_shared" not in [b.key for b in app.button]
+    demo = datasets.load("demo")
+    agreements = study.shared(demo, maps.find(demo, "efficientnet_lite0"))
+    assert f"**{study.cluster_headline(agreements)}**" in texts(app)
+    assert agreements[0].by == "context" and app.selectbox(key="colour").value == "context" and link_of(app) == {}
+    sizes = pd.Series(demo.image_contexts()).value_counts()
+    assert f"{sizes.index[0]} ({sizes.iloc[0]})" in traces(app)
+    app.selectbox(key="colour").set_value("split").run()
+    assert not app.exception and link_of(app) == {"colour": "split"}
+
+
+def test_one_image_is_emphasised_and_all_others_are_dimmed() -> None:
+    app = open_link(PAGE, "demo", image="77")
+    points = [t for t in traces(app).values() if t["type"] == "scattergl"]
+    assert sum(len(t["selectedpoints"]) for t in points) == 1
+    assert all(t["unselected"]["marker"]["opacity"] < 0.2 for t in points)
+    app.button(key="clear_image").click().run()
+    assert not app.exception and link_of(app) == {}
+    assert not any("selectedpoints" in t for t in traces(app).values())
 
 
 def test_the_class_of_an_image_is_highlighted_beside_others() -> None:
@@ -76,12 +89,19 @@ def test_a_task_by_name_and_one_that_is_drawn_stand_out() -> None:
     dataset = make_toy(n_images=12)
     draw.save(draw.sample(dataset, name="mine", n_way=3, n_shot=2, n_query=4, n_tasks=5))
     app = open_link(PAGE, "toy", task_name="mine:3")
-    assert {"support (6)", "query (12)"} <= set(traces(app)) and numbers(app)["Task"].replace(
-        "\\", ""
-    ) == "3-way 2-shot"
+    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
+    task = study.task_at(dataset, "mine:3")
+    names = [escape_plotly(name) for name in dataset.distinct_names(task.class_ids[0])]
+    legend = [t["name"] for t in figure["data"] if t.get("showlegend") is not False]
+    assert legend == [*names, "support", "query, correct", "query, incorrect"], "each class is named once"
+    of_task = [t for t in figure["data"] if t["name"] in names]
+    assert {t["marker"]["symbol"] for t in of_task} <= {"star", "circle", "x"}
+    for name in names:
+        assert len({t["marker"]["color"] for t in of_task if t["name"] == name}) == 1, "the colour is the class"
+    assert "3-way 2-shot task" in texts(app).replace("\\", "") and "of 12 queries correctly" in texts(app)
     assert link_of(app) == {"testbed": "mine", "position": "3"}
     app = open_link(PAGE, "toy", testbed="drawn", n_way="2", n_shot="1", n_query="3")
-    assert {"support (2)", "query (6)"} <= set(traces(app))
+    assert "2-way 1-shot task" in texts(app).replace("\\", "") and "of 6 queries correctly" in texts(app)
     assert "must be 0 to 4" in texts(open_link(PAGE, "toy", task_name="mine:9"))
 
 
@@ -133,14 +153,14 @@ def test_features_that_give_no_map_are_one_sentence() -> None:
 
 
 def test_what_was_drawn_around_is_in_the_link() -> None:
-    found = maps.find(datasets.load("demo"), "efficientnet_lite0")
-    low, high = np.quantile(found.xy, 0.4, axis=0), np.quantile(found.xy, 0.6, axis=0)
+    feature_map = maps.find(datasets.load("demo"), "efficientnet_lite0")
+    low, high = np.quantile(feature_map.xy, 0.4, axis=0), np.quantile(feature_map.xy, 0.6, axis=0)
     text = study.outline_text([low[0], high[0]], [low[1], high[1]])
     box = study.outline_in(text)
     assert box is not None and box.shape == (4, 2)
-    inside = study.images_inside(found, box)
-    by_hand = ((found.xy >= box.min(axis=0)) & (found.xy <= box.max(axis=0))).all(axis=1)
-    assert sorted(inside) == sorted(found.image_ids[by_hand]) and len(inside) > 10
+    inside = study.images_inside(feature_map, box)
+    by_hand = ((feature_map.xy >= box.min(axis=0)) & (feature_map.xy <= box.max(axis=0))).all(axis=1)
+    assert sorted(inside) == sorted(feature_map.image_ids[by_hand]) and len(inside) > 10
     app = open_link(PAGE, "demo", around=text)
     assert f"{len(inside):,} images of " in texts(app) and link_of(app) == {"around": text}
     assert json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["shapes"][0]["path"].endswith("Z")

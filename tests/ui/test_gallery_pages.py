@@ -47,6 +47,20 @@ def test_a_damaged_dataset_shows_the_demo_and_one_sentence(tmp_path: Path, home:
         assert "is damaged" in texts(run(page, dataset="pets"))
 
 
+def test_alt_text_names_the_class_the_role_and_the_prediction(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})
+    dataset = image_folders.register("pets", image_folders.inspect(root))
+    cat, dog = (dataset.image_class_ids().tolist().index(c) for c in (0, 1))
+    assert dataset.classes["class_name"].tolist() == ["cat", "dog"]
+    alt = image_wall.alt_text
+    support, query = image_wall.Row("cat", kind="support"), image_wall.Row("dog", kind="query")
+    assert alt(dataset, support, image_wall.Tile(cat)) == "cat, support"
+    assert alt(dataset, query, image_wall.Tile(dog, frame="right")) == "dog, query, correct"
+    assert alt(dataset, query, image_wall.Tile(dog, "cat", "wrong")) == "dog, query, predicted as cat"
+    assert alt(dataset, query, image_wall.Tile(dog, frame="wrong", badge="93%")) == "dog, query, incorrect, 93%"
+    assert alt(dataset, image_wall.Row(""), image_wall.Tile(cat, "cat", badge="support")) == "cat, support"
+
+
 def test_a_broken_image_is_a_tile_that_says_so(tmp_path: Path) -> None:
     root = folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})
     dataset = image_folders.register("pets", image_folders.inspect(root))
@@ -86,7 +100,7 @@ def test_a_failed_download_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(urllib.request, "urlopen", no_network)
     app = run("add_images")
-    app.session_state["source"] = "A dataset to download"
+    app.session_state["source"] = "Download"
     app.run()
     app.button(key="download").click().run()
     assert "could not be downloaded" in texts(app) and not app.exception
@@ -163,7 +177,7 @@ def test_a_workspace_that_cannot_be_read_leaves_the_demo(home: Path, monkeypatch
     monkeypatch.setattr("fsviz.datasets.saved.workspace_dataset_names", closed)
     for app in (overview(), run("images")):
         assert "cannot be read" in texts(app)
-        assert [m.value for m in app.metric if m.label == "Images"] == ["5,136"]
+        assert "5,136 images of 107 classes" in texts(app) or "5,136" in [m.value for m in app.metric]
 
 
 def test_an_ordinary_click_is_not_told_as_an_impossible_link() -> None:
@@ -194,9 +208,69 @@ def test_filters_that_leave_nothing_say_so() -> None:
 
 def test_a_dataset_without_pixels_lists_its_classes_and_says_what_to_do() -> None:
     told = texts(run("images", dataset="tiered_imagenet"))
+    assert "608 classes with 779,164 images; the images are not on this computer." in told
     assert "No images of" in told and "**Taxonomy**" in told
     assert "fsviz add tiered_imagenet ~/imagenet/train" in told
 
 
 def test_an_image_that_is_not_there_leaves_the_first_one() -> None:
     assert "Click an image to see its neighbours" in texts(run("images", image="99999999"))
+
+
+def test_the_answer_counts_the_images_that_match_and_options_have_counts() -> None:
+    app = run("images")
+    assert "**5,136 images of 107 classes, 14 contexts.** 48 images per class." in texts(app)
+    assert "dog (48)" in app.multiselect(key="classes").options
+    app = run("images", classes="dog", contexts="grass")
+    demo = datasets.load("demo")
+    images = demo.images[demo.images["class_id"] == demo.classes["class_name"].tolist().index("dog")]
+    n_of = images["context"].value_counts()
+    assert f"**{n_of['grass']} images of 1 class, 1 context.**" in texts(app)
+    assert {f"{context} ({n})" for context, n in n_of.items()} <= set(app.multiselect(key="contexts").options)
+    assert sum(n == 0 for n in n_of) == 0 and any(o.endswith("(0)") for o in app.multiselect(key="contexts").options)
+
+
+def test_both_rows_of_pages_turn_the_wall() -> None:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page("pages/images.py")
+    app.query_params["page"] = "3"
+    app.run()
+    assert app.session_state["page"] == app.session_state["page_below"] == 3
+    assert "201 to 300 of 5,136 images." in texts(app)
+
+
+def test_a_neighbour_of_another_class_is_not_marked_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fsviz.ui.pages.images import detail
+
+    walls: dict[str, list] = {}
+    monkeypatch.setattr(detail, "gallery", lambda dataset, tiles, key, **more: walls.setdefault(key, list(tiles)))
+    app = run("images", image="17")
+    demo = datasets.load("demo")
+    of_image = demo.image_class_ids()
+    assert len(walls["near"]) == detail.N_NEIGHBOURS and {tile.frame for tile in walls["near"]} == {None}
+    ticks = [tile.badge.startswith("✓") for tile in walls["near"]]
+    assert ticks == [of_image[tile.image_id] == of_image[17] for tile in walls["near"]]
+    assert f"{sum(ticks)} of {detail.N_NEIGHBOURS} neighbours share its class" in texts(app)
+
+
+def test_images_are_filtered_by_how_a_run_classified_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fsviz import jobs
+
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    assert "run" not in [box.key for box in run("images").selectbox]
+    spec = {
+        "study": "evaluate",
+        "dataset": "demo",
+        "backbones": ["efficientnet_lite0"],
+        "methods": [{"name": "protonet"}],
+    }
+    jobs.run_in_foreground({**spec, "sampler": {"sampler": "uniform", "n_way": 5, "n_shot": 1, "n_tasks": 5}})
+    (record,) = jobs.list_runs("evaluate")
+    app = run("images", run=f"{record.id}/0")
+    options = app.selectbox(key="outcome").options
+    sizes = {option.rpartition(" ")[0]: int(option.rpartition("(")[2].rstrip(")")) for option in options}
+    assert list(sizes) == ["always correct", "sometimes correct", "never correct"] and all(
+        sizes[k] for k in list(sizes)[::2]
+    )
+    assert f"**{sizes['never correct']} images of " in texts(app)
+    app.selectbox(key="outcome").set_value("always correct").run()
+    assert not app.exception and f"**{sizes['always correct']} images of " in texts(app)

@@ -110,6 +110,11 @@ def answer(sentence: str, more: str = "") -> None:
     place.markdown(f"**{sentence}** {more}")
 
 
+def answer_box() -> Any:
+    """The place of the answer as a container, for an answer with images or a button; it replaces an earlier answer."""
+    return st.session_state[_PLACES]["answer"].container()
+
+
 def _reserve_places() -> None:
     with st.sidebar:
         data, page, foot = (st.container(key=f"side_{name}", gap="small") for name in ("data", "page", "foot"))
@@ -304,12 +309,19 @@ def choose_dataset(name: str) -> None:
     st.session_state["_dataset"] = st.query_params["dataset"] = name
 
 
-def pick_split(dataset: Dataset, *, key: str = "split", where: Any = None, default: str = "test") -> str:
-    """A split of the dataset, kept in the URL; defaults to test if there is one."""
+def pick_split(
+    dataset: Dataset, *, key: str = "split", where: Any = None, default: str = "test", titles: Mapping[str, str] = {}
+) -> str:
+    """A split of the dataset, kept in the URL; defaults to test if there is one.
+
+    titles  what the options are called, if not by their names
+    """
     options = [*dataset.splits, *([] if "all" in dataset.splits else ["all"])]
     start = default if default in options else options[0]
     links.value_of(SPLIT.with_(choices={name: name for name in options}, default=start), key)
-    return (where or side("split")).selectbox(SPLIT.title, options, key=key, help=SPLIT.help)
+    return (where or side("split")).selectbox(
+        SPLIT.title, options, key=key, help=SPLIT.help, format_func=lambda name: titles.get(name, name)
+    )
 
 
 def require(dataset: Dataset, *offers: str) -> None:

@@ -1,0 +1,77 @@
+"""Groups of classes by the names that people use, such as mammals, food and vehicles, and the most familiar class."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from fsviz.records import Dataset
+from fsviz.taxonomy.superclasses import spanning, superclasses
+from fsviz.text import short_name
+
+# WordNet nodes; the closest one above a class names its group.
+GROUPS = {
+    "n01861778": "mammals",
+    "n01317541": "mammals",  # domestic animals, such as dogs: not below mammal on the shortest path
+    "n01503061": "birds",
+    "n02512053": "fish",
+    "n01661091": "reptiles",
+    "n01627424": "amphibians",
+    "n02159955": "insects",
+    "n01905661": "other invertebrates",
+    "n00017222": "plants",
+    "n13086908": "plants",
+    "n12992868": "fungi",
+    "n00021265": "food",
+    "n07555863": "food",
+    "n13134947": "food",
+    "n03100490": "vehicles",
+    "n04524313": "vehicles",
+    "n04576211": "vehicles",  # wheeled: below container on the shortest path
+    "n03800933": "musical instruments",
+    "n03563967": "tools",
+    "n03051540": "clothing",
+    "n03122748": "clothing",
+    "n03405265": "furniture",
+    "n04341686": "buildings",
+    "n00007846": "people",
+    "n03278248": "electronics",
+    "n04285146": "sports equipment",
+    "n03414162": "sports equipment",
+    "n03094503": "containers",
+    "n03183080": "devices",
+    "n00021939": "other objects",
+    "n09287968": "landscapes",
+}
+OTHERS = "others"
+_ENOUGH, _TOO_MANY = 0.8, 0.85  # shares of classes: that have a group, and that one group may have
+
+
+def everyday_groups(dataset: Dataset, class_ids: np.ndarray, n_groups: int = 10) -> list[str]:
+    """The group of every class, at most `n_groups` of them; superclasses if WordNet's groups do not divide the classes.
+
+    Small groups beyond that number are called "others".
+    """
+    dag = spanning(dataset, class_ids)
+    names = []
+    for node in dag.class_nodes:
+        path = dag.path_to(int(node))[::-1]
+        names.append(next((GROUPS[dag.nodes[v]] for v in path if dag.nodes[v] in GROUPS), ""))
+    sizes = Counter(names)
+    if len(names) - sizes[""] < _ENOUGH * len(names) or max(sizes.values()) > _TOO_MANY * len(names):
+        names = superclasses(dataset, class_ids, n_groups=n_groups)
+        sizes = Counter(names)
+    ranked = sorted((name for name in sizes if name), key=lambda name: (-sizes[name], name))
+    largest = ranked if "" not in sizes and len(ranked) <= n_groups else ranked[: n_groups - 1]
+    return [name if name in largest else OTHERS for name in names]
+
+
+def familiar_class(names: Sequence[str]) -> int:
+    """Position of a class that most people know: the shortest single word, the first of equals.
+
+    Common words are short (Zipf's law of abbreviation). Names may be paths, such as Fruit/Kiwi.
+    """
+    words = [short_name(name) for name in names]
+    return min(range(len(words)), key=lambda i: (not words[i].isalpha() or len(words[i]) < 3, len(words[i]), i))
