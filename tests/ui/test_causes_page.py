@@ -102,6 +102,19 @@ def test_a_brush_in_the_link_selects_tasks_and_a_wrong_one_is_reported() -> None
     assert any("colour" in t.value for t in app.warning)
 
 
+def test_a_task_outside_the_selection_comes_first_in_the_list() -> None:
+    spec = {"study": "causes", "dataset": "hardness", "backbone": "alpha_net", "methods": ["protonet"]}
+    measured = jobs.compute({**spec, "n_tasks": 60, "n_shot": 2, "n_query": 5})
+    easiest = int(measured.accuracy["ProtoNet"].argmax())
+    app = open_link(PAGE, "hardness", **FEW, task=str(easiest))
+    assert f"**Task {easiest}: {measured.accuracy['ProtoNet'].max():.0%} correct**" in markdown(app)
+    assert "**6 of 60 tasks selected: hardest 10%.**" in markdown(app)
+    (rows,) = (json.loads(c.proto.json)["rows"] for c in app.get("bidi_component") if '"chosen"' in c.proto.json)
+    assert rows[0]["id"] == easiest
+    app = open_link(PAGE, "hardness", **FEW, task="60")
+    assert "**Task 60:" not in markdown(app) and not app.exception
+
+
 def test_a_box_without_tasks_says_so() -> None:
     app = open_link(PAGE, "hardness", **FEW, brush="accuracy~2~3")
     assert "**0 of 60 tasks selected: in the box.**" in markdown(app)

@@ -52,7 +52,7 @@ def show(dataset: Dataset) -> None:
     selected = _select(measured, method, variance)
     _show_causes_and_tasks(dataset, measured, method, stage, variance, selected)
     if variance is not None:
-        _show_prediction(measured, method, variance, selected)
+        _show_prediction(dataset, measured, method, variance, selected)
     _show_redundancy(measured)
     _list_unavailable(measured)
     _show_table(measured)
@@ -365,7 +365,9 @@ def _task_id(dataset: Dataset, measured: MeasuredTasks, task: int) -> TaskId | N
 # --- details ------------------------------------------------------------------------------------------------------
 
 
-def _show_prediction(measured: MeasuredTasks, method: str, variance: VarianceExplained, selected: np.ndarray) -> None:
+def _show_prediction(
+    dataset: Dataset, measured: MeasuredTasks, method: str, variance: VarianceExplained, selected: np.ndarray
+) -> None:
     """Show predicted and measured accuracy, and how much is explained at each stage."""
     st.subheader("How well do measures predict accuracy?", anchor=False)
     left, right = shell.responsive_columns("predicted", [2, 1], gap="large")
@@ -381,6 +383,7 @@ def _show_prediction(measured: MeasuredTasks, method: str, variance: VarianceExp
             sets=Click(area=Area(study.BRUSH, partial(_ranges, study.EXPECTED, 0.01))),
             selection_mode="box",
         )
+        hover.answer_points(dataset, "cause_expected", TASK, len(measured))
     with right:
         by_stage = {}
         for stage in study.STAGE.choices:
