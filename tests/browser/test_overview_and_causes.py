@@ -1,4 +1,4 @@
-"""Overview and Causes in a browser: what the first screen holds, and clicks that are answered next to the figure."""
+"""Overview and Causes in a browser: the first screen, and clicks that are answered next to the figure."""
 
 from __future__ import annotations
 

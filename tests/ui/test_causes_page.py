@@ -68,6 +68,18 @@ def test_the_answer_is_the_engines_for_the_measures_of_the_stage() -> None:
     assert "**50 of 500 tasks selected: hardest 10%.**" in markdown(app)
 
 
+def test_a_preview_of_the_first_tasks_comes_before_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = {**FEW, "n_tasks": "200", "seed": "5"}
+    with monkeypatch.context() as patch:
+        patch.setattr("streamlit.rerun", lambda: None)
+        first = open_link(PAGE, "hardness", **query)
+    assert first.markdown[0].value == "**Measuring all tasks.** Below is a preview of the first 100."
+    assert "**10 of 100 tasks selected: hardest 10%.**" in markdown(first)
+    then = open_link(PAGE, "hardness", **query)
+    assert "over 200 tasks." in then.markdown[0].value
+    assert "**20 of 200 tasks selected: hardest 10%.**" in markdown(then)
+
+
 def test_figures_follow_the_view_and_the_measure_of_the_link() -> None:
     app = open_link(PAGE, "hardness", **FEW, measure="class_overlap")
     first, tasks, *_ = titles_of(app)

@@ -390,7 +390,7 @@ def _show_counts(dataset: Dataset) -> None:
 
 
 def _show_classes(dataset: Dataset) -> None:
-    """Show the tree map, and images of the selected box beside it."""
+    """Show the tree map, and images of the selected box next to it."""
     st.subheader("Classes", anchor=False)
     hierarchy = caching.cached_call(class_hierarchy, dataset)
     left, right = shell.responsive_columns("class_map", [2, 1] if dataset.has_pixels else [1, 0.01], gap="medium")

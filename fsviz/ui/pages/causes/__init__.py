@@ -23,8 +23,8 @@ from fsviz.studies.causes import MeasuredTasks, VarianceExplained
 from fsviz.tasks import task_ids
 from fsviz.ui.pages.causes import settings
 from fsviz.ui.parts import controls, export, hover, links, page_links, shell, task_list
-from fsviz.ui.parts.answers import answer
-from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.answers import answer, patience, work_of
+from fsviz.ui.parts.caching import cached_call, is_computed
 from fsviz.ui.parts.clicks import Area, Click
 from fsviz.ui.parts.headline import show_number
 from fsviz.ui.parts.page import Page
@@ -32,6 +32,7 @@ from fsviz.ui.parts.shell import escape
 from fsviz.ui.parts.task_list import TASK
 
 MAX_POINTS = 3000
+PREVIEW = 100  # tasks
 HEIGHT, TALL = 350, 480
 CAUSES, MEASURES_VIEW = "Causes", "Measures"
 VIEW = Setting("view", "View", "", "choice", CAUSES, choices={name: name for name in (CAUSES, MEASURES_VIEW)})
@@ -42,13 +43,16 @@ def show(dataset: Dataset) -> None:
     """Show the main cause with its figure first, then the selected tasks, then the details."""
     backbones, first = shell.known_backbones(dataset), shell.side().container()
     spec = settings.pick(dataset, backbones)
-    measured = _measure(spec)
+    is_preview = _starts_with_preview(spec)
+    measured = _measure(cast(Any, study.STUDY.shorten)(spec, PREVIEW) if is_preview else spec)
     if measured is None:
         return
     with first:
         method = _pick_method(measured)
         stage = str(controls.pick(study.STAGE))
     variance = _answer(measured, method, stage)
+    if is_preview:
+        shell.answer("Measuring all tasks.", f"Below is a preview of the first {len(measured):,}.")
     selected = _select(measured, method, variance)
     _show_causes_and_tasks(dataset, measured, method, stage, variance, selected)
     if variance is not None:
@@ -57,6 +61,9 @@ def show(dataset: Dataset) -> None:
     _list_unavailable(measured)
     _show_table(measured)
     shell.command_popover(study.command(spec))
+    if is_preview:
+        _measure(spec)
+        st.rerun()
 
 
 PAGE = Page(
@@ -72,6 +79,15 @@ PAGE = Page(
     keywords=("importance", "hubness", "difficulty"),
     show=show,
 )
+
+
+def _starts_with_preview(spec: study.CausesSpec) -> bool:
+    """Whether to show the first tasks while all of them are measured, which takes seconds the first time."""
+    full_spec = {"study": study.STUDY.name, **spec}
+    if spec["run"] or is_computed(jobs.compute, full_spec) or jobs.find(full_spec) is not None:
+        return False
+    work = work_of(study.STUDY, spec)
+    return work.n > 1.5 * PREVIEW and work.seconds <= patience()
 
 
 def _measure(spec: study.CausesSpec) -> MeasuredTasks | None:
@@ -123,7 +139,7 @@ def _show_causes_and_tasks(
     variance: VarianceExplained | None,
     selected: np.ndarray,
 ) -> None:
-    """Show causes or measures with the tasks of the clicked one beside it, then the selected tasks."""
+    """Show causes or measures next to the tasks by one measure, then the selected tasks."""
     strongest = cached_call(study.strongest_measure, measured, method)
     if not strongest:
         st.info("No variation between these tasks. Sample other tasks.", icon="🔍")
