@@ -88,6 +88,17 @@ def test_a_cause_is_described_by_its_values_in_both_tasks(contrast: study.TaskCo
     )
 
 
+def test_the_closest_classes_are_named_unless_their_names_are_long(contrast: study.TaskContrast) -> None:
+    looks = next(cause for cause in contrast.causes if cause.kind == "looks")
+    a, b = contrast.closest_of(contrast.hard)
+    assert f"above all {a} and {b} (mean squared distance {-looks.values[contrast.hard]:.2f} vs " in (
+        study.describe(contrast, looks)
+    )
+    classes = contrast.dataset.classes
+    long = replace(contrast.dataset, classes=classes.assign(class_name=[f"{n} {'x' * 30}" for n in classes.class_name]))
+    assert "above all" not in study.describe(replace(contrast, dataset=long), looks)
+
+
 def test_mistakes_are_counted_per_class_and_add_up(contrast: study.TaskContrast) -> None:
     for task in (contrast.hard, contrast.easy):
         names = contrast.names_of(task)

@@ -66,7 +66,7 @@ def test_the_answer_has_both_accuracies_the_main_cause_and_the_setting(contrast)
 
 def test_every_main_cause_links_to_the_page_that_shows_it(contrast) -> None:
     app = opened("demo")
-    to_causes = ("Edit support images", "Show in taxonomy", "Compare them", "Attribute shifts")
+    to_causes = ("Edit support images", "Show in taxonomy", "Compare the closest", "Attribute shifts")
     tried = [link for link in links_of(app) if link[0].startswith(to_causes)]
     assert len(tried) == min(3, len(contrast.main_causes()))
     assert all("dataset=demo" in query and ("split=test" in query or "support=" in query) for _, query in tried)
@@ -85,7 +85,7 @@ def test_try_it_opens_the_very_task(contrast) -> None:
     app = opened("demo")
     edit_query = next(query for label, query in links_of(app) if label.startswith("Edit support images"))
     built = open_link("edit_task", **{name: value[0] for name, value in parse_qs(edit_query).items()})
-    assert f"{contrast.accuracy[contrast.hard]:.0%}" in built.metric[0].value
+    assert f"{contrast.accuracy[contrast.hard]:.0%}" in built.markdown[0].value
     support = ",".join(map(str, contrast.tasks.support[contrast.hard].ravel()))
     assert in_link(built, "support").replace(".", ",") == support
 

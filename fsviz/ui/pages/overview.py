@@ -119,7 +119,8 @@ def _compare_tasks(dataset: Dataset) -> None:
     except FsvizError as error:
         shell.answer("No tasks to compare yet.", escape(shell.with_setting_titles(error)))
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            shell.link_to_fix(dataset, "features")
+            if dataset.has_pixels and not dataset.has_features:
+                shell.link_to_fix(dataset, "features")
             shell.offer_demo(dataset)
         _show_starts(dataset)
         return
@@ -245,7 +246,7 @@ def _page_of(contrast: study.TaskContrast, cause: study.CauseContrast) -> tuple[
         return "classes", "Show in taxonomy", selection
     selection = {"split": contrast.recipe.split, "backbone": contrast.backbone}
     if cause.kind == "looks":
-        return "confusion", "Compare them", {**selection, "classes": [*contrast.closest_of(contrast.hard)]}
+        return "confusion", "Compare the closest", {**selection, "classes": [*contrast.closest_of(contrast.hard)]}
     shape = {name: str(contrast.recipe.settings[name]) for name in ("n_way", "n_shot", "n_query")}
     return (
         "hard_supports",
