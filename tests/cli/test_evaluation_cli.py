@@ -182,7 +182,7 @@ def test_background_and_cancel(toy, capsys) -> None:
         (["evaluate", "toy", "--n-way", "99"], "16"),
         (["evaluate", "toy", "--device", "cuda:5"], "cuda:5"),
         (["evaluate", "toy", "--side-by-side", "one"], "such as 1,5"),
-        (["evaluate", "toy", "--side-by-side", "--sampler", "uniform"], "Remove --sampler"),
+        (["evaluate", "toy", "--side-by-side", "--sampler", "uniform"], "Omit --sampler"),
         (["evaluate", "toy", "--side-by-side", "--testbed", "a"], "--side-by-side has no effect"),
         (["runs", "show", "nothing"], "Unknown run 'nothing'"),
         (["runs", "show"], "needs the ID"),
