@@ -27,7 +27,7 @@ def toy() -> MeasuredTasks:
     return jobs.compute(SPEC)
 
 
-def made(n_tasks: int = 300, seed: int = 0, **weights: float) -> MeasuredTasks:
+def planted(n_tasks: int = 300, seed: int = 0, **weights: float) -> MeasuredTasks:
     """Tasks whose measures are noise, and whose accuracy these measures move."""
     rng = np.random.default_rng(seed)
     class_ids = np.stack([rng.choice(30, 5, replace=False) for _ in range(n_tasks)])
@@ -94,7 +94,7 @@ def test_the_command_tells_every_number_and_writes_the_table(
 
 @pytest.mark.parametrize("name", ["coarsity", "class_overlap", "attribute_gap", "train_distance"])
 def test_the_planted_cause_is_the_one_that_is_named(name: str) -> None:
-    measured = made(**{name: 0.05})
+    measured = planted(**{name: 0.05})
     variance = causes.explained(measured, "ProtoNet")
     sentence, more = causes.headline(measured, "ProtoNet", variance)
     cause, total = MEASURES[name].cause, variance.total
@@ -108,7 +108,7 @@ def test_the_planted_cause_is_the_one_that_is_named(name: str) -> None:
 
 
 def test_the_answer_lists_the_other_significant_causes_by_share() -> None:
-    measured = made(500, coarsity=0.05, class_overlap=0.03, attribute_gap=0.02)
+    measured = planted(500, coarsity=0.05, class_overlap=0.03, attribute_gap=0.02)
     variance = causes.explained(measured, "ProtoNet")
     sentence, more = causes.headline(measured, "ProtoNet", variance)
     assert sentence.startswith("Main cause for ProtoNet: semantically close classes.")
@@ -119,14 +119,14 @@ def test_the_answer_lists_the_other_significant_causes_by_share() -> None:
 
 
 def test_shares_by_stage_and_noise_that_none_of_them_explains() -> None:
-    measured = made(coarsity=0.05)
+    measured = planted(coarsity=0.05)
     by_stage = {stage: causes.explained(measured, "ProtoNet", stage) for stage in causes.STAGE.choices}
     numbers = causes.explained_numbers(by_stage)
     assert [number.value for number in numbers] == [100 * variance.total.value for variance in by_stage.values()]
     most = max(variance.total.value for variance in by_stage.values())
     noise = causes.sampling_noise(measured, "ProtoNet")
     assert causes.unexplainable(measured, "ProtoNet", by_stage) == pytest.approx(min(noise, 1 - most))
-    noisy = made()
+    noisy = planted()
     nothing = {"before": causes.explained(noisy, "ProtoNet", "before")}
     (number,) = causes.explained_numbers(nothing)
     assert number.value is None and number.words == "not significant"
@@ -134,16 +134,16 @@ def test_shares_by_stage_and_noise_that_none_of_them_explains() -> None:
 
 
 def test_the_strongest_measure_has_its_expected_sign_and_needs_no_predictions() -> None:
-    harder = made(class_overlap=-0.05, coarsity=0.03)
+    harder = planted(class_overlap=-0.05, coarsity=0.03)
     assert causes.strongest_measure(harder, "ProtoNet") == "class_overlap"  # higher is harder
-    wrong_sign = made(class_overlap=0.05, coarsity=0.03, query_loss=-0.09)
+    wrong_sign = planted(class_overlap=0.05, coarsity=0.03, query_loss=-0.09)
     assert causes.strongest_measure(wrong_sign, "ProtoNet") == "coarsity"
     flat = replace(harder, accuracy={"ProtoNet": np.full(300, 0.5)})
     assert causes.strongest_measure(flat, "ProtoNet") == ""
 
 
 def test_noise_is_called_noise() -> None:
-    measured = made()
+    measured = planted()
     variance = causes.explained(measured, "ProtoNet")
     sentence, more = causes.headline(measured, "ProtoNet", variance)
     assert sentence.startswith("No single cause for ProtoNet: all measures together explain")
@@ -154,14 +154,14 @@ def test_noise_is_called_noise() -> None:
 
 
 def test_a_stage_knows_what_those_before_it_know_and_never_the_answers() -> None:
-    measured = made()
+    measured = planted()
     stages = [{n for group in causes.causes_at(measured, s).values() for n in group} for s in causes.STAGE.choices]
     assert stages[0] < stages[1] < stages[2] == set(MEASURES) - {"query_loss"}
     assert stages[0] == {"coarsity", "closest_pair", "davies_bouldin", "graph_connectivity", "attribute_gap"}
 
 
 def test_families_are_measures_that_say_the_same_whatever_their_direction() -> None:
-    measured = made()
+    measured = planted()
     turned = {
         **measured.measures,
         "support_separation": -measured.measures["support_loss"],
@@ -173,7 +173,7 @@ def test_families_are_measures_that_say_the_same_whatever_their_direction() -> N
 
 
 def test_the_hardest_tenth_is_chosen_and_a_brush_chooses_by_ranges() -> None:
-    measured = made(coarsity=0.05)
+    measured = planted(coarsity=0.05)
     accuracy = measured.accuracy["ProtoNet"]
     which = causes.select_tasks(measured, "ProtoNet")
     assert which.sum() == 30 and accuracy[which].max() <= accuracy[~which].min()
@@ -194,7 +194,7 @@ def test_the_hardest_tenth_is_chosen_and_a_brush_chooses_by_ranges() -> None:
 
 
 def test_chosen_tasks_stand_out_where_they_do_and_nowhere_else() -> None:
-    measured = made(coarsity=0.06)
+    measured = planted(coarsity=0.06)
     means = causes.extremes(measured, causes.select_tasks(measured, "ProtoNet")).set_index("measure")
     assert means.loc["coarsity", "rank"] > 0.75 and means.loc["coarsity", "is_significant"]
     assert means["is_significant"].sum() == 1
@@ -202,7 +202,7 @@ def test_chosen_tasks_stand_out_where_they_do_and_nowhere_else() -> None:
 
 
 def test_what_parts_chosen_tasks_from_all_adds_up() -> None:
-    measured = made(coarsity=0.06)
+    measured = planted(coarsity=0.06)
     variance, which = causes.explained(measured, "ProtoNet"), causes.select_tasks(measured, "ProtoNet")
     parts = causes.selection_breakdown(measured, "ProtoNet", variance, which)
     accuracy = measured.accuracy["ProtoNet"]
@@ -221,7 +221,7 @@ def test_what_parts_chosen_tasks_from_all_adds_up() -> None:
 
 
 def test_calibration_groups_hold_every_task_once() -> None:
-    measured = made(coarsity=0.06)
+    measured = planted(coarsity=0.06)
     variance = causes.explained(measured, "ProtoNet")
     table = causes.calibration(measured, "ProtoNet", variance)
     assert table["n_tasks"].sum() == 300 and table["expected"].is_monotonic_increasing
@@ -250,7 +250,7 @@ def test_what_stands_out_by_the_classes_alone_is_chance() -> None:
     """Accuracy and measures both hang on the classes, though not on each other."""
     wrong = 0
     for seed in range(10):
-        measured, rng = made(seed=seed), np.random.default_rng(100 + seed)
+        measured, rng = planted(seed=seed), np.random.default_rng(100 + seed)
         class_ids = measured.tasks.class_ids
         of_class = {name: rng.normal(size=30)[class_ids].mean(axis=1) for name in (*MEASURES, "accuracy")}
         accuracy = {"ProtoNet": 0.7 + 0.1 * of_class.pop("accuracy")}
