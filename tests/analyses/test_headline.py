@@ -71,9 +71,8 @@ def test_the_answer_states_the_gap_the_main_cause_and_the_baselines(contrast: st
     assert setting.endswith("chance level 20%.") and f"mean {100 * contrast.accuracy.mean():.1f} ±" in setting
     assert "No single cause: none of the" in study.answer(contrast, [])[0]
     assert study.answer(contrast, None)[0] in sentence
-    third = replace(
-        contrast, accuracy=np.where(np.arange(len(contrast.tasks)) == contrast.hard, 1 / 3, contrast.accuracy)
-    )
+    is_hard = np.arange(len(contrast.tasks)) == contrast.hard
+    third = replace(contrast, accuracy=np.where(is_hard, 1 / 3, contrast.accuracy))
     assert (
         "33.3% vs " in study.answer(third, None)[0]
         and f"{100 * contrast.accuracy[contrast.easy]:.1f}%" in (study.answer(third, None)[0])
@@ -87,6 +86,17 @@ def test_a_cause_is_described_by_its_values_in_both_tasks(contrast: study.TaskCo
     assert (
         described == f"atypical support images ({hard:.2f}x the usual distance from their class centre vs {easy:.2f}x)"
     )
+
+
+def test_the_closest_classes_are_named_unless_their_names_are_long(contrast: study.TaskContrast) -> None:
+    looks = next(cause for cause in contrast.causes if cause.kind == "looks")
+    a, b = contrast.closest_of(contrast.hard)
+    assert f"above all {a} and {b} (mean squared distance {-looks.values[contrast.hard]:.2f} vs " in (
+        study.describe(contrast, looks)
+    )
+    classes = contrast.dataset.classes
+    long = replace(contrast.dataset, classes=classes.assign(class_name=[f"{n} {'x' * 30}" for n in classes.class_name]))
+    assert "above all" not in study.describe(replace(contrast, dataset=long), looks)
 
 
 def test_mistakes_are_counted_per_class_and_add_up(contrast: study.TaskContrast) -> None:
