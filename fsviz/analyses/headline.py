@@ -26,7 +26,7 @@ from fsviz.numerics import holm, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 from fsviz.tasks import draw
 from fsviz.taxonomy import maps
-from fsviz.text import shorten, split_title
+from fsviz.text import split_title
 
 METHOD = "protonet"
 N_TASKS = 1000
@@ -36,7 +36,7 @@ N_IMAGES_SHOWN = 3  # images per class of a task that is not classified
 MAX_PER_CLASS = 200  # images that estimate the centre of a class
 MAX_OPENED = 2400  # images that may be opened for pixel features
 LEVEL = 0.05
-MAX_NAME = 26  # characters of a class name in a sentence
+MAX_NAMES = 40  # characters of two class names in a sentence
 
 
 @dataclass(frozen=True)
@@ -271,8 +271,9 @@ def describe(pair: TaskContrast, cause: CauseContrast) -> str:
     if cause.kind == "meaning":
         return f"{name} (coarsity {-value:.0f} vs {-baseline:.0f})"
     if cause.kind == "looks":
-        a, b = (shorten(closest, MAX_NAME) for closest in pair.closest_of(pair.hard))
-        return f"{name}, above all {a} and {b} (mean squared distance {-value:.2f} vs {-baseline:.2f})"
+        closest = " and ".join(pair.closest_of(pair.hard))
+        name += f", above all {closest}" if len(closest) <= MAX_NAMES else ""
+        return f"{name} (mean squared distance {-value:.2f} vs {-baseline:.2f})"
     if cause.kind == "support":
         return f"{name} ({value:.2f}x the usual distance from their class centre vs {baseline:.2f}x)"
     return (

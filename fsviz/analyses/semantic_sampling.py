@@ -74,7 +74,12 @@ def headline(testbed: Testbed, uniform: Testbed, second: Testbed | None = None) 
 
 
 def coarsity_text(value: float) -> str:
-    return f"{value:.{1 if value >= 10 else 2 if value >= 1 else 3}f}"
+    return f"{value:.{coarsity_digits(value)}f}"
+
+
+def coarsity_digits(value: float) -> int:
+    """Digits after the point that tell coarsities of this size apart."""
+    return 1 if value >= 10 else 2 if value >= 1 else 3
 
 
 QUICK_METHOD = "protonet"
@@ -94,6 +99,17 @@ def quick_predictions(dataset: Dataset, tasks: Tasks, backbone: str = "") -> Pre
         return evaluate.predict_tasks(dataset, backbone, QUICK_METHOD, settings, tasks)
     except FsvizError:  # an image without features
         return None
+
+
+def task_notes(listed: np.ndarray, coarsity: np.ndarray | None, predictions: Predictions | None) -> dict[int, str]:
+    """The note of every listed task: its coarsity and its accuracy, as far as they are available."""
+    accuracy = None if predictions is None else evaluation.task_accuracy(predictions)
+    notes = {}
+    for i, task in enumerate(listed.tolist()):
+        parts = [] if coarsity is None else [f"coarsity {coarsity_text(float(coarsity[task]))}"]
+        parts += [] if accuracy is None else [f"{100 * accuracy[i]:.0f}% correct"]
+        notes[task] = ", ".join(parts)
+    return notes
 
 
 def class_counts(testbed: Testbed, dataset: Dataset) -> np.ndarray:
@@ -159,12 +175,12 @@ def tasks_near_quantile(testbed: Testbed, quantile: float, n: int = 6) -> np.nda
 def example_images(dataset: Dataset, class_ids: np.ndarray, n: int, seed: int = 0) -> np.ndarray:
     """Example images (len(class_ids), n), padded if a class has fewer."""
     image_classes = dataset.image_class_ids()
-    shown = np.full((len(class_ids), n), PAD, dtype=np.int64)
+    image_ids = np.full((len(class_ids), n), PAD, dtype=np.int64)
     for row, class_id in enumerate(class_ids):
         images = np.flatnonzero(image_classes == class_id)
-        chosen = np.random.default_rng((seed, int(class_id))).permutation(images)[:n]
-        shown[row, : len(chosen)] = chosen
-    return shown
+        picks = np.random.default_rng((seed, int(class_id))).permutation(images)[:n]
+        image_ids[row, : len(picks)] = picks
+    return image_ids
 
 
 def smallest_class(dataset: Dataset, split: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Commands about tasks: distances between classes, coarsity of tasks, testbeds, one task made by hand."""
+"""Commands about tasks: distances between classes, coarsity of tasks, testbeds, one task built by hand."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def show_coarsity(result: dict[str, Any]) -> str:
                 f"{word} {quantiles[q]:.1f}"
                 for word, q in (("min", "0"), ("25%", "25"), ("median", "50"), ("75%", "75"), ("max", "100"))
             ),
-            f"a class is in {counts['min']:,} to {counts['max']:,} tasks",
+            f"tasks per class: {counts['min']:,} to {counts['max']:,}",
             *([result["repeats"]["in_words"]] if result.get("repeats", {}).get("n_repeated") else []),
         ]
     )
@@ -211,7 +211,7 @@ def sample(args: argparse.Namespace) -> dict[str, Any]:
     if kind not in testbeds.FORMATS:
         raise BadInput(f"--out must end in .parquet, .csv or .json. Got {args.out.name!r}.")
     if args.split_image_ids and kind != "csv":
-        raise BadInput("--split-image-ids is for CSV files. Leave it out, or end --out in .csv.")
+        raise BadInput("--split-image-ids is for CSV files. Remove it, or end --out in .csv.")
     dataset = datasets.load(args.dataset)
     if args.name:
         workspace.check_name(args.name, "testbed name")
@@ -219,7 +219,7 @@ def sample(args: argparse.Namespace) -> dict[str, Any]:
     fits = sampler_flags.say_fit(fitting.fit(dataset, settings, SAMPLE, varied=True))
     recipe = draw.recipe_for(dataset, **{**SAMPLE, **fits, **settings})
     sampler_flags.name_unused(settings, recipe)
-    progress(f"drawing {recipe.n_tasks:,} tasks from {dataset.title}, split {recipe.split}")
+    progress(f"sampling {recipe.n_tasks:,} tasks from {dataset.title}, split {recipe.split}")
     testbed = draw.sample_testbed(dataset, recipe, name=args.name or "")
     if args.out:
         content = (
@@ -247,10 +247,10 @@ def show_sample(result: dict[str, Any]) -> str:
     if result["quantiles"]:
         lines.append(show_coarsity(result))
     else:
-        lines.append(f"{result['n_tasks']:,} tasks (no taxonomy, so no coarsity)")
+        lines.append(f"{result['n_tasks']:,} tasks (coarsity is not available: no taxonomy)")
     distinct = result["recipe"]["n_distinct"]
     if distinct < result["n_tasks"]:
-        lines.append(f"only {distinct:,} different sets of classes were found; the others repeat with other images")
+        lines.append(f"{distinct:,} distinct class sets; other tasks repeat them with other images")
     if result["left_out"]:
         more = len(result["left_out"]) - 5
         lines += ["excluded:", *result["left_out"][:5], *([f"and {more:,} more"] if more > 0 else [])]
@@ -262,21 +262,21 @@ def manage_testbeds(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.sampling import testbeds
 
     if args.action == "list":
-        return {"testbeds": [{"name": name, **_kept_recipe(name)} for name in testbeds.list_testbeds()]}
+        return {"testbeds": [{"name": name, **_recipe_of(name)} for name in testbeds.list_testbeds()]}
     if not args.name:
-        raise BadInput(f"Say which testbed: 'fsviz testbeds {args.action} NAME'.")
+        raise BadInput(f"Which testbed? Use: fsviz testbeds {args.action} NAME.")
     if args.action == "remove":
         testbeds.delete_testbed(args.name)
         return {"removed": args.name}
     if args.action == "rename":
         if not args.new:
-            raise BadInput("Renaming needs a new name: 'fsviz testbeds rename NAME NEW'.")
+            raise BadInput("Renaming needs a new name. Use: fsviz testbeds rename NAME NEW.")
         return {"renamed": args.name, "name": testbeds.rename_testbed(args.name, args.new)}
     return {"name": args.name, "recipe": testbeds.read_recipe(args.name)}
 
 
-def _kept_recipe(name: str) -> dict[str, Any]:
-    """The recipe of a testbed; empty where its file is damaged, which must not hide the others."""
+def _recipe_of(name: str) -> dict[str, Any]:
+    """The recipe of a testbed; a damaged file does not hide the other testbeds."""
     from fsviz.errors import FsvizError
     from fsviz.sampling import testbeds
 

@@ -20,7 +20,9 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 
 
 def plot_correlations(rows: Sequence[Mapping[str, Any]], selected: str, height: int = 480) -> go.Figure:
-    """A line per measure with a point per method: correlation with accuracy and its 95% CI; expected sign to the right.
+    """Correlation of every measure with accuracy, a point per method with its 95% CI.
+
+    The expected sign is to the right.
 
     rows      name (the customdata), title, method, value, low, high (positive: expected sign), text (with its own sign)
     selected  name of the measure to mark
@@ -74,7 +76,7 @@ def plot_correlations(rows: Sequence[Mapping[str, Any]], selected: str, height: 
 
 
 def plot_shares(rows: Sequence[Mapping[str, Any]], total: float, selected: str = "", height: int = 380) -> go.Figure:
-    """A bar per cause: variation in accuracy that is lost without it, with its 95% CI; diamond: with this cause only.
+    """A bar per cause: share of the variation that is lost without it; a diamond: with this cause only.
 
     rows      name (the customdata), title, value, low, high, alone, is_significant, measures (their titles)
     total     share explained by all causes
@@ -207,8 +209,8 @@ def plot_tasks(
             line={"color": MEANS, "width": 2.5},
             marker={"size": 10, "color": MEANS, "line": {"width": 1, "color": "#FFFFFF"}},
             error_y={"type": "data", "array": 100 * groups["ci95"], "thickness": 2, "width": 4, "color": MEANS},
-            customdata=groups["n_tasks"],
-            hovertemplate="%{customdata} tasks: %{y:.1f}% correct, %{x:.1f}% predicted<extra></extra>",
+            text=groups["n_tasks"],
+            hovertemplate="%{text} tasks: %{y:.1f}% correct, %{x:.1f}% predicted<extra></extra>",
         )
     figure.update_xaxes(title="<br>".join(escape_plotly(line) for line in wrap(x_title, 52)))
     figure.update_yaxes(title="accuracy (%)")

@@ -109,6 +109,10 @@ def test_quick_predictions_are_those_of_protonet(tmp_path: Path, monkeypatch: py
     predictions = study.quick_predictions(toy, tasks)
     expected = evaluate.predict_tasks(toy, "alpha_net", "protonet", METHODS["protonet"].checked(), tasks)
     assert predictions is not None and np.array_equal(predictions.predicted, expected.predicted)
+    correct = (expected.predicted == np.arange(3)[:, None]).mean(axis=(1, 2))  # three ways, four queries of each
+    notes = study.task_notes(np.arange(5), np.arange(10.0, 15.0), predictions)
+    assert notes == {i: f"coarsity {10 + i}.0, {100 * correct[i]:.0f}% correct" for i in range(5)}
+    assert study.task_notes(np.array([2]), None, None) == {2: ""}
     assert study.quick_predictions(toy, draw.sample(toy, sampler="uniform", n_way=3, n_tasks=5).tasks) is None
     assert study.quick_predictions(datasets.load("tiered_imagenet"), tasks) is None
 

@@ -22,11 +22,11 @@ def test_picking_a_dataset_changes_page_and_link_and_a_card_is_a_link_as_a_whole
     settle(page)
     page.get_by_text("1,623").first.wait_for()
     page.get_by_text("50 alphabets").first.wait_for()
-    card = page.locator(".st-key-card_confusion")
+    card = page.locator(".st-key-card_learn")
     card.scroll_into_view_if_needed()
     box = card.bounding_box()
     page.mouse.click(box["x"] + box["width"] - 12, box["y"] + box["height"] - 12)  # far from the words
-    page.wait_for_url("**/confusion?**")
+    page.wait_for_url("**/learn?**")
     expect(page).to_have_url(re.compile("classroom=true"))
 
 

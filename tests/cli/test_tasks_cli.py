@@ -125,7 +125,7 @@ def test_text_output_reads_as_lines(capsys) -> None:
     assert main(["distances", "mini_imagenet"]) == 0
     assert "closest" in capsys.readouterr().out
     assert main(["sample", "mini_imagenet", "--n-way", "19", "--n-tasks", "50", "--n-shot", "0"]) == 0
-    assert "only 20 different sets" in capsys.readouterr().out
+    assert "20 distinct class sets" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,18 @@ def test_the_answer_is_the_engines_for_the_measures_of_the_stage() -> None:
     assert "**50 of 500 tasks selected: hardest 10%.**" in markdown(app)
 
 
+def test_a_preview_of_the_first_tasks_comes_before_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = {**FEW, "n_tasks": "200", "seed": "5"}
+    with monkeypatch.context() as patch:
+        patch.setattr("streamlit.rerun", lambda: None)
+        first = open_link(PAGE, "hardness", **query)
+    assert first.markdown[0].value == "**Measuring all tasks.** Below is a preview of the first 100."
+    assert "**10 of 100 tasks selected: hardest 10%.**" in markdown(first)
+    then = open_link(PAGE, "hardness", **query)
+    assert "over 200 tasks." in then.markdown[0].value
+    assert "**20 of 200 tasks selected: hardest 10%.**" in markdown(then)
+
+
 def test_figures_follow_the_view_and_the_measure_of_the_link() -> None:
     app = open_link(PAGE, "hardness", **FEW, measure="class_overlap")
     first, tasks, *_ = titles_of(app)
@@ -100,6 +112,19 @@ def test_a_brush_in_the_link_selects_tasks_and_a_wrong_one_is_reported() -> None
     app = open_link(PAGE, "hardness", **FEW, brush="colour~0~1")
     assert "**6 of 60 tasks selected: hardest 10%.**" in markdown(app)
     assert any("colour" in t.value for t in app.warning)
+
+
+def test_a_task_outside_the_selection_comes_first_in_the_list() -> None:
+    spec = {"study": "causes", "dataset": "hardness", "backbone": "alpha_net", "methods": ["protonet"]}
+    measured = jobs.compute({**spec, "n_tasks": 60, "n_shot": 2, "n_query": 5})
+    easiest = int(measured.accuracy["ProtoNet"].argmax())
+    app = open_link(PAGE, "hardness", **FEW, task=str(easiest))
+    assert f"**Task {easiest}: {measured.accuracy['ProtoNet'].max():.0%} correct**" in markdown(app)
+    assert "**6 of 60 tasks selected: hardest 10%.**" in markdown(app)
+    (rows,) = (json.loads(c.proto.json)["rows"] for c in app.get("bidi_component") if '"chosen"' in c.proto.json)
+    assert rows[0]["id"] == easiest
+    app = open_link(PAGE, "hardness", **FEW, task="60")
+    assert "**Task 60:" not in markdown(app) and not app.exception
 
 
 def test_a_box_without_tasks_says_so() -> None:

@@ -23,7 +23,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def found() -> study.TaskContrast:
+def contrast() -> study.TaskContrast:
     return study.contrast(datasets.load("demo"))
 
 
@@ -51,42 +51,43 @@ def links_of(app: AppTest) -> list[tuple[str, str]]:
     return [(link.proto.label, link.proto.query_string) for link in app.main.get("page_link")]
 
 
-def test_the_answer_has_both_accuracies_the_main_cause_and_the_setting(found) -> None:
+def test_the_answer_has_both_accuracies_the_main_cause_and_the_setting(contrast) -> None:
     app = opened("demo")
-    hard, easy = (f"{found.accuracy[task]:.0%}" for task in (found.hard, found.easy))
+    hard, easy = (f"{contrast.accuracy[task]:.0%}" for task in (contrast.hard, contrast.easy))
     titles = f"**Hard task: {hard} correct**", f"**Easy task: {easy} correct**"
     assert all(title in words(app) for title in titles)
-    sentence, setting = study.answer(found, found.main_causes())
+    sentence, setting = study.answer(contrast, contrast.main_causes())
     assert app.markdown[0].value.replace("\\", "") == f"**{sentence}** {setting}"
     assert f"{hard} vs {easy} correct" in sentence
-    mean, half = found.mean
+    mean, half = contrast.mean
     assert f"1,000 random 5-way 1-shot tasks: mean {100 * mean:.1f} ± {100 * half:.1f}%" in setting
     assert any("Not typical." in m.help for m in app.markdown if m.value in titles)
 
 
-def test_every_main_cause_links_to_the_page_that_shows_it(found) -> None:
+def test_every_main_cause_links_to_the_page_that_shows_it(contrast) -> None:
     app = opened("demo")
-    to_causes = ("Edit support images", "Show in taxonomy", "Compare them", "Attribute shifts")
+    to_causes = ("Edit support images", "Show in taxonomy", "Compare the closest", "Attribute shifts")
     tried = [link for link in links_of(app) if link[0].startswith(to_causes)]
-    assert len(tried) == min(3, len(found.main_causes()))
+    assert len(tried) == min(3, len(contrast.main_causes()))
     assert all("dataset=demo" in query and ("split=test" in query or "support=" in query) for _, query in tried)
 
 
-def test_try_it_opens_the_very_pair_of_classes(found) -> None:
-    a, b = found.closest_of(found.hard)
+def test_try_it_opens_the_very_pair_of_classes(contrast) -> None:
+    a, b = contrast.closest_of(contrast.hard)
     app = AppTest.from_file(str(APP), default_timeout=600).switch_page("pages/confusion.py")
     app.query_params.update({"dataset": "demo", "split": "test", "classes": [a, b]})
     app.run()
     assert not app.exception and app.multiselect(key="classes").value == [a, b]
 
 
-def test_try_it_opens_the_very_task(found) -> None:
+def test_try_it_opens_the_very_task(contrast) -> None:
     """Its support, its queries, and so the accuracy that the first page tells."""
     app = opened("demo")
-    asked = next(query for label, query in links_of(app) if label.startswith("Edit support images"))
-    built = open_link("edit_task", **{name: value[0] for name, value in parse_qs(asked).items()})
-    assert f"{found.accuracy[found.hard]:.0%}" in built.metric[0].value
-    assert in_link(built, "support").replace(".", ",") == ",".join(map(str, found.tasks.support[found.hard].ravel()))
+    edit_query = next(query for label, query in links_of(app) if label.startswith("Edit support images"))
+    built = open_link("edit_task", **{name: value[0] for name, value in parse_qs(edit_query).items()})
+    assert f"{contrast.accuracy[contrast.hard]:.0%}" in built.markdown[0].value
+    support = ",".join(map(str, contrast.tasks.support[contrast.hard].ravel()))
+    assert in_link(built, "support").replace(".", ",") == support
 
 
 def test_what_is_below_the_images_comes_when_they_stand() -> None:
@@ -100,12 +101,12 @@ def test_what_is_below_the_images_comes_when_they_stand() -> None:
 
 def test_a_class_table_shows_a_fine_and_a_coarse_task_in_names() -> None:
     app = opened("tiered_imagenet")
-    found = study.contrast(datasets.load("tiered_imagenet"))
-    coarsity = found.tasks.measures["coarsity"]
-    assert f"**Fine-grained task: coarsity {coarsity[found.hard]:.1f}**" in words(app)
-    assert f"**Coarse task: coarsity {coarsity[found.easy]:.1f}**" in words(app)
+    contrast = study.contrast(datasets.load("tiered_imagenet"))
+    coarsity = contrast.tasks.measures["coarsity"]
+    assert f"**Fine-grained task: coarsity {coarsity[contrast.hard]:.1f}**" in words(app)
+    assert f"**Coarse task: coarsity {coarsity[contrast.easy]:.1f}**" in words(app)
     assert app.markdown[0].value.startswith("**The fine-grained task should be harder:")
-    assert all(f"**{name}**" in words(app) for name in found.names_of(found.hard))
+    assert all(f"**{name}**" in words(app) for name in contrast.names_of(contrast.hard))
     assert "has no images here, so accuracy is not measured." in words(app)
 
 
@@ -136,8 +137,8 @@ def test_boxes_and_bars_of_the_fact_sheet_lead_on_and_are_in_the_link() -> None:
     assert "classes=tiger" in labels["Show in taxonomy"]
     assert "**30 classes:**" in words(app) and "and 18 more" in words(app)
     assert labels["Show images of the first 12"].count("classes=") == 12
-    told = dict(links_of(opened("demo", box=group)))["Show in taxonomy"]
-    assert f"at={group}" in told
+    query = dict(links_of(opened("demo", box=group)))["Show in taxonomy"]
+    assert f"at={group}" in query
     assert not open_link("classes", "demo", at=group, split="all").toast
     assert not opened("demo", box="nonsense", size_bar="x").exception
 
@@ -159,8 +160,8 @@ def test_bars_count_the_classes_that_they_lead_to() -> None:
         dataset = datasets.load(name)
         histogram = sizes.class_sizes(dataset)
         for split, counts in histogram.bars.items():
-            found = [len(sizes.classes_of_bar(dataset, histogram, split, at)) for at in range(len(counts))]
-            assert found == counts.tolist()
+            n_classes = [len(sizes.classes_of_bar(dataset, histogram, split, at)) for at in range(len(counts))]
+            assert n_classes == counts.tolist()
 
 
 @pytest.mark.parametrize(
@@ -222,20 +223,20 @@ def test_a_class_sees_the_question_and_not_how_it_is_computed_or_kept(page: str)
     assert len(before_a_class) <= 0.75 * len(alone)
 
 
-def test_guess_before_you_see(found) -> None:
+def test_guess_before_you_see(contrast) -> None:
     app = opened("demo", classroom="true", guess="3")
     assert "Random task 3:" in words(app) and "The mean is" not in words(app)
     answers = [button for button in app.button if (button.key or "").startswith("answer_")]
     assert len(answers) == 4
-    truth = found.band_of(2)
+    truth = contrast.band_of(2)
     answers[truth].click().run()
-    assert f"**Correct: {found.accuracy[2]:.0%}.**" in words(app)
+    assert f"**Correct: {contrast.accuracy[2]:.0%}.**" in words(app)
     app.button(key="next").click().run()
     assert "Random task 4:" in words(app) and "The mean is" not in words(app)
     assert in_link(app, "guess") == "4"
-    wrong = 0 if found.band_of(3) else 3
+    wrong = 0 if contrast.band_of(3) else 3
     app.button(key=f"answer_3_{wrong}").click().run()
-    assert ("Too low:" if wrong < found.band_of(3) else "Too high:") in words(app)
+    assert ("Too low:" if wrong < contrast.band_of(3) else "Too high:") in words(app)
     assert "1 of 2 guesses correct" in words(app)
 
 
@@ -257,7 +258,7 @@ def test_the_method_and_the_task_of_a_change_of_context_come_from_the_link() -> 
 
 
 @pytest.mark.parametrize(
-    ("page", "asked"),
+    ("page", "query"),
     [
         ("images", {}),
         ("contexts", {"show": "Cost of a context change", "n_tasks": "10"}),
@@ -265,14 +266,14 @@ def test_the_method_and_the_task_of_a_change_of_context_come_from_the_link() -> 
         ("add_images", {}),
     ],
 )
-def test_pages_before_a_class_have_fewer_controls_and_the_same_numbers(page: str, asked: dict[str, str]) -> None:
+def test_pages_before_a_class_have_fewer_controls_and_the_same_numbers(page: str, query: dict[str, str]) -> None:
     kinds = ("selectbox", "multiselect", "number_input", "text_input", "checkbox", "select_slider", "slider")
 
     def controls(app) -> int:
         buttons = sum(len(group.options) for group in app.get("button_group"))
         return sum(len(getattr(app, kind)) for kind in kinds) + buttons
 
-    alone, before_a_class = open_link(page, "demo", **asked), open_link(page, "demo", classroom="true", **asked)
+    alone, before_a_class = open_link(page, "demo", **query), open_link(page, "demo", classroom="true", **query)
     assert controls(before_a_class) < controls(alone)
     assert [m.value for m in before_a_class.metric] == [m.value for m in alone.metric]
 

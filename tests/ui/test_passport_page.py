@@ -21,7 +21,7 @@ from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import in_workspace, link_of, open_link
 
 PAGE = "task"
-SHAPE = {"sampler": "uniform", "n_way": 4, "n_shot": 3, "n_query": 5, "n_tasks": 40}
+SHAPE = {"sampler": "uniform", "n_way": 4, "n_shot": 3, "n_query": 5, "n_tasks": 60}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -63,7 +63,7 @@ def test_the_answer_is_that_of_the_engine_and_follows_the_method() -> None:
     profile = study.with_values_among_tasks(profile, among)
     app = open_link(PAGE, "toy", task_name=f"{name()}:7")
     sentence, more = study.headline(profile, among, profile.results[0])
-    assert answer(app) == f"**{escape_markdown(sentence)}** {escape_markdown(more)}" and "mean of 40 tasks" in sentence
+    assert answer(app) == f"**{escape_markdown(sentence)}** {escape_markdown(more)}" and "mean of 60 tasks" in sentence
     assert not app.metric
     other = profile.results[1]
     app.selectbox(key="answers_of").set_value(other.key).run()
@@ -73,7 +73,7 @@ def test_the_answer_is_that_of_the_engine_and_follows_the_method() -> None:
 def test_a_task_is_in_the_link_and_gone_through() -> None:
     app = open_link(PAGE, "toy", task_name=f"{name()}:7")
     assert not app.toast and link_of(app) == {"task_name": f"{name()}:7"}
-    assert "Task 7 of" in captions(app) and "all 40 tasks" in captions(app)
+    assert "Task 7 of" in captions(app) and "all 60 tasks" in captions(app)
     assert f"passport '{name()}:7' --backbone alpha_net" in app.code[0].value
     assert link_of(press(app, "Next")) == {"task_name": f"{name()}:8"} and "Task 8 of" in captions(app)
     app.number_input(key="go_to").set_value(21).run()
@@ -81,7 +81,7 @@ def test_a_task_is_in_the_link_and_gone_through() -> None:
     app.number_input(key="go_to").set_value(8).run()
     app.selectbox(key="through").set_value("coarsity").run()
     bed = draw.sample(datasets.load("toy"), **SHAPE).tasks.measures["coarsity"]
-    before = np.lexsort((np.arange(40), bed)).tolist()
+    before = np.lexsort((np.arange(60), bed)).tolist()
     assert link_of(press(app, "Previous"))["task_name"] == f"{name()}:{before[before.index(8) - 1]}"
 
 
@@ -116,7 +116,7 @@ def test_the_task_says_its_dataset() -> None:
         ("drawn~nowhere~n_way-4~0123456789ab:0", "is of the dataset 'nowhere', which is not here"),
         ("saved~toy~mine~0123456789ab:0", "testbed 'mine' of Toy is not in this workspace"),
         ("run~toy~r1~0~0123456789ab:0", "not in this workspace"),
-        ("{name}:40", "Got 40. Choose another"),
+        ("{name}:60", "Got 60. Choose another"),
     ],
 )
 def test_a_link_that_leads_nowhere_is_one_sentence(task: str, words: str) -> None:
@@ -160,8 +160,8 @@ def leads_of(app: AppTest, n: int | None = None) -> list:
     [
         ("sample_tasks", {"n_tasks": "50", "n_shot": "2"}, "drawn"),
         ("sample_tasks", {"n_tasks": "50", "n_shot": "0"}, "drawn"),
-        ("evaluate", {"n_tasks": "50", "methods": "protonet"}, "drawn"),
-        ("evaluate", {"tasks_from": "saved", "testbeds": "odd", "methods": "protonet"}, "saved"),
+        ("evaluate", {"n_tasks": "50", "methods": "protonet", "show": "Tasks"}, "drawn"),
+        ("evaluate", {"tasks_from": "saved", "testbeds": "odd", "methods": "protonet", "show": "Tasks"}, "saved"),
         ("hard_supports", {"n_tasks": "20"}, "drawn"),
         ("predict_accuracy", {"n_tasks": "50", "task": "3"}, "drawn"),
         ("image_map", {"testbed": "drawn", "position": "5"}, "drawn"),

@@ -126,6 +126,7 @@ __all__ = [
     "summary",
     "task_table",
     "unexplainable",
+    "warm_up",
     "with_predictions",
 ]
 
@@ -141,6 +142,14 @@ def _size(spec: CausesSpec) -> tuple[int, int]:
         return min(n_tasks, spec["most"] or n_tasks), draw.max_images(spec)
     tasks = tasks_of(spec, *_source(spec)).tasks
     return len(tasks), _images_per_task(tasks)
+
+
+def warm_up() -> None:
+    """Load the models and compile the loops that measures of the demo need, for the first visitor."""
+    dataset = datasets.load("demo")
+    backbone = features.available(dataset)[0]
+    spec = check({"dataset": dataset.name, "backbone": backbone, "n_tasks": 2})
+    task_measures.undefined_measures(tasks_of(spec, *_source(spec)).tasks, dataset, backbone)
 
 
 def work(spec: CausesSpec) -> Work:

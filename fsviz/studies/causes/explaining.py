@@ -1,4 +1,4 @@
-"""How much measures explain of accuracy: correlations, groups of measures, shares, calibration."""
+"""Accuracy explained by measures: correlations, groups of measures, shares, calibration."""
 
 from __future__ import annotations
 
@@ -167,12 +167,12 @@ def headline(measured: MeasuredTasks, method: str, variance: VarianceExplained) 
             f"in accuracy ({_interval(total)}).",
             note,
         )
-    main, *others = significant
-    named = " and ".join(f"{cause_name(cause)} ({lost[cause].value:.0%})" for cause in others)
+    main, *further = significant
+    listed = " and ".join(f"{cause_name(cause)} ({lost[cause].value:.0%})" for cause in further)
     return (
         f"Main cause for {method}: {cause_name(main)}. It uniquely explains {lost[main].value:.0%} of the variation "
         f"in accuracy ({_interval(lost[main])}).",
-        (f"Next: {named}. " if named else "") + f"All measures together: {total.value:.0%} ({_interval(total)}).",
+        (f"Next: {listed}. " if listed else "") + f"All measures together: {total.value:.0%} ({_interval(total)}).",
     )
 
 

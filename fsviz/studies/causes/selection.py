@@ -127,7 +127,7 @@ def selection_breakdown(
 def describe_selection(measured: MeasuredTasks, method: str, variance: VarianceExplained, which: np.ndarray) -> str:
     """The breakdown in a sentence."""
     breakdown = selection_breakdown(measured, method, variance, which)
-    below, left = breakdown.pop("below"), breakdown.pop("left")
+    below, unexplained = breakdown.pop("below"), breakdown.pop("left")
     sentence = (
         f"{int(which.sum()):,} selected tasks: {abs(100 * below):.1f} points {'below' if below >= 0 else 'above'} "
         "the mean."
@@ -142,7 +142,7 @@ def describe_selection(measured: MeasuredTasks, method: str, variance: VarianceE
         return f"{sentence} None of this is explained significantly."
     shares = [f"{cause_name(cause)} {n:.1f}" for cause, n in significant.items()]
     shares += [f"causes that are not significant {rest:.1f}"] if abs(rest) >= 0.05 else []
-    return f"{sentence} Of these, {', '.join(shares)}, unexplained {100 * sign * left:.1f}."
+    return f"{sentence} Of these, {', '.join(shares)}, unexplained {100 * sign * unexplained:.1f}."
 
 
 def predictions(dataset: Dataset, measured: MeasuredTasks, method: str, task: int) -> Predictions | None:

@@ -33,6 +33,13 @@ STICKY_STYLE = """<style>
   background: light-dark(#FFFFFF, #12161D); padding: .3rem 0;
   border-bottom: 1px solid color-mix(in srgb, currentColor 14%, transparent)}
 .st-key-fsviz_answer {min-height: 5.2rem; justify-content: center}
+/* In a narrow window the columns are one below the other, and the measures come after the queries. */
+@media (max-width: 1100px) {
+  .st-key-stack_walls > * > [data-testid="stHorizontalBlock"] {flex-direction: column; gap: 1rem}
+  .st-key-stack_walls > * > * > [data-testid="stColumn"],
+  .st-key-stack_walls > * > * > * > [data-testid="stVerticalBlock"] {display: contents}
+  [data-testid="stLayoutWrapper"]:has(> .st-key-edit_measures) {order: 2}
+}
 </style>"""
 
 
@@ -84,7 +91,7 @@ def _live(dataset: Dataset, backbone: str, method: str, settings: Any, rare: Any
     with right:
         _candidates(dataset, backbone, method, tasks, picked)
         _queries(dataset, now, before)
-    with left:
+    with left.container(key="edit_measures"):
         _measures(now, before)
         _gaps(now, before)
     _links(dataset, backbone, tasks)
@@ -197,7 +204,7 @@ def _set_task(dataset: Dataset, tasks: Tasks, swap: str, picked: int) -> None:
 def _answer(dataset: Dataset, now: TaskResult, before: TaskResult | None, swap: tuple[int, int] | None) -> None:
     """The result, with the two images of the swap and a button that undoes it."""
     change = study.compare_results(before, now) if before else None
-    sentence, more = study.headline(now, change)
+    sentence, more = map(escape, study.headline(now, change))
     if swap is None:
         shell.answer(sentence, f"{more} Click a support image, then its replacement.")
         return

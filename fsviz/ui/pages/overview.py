@@ -30,7 +30,7 @@ N_QUERIES = 4  # shown per class of a task
 TILE, LARGE, HEAD = 58, 72, 156
 MAX_CAUSES = 3
 SKELETON = 400
-MAP_HEIGHT = 440
+MAP_HEIGHT = 480
 MAX_LISTED = 12
 BOX = Setting("box", "Box", "Selected box of the tree map.", "text", "")
 BAR = Setting("size_bar", "Bar", "Selected bar of class sizes: numbers of its split and its bin.", "text", "")
@@ -119,7 +119,8 @@ def _compare_tasks(dataset: Dataset) -> None:
     except FsvizError as error:
         shell.answer("No tasks to compare yet.", escape(shell.with_setting_titles(error)))
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            shell.link_to_fix(dataset, "features")
+            if dataset.has_pixels and not dataset.has_features:
+                shell.link_to_fix(dataset, "features")
             shell.offer_demo(dataset)
         _show_starts(dataset)
         return
@@ -245,7 +246,7 @@ def _page_of(contrast: study.TaskContrast, cause: study.CauseContrast) -> tuple[
         return "classes", "Show in taxonomy", selection
     selection = {"split": contrast.recipe.split, "backbone": contrast.backbone}
     if cause.kind == "looks":
-        return "confusion", "Compare them", {**selection, "classes": [*contrast.closest_of(contrast.hard)]}
+        return "confusion", "Compare the closest", {**selection, "classes": [*contrast.closest_of(contrast.hard)]}
     shape = {name: str(contrast.recipe.settings[name]) for name in ("n_way", "n_shot", "n_query")}
     return (
         "hard_supports",
@@ -390,10 +391,10 @@ def _show_counts(dataset: Dataset) -> None:
 
 
 def _show_classes(dataset: Dataset) -> None:
-    """Show the tree map, and images of the selected box beside it."""
+    """Show the tree map, and images of the selected box next to it."""
     st.subheader("Classes", anchor=False)
     hierarchy = caching.cached_call(class_hierarchy, dataset)
-    left, right = shell.responsive_columns("class_map", [3, 2] if dataset.has_pixels else [1, 0.01], gap="medium")
+    left, right = shell.responsive_columns("class_map", [2, 1] if dataset.has_pixels else [1, 0.01], gap="medium")
     with left:
         export.chart(
             "Classes",

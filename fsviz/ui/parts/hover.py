@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
-from fsviz.records import Dataset
+from fsviz.records import PAD, Dataset
 from fsviz.settings import Setting
 from fsviz.ui.parts import clicks
 from fsviz.ui.parts.clicks import Click
-from fsviz.ui.parts.image_wall import thumbnail_uri
+from fsviz.ui.parts.image_wall import strip_uri, thumbnail_uri
 from fsviz.ui.parts.shell import errors_on_page
 
 
@@ -26,7 +27,29 @@ from fsviz.ui.parts.shell import errors_on_page
 @errors_on_page()
 def thumbnails(dataset: Dataset, chart: str, image_ids: frozenset[int]) -> None:
     """Shows pictures next to the points of the figure with this key, whose customdata are among these image_ids."""
-    _show_pictures(dataset, chart, lambda image_id: image_id if image_id in image_ids else None, px=96, above=12)
+    px = 96
+
+    def source_of(image_id: int) -> str:
+        return thumbnail_uri(dataset, image_id, round(1.5 * px)) if image_id in image_ids else ""
+
+    _show_pictures(dataset, chart, source_of, px, above=12)
+
+
+@st.fragment
+@errors_on_page()
+def strips(dataset: Dataset, chart: str, image_ids: np.ndarray) -> None:
+    """Shows a row of pictures next to the points of the figure with this key, whose customdata are rows of image_ids.
+
+    image_ids  (n, k), PAD if a row has fewer
+    """
+    px = 56
+
+    def source_of(row: int) -> str:
+        images = image_ids[row] if 0 <= row < len(image_ids) else image_ids[:0].ravel()
+        return strip_uri(dataset, [int(i) for i in images if i != PAD], round(1.5 * px))
+
+    of = hash(image_ids.tobytes())
+    _show_pictures(dataset, chart, source_of, px, above=26, of=of, wide=px * image_ids.shape[1])
 
 
 def answer_cells(
@@ -50,6 +73,14 @@ def answer_boxes(dataset: Dataset, chart: str, sets: Setting | Click, n_boxes: i
     answer_cells(dataset, chart, None, sets, n_boxes)
 
 
+def answer_points(dataset: Dataset, chart: str, sets: Setting | Click, n_points: int) -> None:
+    """Makes the figure with this key answer to clicks on points, which carry their number as customdata.
+
+    Streamlit reports no such clicks while dragging draws a box.
+    """
+    answer_cells(dataset, chart, None, sets, n_points)
+
+
 def _cell_clicked(key: str, sets: Setting | Click, n_rows: int) -> None:
     cell = st.session_state[key].clicked
     if isinstance(cell, list) and len(cell) == 2 and all(isinstance(i, int) and 0 <= i < n_rows for i in cell):
@@ -59,26 +90,28 @@ def _cell_clicked(key: str, sets: Setting | Click, n_rows: int) -> None:
 @st.fragment
 @errors_on_page()
 def _pictures_of_cells(dataset: Dataset, chart: str, images: tuple[int, ...]) -> None:
-    _show_pictures(dataset, chart, dict(enumerate(images)).get, px=88, above=44, of=hash(images))
+    px = 88
+
+    def source_of(row: int) -> str:
+        return thumbnail_uri(dataset, images[row], round(1.5 * px)) if 0 <= row < len(images) else ""
+
+    _show_pictures(dataset, chart, source_of, px, above=44, of=hash(images))
 
 
 def _show_pictures(
-    dataset: Dataset, chart: str, image_of: Callable[[int], int | None], px: int, above: int, of: int = 0
+    dataset: Dataset, chart: str, source_of: Callable[[int], str], px: int, above: int, of: int = 0, wide: int = 0
 ) -> None:
     """Sends the requested pictures.
 
-    image_of  number that the figure gives -> image_id, None for one it may not ask for
-    above     pixels between picture and pointer
-    of        distinguishes figures of a dataset whose numbers mean different images
+    source_of  number that the figure gives -> picture as a data URI, "" for a number it may not ask for
+    px, wide   height and width of a picture, square if no width is given
+    above      pixels between picture and pointer
+    of         distinguishes figures of a dataset whose numbers mean different images
     """
     key = f"{chart}_pictures"
     requested = dict(st.session_state.get(key) or {}).get("hovered") or []
-    image_ids = {i: image_of(i) for i in requested if isinstance(i, int)}
-    sources = {
-        str(i): thumbnail_uri(dataset, image_id, round(px * 1.5))
-        for i, image_id in image_ids.items()
-        if image_id is not None
-    }
+    all_sources = {str(i): source_of(i) for i in requested if isinstance(i, int)}
+    sources = {name: source for name, source in all_sources.items() if source}
     _component()(
         key=key,
         data={
@@ -87,6 +120,7 @@ def _show_pictures(
             "of": f"{dataset.name} {of}",
             "sources": sources,
             "px": px,
+            "wide": wide or px,
             "above": above,
         },
         default={"hovered": None},
@@ -128,10 +162,11 @@ const show = (box) => {
     const image = document.createElement("img");
     image.alt = "";
     image.src = source;
-    image.style.width = image.style.height = px + "px";
+    image.style.width = box.wide + "px";
+    image.style.height = px + "px";
     return image;
   }));
-  const wide = sources.length * (px + 2);
+  const wide = sources.length * (box.wide + 2);
   box.style.left = (box.x + 18 + wide > window.innerWidth ? box.x - 18 - wide : box.x + 18) + "px";
   box.style.top = Math.max(4, Math.min(box.y - px - box.above, window.innerHeight - px - 4)) + "px";
 };
@@ -151,7 +186,7 @@ const listenForPictures = (box, chart) => {
 const listenForClicks = (box, chart) => {
   chart.on("plotly_click", ({ points }) => {
     const cell = place(points[0]);
-    if (cell?.length === 2) box.report(cell);
+    if (cell) box.report(cell.length === 2 ? cell : [cell[0], cell[0]]);
   });
   chart.on("plotly_treemapclick", ({ points }) => {
     const at = points?.[0]?.pointNumber;
@@ -165,6 +200,7 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
   box.report = (cell) => setTriggerValue("clicked", cell);
   if (data.wants === "pictures") {
     box.px = data.px;
+    box.wide = data.wide;
     box.above = data.above;
     box.dataset.of = data.of;
     box.ask = (cell) => setStateValue("hovered", cell);

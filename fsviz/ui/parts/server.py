@@ -163,10 +163,11 @@ def _warm_up(first: threading.Thread) -> None:
     for name in _SLOW:
         importlib.import_module(name)
     from fsviz.analyses import semantic_sampling
-    from fsviz.studies import confusion
+    from fsviz.studies import causes, confusion
 
     semantic_sampling.warm_up()
     confusion.warm_up()
+    causes.warm_up()
 
 
 MIDDLEWARE = (Middleware(Doorkeeper),)

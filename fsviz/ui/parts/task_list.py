@@ -116,10 +116,12 @@ def show_task(
     answer: Predictions | None = None,
     tile_px: int = 64,
     named: TaskId | None = None,
+    height: int | None = None,
 ) -> None:
     """Shows the support and query images of a task by class; with `answer`, queries are marked correct or incorrect.
 
-    named  the id of the task in links, if its testbed has a name
+    named   the id of the task in links, if its testbed has a name
+    height  of the images in pixels, which then scroll inside
     """
     names = dataset.classes["class_name"].astype(str).to_numpy()
     class_ids = tasks.class_ids[position]
@@ -136,7 +138,8 @@ def show_task(
             frame: Frame | None = None if answer is None else "right" if predicted == way else "wrong"
             tiles.append(Tile(int(query[place]), "" if predicted == way else str(names[class_ids[predicted]]), frame))
         rows.append(Row("", tiles, _right_of(answer, position, int(way)), kind="query"))
-    clicked = task_rows(dataset, rows, key=key, tile_px=tile_px)
+    with st.container(height=height, border=False) if height else st.container():
+        clicked = task_rows(dataset, rows, key=key, tile_px=tile_px)
     if len(ways) > MOST_ROWS:
         st.caption(f"The first {MOST_ROWS} of {len(ways):,} classes.")
     page_links.to_gallery(dataset, clicked)

@@ -22,9 +22,9 @@ from fsviz.studies import causes as study
 from fsviz.studies.causes import MeasuredTasks, VarianceExplained
 from fsviz.tasks import task_ids
 from fsviz.ui.pages.causes import settings
-from fsviz.ui.parts import controls, export, links, page_links, shell, task_list
-from fsviz.ui.parts.answers import answer
-from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts import controls, export, hover, links, page_links, shell, task_list
+from fsviz.ui.parts.answers import answer, patience, work_of
+from fsviz.ui.parts.caching import cached_call, is_computed
 from fsviz.ui.parts.clicks import Area, Click
 from fsviz.ui.parts.headline import show_number
 from fsviz.ui.parts.page import Page
@@ -32,6 +32,7 @@ from fsviz.ui.parts.shell import escape
 from fsviz.ui.parts.task_list import TASK
 
 MAX_POINTS = 3000
+PREVIEW = 100  # tasks
 HEIGHT, TALL = 350, 480
 CAUSES, MEASURES_VIEW = "Causes", "Measures"
 VIEW = Setting("view", "View", "", "choice", CAUSES, choices={name: name for name in (CAUSES, MEASURES_VIEW)})
@@ -42,21 +43,27 @@ def show(dataset: Dataset) -> None:
     """Show the main cause with its figure first, then the selected tasks, then the details."""
     backbones, first = shell.known_backbones(dataset), shell.side().container()
     spec = settings.pick(dataset, backbones)
-    measured = _measure(spec)
+    is_preview = _starts_with_preview(spec)
+    measured = _measure(cast(Any, study.STUDY.shorten)(spec, PREVIEW) if is_preview else spec)
     if measured is None:
         return
     with first:
         method = _pick_method(measured)
         stage = str(controls.pick(study.STAGE))
     variance = _answer(measured, method, stage)
+    if is_preview:
+        shell.answer("Measuring all tasks.", f"Below is a preview of the first {len(measured):,}.")
     selected = _select(measured, method, variance)
     _show_causes_and_tasks(dataset, measured, method, stage, variance, selected)
     if variance is not None:
-        _show_prediction(measured, method, variance, selected)
+        _show_prediction(dataset, measured, method, variance, selected)
     _show_redundancy(measured)
     _list_unavailable(measured)
     _show_table(measured)
     shell.command_popover(study.command(spec))
+    if is_preview:
+        _measure(spec)
+        st.rerun()
 
 
 PAGE = Page(
@@ -72,6 +79,15 @@ PAGE = Page(
     keywords=("importance", "hubness", "difficulty"),
     show=show,
 )
+
+
+def _starts_with_preview(spec: study.CausesSpec) -> bool:
+    """Whether to show the first tasks while all of them are measured, which takes seconds the first time."""
+    full_spec = {"study": study.STUDY.name, **spec}
+    if spec["run"] or is_computed(jobs.compute, full_spec) or jobs.find(full_spec) is not None:
+        return False
+    work = work_of(study.STUDY, spec)
+    return work.n > 1.5 * PREVIEW and work.seconds <= patience()
 
 
 def _measure(spec: study.CausesSpec) -> MeasuredTasks | None:
@@ -123,7 +139,7 @@ def _show_causes_and_tasks(
     variance: VarianceExplained | None,
     selected: np.ndarray,
 ) -> None:
-    """Show causes or measures with the tasks of the clicked one beside it, then the selected tasks."""
+    """Show causes or measures next to the tasks by one measure, then the selected tasks."""
     strongest = cached_call(study.strongest_measure, measured, method)
     if not strongest:
         st.info("No variation between these tasks. Sample other tasks.", icon="🔍")
@@ -134,7 +150,10 @@ def _show_causes_and_tasks(
     order = order[np.argsort(measured.accuracy[method][order], kind="stable")]
     about = f"{measured.spec['digest']} {method} {order[:3]} {len(order)}"
     current = str(links.value_of(TASK, TASK.name, about))
-    task = int(current) if current.isdecimal() and int(current) in order else int(order[0]) if len(order) else -1
+    is_task = current.isascii() and current.isdecimal() and int(current) < len(measured)
+    task = int(current) if is_task else int(order[0]) if len(order) else -1
+    if is_task and task not in order:  # clicked outside the selection: first in the list
+        order = np.append(task, order)
     left, right = shell.responsive_columns("causes", [1, 1], gap="medium")
     with left:
         view = MEASURES_VIEW
@@ -157,9 +176,12 @@ def _show_causes_and_tasks(
                 height=HEIGHT if view == CAUSES else TALL,
             ),
             key="cause_tasks",
-            sets=Click(TASK, area=Area(study.BRUSH, partial(_ranges, measure, 1.0))),
-            selection_mode=("box", "points"),
+            sets=Click(area=Area(study.BRUSH, partial(_ranges, measure, 1.0))),
+            selection_mode="box",
         )
+        hover.answer_points(dataset, "cause_tasks", TASK, len(measured))
+        if dataset.has_pixels:
+            hover.strips(dataset, "cause_tasks", measured.tasks.support[:, :, 0])
     _show_selection(dataset, measured, method, variance, selected, order, about)
 
 
@@ -276,21 +298,22 @@ def _show_selection(
     brush = st.session_state.get(study.BRUSH.name)
     with st.container(horizontal=True, vertical_alignment="center"):
         description = "in the box" if brush else "hardest 10%"
-        count = f"**{len(order):,} of {len(measured):,} tasks selected: {description}.**"
+        count = f"**{int(selected.sum()):,} of {len(measured):,} tasks selected: {description}.**"
         st.markdown(f"{count} Drag a box in a chart to change the selection.", width="stretch")
         if brush:
             st.button("Reset to hardest 10%", key="unbrush", on_click=_reset_selection)
-    if not len(order):
+    if not selected.any():
         st.info("No tasks in this box.", icon="🔍")
+    if not len(order):
         return
     left, right = shell.responsive_columns("extremes", [1, 1], gap="large")
     with left:
         st.markdown("**Selected tasks, hardest first**")
         task = _list_tasks(dataset, measured, method, variance, order, about)
-        if dataset.has_pixels:
+        if dataset.has_pixels and selected.any():
             _show_ranks(measured, method, variance, selected)
     with right:
-        if not dataset.has_pixels:
+        if not dataset.has_pixels and selected.any():
             _show_ranks(measured, method, variance, selected)
         _show_task(dataset, measured, method, task)
 
@@ -358,7 +381,9 @@ def _task_id(dataset: Dataset, measured: MeasuredTasks, task: int) -> TaskId | N
 # --- details ------------------------------------------------------------------------------------------------------
 
 
-def _show_prediction(measured: MeasuredTasks, method: str, variance: VarianceExplained, selected: np.ndarray) -> None:
+def _show_prediction(
+    dataset: Dataset, measured: MeasuredTasks, method: str, variance: VarianceExplained, selected: np.ndarray
+) -> None:
     """Show predicted and measured accuracy, and how much is explained at each stage."""
     st.subheader("How well do measures predict accuracy?", anchor=False)
     left, right = shell.responsive_columns("predicted", [2, 1], gap="large")
@@ -371,9 +396,10 @@ def _show_prediction(measured: MeasuredTasks, method: str, variance: VarianceExp
                 study.calibration(measured, method, variance),
             ),
             key="cause_expected",
-            sets=Click(TASK, area=Area(study.BRUSH, partial(_ranges, study.EXPECTED, 0.01))),
-            selection_mode=("box", "points"),
+            sets=Click(area=Area(study.BRUSH, partial(_ranges, study.EXPECTED, 0.01))),
+            selection_mode="box",
         )
+        hover.answer_points(dataset, "cause_expected", TASK, len(measured))
     with right:
         by_stage = {}
         for stage in study.STAGE.choices:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from fsviz import evaluation
 from fsviz.analyses import semantic_sampling as study
 from fsviz.difficulty import measures
 from fsviz.features.backbones import title_of
@@ -23,10 +22,11 @@ from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting, Value
 from fsviz.tasks import draw, fitting
 from fsviz.tasks.draw import SHOTS, Recipe
 from fsviz.taxonomy import DISTANCE, DISTANCES
-from fsviz.ui.pages.sample_tasks.chosen_task import show_chosen_task, show_distances
 from fsviz.ui.pages.sample_tasks.save import show_import, show_save
+from fsviz.ui.pages.sample_tasks.selected_task import show_distances, show_selected_task
 from fsviz.ui.pages.sample_tasks.testbeds import (
     Classes,
+    coarsity_text,
     draw_images,
     draw_testbed,
     quick_predictions,
@@ -115,16 +115,16 @@ def _live(classes: Classes, settings: Any, rare: Any) -> None:
     titles = {name: _title(classes, recipe, name == "second") for name, recipe in recipes.items()}
     full = {name: _with_images(classes, recipe, images) for name, recipe in recipes.items()}
     if classes.distance:
-        shell.answer(
-            *map(escape, study.headline(beds.get("chosen", beds["uniform"]), beds["uniform"], beds.get("second")))
-        )
+        uniform = beds["uniform"]
+        sentence, more = map(escape, study.headline(beds.get("chosen", uniform), uniform, beds.get("second")))
+        shell.answer(sentence, more)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         figure = BALANCE
         if classes.distance:
             figure = controls.pick_section("Figure", (COARSITY, BALANCE), label_visibility="collapsed", width="stretch")
         if not shell.classroom():
             show_save(classes, beds, titles, full)
-    bar = _chosen_bar(beds, study.coarsity_bins(beds)) if classes.distance else None
+    bar = _selected_bar(beds, study.coarsity_bins(beds)) if classes.distance else None
     if figure == COARSITY:
         _histograms(classes, beds, titles, bar)
     else:
@@ -135,7 +135,7 @@ def _live(classes: Classes, settings: Any, rare: Any) -> None:
         listed = _browser(classes, beds, titles, full, bar)
     if listed is not None:
         with right:
-            show_chosen_task(classes, listed.bed, listed.task, listed.note, listed.predictions)
+            show_selected_task(classes, listed.bed, listed.task, listed.note, listed.predictions)
         show_distances(classes, listed.bed, listed.task)
 
 
@@ -287,7 +287,7 @@ def _entry(texts: Sequence[Sequence[str]], point: Point) -> str | None:
     return texts[point.data[0]][point.data[1]] if len(point.data) == 2 else None
 
 
-def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str, int] | None:
+def _selected_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str, int] | None:
     """The testbed and bin of the bar in the link; None if it has no bar of these testbeds."""
     name, _, text = str(links.value_of(BAR, BAR.name)).partition(":")
     try:
@@ -379,7 +379,7 @@ def _browser(
         listed = listed[np.argsort(coarsity[listed], kind="stable")]
         left.markdown(
             f"**{escape(titles[name])}**: {len(listed):,} tasks with a coarsity of "
-            f"{study.coarsity_text(bins.edges[bar[1]])} to {study.coarsity_text(bins.edges[bar[1] + 1])}, finest first"
+            f"{coarsity_text(bins.edges[bar[1]])} to {coarsity_text(bins.edges[bar[1] + 1])}, finest first"
         )
         right.button("Show by percentile", on_click=_clear_bar, icon="↩️")
     else:
@@ -397,7 +397,7 @@ def _browser(
         return None
     bed = draw_images(classes, full[name]) or beds[name]
     predictions = quick_predictions(classes.dataset, bed, tuple(listed.tolist()), classes.backbone)
-    notes = _notes(listed, coarsity, predictions)
+    notes = study.task_notes(listed, coarsity, predictions)
     examples = None if bed.tasks.has_images else partial(_example_images, classes, bed)
     about = f"{beds[name].name} {bar} {class_name} {st.session_state.get('quantile') if bar is None else ''}"
     task = task_list.pick_task(classes.dataset, bed.tasks, listed, notes, about, examples=examples)
@@ -406,17 +406,6 @@ def _browser(
         st.caption(f"Accuracy: {METHODS[study.QUICK_METHOD].title}, {escape(backbone)} features.")
         predictions = predictions.take(np.flatnonzero(listed == task))
     return ListedTask(bed, task, notes[task], predictions)
-
-
-def _notes(listed: np.ndarray, coarsity: np.ndarray | None, predictions: Predictions | None) -> dict[int, str]:
-    """The note of every listed task: its coarsity and its accuracy, as far as they are available."""
-    accuracy = None if predictions is None else evaluation.task_accuracy(predictions)
-    notes = {}
-    for i, task in enumerate(listed.tolist()):
-        parts = [] if coarsity is None else [f"coarsity {study.coarsity_text(float(coarsity[task]))}"]
-        parts += [] if accuracy is None else [f"{100 * accuracy[i]:.0f}% correct"]
-        notes[task] = ", ".join(parts)
-    return notes
 
 
 def _example_images(classes: Classes, bed: Testbed, task: int) -> np.ndarray:

@@ -68,6 +68,10 @@ def draw_images(classes: Classes, recipe: Recipe) -> Testbed | None:
     return _draw_with_images(classes.dataset, recipe, classes.distances)
 
 
+def coarsity_text(value: float) -> str:
+    return f"{value:.{study.coarsity_digits(value)}f}"
+
+
 @caching.cache_data("Sampling tasks", 24)
 def _draw(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
     return draw.sample_testbed(dataset, recipe, distances=_distances)

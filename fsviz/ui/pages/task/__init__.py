@@ -239,7 +239,13 @@ def _steps(profile: TaskProfile, among: ValuesAmongTasks, by: str) -> None:
         task = "" if position is None else str(TaskId(profile.testbed.name, position))
         disabled = position is None
         column.button(
-            label, icon=icon, key=f"step_{label}", disabled=disabled, on_click=_go, args=(task,), width="stretch"
+            escape(label),
+            icon=icon,
+            key=f"step_{label}",
+            disabled=disabled,
+            on_click=_go,
+            args=(task,),
+            width="stretch",
         )
     n_tasks = len(profile.testbed.tasks)
     if n_tasks > 1:

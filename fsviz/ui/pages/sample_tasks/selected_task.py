@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from fsviz.analyses.semantic_sampling import coarsity_text
 from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.records import PAD, Predictions, TaskId, Testbed
 from fsviz.settings import Setting
 from fsviz.tables import Column, Table
 from fsviz.tasks import task_ids
 from fsviz.taxonomy import DISTANCES, Dag, maps
-from fsviz.ui.pages.sample_tasks.testbeds import Classes, class_names
+from fsviz.ui.pages.sample_tasks.testbeds import Classes, class_names, coarsity_text
 from fsviz.ui.parts import drilldown, export, hover, page_links, shell, task_list
 from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.shell import escape
 
+WALL_PX = 530  # height of the images of a task, about that of the list
 CELL = Setting("cell", "Pair", "The two selected classes of the task, by their positions.", "choice", "")
 
 
-def show_chosen_task(classes: Classes, bed: Testbed, task: int, note: str, predictions: Predictions | None) -> None:
+def show_selected_task(classes: Classes, bed: Testbed, task: int, note: str, predictions: Predictions | None) -> None:
     """Shows the images or classes of a task, with predictions if there are any, and links to its other pages."""
     dataset = classes.dataset
     st.markdown(f"**Task {task:,}**" + (f" · {escape(note)}" if note else ""))
@@ -30,9 +30,13 @@ def show_chosen_task(classes: Classes, bed: Testbed, task: int, note: str, predi
     if dataset.has_pixels and bed.tasks.has_images:
         notes = _mean_notes(classes, class_ids) if classes.distance else []
         alone = bed.tasks.take(np.array([task]))
-        task_list.show_task(dataset, alone, 0, "task_images", notes, answer=predictions, tile_px=48, named=named)
+        height = WALL_PX if len(class_ids) > 2 else None
+        task_list.show_task(
+            dataset, alone, 0, "task_images", notes, answer=predictions, tile_px=48, named=named, height=height
+        )
         if predictions is not None:
-            st.caption("✓ correct · ✗ incorrect, with the predicted class.")
+            scroll = f" Scroll for all {len(class_ids):,} classes." if height else ""
+            st.caption(f"✓ correct · ✗ incorrect, with the predicted class.{scroll}")
         return
     if classes.distance:
         _show_class_table(classes, class_ids)
