@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import settle
 
-LINKS = '[data-testid="stMain"] [data-testid="stPageLink"] a'
+LINKS = '[data-testid="stMain"] [data-testid="stPageLink"] a:visible'
 
 
 @pytest.mark.parametrize("place", [1, 2, 6])
