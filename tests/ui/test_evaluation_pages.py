@@ -461,7 +461,7 @@ def test_runs_shows_the_chosen_dataset_and_others_by_choice(toy) -> None:
     for dataset, run in (("toy_pages", mine), ("other_toy", other)):
         app = open_page("runs", dataset)
         assert f"{best[run.id]:.1f} ± " in answer_of(app) and "of these runs are on" not in texts(app)
-        assert f"finished runs on **{jobs_title(dataset)}" in texts(app)
+        assert f"finished runs on **{dataset.title().replace('_', chr(92) + '_')}" in texts(app)
     app = open_link("runs", dataset="toy_pages", runs=other.id)  # others by choice, and it says so
     assert f"{best[other.id]:.1f} ± " in answer_of(app) and "of these runs are on" in texts(app)
     app.button(key="own_results").click().run()
@@ -478,10 +478,6 @@ def test_runs_shows_the_chosen_dataset_and_others_by_choice(toy) -> None:
         "toy_pages",
         ["toy_pages"],
     )
-
-
-def jobs_title(name: str) -> str:
-    return name.title().replace("_", "\\_")
 
 
 def test_a_finished_run_replaces_the_preview(toy) -> None:

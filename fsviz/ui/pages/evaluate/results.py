@@ -48,18 +48,18 @@ def show_results(dataset: Dataset, view: RunView, figure: Any, details: Any) -> 
             section = controls.pick_section("Section", SECTIONS, label_visibility="collapsed")
         links.drop_from_link(*([] if section == TASKS else [TASK.name]), *([] if section == ERRORS else ["pair"]))
         with right:
-            whose = _pick_method(named, str(top["name"]))
+            method = _pick_method(named, str(top["name"]))
     with figure:
-        _show_figures(view, table, whose, over)
-        _show_caption(view, table, whose, over)
-    answer = view.answer(named[whose])
+        _show_figures(view, table, method, over)
+        _show_caption(view, table, method, over)
+    answer = view.answer(named[method])
     with details:
         if section == TASKS:
-            _show_single_tasks(dataset, view, answer, whose)
+            _show_single_tasks(dataset, view, answer, method)
         elif section == CLASSES:
-            error_gallery.show_classes(dataset, answer, view.testbed.tasks, whose, "look", over)
+            error_gallery.show_classes(dataset, answer, view.testbed.tasks, method, "look", over)
         else:
-            error_gallery.show_confusions(dataset, answer, view.testbed.tasks, whose, key="look")
+            error_gallery.show_confusions(dataset, answer, view.testbed.tasks, method, key="look")
 
 
 def _show_answer(view: RunView, table: Any, over: str) -> None:
@@ -91,7 +91,7 @@ def _pick_method(named: Mapping[str, run_comparison.MethodRun], best: str) -> st
 
 
 def _at_point(values: np.ndarray, point: Point) -> tuple[str | None, int] | None:
-    """The method of a point and the task whose measure is nearest, or the single task of the point."""
+    """The method of a point and the task method measure is nearest, or the single task of the point."""
     if point.x is None:
         return None
     if isinstance(task := point.at(0), int):
@@ -99,9 +99,9 @@ def _at_point(values: np.ndarray, point: Point) -> tuple[str | None, int] | None
     return point.at(1), int(np.nanargmin(np.abs(values - float(point.x))))
 
 
-def _show_single_tasks(dataset: Dataset, view: RunView, answer: Predictions, whose: str) -> None:
+def _show_single_tasks(dataset: Dataset, view: RunView, answer: Predictions, method: str) -> None:
     """Tasks with predictions, hardest first; the selected one with its images and predictions."""
-    testbed, line = view.testbed, run_comparison.by_name(view.lines)[whose]
+    testbed, line = view.testbed, run_comparison.by_name(view.lines)[method]
     tasks = testbed.tasks
     accuracy = answer.task_mean(answer.rank == 0)
     coarsity = tasks.measures.get("coarsity")
@@ -114,11 +114,11 @@ def _show_single_tasks(dataset: Dataset, view: RunView, answer: Predictions, who
     with left:
         task = task_list.pick_task(dataset, tasks, order, notes, testbed.name, "look_tasks")
     with right:
-        st.markdown(f"**Task {task:,}**: {accuracy[task]:.0%} correct ({escape(whose)})")
+        st.markdown(f"**Task {task:,}**: {accuracy[task]:.0%} correct ({escape(method)})")
         task_list.show_task(dataset, tasks, task, "look_task", answer=answer, named=view.task_name(line, task))
 
 
-def _show_figures(view: RunView, table: Any, whose: str, over: str) -> None:
+def _show_figures(view: RunView, table: Any, method: str, over: str) -> None:
     """Accuracies of the methods, next to their accuracy by coarsity if the tasks differ in it."""
     named, testbed = run_comparison.by_name(view.lines), view.testbed
     method_setting = WHOSE.with_(choices=_link_keys(named))
@@ -133,7 +133,7 @@ def _show_figures(view: RunView, table: Any, whose: str, over: str) -> None:
             100 * testbed.tasks.chance_level,
             top5,
             not view.waiting,
-            chosen=whose,
+            chosen=method,
             height=HEIGHT,
         )
         sets = Click({1: method_setting}, also={"show": ERRORS})
@@ -143,13 +143,13 @@ def _show_figures(view: RunView, table: Any, whose: str, over: str) -> None:
     with right:
         measure = measures.get(run_comparison.QUARTERS)
         coarsity = testbed.tasks.measures[measure.name]
-        points = run_comparison.single_tasks(named[whose])
+        points = run_comparison.single_tasks(named[method])
         is_loaded = points[2] < len(testbed.tasks)
         points = (points[0][is_loaded], points[1][is_loaded], points[2][is_loaded])
         curves = recorded.curves(view.lines, window=_window(view), over=over)
         title = measure.lower_title
         figure = figures.plot_accuracy_by_measure(
-            curves, points, axis=title, measure=title, height=HEIGHT, banded=whose
+            curves, points, axis=title, measure=title, height=HEIGHT, banded=method
         )
         sets = Click((method_setting, TASK), partial(_at_point, coarsity), also={"show": TASKS})
         export.chart("Accuracy by coarsity", figure, key="look_curves", sets=sets)
@@ -160,15 +160,15 @@ def _window(view: RunView) -> int:
     return min(max(20, n_tasks // 5), n_tasks)
 
 
-def _show_caption(view: RunView, table: Any, whose: str, over: str) -> None:
+def _show_caption(view: RunView, table: Any, method: str, over: str) -> None:
     """How to read the figures, and the accuracy on fine-grained and on coarse tasks."""
     tests = f"The same tasks for all methods, 95% CI over {over}. Significant: p < 0.05, Holm-corrected."
     if reason := run_comparison.no_curve_reason(view.lines):
         st.caption(f"{escape(reason)} Click a method to see its errors.", help=tests)
         return
-    quarters = run_comparison.describe_quarters(table[table["name"] == whose].iloc[0])
+    quarters = run_comparison.describe_quarters(table[table["name"] == method].iloc[0])
     st.caption(
-        f"Right: rolling mean over {_window(view):,} tasks, 95% band for {escape(whose)}: {escape(quarters)}. Click a "
+        f"Right: rolling mean over {_window(view):,} tasks, 95% band for {escape(method)}: {escape(quarters)}. Click a "
         "method for its errors, a point for its task.",
         help=escape(
             f"{tests} Q1 and Q4: quarters of the tasks with the lowest and the highest coarsity. "
