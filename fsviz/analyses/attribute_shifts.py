@@ -49,8 +49,8 @@ def _with_enough_images(spec: SupportSpec, sample: Callable[[int], Drawn]) -> tu
 
     Few images share a value of an attribute with many. Raises the last refusal where even one query is too many.
     """
-    asked = int(spec["n_query"])
-    for n_query in (asked, *(n for n in (5, 3, 2) if n < asked)):
+    requested = int(spec["n_query"])
+    for n_query in (requested, *(n for n in (5, 3, 2) if n < requested)):
         try:
             return sample(n_query), n_query
         except BadInput:
@@ -98,7 +98,7 @@ def shift_table(
 ) -> pd.DataFrame:
     """Accuracy cost of a shift of each attribute: percent without and with it, on the same queries.
 
-    Where too few images share a value, fewer queries per class are drawn than asked for.
+    Where too few images share a value, fewer queries per class are drawn than requested for.
     The interval of the cost is over classes with their images: tasks share images, so a thousand tasks of twenty
     classes are twenty observations, each the mean over one class's queries. A column that has nothing to do with the
     images splits each class's images by luck, and this is how far such luck carries.
@@ -150,8 +150,8 @@ def query_values(dataset: Dataset, attribute: str) -> dict[str, int]:
 def restricted_sets(spec: RawSettings, progress: Progress | None = None) -> SupportSets:
     """Hard, random and easy supports, out of all images, of tasks whose queries have chosen values of an attribute.
 
-    The spec has "attribute" and "values" (a list) beside the settings of the study `support_sets`. That of what is
-    found has them too, and fewer queries per class where too few images have these values.
+    The spec has "attribute" and "values" (a list) in addition to the settings of the study `support_sets`. The spec of
+    the result has them too, and fewer queries per class if too few images have these values.
     """
     own: SupportSpec = {"attribute": str(spec["attribute"]), "values": list(spec["values"])}
     spec = check({name: value for name, value in spec.items() if name not in own})
@@ -187,7 +187,7 @@ def share_rows(shares: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def share_table(sets: SupportSets, dataset: Dataset, attribute: str) -> pd.DataFrame:
-    """Which values of an attribute support and query images have: columns set, value, share and ci95 (percent).
+    """The values of an attribute among support and query images: columns set, value, share and ci95 (percent).
 
     set is one of SETS or "query". Numbers are in thirds; images without an entry count as none. Every
     class counts once in the interval, however many tasks hold it, because its tasks share images.

@@ -1,6 +1,6 @@
-"""Which attributes explain that hard support sets are hard? Gaps between support and query, and what they cost.
+"""Attributes that explain hard support sets: gaps between support and query, and their cost.
 
-support sets -> gaps of every attribute -> what gaps cost, on random supports -> reasons, task by task
+support sets -> gaps of every attribute -> cost of gaps, on random supports -> reasons, task by task
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def gap_table(sets: SupportSets, dataset: Dataset, by: str = "task") -> pd.DataF
 
 
 def explain(sets: SupportSets, dataset: Dataset, progress: Progress | None = None) -> AttributeEffects | None:
-    """Which attributes explain that the hard supports of every task are hard (see difficulty.reasons).
+    """The attributes that explain the hard supports of every task (see difficulty.attribute_effects).
 
     Costs are measured by the study's own classifier on random supports of the first tasks, as many as take a few
     seconds. None where the dataset has no attributes.
@@ -54,8 +54,8 @@ def explain(sets: SupportSets, dataset: Dataset, progress: Progress | None = Non
     supports = attribute_effects.random_supports(table, first, attribute_effects.N_CLASSIFIED, spec["seed"])
     if progress is not None:
         progress(0, 1, "classifying random supports")
-    said = classify(spec, table, attribute_effects.one_by_one(first, supports), dataset)
-    accuracy = evaluation.task_accuracy(said).reshape(supports.shape[:2])
+    predictions = classify(spec, table, attribute_effects.one_by_one(first, supports), dataset)
+    accuracy = evaluation.task_accuracy(predictions).reshape(supports.shape[:2])
     costs = attribute_effects.cost_table(attributes, first, supports, accuracy, dataset.image_class_ids(), progress)
     return attribute_effects.explain(attributes, tasks, costs, table, spec["seed"], progress)
 
@@ -106,7 +106,7 @@ def class_differences(
         explained.attributes, alone, np.moveaxis(supports[:, used], 0, 1)[:, :, None]
     )
     place = {attribute.name: a for a, attribute in enumerate(explained.attributes)}
-    chosen: list[AttributeDifference | None] = []
+    largest: list[AttributeDifference | None] = []
     for way, of_class in enumerate(attribute_gaps.class_differences(dataset, tasks, 0)):
         cost = {d: (d.gap - by_chance[way, :, place[d.attribute]].mean()) * costs[d.attribute] for d in of_class}
         rare = {
@@ -114,8 +114,8 @@ def class_differences(
             for d in of_class
         }
         real = [d for d in of_class if cost[d] > 0 and rare[d]]
-        chosen.append(max(real, key=cost.__getitem__, default=None))
-    return chosen
+        largest.append(max(real, key=cost.__getitem__, default=None))
+    return largest
 
 
 def task_gap(sets: SupportSets, dataset: Dataset, attribute: str, which: str = "hard") -> np.ndarray:

@@ -370,11 +370,11 @@ def plot_comparison(
 def _free_labels(names: list[str], x: np.ndarray, y: np.ndarray, which: np.ndarray) -> list[str]:
     """Labels of points, "" if an earlier one is too near."""
     width, height = max(float(np.ptp(x)), 1e-9), max(float(np.ptp(y)), 1e-9)
-    kept: list[int] = []
+    labelled: list[int] = []
     for n, e in enumerate(which):
-        near = [abs(x[e] - x[which[k]]) < 0.45 * width and abs(y[e] - y[which[k]]) < 0.05 * height for k in kept]
-        kept += [] if any(near) else [n]
-    return [escape_plotly(name) if n in kept else "" for n, name in enumerate(names)]
+        near = [abs(x[e] - x[which[k]]) < 0.45 * width and abs(y[e] - y[which[k]]) < 0.05 * height for k in labelled]
+        labelled += [] if any(near) else [n]
+    return [escape_plotly(name) if n in labelled else "" for n, name in enumerate(names)]
 
 
 def _axis(graph: ClassGraph, second: ClassGraph) -> str:

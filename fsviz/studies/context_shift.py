@@ -176,7 +176,7 @@ def guess_seconds(spec: ContextShiftSpec) -> float:
 
 
 def _correct(spec: ContextShiftSpec, method: str, tasks: Mapping[str, Tasks]) -> dict[str, np.ndarray]:
-    """Which queries (T, W, Q) a method classifies correctly, by support."""
+    """Whether a method classifies each query (T, W, Q) correctly, by support."""
     dataset = datasets.load(spec["dataset"])
     return {
         name: evaluate.predict_tasks(dataset, spec["backbone"], method, {}, shifted).rank == 0
@@ -201,7 +201,7 @@ def parts(spec: ContextShiftSpec) -> list[Part]:
 
 
 def run_chunk(spec: ContextShiftSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
-    """Which queries (t, W, Q) of a range of tasks a method classifies correctly, by support."""
+    """Whether a method classifies each query (t, W, Q) of a range of tasks correctly, by support."""
     tasks = {name: snapshot.tasks(spec["folder"], name, start, stop) for name in supports(spec)}
     return _correct(spec, spec["methods"][part], tasks)
 

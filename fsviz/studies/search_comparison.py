@@ -477,7 +477,7 @@ def _task_rows(kind: str, tasks: Tasks, accuracy: np.ndarray) -> pd.DataFrame:
 
 
 def describe_rarity(result: RarityResult) -> str:
-    """How rare random tasks are that are as hard as searched ones, and how the two differ, as sentences."""
+    """The rarity of random tasks as hard as searched ones, and the difference of the two, as sentences."""
     rare, by = result.as_hard, result.means.set_index("kind")
     half_width = by.loc["searched", "accuracy_ci95"]
     interval = "" if np.isnan(half_width) else f" ± {half_width:.1f}"

@@ -68,9 +68,9 @@ def learning_rate(spec: Settings, base: support_sets.SupportSpec, backbone: str)
         except NotFinite:  # the network diverged
             return 0.0
 
-    chosen, accuracies = choose_learning_rate(accuracy_at)
-    write_json(path, {"chosen": chosen, "accuracy": {f"{rate:g}": value for rate, value in accuracies.items()}})
-    return chosen
+    best, accuracies = choose_learning_rate(accuracy_at)
+    write_json(path, {"chosen": best, "accuracy": {f"{rate:g}": value for rate, value in accuracies.items()}})
+    return best
 
 
 def _validation_tasks(spec: Settings, base: support_sets.SupportSpec, backbone: str) -> Tasks:

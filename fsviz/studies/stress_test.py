@@ -209,12 +209,17 @@ def prepare(spec: StressSpec, folder: Path) -> StressSpec:
 
 def _shared_images(table: Features, tables: Mapping[str, Features]) -> Features:
     """The features of the images that all tables have: every backbone must be able to classify the hard sets."""
-    kept = np.ones(len(table.image_ids), dtype=bool)
+    is_shared = np.ones(len(table.image_ids), dtype=bool)
     for features_of_backbone in tables.values():
-        kept &= np.isin(table.image_ids, features_of_backbone.image_ids)
-    if kept.all():
+        is_shared &= np.isin(table.image_ids, features_of_backbone.image_ids)
+    if is_shared.all():
         return table
-    return replace(table, values=table.values[kept], image_ids=table.image_ids[kept], class_ids=table.class_ids[kept])
+    return replace(
+        table,
+        values=table.values[is_shared],
+        image_ids=table.image_ids[is_shared],
+        class_ids=table.class_ids[is_shared],
+    )
 
 
 def parts(spec: StressSpec) -> list[Part]:

@@ -1,4 +1,4 @@
-"""The page of hard tasks in a real browser, on the demo as it ships."""
+"""Page Hard supports in a browser, on the demo."""
 
 from __future__ import annotations
 
@@ -22,7 +22,15 @@ SECTIONS = {
 def open_page(page, app: str, query: str = "") -> None:
     page.goto(f"{app}/hard_supports{query}")
     settle(page)
-    page.wait_for_selector("text=Cost of hard supports")
+    page.locator(".st-key-fsviz_answer", has_text="with random ones").wait_for()
+
+
+def answer(page) -> str:
+    return page.locator(".st-key-fsviz_answer").inner_text()
+
+
+def cost(page) -> float:
+    return float(re.search(r"cost ([\d.]+) ± ", answer(page))[1])
 
 
 def metric(page, label: str) -> float:
@@ -52,16 +60,15 @@ def look_behind_a_search(page) -> None:
 
 def test_the_demo_shows_a_result_at_once_and_a_task_can_be_read(page, app: str) -> None:
     open_page(page, app)
-    eventually(page, lambda: metric(page, "Cost of hard supports") > 15)
-    eventually(
-        page,
-        lambda: (
-            metric(page, "Accuracy, hard supports")
-            < metric(page, "Accuracy, random supports")
-            < metric(page, "Accuracy, easy supports")
-        ),
-    )
-    page.wait_for_selector(".js-plotly-plot")
+    eventually(page, lambda: cost(page) > 15)
+    hard, random, easy, _ = (float(number) for number in re.findall(r"([\d.]+)%", answer(page)))
+    assert hard < random < easy
+    chart = page.locator(".st-key-distribution .js-plotly-plot")
+    chart.wait_for()
+    assert chart.bounding_box()["y"] < 300
+    strips = page.locator('[class*="st-key-strip_"] .tile')
+    expect(strips).to_have_count(20)  # two images of five classes, hard and easy
+    assert strips.last.bounding_box()["y"] < 800
     page.wait_for_selector("text=three support sets")
     page.wait_for_selector(".tile.wrong")
     expect(page.locator(".row.support")).to_have_count(15)  # five classes, three support sets
@@ -93,6 +100,9 @@ def test_a_click_on_the_distribution_lists_its_tasks_and_every_section_opens(pag
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_selector("text=Show all tasks")
     expect(page).to_have_url(re.compile("bar=hard-"))
+    title = page.get_by_text("the hardest of this bar")
+    expect(title).to_be_visible()
+    assert title.bounding_box()["y"] < 400  # next to the figure
     expect(chart).to_have_count(1)  # while it redraws, the old one stands beside it for a moment
     expect(chart).to_be_visible()
     page.get_by_role("button", name="Show all tasks").click()
@@ -133,7 +143,7 @@ def test_a_long_search_runs_as_a_job_ends_in_the_page_and_is_saved(page, app: st
     page.keyboard.press("Escape")
     expect(page.locator('[data-testid="stProgress"]')).to_have_count(0)
     expect(page.get_by_role("button", name="Run", exact=True)).to_have_count(0)
-    eventually(page, lambda: metric(page, "Cost of hard supports") > 15)
+    eventually(page, lambda: cost(page) > 15)
     settle(page)
     page.get_by_role("button", name="Save testbed").click()
     page.wait_for_selector("text=Saved as demo-test-hard-")

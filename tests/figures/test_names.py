@@ -111,6 +111,7 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
             significant=False
         ),
     ),
+    support_sets.plot_published: (pd.DataFrame({"label": N, "random": 60.0, "hard": 40.0}),),
     support_sets.plot_stress: ([STRESS | {"backbone": n} for n in N], {"protonet": "prototypes"}, N[0]),
     search_comparison.plot_shares: (
         pd.DataFrame([(s, n, 50.0, 1.0) for s in SETS for n in N], columns=["set", "value", "share", "ci95"]),

@@ -149,10 +149,10 @@ def test_base_classes_stand_against_novel_ones(toy) -> None:
 
 def test_perfect_matches_and_split_classes_by_hand() -> None:
     graph = graph_of([[0.9, 0, 0, 0, 0], [0, 0.8, 0.7, 0, 0], [0, 0, 0, 0.6, 0], [0, 0, 0, 0.5, 0]], base=True)
-    found = study.train_test_matches(graph, 5)
-    assert found.matches == [(0, 0)]
-    assert found.split_train == {1: [1, 2]} and found.split_test == {3: [2, 3]}
-    assert found.unmatched == [4]
+    matches = study.train_test_matches(graph, 5)
+    assert matches.matches == [(0, 0)]
+    assert matches.split_train == {1: [1, 2]} and matches.split_test == {3: [2, 3]}
+    assert matches.unmatched == [4]
     fewer = study.train_test_matches(graph, 1)
     assert fewer.matches == [(0, 0)] and fewer.unmatched == [1, 2, 3, 4]
     assert study.train_test_matches(graph, 20).matches == [(0, 0)]  # edges of no weight are none
@@ -198,8 +198,10 @@ def test_the_answer_names_the_most_similar_pair_and_the_mean() -> None:
     assert study.describe(tied)[0] == "Most confused: a and b (0.90 bits of 1), tied with 1 other pair."
     apart = graph_of([[nan, 0.0], [0.0, nan]])
     assert study.describe(apart)[0] == "No two classes are similar: Class overlap (Louvain) is 0 for every pair."
-    close = graph_of([[nan, 0.93], [0.93, nan]], kind="jiang_conrath")
-    assert study.describe(close)[0] == "Semantically closest: a and b (0.93)."
+    close = replace(graph_of([[nan, 0.93], [0.93, nan]], kind="jiang_conrath"), unit="")
+    assert study.describe(close)[0] == "Semantically closest: a and b (0.93 of 1)."
+    errors = replace(graph_of([[nan, 12.5], [12.5, nan]], kind="error"), unit="% incorrect")
+    assert study.describe(errors)[0] == "Most errors: a and b (12.50% incorrect)."
 
 
 def test_a_comparison_is_described_by_its_rank_correlation() -> None:

@@ -114,7 +114,7 @@ def test_published_accuracies_are_those_of_the_paper() -> None:
     assert birds["hard"].tolist()[:5] == [67.1, 67.9, 70.1, 69.3, 71.1] and birds["random"].isna().sum() == 5
     sentence, more = describe_published(birds, "CU Birds")
     assert sentence.startswith("Published: 67.1 to 71.1% accuracy with hard support sets on CU Birds (")
-    assert "no accuracy with random supports" in more
+    assert "No accuracy with random supports" in more
     elsewhere = describe_published(published_accuracies("my_own", "Mine"), "Mine")[0]
     assert (
         elsewhere
@@ -423,7 +423,7 @@ def test_full_finetuning_is_a_cell_of_the_stress_test(tmp_path: Path, monkeypatc
         datasets.load("pictures"),
         {"conv64f@random": features.load(datasets.load("pictures"), "conv64f@random")},
     )
-    with pytest.raises(NotFinite, match=r"Full fine-tuning .* task 7, .*diverged at learning rate 1e\+30"):
+    with pytest.raises(NotFinite, match=r"Full fine-tuning .* task 7\. .*diverged at learning rate 1e\+30"):
         stress_test.finetuned(stress_test.check(spec), "conv64f@random", tasks, 1e30, 0, first=7)
 
 

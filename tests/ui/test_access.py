@@ -144,8 +144,9 @@ def test_the_walk_leads_over_every_page() -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages wait for little, so that they offer what can be started."""
+    """Pages wait for little and start nothing by themselves, so that they offer what can be started."""
     monkeypatch.setattr(answers, "WAIT", 0.5)
+    monkeypatch.setattr(answers, "AUTO_START", 0.0)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -434,12 +435,14 @@ def test_a_look_is_capped(furnished: Path, page: str, query: dict[str, str], mon
 def test_a_visitor_gets_as_many_hard_tasks_as_five_seconds_allow(furnished: Path, monkeypatch) -> None:
     share(monkeypatch, look=True)
     app = open_page("hard_supports", {"dataset": "toy", "n_steps": "40"})
-    shown = next(caption.value for caption in app.caption if "of the tasks." in caption.value)
-    assert 20 <= int(shown.split(" tasks of")[0]) < 200 and app.metric
+    answer = next(m.value for m in app.markdown if "with random ones" in m.value)
+    n_tasks = re.search(r"Preview by FastDiffSel. ([\d,]+) 5-way 5-shot tasks of", answer)
+    assert n_tasks and 20 <= int(n_tasks[1]) < 200
     assert "Full run: 200 tasks" in texts(app) and not any("Start" in button.label for button in app.button)
     monkeypatch.setitem(access.LIMITS, "seconds", 0.01)
     app = open_page("hard_supports", {"dataset": "toy", "n_steps": "40", "seed": "1"})
-    assert any("even a preview takes more than" in info.value for info in app.info) and not app.metric
+    assert any("even a preview takes more than" in info.value for info in app.info)
+    assert not app.get("plotly_chart") and "No results yet" in texts(app)
 
 
 def test_a_preview_of_large_tasks_has_fewer_of_them(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,7 +174,7 @@ def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_p
 def test_a_slow_section_starts_its_run_once_and_shows_a_preview(open_page, monkeypatch) -> None:
     make_shifted()
     monkeypatch.setattr(answers, "AUTO_WAIT", 0.9)
-    monkeypatch.setattr(jobs.local, "start", lambda: None)  # the run stays queued
+    monkeypatch.setattr(jobs.local, "start", lambda **options: None)  # the run stays queued
     page = open_page("shifted", **SMALL, show="Search methods")
     (run,) = jobs.list_runs("search_comparison")
     assert run.state == "queued" and run.spec["n_tasks"] == 50

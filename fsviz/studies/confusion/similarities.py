@@ -254,11 +254,11 @@ def describe(graph: ClassGraph) -> tuple[str, str]:
     average = mean(graph)
     digits = 2 if not average.ci95 < 0.005 else 3
     interval = f" ± {average.ci95:.{digits}f}" if np.isfinite(average.ci95) else ""
-    unit = f" {similarity.unit}" if similarity.unit else ""
+    unit = similarity.unit if similarity.unit.startswith("%") else f" {similarity.unit}".rstrip()
     more = f"{similarity.title}, mean over {len(weights):,} pairs: {average.mean:.{digits}f}{interval}{unit}."
     if weights[0] <= 0:
         return f"No two classes are similar: {similarity.title} is 0 for every pair.", more
-    number = f"{weights[0]:.2f}{unit}{' of 1' if graph.kind == 'confusion' else ''}"
+    number = f"{weights[0]:.2f}{unit}{' of 1' if graph.unit in ('bits', '') else ''}"
     tied = int((weights == weights[0]).sum()) - 1
     also = f", tied with {tied:,} other pair{'s' * (tied > 1)}" if tied else ""
     return f"{similarity.superlative}: {graph.row_names[i[0]]} and {graph.column_names[j[0]]} ({number}){also}.", more

@@ -57,7 +57,7 @@ def describe_published(table: pd.DataFrame, title: str) -> tuple[str, str]:
     if cost.isna().all():
         return (
             f"Published: {hard.min():.1f} to {hard.max():.1f}% accuracy with hard support sets on {title} {cited}.",
-            "Variable-way, variable-shot tasks, five backbones. The paper prints no accuracy with random supports for "
+            "Variable-way, variable-shot tasks, five backbones. No accuracy with random supports is on record here for "
             "this dataset.",
         )
     on = META_DATASET if source == "Figure 31" else title

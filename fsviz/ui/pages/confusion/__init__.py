@@ -235,7 +235,8 @@ def _rank(graph: ClassGraph, positions: tuple[int, int]) -> str:
     if np.isnan(value):
         return "No data: the two classes never appear in one task."
     rank = 1 + int((weights > value).sum())
-    return f"{value:.2f} {escape(graph.unit)}".rstrip() + f", rank {rank:,} of {len(weights):,}"
+    space = "" if graph.unit.startswith("%") or not graph.unit else " "
+    return f"{value:.2f}{space}{escape(graph.unit)}, rank {rank:,} of {len(weights):,}"
 
 
 def _pair_table(graph: ClassGraph, position: int | None) -> None:

@@ -34,7 +34,7 @@ VERSUS = Setting(
 
 
 def pick_versus(dataset: Dataset, spec: study.ConfusionRequest) -> str:
-    """What the graph is compared with, "" for nothing: "KIND", "KIND@BACKBONE" or "run@RUN/ENTRY"."""
+    """The picked comparison, "" for none: "KIND", "KIND@BACKBONE" or "run@RUN/ENTRY"."""
     choices = {"": "nothing", **dict(_choices(dataset, spec))}
     return str(pick(VERSUS.with_(choices=choices), disabled=len(choices) == 1, help=_help(len(choices) == 1)))
 
@@ -48,15 +48,15 @@ def _choices(dataset: Dataset, spec: study.ConfusionRequest) -> Iterator[tuple[s
     backbones, own, kind = features.available(dataset), spec.get("backbone", ""), spec["likeness"]
     if own:
         yield from ((f"{kind}@{name}", f"{title_of(name)} features") for name in backbones if name != own)
-    for other in study.possible_similarities(dataset):
-        if other == kind:
+    for second in study.possible_similarities(dataset):
+        if second == kind:
             continue
-        title = study.SIMILARITIES[other].title
-        if study.SIMILARITIES[other].needs != "features":
-            yield other, title
+        title = study.SIMILARITIES[second].title
+        if study.SIMILARITIES[second].needs != "features":
+            yield second, title
             continue
         for name in sorted(backbones, key=lambda name: name != own):
-            yield f"{other}@{name}", title if name == own else f"{title}, {title_of(name)}"
+            yield f"{second}@{name}", title if name == own else f"{title}, {title_of(name)}"
     yield from ((f"run@{entry}", f"Errors of {title}") for entry, title in _evaluations(dataset.name).items())
 
 
@@ -80,9 +80,9 @@ def show(compared: study.SimilarityComparison, selected: Sequence[str]) -> None:
     table = compared.table
     high, low = study.outliers(compared, MAX_OUTLIERS)
     pairs = list(zip(table["a"], table["b"]))
-    named = [replace(graph, source=title_of(graph.source)) for graph in (compared.first, compared.second)]
+    titled = [replace(graph, source=title_of(graph.source)) for graph in (compared.first, compared.second)]
     x, y = table["first"].to_numpy(), table["second"].to_numpy()
-    figure = figures.plot_comparison(named[0], named[1], x, y, pairs, [*high, *low], selected)
+    figure = figures.plot_comparison(titled[0], titled[1], x, y, pairs, [*high, *low], selected)
     export.chart(
         "Class similarities compared", figure, key=CHART, sets=Click(selections.CLASSES, [list(pair) for pair in pairs])
     )

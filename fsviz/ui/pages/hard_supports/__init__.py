@@ -9,6 +9,7 @@ import streamlit as st
 from fsviz.records import Dataset
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
+from fsviz.text import percent
 from fsviz.ui.pages.hard_supports import (
     attributes,
     distribution,
@@ -88,11 +89,12 @@ def _first_screen(dataset: Dataset, sets: SupportSets, spec: study.SupportSpec) 
             strips.show(dataset, sets)
     else:
         left = st.container()
+    share = percent(numbers["harder_than_random"])
     with left:
         distribution.draw(sets, numbers)
         st.caption(
-            f"Same queries in all three curves; hard is worse than random in {numbers['harder_than_random']:.0%} of "
-            "the tasks. Click a point to list its tasks.",
+            f"Same queries in all three curves; hard is worse than random in {share} of the tasks. Click a point to "
+            "list its tasks.",
             help="Means with 95% CI over tasks; their difference is paired by task."
             + distribution.correlation(sets, " Rank correlation of accuracy with low query loss: "),
         )
