@@ -45,10 +45,11 @@ def plot_concept_sunburst(
     pictures: Mapping[int, str] | None = None,
     groups: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """ECharts sunburst of the subtree below one node, which is in the centre; all classes are in the outer ring.
+    """ECharts sunburst of the subtree below one node, which is in the centre.
 
-    The angle of a sector is its number of classes. Clicks return positions in `sunburst_order`, counted from 1.
-    Colours are those of the groups; if all classes here are of one group, each branch has its own.
+    Classes are in the outer ring, unless others are below them. The angle of a sector is its number of classes. Colours
+    are those of the groups; if all classes here are of one group, each branch has its own. Clicks return positions in
+    `sunburst_order`, counted from 1.
 
     selected  positions in the split of the selected classes
     groups    (C,) group of every class of the split

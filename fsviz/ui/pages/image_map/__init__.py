@@ -9,7 +9,7 @@ from fsviz import jobs
 from fsviz.analyses import image_map as readings
 from fsviz.features import maps
 from fsviz.figures import feature_map as figures
-from fsviz.records import Dataset
+from fsviz.records import Colouring, Dataset
 from fsviz.records.image_map import MapLabel, MappedTask
 from fsviz.settings import Setting
 from fsviz.studies import feature_map as study
@@ -93,7 +93,7 @@ def _figure(
     """Draws the map; returns the images that are selected on it."""
     image_id, outline = selected.marked_image(dataset), _outline(feature_map)
     inside = None if outline is None else study.images_inside(feature_map, outline)
-    colouring = colours.colouring(dataset, feature_map, by, run, class_ids)
+    colouring = Colouring("class") if task else colours.colouring(dataset, feature_map, by, run, class_ids)
     names = dataset.classes["class_name"].astype(str).to_numpy()
     of_image = dataset.image_class_ids()[feature_map.image_ids]
     emphasised = inside if inside is not None or image_id is None or task is not None else np.array([image_id])
