@@ -59,7 +59,7 @@ def run(progress: Callable[[str], None], repeats: int = 5) -> dict[str, Any]:
     means = class_means()
     centred = means - means.mean(axis=0)
     cluster(class_points(means), [0.5], starts=1)  # loads what is imported late
-    ratios, ours, theirs, found = [], [], [], []
+    ratios, ours, theirs, solutions = [], [], [], []
     for seed, target in enumerate(TARGETS):
 
         def split(target: float = target, seed: int = seed) -> Any:
@@ -81,14 +81,14 @@ def run(progress: Callable[[str], None], repeats: int = 5) -> dict[str, Any]:
         ours.append(seconds)
         theirs.append(slow)
         ratios.append(slow / seconds)
-        found.append((target, reached, divergence if np.isfinite(value) else None))
+        solutions.append((target, reached, divergence if np.isfinite(value) else None))
     points = class_points(means)[:, :8]
     stable, _ = _timed(lambda: cluster(points, [0.96], starts=32))
     return {
         "ratio": float(np.median(ratios)),
         "ratio_least": float(min(ratios)),
         "seconds_per_split": {"fsviz": float(np.median(ours)), "their_loop": float(np.median(theirs))},
-        "asked_reached_theirs": found,
+        "asked_reached_theirs": solutions,
         "seconds_best_of_32_on_8_axes": stable,
     }
 

@@ -1,7 +1,7 @@
 """The Ray engine against the local one on the same work: 4,000 tasks of the demo in twenty chunks, one core each.
 
 A Ray cluster of one core is started on this machine, so that both compute one chunk at a time and the ratio is what
-Ray itself costs: processes, sending, collecting. Joining the cluster and loading torch there is told apart.
+Ray itself costs: processes, sending, collecting. Joining the cluster and loading torch there is measured separately.
 """
 
 from __future__ import annotations

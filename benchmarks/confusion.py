@@ -44,10 +44,10 @@ def by_python_louvain(features: Any) -> float:
     graph.add_weighted_edges_from(edges[: K * n])
     bits = []
     for seed in range(N_RUNS):
-        found = best_partition(graph, random_state=seed)
+        partition = best_partition(graph, random_state=seed)
         total = 0.0
-        for community in set(found.values()):
-            inside = [features.class_ids[v] for v in range(n) if found[v] == community]
+        for community in set(partition.values()):
+            inside = [features.class_ids[v] for v in range(n) if partition[v] == community]
             p = sum(inside) / len(inside)
             if 0 < p < 1:
                 total += len(inside) / n * -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
@@ -62,7 +62,7 @@ def run(progress: Callable[[str], None], repeats: int = 5) -> dict[str, Any]:
 
     pair = np.array([[0, 1]])
     class_confusion(two_classes(1.0), pair)  # loads, or compiles once per installation
-    ours, theirs, ratios, found = [], [], [], []
+    ours, theirs, ratios, overlaps = [], [], [], []
     for apart in OVERLAPS:
         classes = two_classes(apart)
         spent = [_timed(lambda classes=classes: class_confusion(classes, pair)) for _ in range(repeats)]
@@ -72,8 +72,8 @@ def run(progress: Callable[[str], None], repeats: int = 5) -> dict[str, Any]:
         ours.append(seconds)
         theirs.append(slow)
         ratios.append(slow / seconds)
-        found.append((bits, reference))
-    off = float(np.mean([abs(a - b) for a, b in found]))
+        overlaps.append((bits, reference))
+    off = float(np.mean([abs(a - b) for a, b in overlaps]))
     if off > 0.02:
         raise AssertionError(f"confusions differ by {off:.3f} bits on average")
     demo = datasets.load("demo")
@@ -85,7 +85,7 @@ def run(progress: Callable[[str], None], repeats: int = 5) -> dict[str, Any]:
         "ratio": float(np.median(ratios)),
         "ratio_least": float(min(ratios)),
         "seconds_per_pair": {"fsviz": float(np.median(ours)), "python_louvain": float(np.median(theirs))},
-        "bits": found,
+        "bits": overlaps,
         "bits_off": off,
         "demo": {"pairs": len(pairs), "seconds": time.perf_counter() - start, "processor_seconds": spent_demo},
     }

@@ -109,16 +109,16 @@ def _compare(
 
     batched()  # compiles and warms up
     loop(table, tasks.support[0].reshape(-1), tasks.query[0].reshape(-1))
-    ours, theirs, said, expected = [], [], None, None
+    ours, theirs, predictions, expected = [], [], None, None
     for _ in range(ROUNDS):
         start = time.process_time()
-        said = batched()
+        predictions = batched()
         middle = time.process_time()
         expected = per_task()
         theirs.append((time.process_time() - middle) / n_looped)
         ours.append((middle - start) / n_tasks)
     ratio = statistics.median(b / a for a, b in zip(ours, theirs))
-    same = float((said[:n_looped] == expected).mean())
+    same = float((predictions[:n_looped] == expected).mean())
     # one query in a thousand may be so close to a tie that the order of float32 additions decides it
     if same < 0.999:
         raise AssertionError(f"{name}: only {same:.2%} of the predictions are the same")
@@ -126,7 +126,7 @@ def _compare(
         "ratio": round(ratio, 2),
         "required": REQUIRED.get(name),
         "same_predictions": round(same, 5),
-        "accuracy": round(float((said == np.arange(N_WAY)[:, None]).mean()), 4),
+        "accuracy": round(float((predictions == np.arange(N_WAY)[:, None]).mean()), 4),
         "batched_us_per_task": round(statistics.median(ours) * 1e6, 1),
         "loop_us_per_task": round(statistics.median(theirs) * 1e6, 1),
     }

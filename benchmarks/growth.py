@@ -1,4 +1,4 @@
-"""How the work of every study grows: processor seconds at four sizes, and the slope of their logarithms.
+"""Growth of the work of every study: processor seconds at four sizes, and the slope of their logarithms.
 
 A slope of 1 means twice the work for twice the size. Sizes are tasks, ways, classes or images; everything else stays as
 it is. What a run costs before its first chunk (loading, drawing) is in the numbers and flattens the slope at small
@@ -36,7 +36,7 @@ class Study(NamedTuple):
 
 
 def run(progress: Callable[[str], None]) -> dict[str, Any]:
-    found: dict[str, dict[str, Any]] = {}
+    studies: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
         os.environ["FSVIZ_HOME"] = str(Path(folder) / "workspace")
         for name, study in _studies(Path(folder)).items():
@@ -44,11 +44,15 @@ def run(progress: Callable[[str], None]) -> dict[str, Any]:
             spent = [_processor_seconds(lambda n=n, study=study: study.work(n)) for n in study.sizes]
             slope = float(np.polyfit(np.log(study.sizes), np.log(spent), 1)[0])
             each = (spent[-1] - spent[-2]) / (study.sizes[-1] - study.sizes[-2])
-            found[name] = {"grows": study.grows, "sizes": study.sizes, "seconds": spent, "slope": slope, "each": each}
-            told = ", ".join(f"{n:,}: {s:.2f} s" for n, s in zip(study.sizes, spent, strict=True))
-            progress(f"{name} by {study.grows}: {told}; slope {slope:.2f}, {1000 * each:.3g} ms for one more")
-    draw(found, PICTURE)
-    return {"ratio": max(one["slope"] for one in found.values()), "studies": found, "on_paper": on_paper(found)}
+            studies[name] = {"grows": study.grows, "sizes": study.sizes, "seconds": spent, "slope": slope, "each": each}
+            seconds_text = ", ".join(f"{n:,}: {s:.2f} s" for n, s in zip(study.sizes, spent, strict=True))
+            progress(f"{name} by {study.grows}: {seconds_text}; slope {slope:.2f}, {1000 * each:.3g} ms for one more")
+    draw(studies, PICTURE)
+    return {
+        "ratio": max(entry["slope"] for entry in studies.values()),
+        "studies": studies,
+        "on_paper": on_paper(studies),
+    }
 
 
 def _studies(folder: Path) -> dict[str, Study]:
@@ -75,9 +79,9 @@ def _studies(folder: Path) -> dict[str, Study]:
     photographs = _photographs(folder / "images")
 
     def extracted(n: int) -> Any:
-        kept = f"first{n}x{len(jobs.list_runs())}"
-        save_dataset(dataclasses.replace(photographs, name=kept, images=photographs.images.iloc[:n]))
-        return jobs.run_in_foreground({"study": "extraction", "dataset": kept, "device": "cpu", "workers": 0})
+        rows = f"first{n}x{len(jobs.list_runs())}"
+        save_dataset(dataclasses.replace(photographs, name=rows, images=photographs.images.iloc[:n]))
+        return jobs.run_in_foreground({"study": "extraction", "dataset": rows, "device": "cpu", "workers": 0})
 
     of_size = dict(zip((97, 160, 351), (("tiered_imagenet", split) for split in ("val", "test", "train")), strict=True))
     of_size[1000] = ("imagenet1k", "all")
@@ -87,8 +91,8 @@ def _studies(folder: Path) -> dict[str, Study]:
         return dataclasses.replace(table, **parts)
 
     def two_classes(n: int) -> Any:
-        kept = np.concatenate([np.arange(n), pair.class_ids.size // 2 + np.arange(n)])
-        parts = {name: getattr(pair, name)[kept] for name in ("values", "image_ids", "class_ids")}
+        rows = np.concatenate([np.arange(n), pair.class_ids.size // 2 + np.arange(n)])
+        parts = {name: getattr(pair, name)[rows] for name in ("values", "image_ids", "class_ids")}
         return dataclasses.replace(pair, **parts)
 
     pair = confusion.two_classes(1.2)
@@ -146,13 +150,13 @@ def _studies(folder: Path) -> dict[str, Study]:
     }
 
 
-def on_paper(found: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def on_paper(studies: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """Core hours for all images of a benchmark, for all pairs of classes and for 100,000 tasks of each of its datasets;
     and hours for the images on GPUs, each of which does the work of GPU_IN_CORES cores."""
     from fsviz import datasets
 
-    image, task = found["extraction, EfficientNet-Lite0"]["each"], found["evaluate, ProtoNet"]["each"]
-    pair = found["confusion of a pair"]
+    image, task = studies["extraction, EfficientNet-Lite0"]["each"], studies["evaluate, ProtoNet"]["each"]
+    pair = studies["confusion of a pair"]
     large = {"tieredImageNet": ["tiered_imagenet"], "ImageNet-1k": ["imagenet1k"], "Meta-Dataset": list(META_DATASET)}
     rows = []
     for name, parts in large.items():
@@ -169,7 +173,7 @@ def on_paper(found: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def draw(found: dict[str, dict[str, Any]], path: Path) -> None:
+def draw(studies: dict[str, dict[str, Any]], path: Path) -> None:
     """Seconds against size, both logarithmic, relative to the smallest; drawn by Plotly in a headless Chromium."""
     import plotly.graph_objects as go
     from playwright.sync_api import sync_playwright
@@ -178,11 +182,11 @@ def draw(found: dict[str, dict[str, Any]], path: Path) -> None:
     from tests.browser.conftest import CHROMIUM, FLAGS
 
     figure = go.Figure()
-    for i, (name, one) in enumerate(found.items()):
+    for i, (name, entry) in enumerate(studies.items()):
         figure.add_scatter(
-            x=np.array(one["sizes"]) / one["sizes"][0],
-            y=np.array(one["seconds"]) / one["seconds"][0],
-            name=f"{name}: slope {one['slope']:.2f} by {one['grows']}",
+            x=np.array(entry["sizes"]) / entry["sizes"][0],
+            y=np.array(entry["seconds"]) / entry["seconds"][0],
+            name=f"{name}: slope {entry['slope']:.2f} by {entry['grows']}",
             line={"color": SERIES[i % len(SERIES)], "dash": "solid" if i < len(SERIES) else "dot"},
             mode="lines+markers",
         )

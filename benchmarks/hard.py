@@ -40,8 +40,8 @@ def random_tasks(features: Any, n_tasks: int, seed: int = 1) -> Any:
     rng = np.random.default_rng(seed)
     class_ids = np.stack([rng.choice(N_CLASSES, N_WAY, replace=False) for _ in range(n_tasks)])
     n_images = N_POOL + N_QUERY
-    drawn = np.argsort(rng.random((n_tasks, N_WAY, n_images)), axis=2)[:, :, : N_SHOT + N_QUERY]
-    image_ids = drawn + class_ids[:, :, None] * n_images
+    order = np.argsort(rng.random((n_tasks, N_WAY, n_images)), axis=2)[:, :, : N_SHOT + N_QUERY]
+    image_ids = order + class_ids[:, :, None] * n_images
     return Tasks(class_ids, image_ids[:, :, :N_SHOT], image_ids[:, :, N_SHOT:])
 
 
@@ -100,25 +100,25 @@ def run(progress: Callable[[str], None], repeats: int = 5) -> dict[str, Any]:
     plain = SearchOptions(scale=1.0)
     features = clustered_features()
     tasks = random_tasks(features, BATCH)
-    few, one = tasks.take(slice(0, FEW)), tasks.take(slice(0, 1))
+    few, single = tasks.take(slice(0, FEW)), tasks.take(slice(0, 1))
     searches = {"fastdiffsel": select_supports, "refined": refined, "greedy": greedy_supports}
     for search in searches.values():
-        search(features, one, options=plain)  # the first call of a process loads libraries
+        search(features, single, options=plain)  # the first call of a process loads libraries
 
     seconds: dict[str, list[float]] = {name: [] for name in (*searches, "naive", "one_task")}
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for repeat in range(repeats):
         for name, search in searches.items():
-            asked = few if name == "greedy" else tasks
-            spent, found[name] = _timed(lambda search=search, asked=asked: search(features, asked, options=plain))
-            seconds[name].append(spent / len(asked))
-        seconds["one_task"].append(_timed(lambda: select_supports(features, one))[0])
+            batch = few if name == "greedy" else tasks
+            spent, results[name] = _timed(lambda search=search, batch=batch: search(features, batch, options=plain))
+            seconds[name].append(spent / len(batch))
+        seconds["one_task"].append(_timed(lambda: select_supports(features, single))[0])
         if repeat < 2:  # a naive sweep takes seconds
             progress(f"naive sweep {repeat + 1} of 2")
             task = tasks.take(slice(repeat, repeat + 1))
             spent, support = _timed(lambda task=task: naive_greedy(features.values, features.class_ids, task))
             seconds["naive"].append(spent)
-            same = float(np.mean(np.sort(support) == np.sort(found["greedy"].support[repeat])))
+            same = float(np.mean(np.sort(support) == np.sort(results["greedy"].support[repeat])))
             progress(f"  {spent:.2f} s; {same:.0%} of its images are those of the vectorised sweep")
             if same < 0.9:
                 raise AssertionError("the vectorised sweep does not choose what the naive one chooses")
@@ -132,7 +132,7 @@ def run(progress: Callable[[str], None], repeats: int = 5) -> dict[str, Any]:
         "seconds_per_task": per_task,
         "accuracy": {
             "random": accuracy(features.values, few),
-            "hard": {name: accuracy(features.values, sets.take(slice(0, FEW))) for name, sets in found.items()},
+            "hard": {name: accuracy(features.values, sets.take(slice(0, FEW))) for name, sets in results.items()},
             "easy": {name: accuracy(features.values, sets) for name, sets in easy.items()},
         },
         "n_tasks": len(tasks),

@@ -25,8 +25,8 @@ def data() -> tuple[Any, Any]:
     tasks = random_tasks(features, N_TASKS)
     rng = np.random.default_rng(2)
     per_class = int((features.class_ids == 0).sum())
-    drawn = np.argsort(rng.random((N_TASKS, N_WAY, per_class)), axis=2)[:, :, : N_SHOT + N_QUERY]
-    image_ids = drawn + tasks.class_ids[:, :, None] * per_class
+    order = np.argsort(rng.random((N_TASKS, N_WAY, per_class)), axis=2)[:, :, : N_SHOT + N_QUERY]
+    image_ids = order + tasks.class_ids[:, :, None] * per_class
     return features, type(tasks)(tasks.class_ids, image_ids[:, :, :N_SHOT], image_ids[:, :, N_SHOT:])
 
 
@@ -91,14 +91,14 @@ def all_tasks(features: Any, tasks: Any, setting: str = "semi") -> dict[str, np.
     from fsviz.difficulty.measures import MEASURES
     from fsviz.difficulty.task_statistics import task_views
 
-    found = {name: np.full(len(tasks), np.nan) for name in (*NAMES, "outcome")}
+    values = {name: np.full(len(tasks), np.nan) for name in (*NAMES, "outcome")}
     with torch.inference_mode():
         for where, view in task_views(features, tasks, setting):
-            found["outcome"][where] = view.outcome.numpy()
+            values["outcome"][where] = view.outcome.numpy()
             for name in NAMES:
                 if all(view.has(need) for need in MEASURES[name].needs):
-                    found[name][where] = MEASURES[name](view)
-    return found
+                    values[name][where] = MEASURES[name](view)
+    return values
 
 
 def run(progress: Callable[[str], None]) -> dict[str, Any]:
@@ -112,10 +112,10 @@ def run(progress: Callable[[str], None]) -> dict[str, Any]:
         one_task(features.values, tasks.support[0], tasks.query[0])
         seconds: dict[str, float] = {}
         for setting in ("semi", "supervised"):
-            seconds[setting], found = timed(lambda setting=setting: all_tasks(features, tasks, setting))
+            seconds[setting], values = timed(lambda setting=setting: all_tasks(features, tasks, setting))
             seconds[setting] /= N_TASKS
             if setting == "semi":
-                ours = found
+                ours = values
             progress(f"{setting}: {1000 * seconds[setting]:.2f} ms per task, {N_TASKS} tasks")
         spent, loop = timed(
             lambda: [one_task(features.values, tasks.support[t], tasks.query[t]) for t in range(N_LOOP)]
@@ -123,7 +123,7 @@ def run(progress: Callable[[str], None]) -> dict[str, Any]:
     seconds["loop"] = spent / N_LOOP
     progress(f"loop: {1000 * seconds['loop']:.1f} ms per task, {N_LOOP} tasks")
     differences = {
-        name: float(np.max(np.abs([one[name] - ours[name][t] for t, one in enumerate(loop)])))
+        name: float(np.max(np.abs([row[name] - ours[name][t] for t, row in enumerate(loop)])))
         for name in (*NAMES, "outcome")
     }
     for name, most in {

@@ -47,12 +47,12 @@ def published_procedure(
         for _ in range(n_way):
             classes.append(int(torch.multinomial(potential, 1)))
             potential = potential * potential_matrix[classes[-1]]
-        for drawn in classes:
-            occurrences[drawn] += 1
+        for class_index in classes:
+            occurrences[class_index] += 1
         squares = [distances[a, b] ** 2 for i, a in enumerate(classes) for b in classes[:i]]
         tasks.setdefault(tuple(sorted(classes)), sum(squares) / len(squares))
-    kept = random.Random(seed).sample(list(tasks), n_tasks)
-    return np.array(kept), np.array([tasks[task] for task in kept])
+    selection = random.Random(seed).sample(list(tasks), n_tasks)
+    return np.array(selection), np.array([tasks[task] for task in selection])
 
 
 def ours(distances: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -68,11 +68,11 @@ def run(progress: Callable[[str], None]) -> dict[str, Any]:
     warm_up()
     ours(distances, 0)
     seconds: dict[str, list[float]] = {"ours": [], "published": [], "tensor_max": []}
-    drawn: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    samples: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def clock(name: str, work: Callable[[], tuple[np.ndarray, np.ndarray]]) -> None:
         start = time.process_time()  # one thread on both sides, and other programs do not count
-        drawn[name] = work()
+        samples[name] = work()
         seconds[name].append(time.process_time() - start)
 
     def some_of_ours() -> None:
@@ -91,9 +91,9 @@ def run(progress: Callable[[str], None]) -> dict[str, Any]:
     progress(f"{seconds['tensor_max'][0]:.1f} s; the compiled sampler {fast * 1000:.1f} ms")
 
     # The same distribution: quartiles of coarsity, evenness, and which classes meet (as alike as two of our seeds).
-    quartiles = {name: np.quantile(values, [0.25, 0.5, 0.75]) for name, (_, values) in drawn.items()}
-    spread = {name: np.bincount(tasks.ravel(), minlength=len(distances)).std() for name, (tasks, _) in drawn.items()}
-    pairs = {name: _pair_counts(tasks, len(distances)) for name, (tasks, _) in drawn.items()}
+    quartiles = {name: np.quantile(values, [0.25, 0.5, 0.75]) for name, (_, values) in samples.items()}
+    spread = {name: np.bincount(tasks.ravel(), minlength=len(distances)).std() for name, (tasks, _) in samples.items()}
+    pairs = {name: _pair_counts(tasks, len(distances)) for name, (tasks, _) in samples.items()}
     between = float(np.corrcoef(pairs["published"], pairs["ours"])[0, 1])
     within = float(np.corrcoef(_pair_counts(ours(distances, 99)[0], len(distances)), pairs["ours"])[0, 1])
     agree = bool(
@@ -119,7 +119,7 @@ def run(progress: Callable[[str], None]) -> dict[str, Any]:
 
 
 def _pair_counts(tasks: np.ndarray, n_classes: int) -> np.ndarray:
-    """How often every pair of classes meets in a task."""
+    """Number of tasks that hold each pair of classes."""
     held = np.zeros((len(tasks), n_classes))
     np.put_along_axis(held, tasks, 1.0, axis=1)
     return (held.T @ held)[np.triu_indices(n_classes, 1)]

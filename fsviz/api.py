@@ -47,7 +47,7 @@ _SHOWN = [
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came out of an evaluation, which is also a recorded run: the page Runs shows it.
+    """Results of an evaluation. It is also a recorded run, which the page Runs shows.
 
     run     its id
     lines   one per method and backbone, with the accuracy of every task
@@ -65,12 +65,12 @@ class Evaluation:
 
     @property
     def accuracy(self) -> pd.DataFrame:
-        """Accuracy of every task from 0 to 1, a column per method, beside the measures of the tasks."""
+        """Accuracy of every task from 0 to 1, one column per method, next to the measures of the tasks."""
         columns = {name: line.accuracy for name, line in run_comparison.by_name(self.lines).items()}
         return pd.DataFrame({**self.lines[0].measures, **columns})
 
     def predictions(self, which: int = 0) -> tuple[Predictions, Tasks]:
-        """What line number `which` said of every query, and the tasks."""
+        """Predictions of line number `which` for every query, and the tasks."""
         from fsviz import jobs
 
         spec, entry = jobs.spec(self.run), self.lines[which].entry
@@ -114,7 +114,7 @@ def extract(dataset: str | Dataset, backbone: Any = "efficientnet_lite0", **opti
 
 
 def sample(dataset: str | Dataset, **settings: Any) -> Testbed:
-    """Tasks drawn by a sampler: sampler, split, n_way, n_shot, n_query, n_tasks, seed and what the sampler knows.
+    """Tasks sampled by a sampler: sampler, split, n_way, n_shot, n_query, n_tasks, seed and what the sampler knows.
 
     Defaults that a small dataset cannot give are lowered, with a warning; what is given is not changed.
     """
@@ -134,8 +134,8 @@ def evaluate(
 
     methods   one or several of: a name ("tim"), a file ("./mine.py"), a function predict(support, support_mask, query,
               query_mask, **parameters), a class such as easyfsl's; or a pair of it and its parameters
-    tasks     a testbed; without one, tasks are drawn as `sample` does, by `settings`
-    backbone  whose features; all that the dataset has where none is given
+    tasks     a testbed; without one, tasks are sampled as `sample` does, by `settings`
+    backbone  whose features; all that the dataset has if none is given
     """
     from fsviz import features, jobs
     from fsviz.sampling.testbeds import save_testbed
@@ -168,7 +168,7 @@ def evaluation(run: str) -> Evaluation:
 
     record = jobs.status(run)
     if record.study != "evaluate":
-        raise BadInput(f"Run {run} is no evaluation but {record.study}. Choose another.")
+        raise BadInput(f"Run {run} is a {record.study} run, not an evaluation. Choose another.")
     summary = jobs.results(run)
     lines = run_comparison.method_runs(
         run, jobs.spec(run), jobs.chunks(run), summary if record.state == "finished" else None
@@ -185,7 +185,7 @@ def compare(*evaluations: Evaluation | str, over: str | None = None, reference: 
 
 
 def hard(dataset: str | Dataset, backbone: str | None = None, **settings: Any) -> SupportSets:
-    """Support sets that make a classifier fail, beside random and easy ones over the same queries.
+    """Support sets that make a classifier fail, with random and easy ones for the same queries.
 
     settings  those of 'fsviz hard': n_way, n_shot, n_query, n_tasks, split, seed, search, loss, classifier, ...
     """
@@ -235,34 +235,34 @@ def measure(
     return measure_tasks(tasks.tasks, dataset, backbone or draw.default_backbone(dataset), measures, method)
 
 
-def plot(what: Any, **options: Any) -> Figure:
+def plot(item: Any, **options: Any) -> Figure:
     """The figure of an evaluation, of hard support sets, of a class graph, or of a dataset (its map of features)."""
-    if isinstance(what, Evaluation):
-        return _plot_evaluation(what, **options)
-    if isinstance(what, SupportSets):
+    if isinstance(item, Evaluation):
+        return _plot_evaluation(item, **options)
+    if isinstance(item, SupportSets):
         from fsviz.figures.support_sets import plot_distribution
         from fsviz.studies.support_sets import summary
 
-        sets_summary = summary(what)
+        sets_summary = summary(item)
         return plot_distribution(sets_summary["histogram"], sets_summary["accuracy"], sets_summary["ci95"], **options)
-    if isinstance(what, ClassGraph):
+    if isinstance(item, ClassGraph):
         from fsviz.figures.confusion import plot_similarity_map
         from fsviz.studies import confusion
 
-        groups = confusion.communities(what)
-        return plot_similarity_map(what, confusion.community_order(what, groups), groups, **options)
-    if isinstance(what, str | Dataset):
-        return _plot_map(_dataset(what), **options)
+        groups = confusion.communities(item)
+        return plot_similarity_map(item, confusion.community_order(item, groups), groups, **options)
+    if isinstance(item, str | Dataset):
+        return _plot_map(_dataset(item), **options)
     raise BadInput(
-        f"There are figures of evaluations, hard support sets, class graphs and datasets. Got {type(what).__name__}."
+        f"There are figures of evaluations, hard support sets, class graphs and datasets. Got {type(item).__name__}."
     )
 
 
-def _plot_evaluation(what: Evaluation, measure: str = run_comparison.QUARTERS, **options: Any) -> Figure:
+def _plot_evaluation(evaluation: Evaluation, measure: str = run_comparison.QUARTERS, **options: Any) -> Figure:
     from fsviz.difficulty import measures
     from fsviz.figures.runs import plot_accuracies, plot_accuracy_by_measure
 
-    lines = sorted(what.lines, key=lambda line: -np.nanmean(line.accuracy))
+    lines = sorted(evaluation.lines, key=lambda line: -np.nanmean(line.accuracy))
     curves = run_comparison.curves(lines, measure)
     if curves:
         axis, title = measures.lower_title(measure), measures.title(measure)
@@ -293,7 +293,7 @@ def torch_images(dataset: str | Dataset, transform: Callable[[Any], Any] | None 
 def torch_tasks(source: Testbed | str | Dataset, **settings: Any) -> TaskBatches:
     """A torch BatchSampler over tasks, with easyfsl's episodic_collate_fn.
 
-    source    a testbed, whose tasks come in their order; or a dataset, from which every pass draws new ones by
+    source    a testbed, whose tasks come in their order; or a dataset, from which every pass samples new ones by
               `settings` (those of `sample`)
     """
     from fsviz.exports.torch_data import TaskBatches

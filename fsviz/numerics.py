@@ -11,7 +11,7 @@ import numpy as np
 
 
 def mean_and_ci95(values: np.ndarray, axis: int = -1) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and half-width of its normal 95% interval (1.96 standard errors); NaNs are left out.
+    """Mean and half-width of its normal 95% interval (1.96 standard errors); NaNs are excluded.
 
     One value has no interval: its half-width is NaN.
     """
@@ -26,12 +26,12 @@ def mean_and_ci95(values: np.ndarray, axis: int = -1) -> tuple[np.ndarray, np.nd
 
 
 def finite(value: float | np.ndarray | None) -> float | None:
-    """The number, None where there is none: what a record or a page has instead of NaN."""
+    """The number, None if there is none: what a record or a page has instead of NaN."""
     return float(value) if value is not None and np.isfinite(value) else None
 
 
 def nanmean_rows(values: np.ndarray, axis: int = -1) -> np.ndarray:
-    """The mean over an axis of what is finite; NaN where nothing is."""
+    """The mean over an axis of what is finite; NaN if nothing is."""
     is_finite = np.isfinite(values)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(is_finite, values, 0).sum(axis=axis) / is_finite.sum(axis=axis)
@@ -44,7 +44,7 @@ def mean_record(values: np.ndarray) -> dict[str, float | None]:
 
 
 def t_quantile(p: float, freedom: float) -> float:
-    """Below it lies the share p of Student's t with so many degrees of freedom; NaN where there are none.
+    """Below it lies the share p of Student's t with so many degrees of freedom; NaN if there are none.
 
     What scipy.stats.t.ppf answers, without scipy.stats, whose import takes longer than a small run.
     """
@@ -61,7 +61,7 @@ def t_two_sided(t: float, freedom: float) -> float:
 
 
 def mean_ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks (n,) from 1, equal values sharing their mean, as scipy.stats.rankdata has them; all NaN where one is."""
+    """Ranks (n,) from 1, equal values sharing their mean, as scipy.stats.rankdata has them; all NaN if one is."""
     values = np.asarray(values, dtype=float)
     if np.isnan(values).any():
         return np.full(len(values), np.nan)
@@ -72,7 +72,7 @@ def mean_ranks(values: np.ndarray) -> np.ndarray:
 def clustered_mean(values: np.ndarray, clusters: np.ndarray) -> tuple[float, float, float]:
     """Mean, half-width of its 95% interval and two-sided p against zero, where values of one cluster hang together.
 
-    values and clusters  the same shape; clusters are whole numbers; NaNs are left out.
+    values and clusters  the same shape; clusters are whole numbers; NaNs are excluded.
     Every cluster counts as one observation, however many values it has (the sandwich estimator with G / (G - 1), t
     with G - 1 degrees of freedom for G clusters). One cluster has no interval: NaN.
     """
@@ -92,7 +92,7 @@ def clustered_mean(values: np.ndarray, clusters: np.ndarray) -> tuple[float, flo
 
 def pearson(first: np.ndarray, second: np.ndarray) -> tuple[float, np.ndarray]:
     """Pearson's correlation of two lists (n,), and the influence (n,) of every pair on it: mean zero, and the variance
-    of the correlation is that of the mean of independent influences. NaN where a list is constant or too short."""
+    of the correlation is that of the mean of independent influences. NaN if a list is constant or too short."""
     if len(first) < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return float("nan"), np.zeros(len(first))
     x, y = ((v - v.mean()) / v.std() for v in (np.asarray(first, dtype=float), np.asarray(second, dtype=float)))
@@ -130,12 +130,12 @@ def _mean_above(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def cramers_v(counts: np.ndarray) -> tuple[float, float, float]:
-    """How strongly the rows of a table of counts (R, C) go with its columns, from 0 (not at all) to 1 (one decides the
-    other): Cramer's V with its bias taken off (Bergsma 2013), and the ends of its 95% interval over what was counted.
+    """Bias-corrected Cramer's V of a table of counts (R, C), and its 95% interval (Bergsma 2013).
 
-    Rows and columns without counts are left out; NaN where fewer than two of either remain. The interval is that of
-    the mean square contingency: the delta method, and the variance of chi-square, which is all there is where rows and
-    columns have nothing to do with each other. It is one for many counts, not for a handful.
+    V measures the association of rows with columns, from 0 (none) to 1 (perfect). Rows and columns without counts are
+    excluded; V is NaN if fewer than two of either remain. The interval is that of the mean square contingency: the
+    delta method, plus the variance of chi-square, which dominates if rows and columns are independent. It needs many
+    counts, not a handful.
     """
     counts = np.asarray(counts, dtype=float)
     counts = counts[counts.sum(1) > 0][:, counts.sum(0) > 0]
@@ -175,8 +175,8 @@ def cramers_v_by_chance(counts: np.ndarray, n_tables: int = 200, seed: int = 0) 
 
 
 def pointwise_information(counts: np.ndarray) -> np.ndarray:
-    """log2(p(row, column) / (p(row) p(column))) of every cell (R, C), in bits: above 0 where the two come together more
-    often than by chance, below 0 where less often; NaN where they never do."""
+    """log2(p(row, column) / (p(row) p(column))) of every cell (R, C), in bits: above 0 if the two come together more
+    often than by chance, below 0 where less often; NaN if they never do."""
     counts = np.asarray(counts, dtype=float)
     expected = counts.sum(1, keepdims=True) * counts.sum(0, keepdims=True) / max(counts.sum(), 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -238,7 +238,7 @@ N_PROBED = 25  # images of a task that `needs_double` is shown, at least one of 
 
 
 def needs_double(images: np.ndarray) -> np.ndarray:
-    """Which tasks (T,) must be computed in float64, from an image (T, W, D) or a few (T, W, K, D) of every way of each.
+    """Mask (T,) of the tasks that need float64, from one image (T, W, D) or some (T, W, K, D) per way.
 
     NaN stands for none. Distances and angles come out of sums of squared lengths. Where images of two classes are much
     closer to each other than to the origin (features with a large common part, of all images or of some), float32 has
@@ -277,8 +277,7 @@ _inside, _before = 0, 0  # blocks of `threads` that are open, and the threads be
 def threads(n: int) -> Iterator[None]:
     """The number of threads torch uses: part of a run's spec, so that its sums are added in the same order again.
 
-    Blocks may lie beside one another in several Python threads, not in one another; what was before the first returns
-    after the last.
+    Blocks may run in several Python threads at once, but not nested. The previous number returns after the last block.
     """
     import torch
 

@@ -137,9 +137,8 @@ class Setting:
 
     def add_flag(self, parser: argparse.ArgumentParser) -> None:
         """Adds the flag; the parsed value is None if the flag is absent."""
-        help_text = f"{self.help[:1].lower()}{self.help[1:]}".rstrip(".").replace("%", "%%")
-        if self.default not in ("", []):
-            help_text += f" ({self.text(self.default)})"
+        default = "" if self.default in ("", []) else f" (default: {self.text(self.default)})"
+        help_text = f"{(self.help or self.title).rstrip('.')}{default}.".replace("%", "%%")
         if self.kind == "flag":
             parser.add_argument(
                 self.flag, dest=self.name, action=argparse.BooleanOptionalAction, default=None, help=help_text
@@ -235,13 +234,11 @@ def _got(value: object) -> str:
 
 # Shared settings -------------------------------------------------------------------------------------------------
 
-N_WAY = Setting(
-    "n_way", "Classes per task", "Classes per task: its ways.", "int", 5, 2, 1000, typical=100, brief="{}way"
-)
+N_WAY = Setting("n_way", "Classes per task", "Number of classes (ways).", "int", 5, 2, 1000, typical=100, brief="{}way")
 N_SHOT = Setting(
     "n_shot",
     "Support images",
-    "Support images per class, the shots: labelled images that a method learns a task from.",
+    "Labelled images per class (shots).",
     "int",
     5,
     1,
@@ -251,7 +248,7 @@ N_SHOT = Setting(
 N_QUERY = Setting(
     "n_query",
     "Query images",
-    "Query images per class, which a method classifies.",
+    "Images to classify per class.",
     "int",
     10,
     1,
@@ -262,8 +259,8 @@ SHAPE = (N_WAY.name, N_SHOT.name, N_QUERY.name)
 MIN_QUERY = 5  # queries per class below which shots are lowered first
 N_TASKS = Setting(
     "n_tasks",
-    "Number of tasks",
-    "How many tasks to sample.",
+    "Tasks",
+    "Number of tasks to sample.",
     "int",
     1000,
     1,
@@ -273,7 +270,7 @@ N_TASKS = Setting(
     advanced=True,
 )
 SEED = Setting(
-    "seed", "Seed", "The same seed samples the same tasks.", "int", 0, 0, 2**31 - 1, brief="seed{}", advanced=True
+    "seed", "Seed", "The same seed gives the same tasks.", "int", 0, 0, 2**31 - 1, brief="seed{}", advanced=True
 )
 
 

@@ -121,24 +121,24 @@ class Attempts:
 
     def __init__(self, each: int = 5, all: int = 60, within: float = 60.0) -> None:
         self.each, self.all, self.within = each, all, within
-        self._made: list[tuple[float, str]] = []
+        self._attempts: list[tuple[float, str]] = []
         self._lock = Lock()
 
     def take(self, client: str, now: float) -> float:
         """Counts one attempt and answers 0, or does not count it and answers how many seconds to wait."""
         with self._lock:
-            self._made = [attempts for attempts in self._made if now - attempts[0] < self.within]
-            of_client = [attempts for attempts in self._made if attempts[1] == client]
-            for attempts, limit in ((of_client, self.each), (self._made, self.all)):
+            self._attempts = [attempts for attempts in self._attempts if now - attempts[0] < self.within]
+            of_client = [attempts for attempts in self._attempts if attempts[1] == client]
+            for attempts, limit in ((of_client, self.each), (self._attempts, self.all)):
                 if len(attempts) >= limit:
                     return attempts[-limit][0] + self.within - now
-            self._made.append((now, client))
+            self._attempts.append((now, client))
             return 0.0
 
     def forgive(self, client: str) -> None:
         """The client knew the password."""
         with self._lock:
-            self._made = [attempt for attempt in self._made if attempt[1] != client]
+            self._attempts = [attempt for attempt in self._attempts if attempt[1] != client]
 
 
 def is_admitted(user: Mapping[str, object], patterns: tuple[str, ...]) -> bool:

@@ -1,6 +1,6 @@
 """Paths of the files that come with fsviz: data/, app.py, pages/ and .streamlit/.
 
-In a checkout they stand beside the package; a wheel carries them inside it (pyproject.toml says so).
+In a checkout they are next to the package; a wheel carries them inside it (pyproject.toml says so).
 """
 
 from __future__ import annotations

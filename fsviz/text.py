@@ -10,7 +10,7 @@ CSV files                                      `csv`
 LaTeX                                          pandas Styler with escape="latex", then `latex`
 HTML                                           markupsafe and Jinja2 with autoescape; nothing by hand
 
-ECharts needs none of them: it draws on a canvas and escapes names in tooltips itself.
+ECharts needs none of them: it draws on a canvas and escapes names in tooltips itself. A tooltip's `formatter` is HTML.
 """
 
 from __future__ import annotations
@@ -82,9 +82,13 @@ def short_name(name: str) -> str:
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Class names without the paths above them, unless two would be the same."""
-    counts = Counter(map(short_name, names))
-    return [short_name(name) if counts[short_name(name)] == 1 else name for name in names]
+    """Names without the folders that they do not need to be distinct: "Granny" for "Fruit/Apple/Granny"."""
+    parts = [[part for part in name.split("/") if part.strip()] for name in names]
+    endings = Counter("/".join(own[-depth:]) for own in parts for depth in range(1, len(own) + 1))
+    return [
+        next((text for depth in range(1, len(own)) if endings[text := "/".join(own[-depth:])] == 1), name)
+        for own, name in zip(parts, names, strict=True)
+    ]
 
 
 def percent(share: float) -> str:

@@ -86,7 +86,7 @@ class Leftover:
 
 
 def leftovers() -> list[Leftover]:
-    """All that `clean` would remove. What changed within the last hour may still be in use and is left out."""
+    """All that `clean` would remove. What changed within the last hour may still be in use and is excluded."""
     return [leftover for kind in KINDS for leftover in _left_in(kind, HOUR, (*_LEFT, *_REMADE))]
 
 
@@ -161,7 +161,7 @@ def _is_the_only_copy(path: Path) -> bool:
     return match is not None and not path.with_name(match[1]).exists()
 
 
-def require_space(n_bytes: float, what: str) -> None:
+def require_space(n_bytes: float, contents: str) -> None:
     """Raises a sentence when the disk of the workspace has no room for `n_bytes` (a plural: "the results ...")."""
     existing = home()
     while not existing.exists():
@@ -169,7 +169,7 @@ def require_space(n_bytes: float, what: str) -> None:
     free = shutil.disk_usage(existing).free
     if n_bytes > free:
         raise WorkspaceError(
-            f"Not enough disk space. {what} need {format_bytes(n_bytes)}; {format_bytes(free)} free in {home()}. "
+            f"Not enough disk space. {contents} need {format_bytes(n_bytes)}; {format_bytes(free)} free in {home()}. "
             "Run fsviz clean or fsviz runs delete ID, ask for less, or set FSVIZ_HOME to a larger disk."
         )
 
@@ -211,7 +211,7 @@ def check_name(name: str, kind: str = "name") -> str:
 
 @contextmanager
 def atomic_file(path: Path, private: bool = False) -> Iterator[Path]:
-    """Yields a temporary path beside `path`; on success it is renamed to `path`, on failure nothing remains.
+    """Yields a temporary path next to `path`; on success it is renamed to `path`, on failure nothing remains.
 
     private  no other user of this computer may read it
     """
@@ -269,7 +269,7 @@ def _take_place(temporary: str, path: Path) -> None:
         stale = _asides(path)
         aside = path.with_name(f".aside-{secrets.token_hex(4)}-{path.name}")
         if path.exists():
-            for old in stale:  # so that a kill leaves one folder to put back, and not an older one beside it
+            for old in stale:  # so that a kill leaves one folder to put back, and not an older one next to it
                 _remove(old)
             with suppress(FileNotFoundError):
                 os.replace(path, aside)

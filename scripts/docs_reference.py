@@ -97,8 +97,8 @@ def python_page() -> str:
 
     lines = ["# Python API", "", "`import fsviz` is light: a function imports what it needs when it is called.", ""]
     members = [(f"fsviz.{name}", getattr(fsviz, name)) for name in sorted(fsviz.VERBS, key=str.lower)]
-    others = [records.Dataset, records.Tasks, records.Testbed, records.Predictions, SupportSets, SweepResult]
-    members += [(cls.__name__, cls) for cls in others]
+    types = [records.Dataset, records.Tasks, records.Testbed, records.Predictions, SupportSets, SweepResult]
+    members += [(cls.__name__, cls) for cls in types]
     for name, member in members:
         lines += ["", *member_section(name, member)]
     return "\n".join(lines)

@@ -2,7 +2,7 @@
 
     python scripts/make_wordnet_taxonomies.py
 
-Senses are guessed in the company of the other classes (fsviz.taxonomy.senses); every row was read beside its gloss,
+Senses are guessed in the company of the other classes (fsviz.taxonomy.senses); every row was checked with its gloss,
 and what was wrong stands corrected below: class name -> a word of WordNet, after a bar a concept that must be above the
 sense meant. Species that WordNet does not have stand under the nearest concept that it has: their genus, their family,
 or at worst "flower".
@@ -138,25 +138,25 @@ def main() -> None:
     for name, corrections in CORRECTED.items():
         path = ROOT / "data" / "catalog" / f"{name}.csv"
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
-        chosen = {}
-        left = dict(corrections)
+        synset_of = {}
+        unused = dict(corrections)
         for guess in guess_senses(table["class_name"]):
             words = clean(guess.class_name)
-            wanted = left.pop(guess.class_name, None) or left.pop(words, None)
-            if wanted is None and name == "cu_birds":
-                wanted = spelt_out(words)
-            if wanted is None and name == "cu_birds" and guess.sense is not None:
-                wanted = AMERICAN.get(guess.sense.name)
-            chosen[guess.class_name] = guess.synset_id if wanted is None else meant(wanted)
-        if left:
-            raise SystemExit(f"{name} has no classes {sorted(left)}")
-        taxonomy = taxonomy_from_senses(chosen)
+            correction = unused.pop(guess.class_name, None) or unused.pop(words, None)
+            if correction is None and name == "cu_birds":
+                correction = spelt_out(words)
+            if correction is None and name == "cu_birds" and guess.sense is not None:
+                correction = AMERICAN.get(guess.sense.name)
+            synset_of[guess.class_name] = guess.synset_id if correction is None else first_sense(correction)
+        if unused:
+            raise SystemExit(f"{name} has no classes {sorted(unused)}")
+        taxonomy = taxonomy_from_senses(synset_of)
         assert taxonomy is not None
         assert not taxonomy.notes, taxonomy.notes
         folder = ROOT / "data" / "taxonomies"
         taxonomy.edges.to_csv(folder / f"wordnet_{name}.csv", index=False, lineterminator="\n")
-        named = pd.DataFrame(sorted(taxonomy.names.items()), columns=["node", "name"])
-        named.to_csv(folder / f"wordnet_{name}_names.csv", index=False, lineterminator="\n")
+        names = pd.DataFrame(sorted(taxonomy.names.items()), columns=["node", "name"])
+        names.to_csv(folder / f"wordnet_{name}_names.csv", index=False, lineterminator="\n")
         table["node"] = table["class_name"].map(taxonomy.nodes)
         table.to_csv(path, index=False, lineterminator="\n")
         print(name, len(table), "classes,", len(taxonomy.edges), "edges")
@@ -177,11 +177,11 @@ def spelt_out(words: str) -> str | None:
     return None
 
 
-def meant(wanted: str) -> str:
+def first_sense(query: str) -> str:
     """The first sense of a word that lies below the concept named after the bar."""
-    if re.fullmatch(r"n\d{8}", wanted):
-        return wordnet.sense(wanted).synset_id
-    word, _, above = wanted.partition("|")
+    if re.fullmatch(r"n\d{8}", query):
+        return wordnet.sense(query).synset_id
+    word, _, above = query.partition("|")
     for sense in wordnet.senses(word):
         if not above or above in sense.path or any(wordnet.sense(i).name == above for i in sense.above):
             return sense.synset_id

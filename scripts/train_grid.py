@@ -7,7 +7,7 @@
 and every setting of `fsviz train`, such as --epochs 10 --width 16 --order first.
 
 Every method, divergence, side and seed is one run of the study `training` in the workspace --home, so that a stopped
-grid goes on where it was, and --plan only says what is left. The file is written when all runs are finished: rows as
+grid continues where it was, and --plan only says what is left. The file is written when all runs are finished: rows as
 fsviz.analyses.transfer.run_table gives them, the recipe, the date and the seconds. --add-to joins them to a file that
 was written before with the same recipe and other seeds; --from takes the new ones from a file. With the defaults that
 is about forty hours of one core, thirty of them for MAML with second derivatives (0.7 s per task). data/README.md says
@@ -47,17 +47,17 @@ def run_of(spec: dict[str, Any]) -> jobs.Run | None:
     """The run of this spec, finished or not."""
     settings = {key: value for key, value in spec.items() if key != "split"}
     for run in jobs.list_runs("training"):
-        told = run.spec.get("split", {})
-        alike = all(told.get(key) == spec["split"].get(key) for key in ("train", "val", "test", "recipe"))
+        split = run.spec.get("split", {})
+        alike = all(split.get(key) == spec["split"].get(key) for key in ("train", "val", "test", "recipe"))
         if alike and jobs.has_same_spec(settings, run.spec):
             return run
     return None
 
 
 def correlations(classes: class_splits.ClassFeatures, run_id: str) -> list[dict[str, Any]]:
-    """How the divergence of single tasks goes with their accuracy in a run."""
-    found = transfer.divergence_correlations(classes, jobs.spec(run_id), jobs.chunks(run_id))
-    return [{"run": run_id, **row} for row in found.to_dict("records")]
+    """Correlations of the divergence of single tasks with their accuracy in a run."""
+    rows = transfer.divergence_correlations(classes, jobs.spec(run_id), jobs.chunks(run_id))
+    return [{"run": run_id, **row} for row in rows.to_dict("records")]
 
 
 def main() -> None:
@@ -110,15 +110,15 @@ def train(arguments: argparse.Namespace) -> None:
         add_to(arguments.add_to, {"dataset": dataset.name, "recipe": recipe, "date": "", "seconds": 0, "rows": []})
     specs = transfer.grid(dataset, classes, **grid, **more, **settings)
     runs = [run_of(spec) for spec in specs]
-    left = sum(run is None or run.state != "finished" for run in runs)
-    print(f"{len(specs)} runs, {left} of them left to do", flush=True)
+    n_left = sum(run is None or run.state != "finished" for run in runs)
+    print(f"{len(specs)} runs, {n_left} of them left to do", flush=True)
     if arguments.plan:
         return
-    on = engine.chosen(arguments)
+    on = engine.from_flags(arguments)
     if on is not None:
         begin_all(specs, runs, on)
-    for i, (spec, known) in enumerate(zip(specs, runs, strict=True)):
-        run = known or jobs.run_in_foreground(spec)
+    for i, (spec, existing) in enumerate(zip(specs, runs, strict=True)):
+        run = existing or jobs.run_in_foreground(spec)
         if on is not None:
             run = jobs.wait(run.id, math.inf, every=1.0)
             if run.state != "finished":
@@ -147,11 +147,11 @@ def begin_all(specs: list[dict[str, Any]], runs: list[jobs.Run | None], on: jobs
     """Queues what is left to do on a cluster, many runs at a time: an epoch waits for the one before, the machines for
     none."""
     jobs.set_workers(AT_ONCE)
-    for i, (spec, known) in enumerate(zip(specs, runs, strict=True)):
-        if known is None:
+    for i, (spec, existing) in enumerate(zip(specs, runs, strict=True)):
+        if existing is None:
             runs[i] = jobs.status(jobs.submit(spec, on))
-        elif known.resumable and known.state != "finished":
-            runs[i] = jobs.resume(known.id, on)
+        elif existing.resumable and existing.state != "finished":
+            runs[i] = jobs.resume(existing.id, on)
 
 
 def write(out: Path, facts: dict[str, Any]) -> None:

@@ -46,7 +46,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is long comes first, and what waits for a browser or a cluster runs beside what computes."""
+    """Runs long tests first, and tests that wait for a browser or a cluster next to those that compute."""
 
     def place(item: pytest.Item) -> int:
         together = [item.path.is_relative_to(folder) for folder in TOGETHER]
@@ -56,8 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported and collected stays until the end: nobody needs to look whether it is garbage. What tests make
-    is looked through less often than Python would."""
+    """Freezes imported and collected objects, which stay until the end, and collects garbage less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20)
@@ -80,9 +79,9 @@ def installed_components() -> Iterator[None]:
         until_it_has_run(runner, timeout)
 
     def runtime(spec: type[Runtime]) -> MagicMock:
-        made = MagicMock(spec=spec)
-        made.get_client = lambda session_id: None
-        return made
+        output = MagicMock(spec=spec)
+        output.get_client = lambda session_id: None
+        return output
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
@@ -115,11 +114,11 @@ class Disk:
 
     def fill(self, leave: int = 0) -> None:
         """Writes until the disk has about `leave` bytes left."""
-        left = shutil.disk_usage(self.path).free - leave
+        remaining = shutil.disk_usage(self.path).free - leave
         with open(self.path / "ballast", "wb", buffering=0) as file:
             try:
-                while left > 0:
-                    left -= file.write(b"\0" * min(left, 1 << 16))
+                while remaining > 0:
+                    remaining -= file.write(b"\0" * min(remaining, 1 << 16))
             except OSError:
                 pass
 

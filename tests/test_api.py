@@ -67,13 +67,13 @@ def test_a_recorded_evaluation_is_opened_again_and_failures_are_told(home: Path)
     def broken(support, support_mask, query, query_mask):
         raise ValueError("<b>no</b>")
 
-    found = fsviz.evaluate(
+    result = fsviz.evaluate(
         "toy", ["protonet", broken], backbone="alpha_net", sampler="uniform", n_way=4, n_shot=2, n_query=3, n_tasks=20
     )
-    assert [one["label"] for one in found.failed] == ["broken"]
-    assert "&lt;b&gt;no" in found._repr_html_() and "<b>no" not in found._repr_html_()
-    again = fsviz.api.evaluation(found.run)
-    assert again.table.equals(found.table) and again.failed == found.failed
+    assert [row["label"] for row in result.failed] == ["broken"]
+    assert "&lt;b&gt;no" in result._repr_html_() and "<b>no" not in result._repr_html_()
+    again = fsviz.api.evaluation(result.run)
+    assert again.table.equals(result.table) and again.failed == result.failed
     with pytest.raises(BadInput, match="brings its own tasks"):
         fsviz.evaluate("toy", "protonet", tasks="x", n_way=3)
     with pytest.raises(BadInput, match="There are figures of"):
@@ -122,25 +122,25 @@ def test_a_batch_is_a_task_as_easyfsls_collate_function_wants_it(home: Path) -> 
     (batch, _), task = list(batches), testbed.tasks.take(slice(0, 1))
     items = [images[i] for i in batch]
     ours = batches.episodic_collate_fn(items)
-    sampler = TaskSampler.__new__(TaskSampler)  # whose own __init__ fails beside this version of torch
+    sampler = TaskSampler.__new__(TaskSampler)  # whose own __init__ fails with this version of torch
     sampler.n_way, sampler.n_shot, sampler.n_query = 3, 2, 2
     theirs = sampler.episodic_collate_fn(items)
     assert (ours[0] == theirs[0]).all() and (ours[2] == theirs[2]).all()
-    for mine, other in ((ours[1], theirs[1]), (ours[3], theirs[3])):
-        assert [ours[4][i] for i in mine] == [theirs[4][i] for i in other]
+    for mine, second in ((ours[1], theirs[1]), (ours[3], theirs[3])):
+        assert [ours[4][i] for i in mine] == [theirs[4][i] for i in second]
     assert ours[4] == task.class_ids[0].tolist() and ours[1].tolist() == [0, 0, 1, 1, 2, 2]
     assert batch[:2] == task.support[0, 0].tolist() and batch[2:4] == task.query[0, 0].tolist()
     assert ours[0].shape[1:] == images[0][0].shape and 0 <= float(ours[0].min()) <= float(ours[0].max()) <= 1
 
 
 def test_live_tasks_follow_from_the_seed_and_the_pass(home: Path) -> None:
-    asked = {"sampler": "uniform", "n_way": 3, "n_shot": 1, "n_query": 2, "n_tasks": 4, "split": "all"}
-    one, other = (fsviz.torch_tasks("digits", seed=7, **asked) for _ in range(2))
-    passes = [list(one), list(one)]
-    assert passes == [list(other), list(other)] and passes[0] != passes[1]
-    assert np.array_equal(one.tasks_of(0).support, fsviz.sample("digits", seed=7, **asked).tasks.support)
+    settings = {"sampler": "uniform", "n_way": 3, "n_shot": 1, "n_query": 2, "n_tasks": 4, "split": "all"}
+    first, second = (fsviz.torch_tasks("digits", seed=7, **settings) for _ in range(2))
+    passes = [list(first), list(first)]
+    assert passes == [list(second), list(second)] and passes[0] != passes[1]
+    assert np.array_equal(first.tasks_of(0).support, fsviz.sample("digits", seed=7, **settings).tasks.support)
     with pytest.raises(BadInput, match="A loop needs images"):
-        fsviz.torch_tasks("digits", **{**asked, "n_shot": 0})
+        fsviz.torch_tasks("digits", **{**settings, "n_shot": 0})
 
 
 def test_tasks_that_differ_in_shots_are_refused_in_a_loop(home: Path) -> None:
@@ -151,7 +151,7 @@ def test_tasks_that_differ_in_shots_are_refused_in_a_loop(home: Path) -> None:
 
 def test_measures_equal_those_that_tasks_carry(home: Path) -> None:
     testbed = fsviz.sample("demo", sampler="uniform", split="test", n_shot=2, n_query=3, n_tasks=5)
-    found = fsviz.measure(testbed, ["coarsity", "query_loss"])
-    assert np.allclose(found["coarsity"], testbed.tasks.measures["coarsity"])
-    said = study.predict_tasks(fsviz.load("demo"), "efficientnet_lite0", "protonet", {}, testbed.tasks)
-    assert np.allclose(found["query_loss"], said.loss(), rtol=1e-5)
+    result = fsviz.measure(testbed, ["coarsity", "query_loss"])
+    assert np.allclose(result["coarsity"], testbed.tasks.measures["coarsity"])
+    predictions = study.predict_tasks(fsviz.load("demo"), "efficientnet_lite0", "protonet", {}, testbed.tasks)
+    assert np.allclose(result["query_loss"], predictions.loss(), rtol=1e-5)

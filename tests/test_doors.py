@@ -1,4 +1,4 @@
-"""Which room may import which: the house plan's table, kept by a test."""
+"""Imports allowed between rooms: the table of the house plan, kept by a test."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ def room_of(path: Path) -> str:
     return path.relative_to(HOUSE).parts[0].removesuffix(".py")
 
 
-def named(found: Iterable[tuple[Path, set[str]]]) -> dict[str, set[str]]:
-    """What was found in which file, without the files in which nothing was."""
-    return {near(path): what for path, what in found if what}
+def without_empty(result: Iterable[tuple[Path, set[str]]]) -> dict[str, set[str]]:
+    """Matches per file, without the files that have none."""
+    return {near(path): matches for path, matches in result if matches}
 
 
 FILES = sorted(p for p in HOUSE.rglob("*.py") if p.name != "__main__.py" and p != HOUSE / "__init__.py")
@@ -101,27 +101,27 @@ def test_a_room_uses_only_its_doors() -> None:
         used = {m.split(".")[1] for m in imports_of(path) if m.startswith("fsviz.")}
         return used - {room_of(path), "errors", "settings", "shipped", "tables", "text"} - DOORS[room_of(path)]
 
-    assert named((path, other_rooms(path)) for path in FILES) == {}
+    assert without_empty((path, other_rooms(path)) for path in FILES) == {}
 
 
 def test_pages_and_figures_read_of_difficulty_only_what_is_declared() -> None:
     objectives = {"fsviz.difficulty", "fsviz.difficulty.objectives"}
     open_ = {"ui": objectives | {"fsviz.difficulty.measures"}, "figures": objectives}
-    found = [
+    result = [
         (path, {m for m in imports_of(path) if m.startswith("fsviz.difficulty")} - declared)
         for room, declared in open_.items()
         for path in (HOUSE / room).rglob("*.py")
     ]
-    assert found and named(found) == {}
+    assert result and without_empty(result) == {}
 
 
 def test_the_engine_knows_of_user_only_their_code() -> None:
-    found = [
+    result = [
         (path, {m for m in imports_of(path) if m.startswith("fsviz.user")} - {"fsviz.user", "fsviz.user.code"})
         for room in sorted(ENGINE)
         for path in (HOUSE / room).rglob("*.py")
     ]
-    assert found and named(found) == {}
+    assert result and without_empty(result) == {}
 
 
 def test_only_ui_knows_streamlit() -> None:
@@ -130,24 +130,24 @@ def test_only_ui_knows_streamlit() -> None:
 
 
 def test_a_page_imports_only_the_ui_room() -> None:
-    def others(page: Path) -> set[str]:
+    def other_imports(page: Path) -> set[str]:
         used = {m for m in imports_of(page) if not m.startswith("__future__")}
         return {m for m in used if m.split(".")[0] != "streamlit" and m != "fsviz" and not m.startswith("fsviz.ui")}
 
-    found = [(page, others(page)) for page in (ROOT / "app.py", *(ROOT / "pages").glob("*.py"))]
-    assert len(found) > 1 and named(found) == {}
+    result = [(page, other_imports(page)) for page in (ROOT / "app.py", *(ROOT / "pages").glob("*.py"))]
+    assert len(result) > 1 and without_empty(result) == {}
 
 
 def test_no_page_imports_another_page() -> None:
     pages = HOUSE / "ui" / "pages"
 
-    def others(path: Path) -> set[str]:
+    def other_imports(path: Path) -> set[str]:
         own = f"fsviz.ui.pages.{path.relative_to(pages).parts[0].removesuffix('.py')}"
         used = {m for m in imports_of(path) if m.startswith("fsviz.ui.pages.")}
         return {m for m in used if m != own and not m.startswith(f"{own}.")}
 
-    found = [(path, others(path)) for path in pages.rglob("*.py")]
-    assert found and named(found) == {}
+    result = [(path, other_imports(path)) for path in pages.rglob("*.py")]
+    assert result and without_empty(result) == {}
 
 
 @pytest.mark.parametrize(
@@ -166,13 +166,13 @@ def test_importing_a_page_is_seen(line: str) -> None:
 
 def test_what_a_module_defines_is_no_module() -> None:
     line = "from fsviz.difficulty import MEASURES, measures\nfrom fsviz import ui"
-    found = {"fsviz", "fsviz.ui", "fsviz.difficulty", "fsviz.difficulty.measures"}
-    assert set(imported(ast.walk(ast.parse(line)))) == found
+    result = {"fsviz", "fsviz.ui", "fsviz.difficulty", "fsviz.difficulty.measures"}
+    assert set(imported(ast.walk(ast.parse(line)))) == result
 
 
 def test_no_study_uses_the_private_helpers_of_another() -> None:
-    found = [(path, private_helpers(path)) for path in (HOUSE / "studies").rglob("*.py")]
-    assert found and named(found) == {}
+    result = [(path, private_helpers(path)) for path in (HOUSE / "studies").rglob("*.py")]
+    assert result and without_empty(result) == {}
 
 
 def private_helpers(path: Path) -> set[str]:
@@ -191,16 +191,16 @@ def private_helpers(path: Path) -> set[str]:
 
 
 DISK_CALLS = {"open", "mkdir", "unlink", "rename", "glob", "rglob", "iterdir", "exists", "is_file"} | {
-    f"{verb}_{what}"
+    f"{verb}_{kind}"
     for verb in ("read", "write", "to", "scan")
-    for what in ("text", "bytes", "csv", "parquet", "json", "pickle", "table", "excel", "hdf", "feather")
+    for kind in ("text", "bytes", "csv", "parquet", "json", "pickle", "table", "excel", "hdf", "feather")
 }
 DISK_MODULES = {"os", "io", "shutil", "tempfile", "sqlite3", "zipfile", "h5py", "pickle"}
 
 
 def disk_uses(tree: ast.Module) -> set[str]:
     """Calls and imports by which a module would touch the disk, whatever object they are called on."""
-    found = set()
+    values = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
@@ -208,17 +208,17 @@ def disk_uses(tree: ast.Module) -> set[str]:
             if name in DISK_CALLS or (
                 owner in ("np", "numpy", "torch") and name in ("load", "save", "savez", "memmap")
             ):
-                found.add(name)
+                values.add(name)
         elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names if alias.name.split(".")[0] in DISK_MODULES}
+            values |= {alias.name for alias in node.names if alias.name.split(".")[0] in DISK_MODULES}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in DISK_MODULES:
-            found.add(node.module)
-    return found
+            values.add(node.module)
+    return values
 
 
 def test_rooms_without_disk_touch_no_files() -> None:
-    found = [(path, disk_uses(parsed(path))) for path in FILES if room_of(path) in NO_DISK]
-    assert found and named(found) == {}
+    result = [(path, disk_uses(parsed(path))) for path in FILES if room_of(path) in NO_DISK]
+    assert result and without_empty(result) == {}
 
 
 @pytest.mark.parametrize(

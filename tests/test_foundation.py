@@ -81,15 +81,15 @@ def test_offers_follow_from_what_is_there() -> None:
 
 def test_rows_of_features_by_image_id() -> None:
     features = Features("d", "b", np.zeros((3, 2)), np.array([5, 2, 9]), np.array([0, 0, 1]))
-    asked = np.array([[2, 9], [PAD, 5], [3, 100]])
-    assert features.rows_of(asked).tolist() == [[1, 2], [PAD, 0], [PAD, PAD]]
+    image_ids = np.array([[2, 9], [PAD, 5], [3, 100]])
+    assert features.rows_of(image_ids).tolist() == [[1, 2], [PAD, 0], [PAD, PAD]]
 
 
 def test_tasks_take_keeps_measures_beside_their_task() -> None:
     tasks = Tasks(np.array([[0, 1], [1, 2], [0, 2]])).with_measure("coarsity", np.array([3.0, 1.0, 2.0]))
-    taken = tasks.take(np.array([2, 0]))
-    assert taken.class_ids.tolist() == [[0, 2], [0, 1]]
-    assert taken.measures["coarsity"].tolist() == [2.0, 3.0]
+    subset = tasks.take(np.array([2, 0]))
+    assert subset.class_ids.tolist() == [[0, 2], [0, 1]]
+    assert subset.measures["coarsity"].tolist() == [2.0, 3.0]
     with pytest.raises(BadInput, match=r"one number per task \(3\). Got 2"):
         tasks.with_measure("x", np.zeros(2))
 
@@ -115,9 +115,9 @@ def test_the_order_of_an_array_that_cannot_change_is_remembered_and_of_others_no
     values.setflags(write=False)
     assert numerics.sort_order(values) is numerics.sort_order(values)
     for _ in range(9):
-        other = np.random.default_rng(0).random(5)
-        other.setflags(write=False)
-        assert numerics.sort_order(other).tolist() == np.argsort(other).tolist()
+        second = np.random.default_rng(0).random(5)
+        second.setflags(write=False)
+        assert numerics.sort_order(second).tolist() == np.argsort(second).tolist()
 
 
 def test_rolling_mean_by_hand() -> None:
@@ -183,13 +183,13 @@ def test_what_a_kill_left_is_swept_after_a_day(monkeypatch, tmp_path: Path) -> N
 
 def test_leftovers_are_named_with_their_size_and_cleaned_but_not_what_may_be_in_use(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
-    left = {
+    remaining = {
         "runs/20260101-000000-abcd/chunks/.tmp-x.npz": "unfinished write",
         "features/pets/.partial-128-net/.tmp-y.npz": "unfinished write",
         "datasets/.upload-0123": "upload that was never added",
         "runs/.deleted-20250101-000000-abcd": "deleted run",
     }
-    for name in left:
+    for name in remaining:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if name.startswith(("datasets", "runs/.deleted")):
@@ -199,21 +199,21 @@ def test_leftovers_are_named_with_their_size_and_cleaned_but_not_what_may_be_in_
         os.utime(path, (0, 0))
         for folder in (path, *path.parents[:2]):
             os.utime(folder, (0, 0))
-    kept = ["features/pets/.partial-128-net/00001.npz", "runs/20260101-000000-abcd/chunks/000001.npz"]
-    kept += ["testbeds/.tmp-young"]
-    for name in kept:
+    saved = ["features/pets/.partial-128-net/00001.npz", "runs/20260101-000000-abcd/chunks/000001.npz"]
+    saved += ["testbeds/.tmp-young"]
+    for name in saved:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("kept")
-    found = workspace.leftovers()
-    assert {str(one.path.relative_to(tmp_path)): one.description for one in found} == left
-    assert all(one.n_bytes >= 5000 for one in found)
-    assert {one.path for one in workspace.clean()} == {one.path for one in found}
-    assert workspace.leftovers() == [] and not any((tmp_path / name).exists() for name in left)
-    assert all((tmp_path / name).exists() for name in kept)
+    result = workspace.leftovers()
+    assert {str(item.path.relative_to(tmp_path)): item.description for item in result} == remaining
+    assert all(item.n_bytes >= 5000 for item in result)
+    assert {item.path for item in workspace.clean()} == {item.path for item in result}
+    assert workspace.leftovers() == [] and not any((tmp_path / name).exists() for name in remaining)
+    assert all((tmp_path / name).exists() for name in saved)
 
 
 def test_a_write_is_on_the_disk_before_it_takes_its_name(monkeypatch, tmp_path: Path) -> None:
-    told: list[tuple[str, str]] = []
+    reports: list[tuple[str, str]] = []
     fsync, replace, opened = os.fsync, os.replace, os.open
     names: dict[int, str] = {}
 
@@ -223,18 +223,18 @@ def test_a_write_is_on_the_disk_before_it_takes_its_name(monkeypatch, tmp_path: 
         return handle
 
     monkeypatch.setattr(os, "open", noting_open)
-    monkeypatch.setattr(os, "fsync", lambda handle: (told.append(("sync", names[handle])), fsync(handle))[1])
-    monkeypatch.setattr(os, "replace", lambda a, b: (told.append(("rename", str(a))), replace(a, b))[1])
+    monkeypatch.setattr(os, "fsync", lambda handle: (reports.append(("sync", names[handle])), fsync(handle))[1])
+    monkeypatch.setattr(os, "replace", lambda a, b: (reports.append(("rename", str(a))), replace(a, b))[1])
     workspace.write_json(tmp_path / "a.json", 1)
-    (_, temporary), *rest = told
-    assert told[0][0] == "sync" and rest == [("rename", temporary), ("sync", str(tmp_path))]
-    told.clear()
+    (_, temporary), *rest = reports
+    assert reports[0][0] == "sync" and rest == [("rename", temporary), ("sync", str(tmp_path))]
+    reports.clear()
     with workspace.atomic_folder(tmp_path / "folder") as folder:
         (folder / "inner").mkdir()
         (folder / "inner" / "part").write_text("whole")
-    before = told[: told.index(("rename", str(folder)))]
+    before = reports[: reports.index(("rename", str(folder)))]
     assert {path for _, path in before} == {str(folder), str(folder / "inner"), str(folder / "inner" / "part")}
-    assert told[-1] == ("sync", str(tmp_path))
+    assert reports[-1] == ("sync", str(tmp_path))
 
 
 def test_room_is_asked_for_before_the_work(monkeypatch, tmp_path: Path) -> None:
@@ -242,8 +242,8 @@ def test_room_is_asked_for_before_the_work(monkeypatch, tmp_path: Path) -> None:
     workspace.require_space(1000, "The results")
     with pytest.raises(WorkspaceError, match=r"The results need 9,000,000,000.0 GB; .* free in .* Run fsviz clean"):
         workspace.require_space(9e18, "The results")
-    told = {999: "999 bytes", 1600: "2 KB", 2.4e6: "2 MB", 3.21e9: "3.2 GB"}
-    assert {n: workspace.format_bytes(n) for n in told} == told
+    values = {999: "999 bytes", 1600: "2 KB", 2.4e6: "2 MB", 3.21e9: "3.2 GB"}
+    assert {n: workspace.format_bytes(n) for n in values} == values
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "a" * 101, "a b", 'x"y'])

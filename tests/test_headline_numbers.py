@@ -50,14 +50,14 @@ def _page() -> None:
     from fsviz.records import HeadlineNumber
     from fsviz.ui.parts.headline import show_numbers
 
-    named = HeadlineNumber.worded("w", "Of *a*", "[link](x)", note="_b_", help="**c**")
-    show_numbers([HeadlineNumber.around("a", "Accuracy", 71.2, 0.5, change=3.0, coloured=True), None, named])
+    names = HeadlineNumber.worded("w", "Of *a*", "[link](x)", note="_b_", help="**c**")
+    show_numbers([HeadlineNumber.around("a", "Accuracy", 71.2, 0.5, change=3.0, coloured=True), None, names])
 
 
 def test_a_page_draws_numbers_and_escapes_names() -> None:
     app = AppTest.from_function(_page).run()
     assert not app.exception
-    number, named = app.metric
-    assert (number.value, number.delta) == ("71.2 ± 0.5%", "+3.0 points") and number.color != named.color
-    assert named.label == r"Of \*a\*" and named.value == r"\[link\](x)" and named.delta == r"\_b\_"
-    assert named.help == r"\*\*c\*\*"
+    number, names = app.metric
+    assert (number.value, number.delta) == ("71.2 ± 0.5%", "+3.0 points") and number.color != names.color
+    assert names.label == r"Of \*a\*" and names.value == r"\[link\](x)" and names.delta == r"\_b\_"
+    assert names.help == r"\*\*c\*\*"

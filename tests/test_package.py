@@ -41,20 +41,20 @@ def surroundings(env: Path) -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"FSVIZ_HOME": str(env / "home")}
 
 
-def said(env: Path, *words: str, command: str = "fsviz") -> str:
-    """What the installed command prints, far from any checkout."""
+def run_fsviz(env: Path, *words: str, command: str = "fsviz") -> str:
+    """Output of the installed command, far from any checkout."""
     words = (str(env / "bin" / command), *words)
     return subprocess.run(words, cwd=env, env=surroundings(env), check=True, capture_output=True, text=True).stdout
 
 
 def test_the_command_alone_says_what_can_be_done(installed: Path) -> None:
-    told = said(installed)
-    assert "fsviz app" in told and "python -m" not in told
-    assert {"evaluate", "add", "hard"} <= {line.split()[0] for line in told.splitlines() if line.strip()}
+    text = run_fsviz(installed)
+    assert "fsviz app" in text and "python -m" not in text
+    assert {"evaluate", "add", "hard"} <= {line.split()[0] for line in text.splitlines() if line.strip()}
 
 
 def test_the_wheel_carries_its_data(installed: Path) -> None:
-    names = {row["name"] for row in json.loads(said(installed, "datasets", "--json"))["datasets"]}
+    names = {row["name"] for row in json.loads(run_fsviz(installed, "datasets", "--json"))["datasets"]}
     assert {"demo", "tiered_imagenet"} <= names
     tracked = subprocess.run(["git", "ls-files", "data"], cwd=ROOT, capture_output=True, text=True)
     if tracked.returncode:
@@ -99,7 +99,7 @@ def test_a_page_runs_from_the_installed_files(installed: Path) -> None:
         "at = at.switch_page('pages/classes.py').run();"
         "print(json.dumps([fsviz.__file__, [e.value for e in at.title], len(at.exception), len(at.error)]))"
     )
-    out = said(installed, "-c", code, command="python")
+    out = run_fsviz(installed, "-c", code, command="python")
     where, titles, *problems = json.loads(out.splitlines()[-1])
     assert Path(where).is_relative_to(installed) and titles and problems == [0, 0]
 
@@ -108,7 +108,7 @@ def test_dependencies_are_declared_in_the_requirements_files_alone(installed: Pa
     (metadata,) = installed.glob("lib/*/site-packages/fsviz-*.dist-info/METADATA")
     lines = [line for line in metadata.read_text().splitlines() if line.startswith("Requires-Dist: ")]
 
-    def named(text: str) -> set[str]:
+    def names_in(text: str) -> set[str]:
         names = (re.match(r"[A-Za-z0-9_.-]+", line) for line in text.splitlines() if not line.startswith(("#", "-")))
         return {name[0].lower().replace("_", "-") for name in names if name}
 
@@ -118,5 +118,7 @@ def test_dependencies_are_declared_in_the_requirements_files_alone(installed: Pa
         ("cluster", "requirements-cluster.txt"),
     ):
         of = [line for line in lines if ("extra ==" not in line if not extra else f"extra == '{extra}'" in line)]
-        assert named("\n".join(line.removeprefix("Requires-Dist: ") for line in of)) == named((ROOT / file).read_text())
+        assert names_in("\n".join(line.removeprefix("Requires-Dist: ") for line in of)) == names_in(
+            (ROOT / file).read_text()
+        )
     assert "dependencies = [" not in (ROOT / "pyproject.toml").read_text()

@@ -63,7 +63,7 @@ def test_a_kill_between_the_two_renames_of_a_replacement_loses_no_dataset(tmp_pa
     assert main(["add", "pets", str(old)]) == 0
     killed_before(home / "datasets" / "pets", "add", "pets", str(new), "--replace")
     age(home)
-    assert not any("aside" in left.path.name for left in workspace.leftovers())  # the only copy is none
+    assert not any("aside" in remaining.path.name for remaining in workspace.leftovers())  # the only copy is none
     assert main(["clean", "--yes"]) == 0
     assert not list((home / "datasets").glob(".tmp-*"))  # what was being written is
     capsys.readouterr()
@@ -104,7 +104,7 @@ def test_what_was_replaced_is_no_leftover_for_long_and_never_comes_back(tmp_path
     aside.mkdir()  # as a kill after the second rename leaves it
     (aside / "dataset.json").write_text("{}")
     age(home)
-    assert [left.description for left in workspace.leftovers()] == ["replaced folder"]
+    assert [remaining.description for remaining in workspace.leftovers()] == ["replaced folder"]
     remove_dataset("pets")
     assert "pets" not in datasets.names() and not aside.exists()
     with pytest.raises(UnknownName):
@@ -115,18 +115,18 @@ def test_a_reader_who_puts_a_folder_back_does_not_stop_its_successor(tmp_path: P
     place = tmp_path / "place"
     with workspace.atomic_folder(place) as first:
         (first / "old").write_text("")
-    renamed, seen = os.replace, []
+    renamed, calls = os.replace, []
 
     def replace(source, target) -> None:
         renamed(source, target)
-        if ".aside-" in str(target) and len(seen) < 3:
+        if ".aside-" in str(target) and len(calls) < 3:
             workspace.restore_aside(tmp_path)  # as a reader does it between the two renames
-            seen.append(place.exists())
+            calls.append(place.exists())
 
     monkeypatch.setattr(os, "replace", replace)
     with workspace.atomic_folder(place) as second:
         (second / "new").write_text("")
-    assert seen == [True] * 3 and os.listdir(place) == ["new"] and os.listdir(tmp_path) == ["place"]
+    assert calls == [True] * 3 and os.listdir(place) == ["new"] and os.listdir(tmp_path) == ["place"]
 
 
 def test_a_folder_that_cannot_take_the_place_leaves_the_old_one(tmp_path: Path, monkeypatch) -> None:
@@ -165,8 +165,8 @@ def test_nothing_is_said_to_be_removed_from_a_read_only_workspace(small_disk, mo
     capsys.readouterr()
     small_disk.remount("ro")
     assert main(list(words)) == 2
-    told = capsys.readouterr()
-    assert "Removed" not in told.out and "cannot be removed (Read-only file system)" in told.err
+    captured = capsys.readouterr()
+    assert "Removed" not in captured.out and "cannot be removed (Read-only file system)" in captured.err
     assert sorted(str(path) for path in small_disk.path.rglob("*")) == before
     small_disk.remount("rw")
     assert main(list(words)) == 0  # what the sentence advises helps

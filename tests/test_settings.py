@@ -89,9 +89,9 @@ def test_a_narrower_setting_keeps_its_name() -> None:
 def test_the_help_of_a_flag_says_the_default() -> None:
     parser = argparse.ArgumentParser()
     add_flags(parser, [ALPHA, LOSS, FLAG, NOTE])
-    told = " ".join(parser.format_help().split())
-    assert "weight of closeness, 100 % of it (0.383)" in told
-    assert "{plain,cosine}" in told and "(plain)" in told
+    text = " ".join(parser.format_help().split())
+    assert "Weight of closeness, 100 % of it (default: 0.383)." in text
+    assert "{plain,cosine}" in text and "(default: plain)" in text
 
 
 def test_a_warning_about_few_images_means_the_usual_task() -> None:
@@ -140,7 +140,7 @@ def test_a_schema_fills_in_defaults_and_takes_none_as_not_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "text"),
     [
         ({"dataset": "demo", "n_wayy": 5}, "n_wayy"),
         ({"n_way": 5}, 'The study of tests needs "dataset", a name. Got None.'),
@@ -148,10 +148,10 @@ def test_a_schema_fills_in_defaults_and_takes_none_as_not_given() -> None:
         ({"dataset": "demo", "n_way": 1}, "n_way must be a whole number from 2 to 1,000. Got 1."),
     ],
 )
-def test_a_schema_refuses_what_is_unknown_missing_or_impossible(spec, told: str) -> None:
+def test_a_schema_refuses_what_is_unknown_missing_or_impossible(spec, text: str) -> None:
     with pytest.raises(FsvizError) as refused:
         SCHEMA.check(spec)
-    assert told in str(refused.value)
+    assert text in str(refused.value)
 
 
 def test_none_and_empty_text_are_not_given_and_an_empty_list_is() -> None:

@@ -71,18 +71,18 @@ def test_where_a_visitor_comes_from_is_believed_of_named_proxies_alone(proxies: 
     clients = {sharing.client_of(f"203.0.113.{n}", ["X-Forwarded-For"], proxies) for n in range(9)}
     assert len(clients) == 1 and not clients & {"", "203.0.113.1"}
     assert sharing.client_of("203.0.113.1", ["Host"], proxies) == "203.0.113.1"
-    named = {"FORWARDED_ALLOW_IPS": "127.0.0.1"}
-    assert sharing.client_of("203.0.113.1", ["X-Forwarded-For"], named) == "203.0.113.1"
-    assert sharing.client_of(None, ["Host"], named) == ""
+    names = {"FORWARDED_ALLOW_IPS": "127.0.0.1"}
+    assert sharing.client_of("203.0.113.1", ["X-Forwarded-For"], names) == "203.0.113.1"
+    assert sharing.client_of(None, ["Host"], names) == ""
 
 
 def test_a_password_is_known_by_its_hash_alone() -> None:
-    kept = sharing.hash_password("correct horse ünï")
-    assert sharing.is_password("correct horse ünï", kept)
+    saved = sharing.hash_password("correct horse ünï")
+    assert sharing.is_password("correct horse ünï", saved)
     assert not any(
-        sharing.is_password(wrong, kept) for wrong in ("", "correct horse", "CORRECT HORSE ÜNÏ", "x" * 10**6)
+        sharing.is_password(wrong, saved) for wrong in ("", "correct horse", "CORRECT HORSE ÜNÏ", "x" * 10**6)
     )
-    assert "horse" not in kept and sharing.hash_password("correct horse ünï") != kept  # salted
+    assert "horse" not in saved and sharing.hash_password("correct horse ünï") != saved  # salted
     assert not any(sharing.is_password("", nonsense) for nonsense in ("", ":", "zz:zz", "00:"))
     with pytest.raises(BadInput, match="at least 8 characters"):
         sharing.hash_password("short")
@@ -140,12 +140,12 @@ def test_paths_stay_inside_the_named_folders(tmp_path: Path) -> None:
     assert (
         sharing.path_in_folders("~", both) == pets / "~"
     )  # a name like any other: the server's own home is nobody's business
-    said = set()
+    reports = set()
     outside = (str(secret), str(tmp_path), f"{pets}-more", "/etc/passwd", "/", "link", "link/inner", "../secret", "\0")
     for text in outside:
         with pytest.raises(BadInput, match="must lie in a folder") as error:
             sharing.path_in_folders(text, (pets,))
-        said.add(str(error.value).replace(repr(text), ""))
-    assert len(said) == 1  # the same for what is there and what is not
+        reports.add(str(error.value).replace(repr(text), ""))
+    assert len(reports) == 1  # the same for what is there and what is not
     with pytest.raises(BadInput, match="none was"):
         sharing.path_in_folders(str(pets), ())

@@ -132,10 +132,10 @@ def test_one_declaration_for_every_outlet(rows: tables.Rows) -> None:
     assert r"ProtoNet & 59.0 $\pm$ 0.7 & 33.3 & 1,200 \\" in latex
     page = html.declared_table(TABLE, rows)
     assert '<td class="n">59.0 <small>± 0.7</small></td>' in page and "data:image" not in page
-    seen = tables.frame(TABLE, rows)
-    assert list(seen) == ["name", "accuracy", "ci95", "share", "n", "face"]  # what is empty is not shown
-    assert all(pd.api.types.is_numeric_dtype(seen[name]) for name in ("accuracy", "ci95", "share", "n"))  # they sort
-    assert seen["share"].iloc[0] == pytest.approx(33.3)
+    frame = tables.frame(TABLE, rows)
+    assert list(frame) == ["name", "accuracy", "ci95", "share", "n", "face"]  # what is empty is not shown
+    assert all(pd.api.types.is_numeric_dtype(frame[name]) for name in ("accuracy", "ci95", "share", "n"))  # they sort
+    assert frame["share"].iloc[0] == pytest.approx(33.3)
 
 
 def test_no_rows_keep_their_headers() -> None:

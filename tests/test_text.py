@@ -19,10 +19,10 @@ ROOM = Path(text.__file__).parent
 
 @pytest.mark.parametrize("name", NAMES)
 def test_markdown_is_the_name_with_every_mark_escaped(name: str) -> None:
-    shown = text.escape_markdown(name)
-    assert not re.search(r"(?<!\\)(?:\\\\)*[\[\]<>|`*_$]", shown.replace(":gray[]", ""))
-    assert re.sub(r"\\(.)", r"\1", shown.replace(":gray[]", "")).split() == re.sub("[\u202e\u2066]", "", name).split()
-    assert not re.search(r"https?://|www\.|\w@\w|:material/|(?<!\S)(->|--)(?!\S)", re.sub(r"\\(.)", r"\1", shown))
+    visible = text.escape_markdown(name)
+    assert not re.search(r"(?<!\\)(?:\\\\)*[\[\]<>|`*_$]", visible.replace(":gray[]", ""))
+    assert re.sub(r"\\(.)", r"\1", visible.replace(":gray[]", "")).split() == re.sub("[\u202e\u2066]", "", name).split()
+    assert not re.search(r"https?://|www\.|\w@\w|:material/|(?<!\S)(->|--)(?!\S)", re.sub(r"\\(.)", r"\1", visible))
 
 
 def test_markdown_by_hand() -> None:
@@ -46,9 +46,9 @@ def test_what_is_drawn_by_plotly_is_decoded_to_the_name() -> None:
     from html import unescape
 
     for name in NAMES:
-        shown = text.escape_plotly(name)
-        assert not re.search(r"[<>{$]", shown)
-        assert unescape(shown) == re.sub("[\u202e\u2066]", "", name)
+        visible = text.escape_plotly(name)
+        assert not re.search(r"[<>{$]", visible)
+        assert unescape(visible) == re.sub("[\u202e\u2066]", "", name)
 
 
 def test_no_cell_of_a_csv_is_a_formula_and_numbers_stay_numbers() -> None:
@@ -80,15 +80,21 @@ def test_a_cell_of_a_csv_is_read_back_as_it_was(name: str) -> None:
 def test_one_writer_of_csv() -> None:
     """Whoever writes a CSV that leaves fsviz writes it with `text.csv`."""
     inside = {"text.py", "features/store.py", "datasets/saved.py"}  # a hash, and a file that only fsviz reads
-    found = {
+    result = {
         str(path.relative_to(ROOM))
         for path in ROOM.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and node.attr in ("to_csv", "writer", "DictWriter")
         if ast.unparse(node) != "testbeds.to_csv"
     }
-    assert found == inside
+    assert result == inside
 
 
 def test_only_a_whole_share_is_100_per_cent() -> None:
     assert [text.percent(share) for share in (0, 0.446, 0.994, 0.9999, 1.0)] == ["0%", "45%", "99%", "99%", "100%"]
+
+
+def test_short_names_lose_only_the_folders_that_they_do_not_need() -> None:
+    names = ("Fruit/Apple/Granny", "Fruit/Lemon", "Veg/Lemon", "plum", "Veg/Onion/")
+    assert text.short_names(names) == ["Granny", "Fruit/Lemon", "Veg/Lemon", "plum", "Onion"]
+    assert text.short_names(("a/a", "a")) == ["a/a", "a"]

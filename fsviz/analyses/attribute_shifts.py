@@ -21,7 +21,7 @@ from fsviz.numerics import clustered_mean, holm
 from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
 from fsviz.settings import RawSettings, name_parts
 from fsviz.studies import support_sets
-from fsviz.studies.support_sets import SETS, TASK_SETTINGS, Spec, SupportSets, check
+from fsviz.studies.support_sets import SETS, TASK_SETTINGS, SupportSets, SupportSpec, check
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 
@@ -35,7 +35,7 @@ def attribute_groups(dataset: Dataset, attribute: str) -> list[str]:
     return [names[0], names[2]] if read.is_numeric else list(names)
 
 
-def _image_class_ids(spec: Spec, dataset: Dataset, table: Features) -> np.ndarray:
+def _image_class_ids(spec: SupportSpec, dataset: Dataset, table: Features) -> np.ndarray:
     """The class of every image_id (N,), PAD without features; one image stands for a group that is kept together."""
     image_class_ids = table.image_class_ids(len(dataset.image_class_ids()))
     if table.groups is not None and spec.get("keep_groups", True):
@@ -44,7 +44,7 @@ def _image_class_ids(spec: Spec, dataset: Dataset, table: Features) -> np.ndarra
     return image_class_ids
 
 
-def _with_enough_images(spec: Spec, sample: Callable[[int], Drawn]) -> tuple[Drawn, int]:
+def _with_enough_images(spec: SupportSpec, sample: Callable[[int], Drawn]) -> tuple[Drawn, int]:
     """Tasks with the spec's number of queries, or the largest smaller number that works, and that number.
 
     Few images share a value of an attribute with many. Raises the last refusal where even one query is too many.
@@ -69,7 +69,7 @@ def curated_tasks(spec: RawSettings, attribute: str, query_group: str | None = N
 
 
 def _curated(
-    spec: Spec, dataset: Dataset, table: Features, attribute: str, query_group: str | None = None
+    spec: SupportSpec, dataset: Dataset, table: Features, attribute: str, query_group: str | None = None
 ) -> CuratedPair:
     sizes = {name: spec[name] for name in ("n_way", "n_shot", "n_query", "n_tasks", "seed")}
     read = attribute_gaps.read_attribute(dataset, attribute)
@@ -153,7 +153,7 @@ def restricted_sets(spec: RawSettings, progress: Progress | None = None) -> Supp
     The spec has "attribute" and "values" (a list) beside the settings of the study `support_sets`. That of what is
     found has them too, and fewer queries per class where too few images have these values.
     """
-    own: Spec = {"attribute": str(spec["attribute"]), "values": list(spec["values"])}
+    own: SupportSpec = {"attribute": str(spec["attribute"]), "values": list(spec["values"])}
     spec = check({name: value for name, value in spec.items() if name not in own})
     dataset = datasets.load(spec["dataset"])
     attribute_gaps.require_attributes(dataset)
@@ -231,16 +231,16 @@ def shared_values(sets: SupportSets, dataset: Dataset, attribute: str, values: S
 
 
 def describe_shared(shared: Mapping[str, Any]) -> str:
-    """Do hard supports avoid what the queries have, and do easy ones seek it?"""
+    """The share of support images with the queries' values, compared with random supports, as sentences."""
     share = shared["share"]
-    told = (
-        f"Of the hard supports {share['hard']:.0f}% have it too, of the random ones {share['random']:.0f}%, of the "
-        f"easy ones {share['easy']:.0f}%."
+    shares = (
+        f"Support images with the same values: {share['hard']:.0f}% (hard), {share['random']:.0f}% (random), "
+        f"{share['easy']:.0f}% (easy)."
     )
     avoid = shared["hard"][0] + shared["hard"][1] < 0
     seek = shared["easy"][0] - shared["easy"][1] > 0
     if avoid and seek:
-        return f"{told} Hard supports avoid what the queries look like, easy ones seek it, as in the paper."
+        return f"{shares} Hard supports avoid these values, easy ones prefer them, as in the paper."
     if avoid or seek:
-        return f"{told} {'Hard supports avoid' if avoid else 'Easy supports seek'} what the queries look like."
-    return f"{told} Over these {shared['n_classes']} classes neither differs from random supports by more than chance."
+        return f"{shares} {'Hard supports avoid' if avoid else 'Easy supports prefer'} these values."
+    return f"{shares} No significant difference from random supports over these {shared['n_classes']} classes."

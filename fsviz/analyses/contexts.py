@@ -9,7 +9,7 @@ association is ours, and needs only counts. MetaCoCo calls classes concepts.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,18 @@ def association(table: ContextTable) -> dict[str, float | None]:
     value, low, high = cramers_v(table.counts)
     values = {"v": value, "low": low, "high": high, "chance": cramers_v_by_chance(table.counts)}
     return {name: finite(number) for name, number in values.items()}
+
+
+def association_answer(cramer: Mapping[str, float | None]) -> tuple[str, str]:
+    """The association as a bold sentence, with its interval; takes the result of `association`."""
+    if cramer["v"] is None or cramer["chance"] is None:
+        return "Class–context association is not available.", "It needs at least two classes and two contexts."
+    interval = "" if cramer["low"] is None else f"95% CI {cramer['low']:.2f} to {cramer['high']:.2f} over images. "
+    value = f"V = {cramer['v']:.2f} (expected by chance below {cramer['chance']:.2f})"
+    more = f"{interval}0 = independent, 1 = context determines the class."
+    if cramer["v"] <= cramer["chance"]:
+        return f"Class and context are not significantly associated: {value}.", more
+    return f"Class and context are associated: {value}.", more
 
 
 def information(table: ContextTable) -> np.ndarray:

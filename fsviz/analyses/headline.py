@@ -26,7 +26,7 @@ from fsviz.numerics import holm, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 from fsviz.tasks import draw
 from fsviz.taxonomy import maps
-from fsviz.text import split_title
+from fsviz.text import shorten, split_title
 
 METHOD = "protonet"
 N_TASKS = 1000
@@ -36,6 +36,7 @@ N_IMAGES_SHOWN = 3  # images per class of a task that is not classified
 MAX_PER_CLASS = 200  # images that estimate the centre of a class
 MAX_OPENED = 2400  # images that may be opened for pixel features
 LEVEL = 0.05
+MAX_NAME = 26  # characters of a class name in a sentence
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,16 @@ class TaskContrast:
         )
         return np.sort(np.concatenate([positions[is_correct][:n_correct], positions[~is_correct][: n - n_correct]]))
 
+    def mistakes_of(self, task: int, way: int) -> tuple[int, int, str, int]:
+        """Correct queries of a class of a task, all its queries, the class most predicted instead, and how often."""
+        assert self.predictions is not None
+        is_query = self.tasks.query[task, way] != PAD
+        counts = np.bincount(self.predictions.predicted[task, way][is_query], minlength=self.tasks.n_way)
+        n_correct, n_queries = int(counts[way]), int(is_query.sum())
+        counts[way] = 0
+        instead = int(counts.argmax())
+        return n_correct, n_queries, self.names_of(task)[instead] if counts[instead] else "", int(counts[instead])
+
     def closest_of(self, task: int) -> tuple[str, str]:
         """The two classes of a task with the smallest distance."""
         at = self.positions_of(task)
@@ -178,7 +189,7 @@ def contrast(dataset: Dataset) -> TaskContrast:
     if dataset.has_pixels:
         return _classified(dataset)
     raise Missing(
-        f"{dataset.title} has neither features nor a taxonomy, so its hard tasks are not known. Add images or features."
+        f"{dataset.title} has neither features nor a taxonomy, so its tasks cannot be compared. Add images or features."
     )
 
 
@@ -187,35 +198,94 @@ def rule(pair: TaskContrast) -> str:
     tasks, split = f"{len(pair.tasks):,} random {pair.tasks.setting} tasks", split_title(pair.recipe.split)
     if pair.accuracy is None:
         return f"{tasks} of {split}: the finest and the coarsest (mean semantic distance of their classes)."
-    return f"{tasks} of {split}, ProtoNet on {pair.input_title}: the middle of the hardest and of the easiest tenth."
+    return f"{tasks} of {split}, ProtoNet on {pair.input_title}: the middle of the hardest and of the easiest 10%."
 
 
-def describe(pair: TaskContrast, cause: CauseContrast, task: int | None = None, baseline: int | None = None) -> str:
-    """Describe a cause in the hard task compared with the easy one, or in `task` with `baseline`."""
-    task, baseline = pair.hard if task is None else task, pair.easy if baseline is None else baseline
-    value, baseline_value = float(cause.values[task]), float(cause.values[baseline])
+def answer(pair: TaskContrast, causes: list[CauseContrast] | None) -> tuple[str, str]:
+    """Why the hard task is harder, in a sentence, and the setting with the baselines.
+
+    causes  the main causes, the largest first; None if they are not measured yet
+    """
+    tasks = f"{len(pair.tasks):,} random {pair.tasks.setting} tasks"
+    if pair.accuracy is None:
+        coarsity = pair.tasks.measures["coarsity"]
+        return (
+            "The fine-grained task should be harder: its classes are semantically closer "
+            f"(coarsity {coarsity[pair.hard]:.1f} vs {coarsity[pair.easy]:.1f}).",
+            f"Median of {tasks}: {np.median(coarsity):.1f}.",
+        )
+    mean, half = pair.mean
+    setting = (
+        f"ProtoNet on {pair.input_title}, {tasks}: mean {100 * mean:.1f} ± {100 * half:.1f}%, chance level "
+        f"{pair.tasks.chance_level:.0%}."
+    )
+    gap = (
+        f"The hard task is {gap_text(pair)} points below the easy one: {accuracy_text(pair, pair.hard)} vs "
+        f"{accuracy_text(pair, pair.easy)} correct."
+    )
+    if causes is None:
+        return gap, setting
+    if not causes:
+        none = f"none of the {len(pair.causes)} measures separates these two tasks significantly"
+        return f"{gap} No single cause: {none}.", setting
+    share = f"about {pair.points(causes[0]):.0f} of the {gap_text(pair)} points"
+    return f"{gap} Main difference: {name_cause(pair, causes[0])}, {share}.", setting
+
+
+def accuracy_text(pair: TaskContrast, task: int) -> str:
+    """The accuracy of one of the two tasks, with a decimal only if one of them needs it."""
+    assert pair.accuracy is not None
+    return f"{100 * pair.accuracy[task]:.{_digits(pair)}f}%"
+
+
+def gap_text(pair: TaskContrast) -> str:
+    """Points between the two tasks, in the digits of their accuracies."""
+    assert pair.accuracy is not None
+    return f"{100 * (pair.accuracy[pair.easy] - pair.accuracy[pair.hard]):.{_digits(pair)}f}"
+
+
+def _digits(pair: TaskContrast) -> int:
+    assert pair.accuracy is not None
+    percents = 100 * pair.accuracy[[pair.hard, pair.easy]].astype(float)
+    return 0 if np.allclose(percents, percents.round(), atol=1e-3) else 1
+
+
+def name_cause(pair: TaskContrast, cause: CauseContrast) -> str:
+    """A main cause as a noun phrase, as it is in the hard task."""
     if cause.kind == "meaning":
-        return f"its classes are semantically closer (coarsity {-value:.0f} vs {-baseline_value:.0f})"
+        return "semantically closer classes"
     if cause.kind == "looks":
-        a, b = pair.closest_of(task)
-        return (
-            f"its classes are more similar in {'feature space' if pair.backbone else 'their pixels'}, above all "
-            f"{a} and {b} (distance {-value:.2f} vs {-baseline_value:.2f})"
-        )
+        return f"classes closer in {'feature' if pair.backbone else 'pixel'} space"
     if cause.kind == "support":
-        return (
-            f"its support images are atypical: {value:.2f}x the usual distance from their class centre "
-            f"({baseline_value:.2f}x in the easy task)"
-        )
+        return "atypical support images"
     name = cause.attribute.replace("_", " ")
     if cause.in_deviations:
-        return f"support and queries differ more in {name} ({value:.2f} vs {baseline_value:.2f} SD)"
-    return f"more queries have a {name} missing from their support ({value:.0%} vs {baseline_value:.0%})"
+        return f"a larger difference in {name} between support and queries"
+    return f"more queries with a {name} missing from their support"
+
+
+def describe(pair: TaskContrast, cause: CauseContrast) -> str:
+    """A main cause as a noun phrase, with its value in the hard task vs the easy one."""
+    value, baseline = float(cause.values[pair.hard]), float(cause.values[pair.easy])
+    name = name_cause(pair, cause)
+    if cause.kind == "meaning":
+        return f"{name} (coarsity {-value:.0f} vs {-baseline:.0f})"
+    if cause.kind == "looks":
+        a, b = (shorten(closest, MAX_NAME) for closest in pair.closest_of(pair.hard))
+        return f"{name}, above all {a} and {b} (mean squared distance {-value:.2f} vs {-baseline:.2f})"
+    if cause.kind == "support":
+        return f"{name} ({value:.2f}x the usual distance from their class centre vs {baseline:.2f}x)"
+    return (
+        f"{name} ({value:.2f} vs {baseline:.2f} SD)"
+        if cause.in_deviations
+        else f"{name} ({value:.0%} vs {baseline:.0%})"
+    )
 
 
 def summary(pair: TaskContrast) -> dict[str, Any]:
     """Summary of the two tasks, the mean and the causes, for the command line."""
-    result: dict[str, Any] = {"dataset": pair.dataset.name, "rule": rule(pair)}
+    sentence, setting = answer(pair, pair.main_causes())
+    result: dict[str, Any] = {"dataset": pair.dataset.name, "answer": sentence, "setting": setting, "rule": rule(pair)}
     for name, task in (("hard", pair.hard), ("easy", pair.easy)):
         result[name] = {"task": task, "classes": pair.names_of(task)}
         if "coarsity" in pair.tasks.measures:
@@ -236,10 +306,10 @@ def summary(pair: TaskContrast) -> dict[str, Any]:
                 "low": cause.correlation.low,
                 "high": cause.correlation.high,
                 "over": cause.correlation.ci_unit,
-                "known": cause.is_significant,
+                "significant": cause.is_significant,
                 "points": pair.points(cause),
-                "explains": id(cause) in main_causes,
-                "words": describe(pair, cause),
+                "is_main": id(cause) in main_causes,
+                "description": describe(pair, cause) if id(cause) in main_causes else "",
             }
             for cause in sorted(pair.causes, key=pair.points, reverse=True)
         ],

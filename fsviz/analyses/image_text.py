@@ -79,6 +79,27 @@ def summary(similarity: ImageTextSimilarity) -> dict[str, Any]:
     return result
 
 
+def closer_answer(result: Mapping[str, Any]) -> tuple[str, str]:
+    """The share of images closer to their context as a bold sentence, and its setting.
+
+    result  what `summary` returns
+    """
+    closer = result["nearer_to_context"]
+    half = "" if closer["ci95"] is None else f" ± {100 * closer['ci95']:.0f}"
+    sentence = (
+        f"{100 * closer['mean']:.0f}{half}% of images are closer to the text of their context than to that of their "
+        "class."
+    )
+    wider = "" if closer["ci95_classes"] is None else f", ± {100 * closer['ci95_classes']:.0f} over classes"
+    shares = [
+        f"{name} {100 * correct['mean']:.0f}% (chance level {100 * result['chance'][axis]:.0f}%)"
+        for axis, name in (("concept", "class"), ("context", "context"))
+        if (correct := result[f"zero_shot_{axis}"]) is not None
+    ]
+    zero_shot = f" Zero-shot accuracy: {', '.join(shares)}." if shares else ""
+    return sentence, f"{result['n_images']:,} images; 95% CI over images{wider}.{zero_shot}"
+
+
 CLASSES = Table(
     "Image–text similarity by class",
     Column("class_name", "Class"),

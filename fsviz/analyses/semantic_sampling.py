@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from fsviz import sampling, taxonomy
+from fsviz import evaluation, features, sampling, taxonomy
 from fsviz.difficulty.measures.coarsity import coarsity as coarsity_of
-from fsviz.errors import Missing
-from fsviz.records import PAD, Dataset, Testbed
+from fsviz.errors import FsvizError, Missing
+from fsviz.methods import METHODS
+from fsviz.records import PAD, Dataset, Predictions, Tasks, Testbed
+from fsviz.sampling import SAMPLERS
+from fsviz.studies import evaluate
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 from fsviz.text import short_names
@@ -40,6 +43,57 @@ def summarise(testbed: Testbed, dataset: Dataset) -> dict[str, Any]:
         "quantiles": {name: float(v) for name, v in zip(("0", "25", "50", "75", "100"), values, strict=True)},
         "class_counts": {"min": int(counts.min()), "max": int(counts.max())},
     }
+
+
+def headline(testbed: Testbed, uniform: Testbed, second: Testbed | None = None) -> tuple[str, str]:
+    """The coarsity of a testbed compared with uniform tasks, as a bold sentence and its addition.
+
+    second  another testbed on the same axes, called B
+    """
+    title = SAMPLERS[str(testbed.recipe["sampler"])].title
+    values = testbed.tasks.measures["coarsity"]
+    median, baseline = (float(np.median(bed.tasks.measures["coarsity"])) for bed in (testbed, uniform))
+    more = ""
+    if testbed is uniform:
+        low, high = (coarsity_text(float(value)) for value in np.quantile(values, [0.25, 0.75]))
+        sentence = f"{title} tasks: median coarsity {coarsity_text(median)}."
+        more = f"Half of the tasks lie between {low} and {high}; lower is finer."
+    elif np.ptp(uniform.tasks.measures["coarsity"]) < 1e-9:
+        sentence = f"{title} tasks: median coarsity {coarsity_text(median)} vs {coarsity_text(baseline)} for uniform."
+        more = "All uniform tasks have the same coarsity."
+    else:
+        sentence = (
+            f"{title} tasks: median coarsity {coarsity_text(median)} vs {coarsity_text(baseline)} for uniform; "
+            f"{share_finer(testbed, uniform):.0%} are fine-grained ({share_finer(uniform, uniform):.0%} when uniform)."
+        )
+        more = "Fine-grained: coarsity in the lowest 5% of uniform tasks."
+    if second is not None:
+        median = float(np.median(second.tasks.measures["coarsity"]))
+        more += f" B: median coarsity {coarsity_text(median)}, {share_finer(second, uniform):.0%} fine-grained."
+    return sentence, more
+
+
+def coarsity_text(value: float) -> str:
+    return f"{value:.{1 if value >= 10 else 2 if value >= 1 else 3}f}"
+
+
+QUICK_METHOD = "protonet"
+_QUICK_SECONDS = 0.5  # for a list of tasks, by a count of operations
+
+
+def quick_predictions(dataset: Dataset, tasks: Tasks, backbone: str = "") -> Predictions | None:
+    """Predictions of ProtoNet; None without features of all images, or if they take too long for a list of tasks."""
+    if not dataset.has_features or not tasks.has_images:
+        return None
+    backbone = backbone or draw.default_backbone(dataset)
+    settings = METHODS[QUICK_METHOD].checked()
+    try:
+        evaluation.check_tasks(features.load(dataset, backbone), tasks)
+        if evaluate.guess_seconds(dataset, backbone, QUICK_METHOD, settings, tasks) > _QUICK_SECONDS:
+            return None
+        return evaluate.predict_tasks(dataset, backbone, QUICK_METHOD, settings, tasks)
+    except FsvizError:  # an image without features
+        return None
 
 
 def class_counts(testbed: Testbed, dataset: Dataset) -> np.ndarray:

@@ -67,23 +67,18 @@ def points_of(sets: SupportSets, explained: AttributeEffects, which: str) -> np.
 
 
 def describe_effects(sets: SupportSets, explained: AttributeEffects, task: int) -> str:
-    """How much of what the hard support of a task costs its attributes explain, in a sentence."""
+    """The share of a hard support's cost that its attribute shifts explain, as a sentence."""
     lost = 100 * float(sets.accuracy("random")[task] - sets.accuracy("hard")[task])
-    real = explained.reasons(task)
-    against = f"the {lost:.0f} points that this hard support loses against the random one"
-    if not real:
-        return (
-            "No attribute explains it: none that costs accuracy here differs more between this support and its queries "
-            "than in 95% of random supports of the same task."
-        )
+    reasons = explained.reasons(task)
+    total = f"the {lost:.0f} points that this hard support costs compared with the random one"
+    if not reasons:
+        return "No attribute explains it: every costly shift is within the range of 95% of random supports."
     if lost <= 0:
-        return "In this task the hard support is no worse than the random one, so there is nothing to explain."
-    if len(real) == 1:
-        return f"That is about {real[0].points:.1f} of {against}."
-    return (
-        f"Together at most {sum(r.points for r in real):.1f} of {against}: attributes that go together count in each "
-        "other's cost."
-    )
+        return "Hard and random supports are equally good here." if lost == 0 else "The hard support is better here."
+    if len(reasons) == 1:
+        return f"This is about {reasons[0].points:.1f} of {total}."
+    points = sum(reason.points for reason in reasons)
+    return f"Together at most {points:.1f} of {total}: costs of associated attributes overlap."
 
 
 def format_values(dataset: Dataset, image_ids: np.ndarray, attribute: str) -> list[tuple[int, str]]:

@@ -1,8 +1,8 @@
-"""Which way of training holds up when the test classes are far? Accuracy of trained networks against divergence.
+"""Accuracy of trained networks vs train-test divergence, by method.
 
     class features -> splits of several divergences, each with its two sides swapped too -> a training run each
     class features -> the same test classes, trained on the nearest and on the farthest of the others (matched)
-    finished runs  -> accuracy against divergence, slope per method, nearest less farthest
+    finished runs  -> accuracy by divergence, slope per method, near minus far training classes
 
 After Arnold & Sha 2021, figure 2 and tables 1, 2, 4 and 5. The published comparison trains on one side and tests on the
 other, so that it mixes how far the test classes are with how hard they are by themselves. `both sides` averages a split
@@ -39,11 +39,11 @@ _RUNS = Column("n_runs", "Runs", kind="count")
 BY_DIVERGENCE = Table(
     "Accuracy by divergence",
     _METHOD,
-    Column("asked", "Divergence requested", digits=2, kind="number"),
+    Column("asked", "Target divergence", digits=2, kind="number"),
     Column("reached", "Reached", digits=2, kind="number"),
-    Column("first", "Test side", kind="percent"),
-    Column("second", "Other side", kind="percent"),
-    Column("both", "Both sides", kind="percent"),
+    Column("first", "Test half", kind="percent"),
+    Column("second", "Swapped half", kind="percent"),
+    Column("both", "Both halves", kind="percent"),
     _RUNS,
 )
 BY_SPLIT = Table(
@@ -56,18 +56,18 @@ BY_SPLIT = Table(
 SLOPES = Table(
     "Points of accuracy per unit of divergence",
     _METHOD,
-    Column("sides", "Sides"),
+    Column("sides", "Tested on"),
     Column("slope", "Slope", kind="points", digits=2, interval="ci95"),
     Column("at_zero", "Accuracy at 0", kind="percent"),
     Column("n_points", "Divergences", kind="count"),
     _RUNS,
 )
 MATCHED_PAIRS = Table(
-    "Nearest less farthest",
+    "Near vs far training classes",
     _METHOD,
-    Column("nearest", "Nearest", kind="percent"),
-    Column("farthest", "Farthest", kind="percent"),
-    Column("difference", "Nearest less farthest", kind="points", interval="ci95"),
+    Column("nearest", "Near", kind="percent"),
+    Column("farthest", "Far", kind="percent"),
+    Column("difference", "Near minus far", kind="points", interval="ci95"),
     Column("n_pairs", "Pairs", kind="count"),
     Column("n_splits", "Sets of test classes", kind="count"),
 )
@@ -81,7 +81,7 @@ TASK_CORRELATIONS = Table(
 )
 RUNS = Table(
     "Runs behind the point",
-    Column("asked", "R requested", digits=2, kind="number"),
+    Column("asked", "Target R", digits=2, kind="number"),
     Column("reached", "Reached", digits=2, kind="number"),
     Column("side", "Tested on"),
     Column("trained_on", "Trained on"),
@@ -96,7 +96,7 @@ FIRST, SECOND = "first", "second"  # the side that is train by the rule of the s
 SIDES_SHOWN = (FIRST, SECOND, "both")
 NEAREST, FARTHEST = "nearest", "farthest"
 PENALTY = PUBLISHED_PENALTY  # λ of every split of a grid: those that come with fsviz were trained on splits of it
-COMPARED = {"random": "at random", "superclasses": "whole superclasses", training.OWN: "the dataset's own"}
+COMPARED = {"random": "random", "superclasses": "whole superclasses", training.OWN: "the dataset's own"}
 SHARE = 0.5  # of the remaining classes that `matched` trains on
 
 
@@ -107,9 +107,7 @@ def mirrored(result: SplitResult) -> ClassSplit:
     """The same two centroids, the other side called train."""
     split = result.split
     if split.scores is None:
-        raise BadInput(
-            "Only a split that was found by a divergence has two sides to swap. Choose mode stable or paper."
-        )
+        raise BadInput("Only a split with a target divergence has two sides to swap. Choose mode stable or paper.")
     sides = assignment.assign(-split.scores, int(result.settings["seed"]))
     centroids = None if split.centroids is None else split.centroids[::-1]
     return replace(split, sides=sides, scores=-split.scores, centroids=centroids)
@@ -151,9 +149,11 @@ def grid(
     compared: Sequence[str] = (),
     **settings: Any,
 ) -> list[dict[str, Any]]:
-    """The specs of the runs that a comparison needs: every method, divergence, side and seed, and, at the divergence
-    `matched_at`, trained on the nearest and on the farthest classes; splits to compare with (names of COMPARED).
-    `settings` go to the runs whose method has them.
+    """Specs of the runs of a comparison: every method, target, side and seed.
+
+    matched_at  the target at which networks are also trained on the nearest and on the farthest classes
+    compared    other splits (names of COMPARED)
+    settings    go to the runs whose method has them
     """
     for name in compared:
         if name not in COMPARED:
@@ -193,7 +193,7 @@ def grid(
 def split_to_train(
     dataset: Dataset, classes: ClassFeatures, result: SplitResult, side: str = FIRST, trained_on: str = ""
 ) -> dict[str, Any]:
-    """A split as the spec of a training run takes it, with a recipe by which the run is compared with others.
+    """A split for the spec of a training run, with the recipe that comparisons read.
 
     side        "first": the sides as they are; "second": swapped
     trained_on  "nearest" or "farthest": only that half of the train classes; "": all of them
@@ -207,12 +207,12 @@ def split_to_train(
     sought = "divergence" in recipe
     first = f"r{recipe['divergence']:g}" if sought else splits_study.fitting_name(result)
     if not sought and not trained_on:
-        del recipe["comparison"]  # it has no divergence to stand at
+        del recipe["comparison"]  # it has no divergence
     name = "-".join([first, *([side] if sought else []), *([trained_on] if trained_on else [])])
     return {**saved_splits.split_record(dataset, split.parts, recipe), "name": name}
 
 
-# --- what came out -----------------------------------------------------------------------------------------------
+# --- results -----------------------------------------------------------------------------------------------
 
 COLUMNS = (
     "method",
@@ -285,8 +285,8 @@ def slopes(rows: pd.DataFrame, by: str = "reached") -> list[AccuracySlope]:
         for method, own in points.groupby("method", sort=False):
             if len(own) >= 2 and np.ptp(own["x"]) > 0:
                 every_slope.append(_slope(str(method), sides, own["x"], own["accuracy"], int(own["n_runs"].sum())))
-    order = list(TITLES)
-    return sorted(every_slope, key=lambda slope: order.index(slope.method))
+    order = {method: i for i, method in enumerate(TITLES)}
+    return sorted(every_slope, key=lambda slope: order.get(slope.method, len(order)))
 
 
 def accuracy_points(rows: pd.DataFrame, sides: str = "both", by: str = "reached") -> pd.DataFrame:
@@ -398,7 +398,7 @@ def by_divergence(rows: pd.DataFrame) -> pd.DataFrame:
     (mean of the two sides, NaN where one is missing), n_runs."""
     rows = rows[rows["comparison"] == DIVERGENCE]
     if rows.empty:
-        raise Missing("No finished training run is on a split of a known divergence. Train on some: see 'train'.")
+        raise Missing("No finished training run has a split with a target divergence. Train one: fsviz train")
     wide = rows.pivot_table(index=["method", "asked"], columns="side", values="accuracy")
     wide = wide.reindex(columns=[FIRST, SECOND])
     wide["both"] = wide.mean(axis=1, skipna=False)
@@ -492,7 +492,7 @@ def divergence_title(name: str) -> str:
     return titles.get(name, name)
 
 
-# --- what the project computed -----------------------------------------------------------------------------------
+# --- recorded grids -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -544,7 +544,7 @@ def joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]
     }
 
 
-# --- what the paper printed --------------------------------------------------------------------------------------
+# --- published numbers --------------------------------------------------------------------------------------
 
 
 def printed(table: str) -> pd.DataFrame:

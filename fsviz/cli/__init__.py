@@ -29,19 +29,19 @@ GROUPS = (
 )
 
 
-class Told(NamedTuple):
-    """How the runs of a study are told: what a command would have given for a finished one, and its lines."""
+class RunFormatter(NamedTuple):
+    """Result and printed lines of a finished run of a study, as its command gives them."""
 
     result: Callable[[Any], dict[str, Any]]
     show: Callable[[dict[str, Any]], str]
 
 
-TOLD: dict[str, Told] = {}  # by study, filled as commands are added
+RUN_FORMATTERS: dict[str, RunFormatter] = {}  # by study, filled as commands are added
 
 
-def formatter_for(study: str) -> Told | None:
-    """How runs of a study are told; None where no command makes such runs."""
-    return TOLD.get(study)
+def formatter_for(study: str) -> RunFormatter | None:
+    """The formatter for runs of a study; None if no command makes such runs."""
+    return RUN_FORMATTERS.get(study)
 
 
 def summary_of(run: Any) -> dict[str, Any]:
@@ -63,9 +63,9 @@ def add_command(
     study, result_of  the study whose runs it makes, and what it gives for a finished one: `runs show` tells them alike
     """
     if study:
-        TOLD[study] = Told(result_of, show)
+        RUN_FORMATTERS[study] = RunFormatter(result_of, show)
     parser = commands.add_parser(name, help=help, description=help)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    parser.add_argument("--json", action="store_true", help="Print one JSON object.")
     parser.set_defaults(do=run, show=show)
     return parser
 
@@ -76,7 +76,7 @@ def progress(message: str, end: str = "\n") -> None:
 
 
 def report_progress(done: int, total: int, message: str) -> None:
-    """How far a run is, a line each time."""
+    """Prints the progress of a run, one line per report."""
     progress(f"{message} ({done:,} of {total:,})")
 
 
@@ -102,9 +102,9 @@ class Parser(argparse.ArgumentParser):
 
 @cache  # whoever gives many commands in one process builds it once
 def build_parser() -> argparse.ArgumentParser:
-    parser = Parser(prog=_called(), description="Why is a few-shot image-classification task hard?")
+    parser = Parser(prog=_called(), description="Explain why few-shot tasks are hard.")
     version = f"fsviz {fsviz.__version__}"
-    parser.add_argument("--version", action="version", version=version, help="print the version and stop")
+    parser.add_argument("--version", action="version", version=version, help="Print the version.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for group in GROUPS:
         importlib.import_module(f"fsviz.cli.{group}").register(commands)
@@ -120,12 +120,12 @@ def welcome_text(parser: argparse.ArgumentParser) -> str:
     """A first page for whoever gives no command."""
     listed = parser.format_help().partition("COMMAND\n")[2].partition("\n\n")[0]
     first = {
-        "app": "start the dashboard on the embedded demo",
-        "add NAME FOLDER": "your own images; then: extract NAME",
-        "evaluate demo --methods protonet,./mine.py": "methods, yours too, on the same tasks",
-        "COMMAND --help": "more of one command",
+        "app": "Start the dashboard on the demo.",
+        "add NAME FOLDER": "Add your own images; then run: extract NAME",
+        "evaluate demo --methods protonet,./mine.py": "Compare methods, also your own, on the same tasks.",
+        "COMMAND --help": "Describe one command.",
     }
-    lines = [f"  {parser.prog} {words:42}  {what}" for words, what in first.items()]
+    lines = [f"  {parser.prog} {words:42}  {description}" for words, description in first.items()]
     return "\n".join([f"{parser.description}\n", *lines, "\nCommands:", listed])
 
 

@@ -19,29 +19,37 @@ GIVEN, FILE = "FSVIZ_PASSWORD", "FSVIZ_PASSWORD_FILE"
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    parser = add_command(commands, "app", run_app, str, "Start the dashboard; alone on this computer unless shared.")
-    parser.add_argument("--port", type=int, default=None, metavar="N", help="default: the first free one from 8501")
+    parser = add_command(commands, "app", run_app, str, "Start the dashboard.")
     parser.add_argument(
-        "--address", default="127.0.0.1", help="where to listen; 0.0.0.0 is every network (see --share)"
+        "--port", type=int, default=None, metavar="N", help="Port (default: the first free one from 8501)."
     )
-    parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
     parser.add_argument(
-        "--share", action="store_true", help="visitors may look: no paths, uploads, runs, deleting or saving"
+        "--address",
+        default="127.0.0.1",
+        help="Address to listen on (default: this computer only); 0.0.0.0 is every network, see --share.",
+    )
+    parser.add_argument("--no-browser", action="store_true", help="Do not open a browser.")
+    parser.add_argument(
+        "--share", action="store_true", help="Read-only for visitors: no paths, uploads, runs, deleting or saving."
     )
     parser.add_argument(
         "--password",
         action="store_true",
-        help=f"who knows the password gets full use; it is asked for, or read from {FILE} or {GIVEN}",
+        help=f"Full use for visitors who know the password, which is typed or read from {FILE} or {GIVEN}.",
     )
     parser.add_argument(
         "--login",
         nargs="*",
         metavar="ADDRESS",
-        help="who logs in (OpenID Connect, set up in .streamlit/secrets.toml) gets full use; only these e-mail "
-        "addresses where some are given, such as '*@school.edu'",
+        help="Full use for visitors who log in (OpenID Connect, set up in .streamlit/secrets.toml); with addresses, "
+        "such as '*@school.edu', only for these.",
     )
     parser.add_argument(
-        "--folder", action="append", default=[], metavar="PATH", help="where paths may lead with full use; repeatable"
+        "--folder",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="Folder that visitors with full use may read; may be repeated.",
     )
 
 
@@ -50,7 +58,7 @@ def run_app(args: argparse.Namespace) -> NoReturn:
     environment = {name: value for name, value in os.environ.items() if name not in (GIVEN, FILE)}
     words = command(args)
     if rule.on:
-        progress(f"fsviz: {in_words(rule)}")
+        progress(f"fsviz: {describe(rule)}")
     sys.stdout.flush()
     os.chdir(ROOT)
     os.execve(words[0], words, environment | _home() | rule.to_environment())
@@ -68,8 +76,7 @@ def rule_of(args: argparse.Namespace) -> sharing.Sharing:
     )
     if not rule.on and not sharing.is_loopback(args.address):
         raise BadInput(
-            f"On {args.address} other computers reach the dashboard, so say what visitors may do: --share (look) or "
-            "--password (with it, everything). Or leave --address out."
+            f"--address {args.address} exposes the dashboard to other computers. Add --share (read-only) or --password."
         )
     if rule.folders and not (rule.password or rule.login):
         raise BadInput(
@@ -85,7 +92,7 @@ def command(args: argparse.Namespace) -> list[str]:
     return words + (["--server.headless", "true"] if args.no_browser else [])
 
 
-def in_words(rule: sharing.Sharing) -> str:
+def describe(rule: sharing.Sharing) -> str:
     """The rule for whoever starts the server."""
     rule_text = "visitors may look" if rule.look else "visitors see nothing"
     keys = [*(["the password"] if rule.password else []), *(["a login"] if rule.login else [])]
@@ -96,7 +103,7 @@ def in_words(rule: sharing.Sharing) -> str:
 
 
 def _password() -> str:
-    """From a file, from the environment, or asked for: never an argument, which every user of the machine could see."""
+    """The password, from a file, the environment or the terminal; never an argument, which other users could see."""
     try:
         if os.environ.get(FILE):
             return Path(os.environ[FILE]).read_text(encoding="utf-8").strip("\r\n")

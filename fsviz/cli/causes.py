@@ -1,4 +1,4 @@
-"""causes: what makes the tasks at hand hard?"""
+"""causes: measure how much each cause explains accuracy."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from fsviz.tasks import draw
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "weigh every cause of difficulty against the accuracy of tasks"
+    help_line = "Measure how much each cause explains accuracy."
     parser = add_command(commands, "causes", run_causes, show_causes, help_line, study="causes")
     sampler_flags.add_dataset(parser)
-    sampler_flags.add_backbone(parser, "measured and classified")
+    sampler_flags.add_backbone(parser)
     sampler_flags.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
     study.TESTBED.add_flag(parser)
-    parser.add_argument("--run", dest="run_id", metavar="ID", help=f"{study.RUN.help[0].lower()}{study.RUN.help[1:-1]}")
+    parser.add_argument("--run", dest="run_id", metavar="ID", help=study.RUN.help)
     study.METHODS_EXPLAINED.add_flag(parser)
-    parser.add_argument("--out", metavar="FILE.csv", help="also write every measure and accuracy, a row per task")
+    parser.add_argument("--out", metavar="FILE.csv", help="Also write every measure and accuracy, one row per task.")
     engine.add_engine(parser)
 
 
@@ -47,7 +47,7 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
             args.run_id, evaluated, jobs.chunks(args.run_id), jobs.status(args.run_id).summary
         )
         spec["backbone"] = args.backbone or lines[0].backbone
-    run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, engine=engine.from_flags(args))
     tasks = jobs.result(run.id)
     own = [line for line in lines if line.backbone == spec["backbone"]]
     tasks = study.with_predictions(tasks, {name: line.accuracy for name, line in run_comparison.by_name(own).items()})
@@ -58,7 +58,7 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_causes(result: dict[str, Any]) -> str:
-    """Every method's correlations, shares and sentence, for a person."""
+    """Print correlations, shares and the answer of every method."""
     from fsviz.difficulty.measures import CAUSE_TITLES, title
 
     summary = cast(study.CausesSummary, result)
@@ -72,7 +72,7 @@ def show_causes(result: dict[str, Any]) -> str:
         for name in measures
     ]
     lines = [
-        f"Correlation of every measure with the accuracy of {summary['n_tasks']:,} tasks",
+        f"Correlation with accuracy ({summary['n_tasks']:,} tasks)",
         to_text(study.correlation_table(methods), rows),
     ]
     for method, of_method in methods.items():
@@ -87,12 +87,14 @@ def show_causes(result: dict[str, Any]) -> str:
                 for cause, row in of_method["shares"].items()
             ]
             lines += [to_text(study.EXPLAINED, shares)]
-            foreseen = ", ".join(
+            by_stage = ", ".join(
                 f"{study.STAGE_TITLES[stage]} {100 * row['share']:.0f}% "
                 f"({100 * row['low']:.0f} to {100 * row['high']:.0f})"
                 for stage, row in of_method["explained"].items()
             )
-            lines += [f"Known {foreseen}; luck of the queries, at most {100 * of_method['luck']:.0f}%."]
-    for name, why in summary["unknown"].items():
-        lines += ["", f"{title(name)} is not known here: {why}"]
+            lines += [f"Variation explained {by_stage}."]
+            if of_method["sampling_noise"] is not None:
+                lines += [f"Query sampling noise: at most {100 * of_method['sampling_noise']:.0f}% of the variation."]
+    for name, reason in summary["unknown"].items():
+        lines += ["", f"{title(name)}: not available. {reason}"]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""compare-datasets: is one dataset or split harder than others, and in what?"""
+"""compare-datasets: is one dataset or split harder than others, and by which measures?"""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ def register(commands: argparse._SubParsersAction) -> None:
         "compare-datasets",
         run_compare_datasets,
         show_compare_datasets,
-        "the same measures for two or more datasets or splits side by side; runs: compare",
+        "Compare measures of two or more datasets or splits.",
     )
     parser.add_argument(
         "sides",
         nargs="+",
         metavar="DATASET[:SPLIT]",
-        help=f"2 to {MAX_SPLITS} datasets, by their split test or the one that is named; the first is held against "
-        "the others",
+        help=f"2 to {MAX_SPLITS} datasets, each with its split (default: test). The first is the reference.",
     )
     add_flags(parser, SETTINGS.values())
     parser.add_argument(
-        "--suite", action="store_true", help="accuracy with hard, random and easy supports, beside published numbers"
+        "--suite",
+        action="store_true",
+        help="Compare accuracy with hard, random and easy supports, and published numbers.",
     )
 
 
@@ -44,19 +45,19 @@ def run_compare_datasets(args: argparse.Namespace) -> dict[str, Any]:
         specs, without = study.suite_specs(spec)
         rows = []
         for side in study.dataset_splits(list(specs)):
-            progress(f"Searching hard and easy supports of {side.title}")
+            progress(f"Searching supports of {side.title}")
             sets = jobs.compute({"study": "support_sets", **specs[side.name]})
             rows.append(study.suite_row(side, support_sets.summary(sets)))
-        return {"suite": rows, "left_out": without, "published": study.published_suite().to_dict("records")}
+        return {"suite": rows, "excluded": without, "published": study.published_suite().to_dict("records")}
     announced: list[str] = []
 
-    def tell(done: int, total: int, message: str) -> None:
+    def announce(done: int, total: int, message: str) -> None:
         side = message.partition(":")[0]
         if side not in announced:
             announced.append(side)
             progress(f"Measuring tasks of {side}")
 
-    return study.comparison_dict(study.compare(spec, tell))
+    return study.comparison_dict(study.compare(spec, announce))
 
 
 def show_compare_datasets(result: dict[str, Any]) -> str:
@@ -73,7 +74,7 @@ def show_compare_datasets(result: dict[str, Any]) -> str:
             *result["in_words"],
             "",
             *result["notes"],
-            "95% CI over classes: tasks of other classes of the same kind. For these classes only: 95% CI over tasks.",
+            "95% CI over classes: holds for other classes of the same kind. On these classes only: 95% CI over tasks.",
         ]
     )
 
@@ -85,10 +86,9 @@ def _show_suite(result: dict[str, Any]) -> str:
         [
             "Computed here, with 95% CI over tasks:",
             to_text(study.SUITE, result["suite"]),
-            *(f"{name} is excluded: {why}" for name, why in result["left_out"].items()),
+            *(f"{name} is excluded: {why}" for name, why in result["excluded"].items()),
             "",
-            "Published, not computed here (median and range over backbones). Tasks and backbones differ, so compare "
-            "only the cost of hard supports:",
+            "Published (median and range over backbones). Tasks and backbones differ: compare costs, not levels.",
             to_text(study.PUBLISHED_SUITE, result["published"]),
         ]
     )

@@ -41,17 +41,17 @@ complete -F _fsviz fsviz
 
 def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
-        commands, "completion", write, lambda result: result["script"], "a script that completes commands in your shell"
+        commands, "completion", write, lambda result: result["script"], "Print a shell completion script."
     )
-    parser.add_argument("shell", choices=SHELLS, help="the shell that it is for")
+    parser.add_argument("shell", choices=SHELLS, help="Your shell.")
 
 
 def _choices(action: argparse.Action) -> list[str]:
     """The choices of a flag; settings check their own and show them in braces."""
     if action.choices is not None:
         return [str(choice) for choice in action.choices]
-    shown = str(action.metavar or "")
-    return shown[1:-1].split(",") if shown.startswith("{") else []
+    metavar = str(action.metavar or "")
+    return metavar[1:-1].split(",") if metavar.startswith("{") else []
 
 
 def write(args: argparse.Namespace) -> dict[str, Any]:

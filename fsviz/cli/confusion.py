@@ -1,4 +1,4 @@
-"""confusion: which classes a backbone mixes up, pair by pair; or how alike classes are by another likeness."""
+"""Command confusion: the overlap of every pair of classes, or another similarity."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fsviz.tables import to_text
 def register(commands: argparse._SubParsersAction) -> None:
     from fsviz.studies import confusion as study
 
-    help_line = "which pairs of classes a backbone confuses, in bits from 0 to 1"
+    help_line = "Measure the overlap of every pair of classes."
     parser = add_command(commands, "confusion", measure, show, help_line, study="confusion", result_of=result_of)
     sampler_flags.add_dataset(parser)
     add_flags(parser, [*study.SETTINGS.values(), study.SIMILARITY])
-    parser.add_argument("--versus", metavar="LIKENESS", help="compare edge by edge with this likeness, too")
-    parser.add_argument("--versus-backbone", metavar="BACKBONE", help="or with the same likeness of another backbone")
-    parser.add_argument("--out", type=Path, help="write every pair to this .graphml or .csv file")
-    parser.add_argument("--most", type=int, default=10, metavar="N", help="pairs to list (10)")
+    parser.add_argument("--versus", metavar="LIKENESS", help="Similarity to compare with, pair by pair.")
+    parser.add_argument("--versus-backbone", metavar="BACKBONE", help="Backbone to compare with.")
+    parser.add_argument("--out", type=Path, help="Write all pairs to this .graphml or .csv file.")
+    parser.add_argument("--most", type=int, default=10, metavar="N", help="Number of pairs to list (default: 10).")
     engine.add_engine(parser)
 
 
@@ -40,14 +40,14 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     if "k" not in spec and spec.get("likeness", "confusion") == "confusion":
         spec["k"] = study.fitting_k(spec)
         if spec["k"] < study.SETTINGS["k"].default:
-            progress(f"the smallest classes have room for k = {spec['k']} edges per image; the paper takes 20")
-    graph = _graph(spec, engine.chosen(args))
+            progress(f"The smallest classes allow at most k = {spec['k']} edges per image (paper: 20).")
+    graph = _graph(spec, engine.from_flags(args))
     result = {"dataset": args.dataset, "likeness": graph.kind, "unit": graph.unit, "backbone": graph.source or None}
     result |= study.summary(graph, args.most)
     if args.versus or args.versus_backbone:
         versus_spec = {"likeness": args.versus or graph.kind}
         versus_spec |= {"backbone": args.versus_backbone} if args.versus_backbone else {}
-        compared = study.compare(graph, study.class_graph({**spec, **versus_spec}, _tell))
+        compared = study.compare(graph, study.class_graph({**spec, **versus_spec}, _report_sometimes))
         result["versus"] = {"likeness": compared.second.kind, "backbone": compared.second.source or None}
         for name in ("pearson", "spearman"):
             correlation = getattr(compared, name)
@@ -60,29 +60,29 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
-def _graph(spec: dict[str, Any], on: Any) -> Any:
-    """Here and now, or as a run on an engine that was asked for."""
+def _graph(spec: dict[str, Any], requested_engine: Any) -> Any:
+    """The graph of a spec, computed in this process or as a run on an engine."""
     from fsviz import jobs
     from fsviz.errors import BadInput
     from fsviz.studies import confusion as study
 
-    if on is None:
-        return study.class_graph(spec, _tell)
+    if requested_engine is None:
+        return study.class_graph(spec, _report_sometimes)
     settings = {name: value for name, value in spec.items() if name != "likeness"}
     if spec.get("likeness", "confusion") != "confusion":
-        raise BadInput("Only the likeness 'confusion' is measured as a run. Leave out --engine.")
-    run = jobs.run_in_foreground({"study": "confusion", **settings}, report_progress, engine=on)
+        raise BadInput("Only likeness 'confusion' can be a run. Omit --engine.")
+    run = jobs.run_in_foreground({"study": "confusion", **settings}, report_progress, engine=requested_engine)
     return study.collect(jobs.spec(run.id), jobs.chunks(run.id))
 
 
 def result_of(run: Any) -> dict[str, Any]:
-    """The result of the command for a finished run of the page, which measures confusion in bits."""
+    """The result of the command for a finished run of the page."""
     from fsviz import jobs
 
     return {"likeness": "confusion", "unit": "bits", **jobs.results(run.id), "run": run.id}
 
 
-def _tell(done: int, total: int, message: str) -> None:
+def _report_sometimes(done: int, total: int, message: str) -> None:
     if done % 1024 == 0:
         progress(f"{message}: {done:,} of {total:,}")
 
@@ -92,9 +92,9 @@ def show(result: dict[str, Any]) -> str:
 
     unit = result["unit"] or result["likeness"]
     rows = [{"a": a, "b": b, "value": value} for a, b, value in result["most_confused"]]
-    half = f" ± {result['ci95']:.3f} over classes" if result["ci95"] is not None else ""
+    interval = f" ± {result['ci95']:.3f} (95% CI over classes)" if result["ci95"] is not None else ""
     lines = [
-        f"{result['pairs']:,} pairs, mean {result['mean']:.3f}{half}",
+        f"{result['pairs']:,} pairs, mean {result['mean']:.3f}{interval}",
         "",
         to_text(study.pair_table(unit), rows),
     ]
@@ -105,5 +105,5 @@ def show(result: dict[str, Any]) -> str:
             for name, correlation in ((n, versus[n]) for n in ("pearson", "spearman"))
             if correlation["low"] is not None and correlation["low"] == correlation["low"]
         ]
-        lines.append(f"\nagainst {versus['likeness']}: {', '.join(correlations) or 'no correlation can be told'}")
-    return "\n".join([*lines, *([f"\nwritten to {result['out']}"] if "out" in result else [])])
+        lines.append(f"\nCompared with {versus['likeness']}: {', '.join(correlations) or 'correlation not available'}.")
+    return "\n".join([*lines, *([f"\nWritten to {result['out']}."] if "out" in result else [])])

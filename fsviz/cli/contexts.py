@@ -12,7 +12,7 @@ from fsviz.tables import Column, Table, to_text
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "measure class-context association and context shift"
+    help_line = "Measure class-context association and context shift."
     parser = add_command(commands, "contexts", run_contexts, show_contexts, help_line, study="context_shift")
     sampler_flags.add_dataset(parser)
     question = shift.QUESTION.with_(choices={"table": "Class–context table", **shift.QUESTION.choices}, default="table")
@@ -28,7 +28,7 @@ def run_contexts(args: argparse.Namespace) -> dict[str, Any]:
         settings = from_args(args, {**shift.TASKS, **shift.OWN}.values())
         spec = {"study": "context_shift", "dataset": args.dataset, **settings}
         sampler_flags.say_fit(shift.fit(datasets.load_with_contexts(args.dataset), settings))
-        run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
+        run = jobs.run_in_foreground(spec, report_progress, engine=engine.from_flags(args))
         return jobs.results(run.id) | {"run": run.id}
     return study.summary(datasets.load(args.dataset), args.split or "")
 

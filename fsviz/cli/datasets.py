@@ -30,24 +30,26 @@ SENSES = Table(
 
 def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
-        commands, "datasets", list_datasets, show_list, "list every dataset and what it offers; remove or rename yours"
+        commands, "datasets", list_datasets, show_list, "List datasets and what each offers; remove or rename yours."
     )
     parser.add_argument(
-        "action", nargs="?", choices=("list", "remove", "rename"), default="list", help="list unless said otherwise"
+        "action", nargs="?", choices=("list", "remove", "rename"), default="list", help="Action (default: list)."
     )
-    parser.add_argument("name", nargs="?", help="with remove or rename: a dataset that you added")
-    parser.add_argument("title", nargs="?", help="with rename: its new title (its name in commands stays)")
-    parser = add_command(commands, "show", show_dataset, show_one, "show one dataset: splits, contexts, attributes")
+    parser.add_argument("name", nargs="?", help="Dataset to remove or rename; one that you added.")
+    parser.add_argument("title", nargs="?", help="New title; the name in commands stays.")
+    parser = add_command(commands, "show", show_dataset, show_one, "Show splits, contexts and attributes of a dataset.")
     sampler_flags.add_dataset(parser)
-    parser = add_command(commands, "look", look, show_look, "a hard and an easy task of a dataset, and what parts them")
+    parser = add_command(commands, "look", look, show_look, "Compare a hard and an easy task of a dataset.")
     sampler_flags.add_dataset(parser)
     parser = add_command(
-        commands, "senses", find_senses, show_senses, "WordNet meanings of a name, or of the classes of your dataset"
+        commands, "senses", find_senses, show_senses, "Look up or correct the WordNet senses of classes."
     )
-    parser.add_argument("name", nargs="?", help="a name such as 'dog' or 'canna lily', or an id such as n04530566")
-    parser.add_argument("--dataset", metavar="DATASET", help="what its classes are taken to mean")
-    parser.add_argument("--out", metavar="FILE", help="with --dataset: write it as a CSV class,synset to be edited")
-    parser.add_argument("--correct", metavar="FILE", help="with --dataset: take the meanings of such a CSV")
+    parser.add_argument("name", nargs="?", help="Name such as 'dog' or 'canna lily', or an id such as n04530566.")
+    parser.add_argument("--dataset", metavar="DATASET", help="Dataset whose class senses to list.")
+    parser.add_argument(
+        "--out", metavar="FILE", help="With --dataset: write the senses to a CSV class,synset for editing."
+    )
+    parser.add_argument("--correct", metavar="FILE", help="With --dataset: read corrected senses from such a CSV.")
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
@@ -157,20 +159,17 @@ def look(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_look(result: dict[str, Any]) -> str:
-    lines = [result["rule"]]
+    lines = [result["answer"], result["setting"], result["rule"]]
     for name in ("hard", "easy"):
         task = result[name]
-        number = f"{100 * task['accuracy']:.0f}% right" if "accuracy" in task else f"coarsity {task['coarsity']:.1f}"
+        number = f"{100 * task['accuracy']:.0f}% correct" if "accuracy" in task else f"coarsity {task['coarsity']:.1f}"
         lines.append(f"{name}: {number}: {', '.join(task['classes'])}")
     if "mean" not in result:
         return "\n".join(lines)
     lines.append(f"mean accuracy: {100 * result['mean']:.1f} ± {100 * result['ci95']:.1f}%")
-    causes = [cause for cause in result["causes"] if cause["explains"]]
-    if not causes:
-        lines.append("No known cause explains what parts the two.")
-    for cause in causes:
-        gap = 100 * (result["easy"]["accuracy"] - result["hard"]["accuracy"])
-        lines.append(f"about {cause['points']:.0f} of {gap:.0f} points go with this: {cause['words']}")
+    gap = 100 * (result["easy"]["accuracy"] - result["hard"]["accuracy"])
+    for cause in (cause for cause in result["causes"] if cause["is_main"]):
+        lines.append(f"about {cause['points']:.0f} of {gap:.0f} points: {cause['description']}")
     return "\n".join(lines)
 
 
@@ -194,7 +193,7 @@ def find_senses(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _senses_of(args: argparse.Namespace) -> dict[str, Any]:
-    """What the classes of a dataset mean; corrected first, and written, where that is asked for."""
+    """WordNet senses of the classes, after the requested corrections; writes them to a file on request."""
     from pathlib import Path
 
     from fsviz import datasets, text, workspace

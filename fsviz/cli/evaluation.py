@@ -1,4 +1,4 @@
-"""evaluate: the methods on the tasks, recorded as a run."""
+"""evaluate: evaluate few-shot methods on the same tasks, recorded as a run."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from fsviz.tasks import draw
 
 KINDS = ("pearson", "spearman")
 _METHODS = (
-    "methods, each with a preset where it has some (tim:easyfsl, or :paper), or 'all'; also your own: ./mine.py with "
-    "predict(support, support_mask, query, query_mask, ...), ./mine.py:NAME, package.module:NAME"
+    "Comma-separated methods, or all (default: protonet). Add a preset as tim:easyfsl or tim:paper. Your "
+    "own: ./mine.py with predict(support, support_mask, query, query_mask, ...), ./mine.py:NAME or "
+    "package.module:NAME."
 )
 
 
@@ -33,16 +34,16 @@ def register(commands: argparse._SubParsersAction) -> None:
         "evaluate",
         run_evaluate,
         show_results,
-        "Evaluate few-shot methods on tasks; records a run.",
+        "Evaluate few-shot methods on the same tasks.",
         study="evaluate",
         result_of=result_of,
     )
-    sampler_flags.add_dataset(parser, "a dataset with features")
+    sampler_flags.add_dataset(parser, "Dataset with features.")
     parser.add_argument(
         "--backbone",
         default=None,
         metavar="B[,B]",
-        help="backbones with features; all of them when left out",
+        help="Comma-separated backbones (default: all with features).",
     )
     parser.add_argument("--methods", default="protonet", metavar="M[,M]", help=_METHODS)
     parser.add_argument(
@@ -50,10 +51,10 @@ def register(commands: argparse._SubParsersAction) -> None:
         action="append",
         default=[],
         metavar="METHOD.PARAMETER=VALUE",
-        help="a method's parameter; may be repeated",
+        help="Parameter of a method; may be repeated.",
     )
     parser.add_argument(
-        "--testbed", default=None, metavar="FILE", help="a saved testbed's name, or a .parquet, .csv or .json file"
+        "--testbed", default=None, metavar="FILE", help="Name of a saved testbed, or a .parquet, .csv or .json file."
     )
     sampler_flags.add_flags(parser, TASK_SETTINGS, **DEFAULTS)
     parser.add_argument(
@@ -62,13 +63,11 @@ def register(commands: argparse._SubParsersAction) -> None:
         const="",
         default=None,
         metavar="SHOTS",
-        help="semantic and uniform tasks in one run; with SHOTS such as 1,5 both for each number of support images: "
-        "tables 1 and 2 of Bennequin et al. 2022",
+        help="Evaluate semantic and uniform tasks in one run; SHOTS such as 1,5 repeats both for each number of "
+        "support images (tables 1 and 2 of Bennequin et al. 2022).",
     )
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:0, ...")
-    parser.add_argument(
-        "--background", action="store_true", help="queue the run for a worker process and return at once"
-    )
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:0, ... (default: auto).")
+    parser.add_argument("--background", action="store_true", help="Queue the run and return.")
     engine.add_engine(parser)
 
 
@@ -79,14 +78,14 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
     user_code.allow()
     spec = _spec(args)
     if args.background:
-        run_id = jobs.submit(spec, engine.chosen(args))
-        progress(f"Run {run_id} is queued. 'fsviz runs show {run_id}' says how far it is.")
+        run_id = jobs.submit(spec, engine.from_flags(args))
+        progress(f"Run {run_id} queued. Progress: fsviz runs show {run_id}")
         return result_of(jobs.status(run_id))
     run = jobs.run_in_foreground(
         spec,
         bar(),
-        started=lambda run: progress(f"Run {run.id}: if it is stopped, 'fsviz runs resume {run.id}' goes on."),
-        engine=engine.chosen(args),
+        started=lambda run: progress(f"Run {run.id}. If interrupted: fsviz runs resume {run.id}"),
+        engine=engine.from_flags(args),
     )
     return result_of(run)
 
@@ -110,7 +109,7 @@ def _spec(args: argparse.Namespace) -> EvaluationSpec:
         if settings or args.side_by_side is not None:
             first = draw.SETTINGS["sampler" if "sampler" in settings else next(iter(settings))].flag if settings else ""
             flag = first or "--side-by-side"
-            raise BadInput(f"--testbed brings its own tasks, so {flag} has no effect. Leave one of them out.")
+            raise BadInput(f"--testbed has its own tasks, so {flag} has no effect. Use one of them.")
         return {**spec, "testbed": args.testbed}
     sampler = cast(draw.TaskSpec, {"sampler": draw.default_sampler(dataset), **settings})
     shots = _shots(args.side_by_side) if args.side_by_side is not None else []
@@ -119,7 +118,7 @@ def _spec(args: argparse.Namespace) -> EvaluationSpec:
     sampler |= cast(draw.TaskSpec, {name: n for name, n in changes.items() if name not in fitted})
     if args.side_by_side is not None:
         if "sampler" in settings:
-            raise BadInput("--side-by-side draws semantic and uniform tasks itself. Leave out --sampler.")
+            raise BadInput("--side-by-side samples semantic and uniform tasks itself. Omit --sampler.")
         return {**spec, "samplers": evaluate.both_samplers(sampler, shots)}
     sampler_flags.name_unused(settings, draw.recipe_for(dataset, **{**DEFAULTS, **sampler}))
     return {**spec, "sampler": sampler}
@@ -160,7 +159,7 @@ def _methods(text: str, settings: list[str]) -> list[MethodChoice]:
         if not (equals and dot):
             raise BadInput(f"--set takes METHOD.PARAMETER=VALUE, such as tim.steps=50. Got {setting!r}.")
         if name not in changed:
-            raise BadInput(f"--set {setting} is of a method that is not evaluated. Add {name} to --methods.")
+            raise BadInput(f"--set {setting} names a method that is not evaluated. Add {name} to --methods.")
         parameters = {item.name: item for item in methods[name].settings}
         if parameter not in parameters:
             raise UnknownName(f"parameter of {methods[name].title}", parameter, parameters)
@@ -175,21 +174,24 @@ def bar():
     """Progress on standard error: rewritten in place on a terminal, a line now and then elsewhere."""
     last = [0.0]
 
-    def tell(done: int, total: int, message: str) -> None:
+    def report(done: int, total: int, message: str) -> None:
         if sys.stderr.isatty():
             progress(f"\r\x1b[K{100 * done / total:3.0f}%  {message}", end="\n" if done == total else "")
         elif time.monotonic() - last[0] > 5 or done == total:
             last[0] = time.monotonic()
             progress(f"{100 * done / total:3.0f}%  {message}")
 
-    return tell
+    return report
 
 
 def add_over(parser: argparse.ArgumentParser) -> None:
     from fsviz.evaluation.intervals import CI_UNITS
 
     parser.add_argument(
-        "--over", choices=list(CI_UNITS), default=None, help="what intervals and p are over (the widest that is known)"
+        "--over",
+        choices=list(CI_UNITS),
+        default=None,
+        help="Unit of intervals and p values (default: the widest available).",
     )
 
 
@@ -198,13 +200,17 @@ def result_of(run: Any) -> dict[str, Any]:
     from fsviz.reports.tables import to_records
 
     summary: Any = _so_far(run)
-    beside = run_comparison.side_by_side(run_comparison.summary_table(summary))
+    comparison = run_comparison.side_by_side(run_comparison.summary_table(summary))
     return {
         "run": run.id,
         "state": run.state,
         "results": summary.pop("results", []),
         "compared": _compared(run),
-        **({"side_by_side": {", ".join(key): to_records(pairs) for key, pairs in beside.items()}} if beside else {}),
+        **(
+            {"side_by_side": {", ".join(key): to_records(pairs) for key, pairs in comparison.items()}}
+            if comparison
+            else {}
+        ),
         **{k: v for k, v in summary.items() if k not in ("run", "state")},
         "notes": list((run.spec.get("recipe") or {}).get("notes", ())),
         "seconds": round(run.seconds, 3),
@@ -212,7 +218,7 @@ def result_of(run: Any) -> dict[str, Any]:
 
 
 def _so_far(run: Any) -> dict[str, Any]:
-    """The summary of a run; of one that was stopped, of all its chunks: what it told while it ran may be older."""
+    """The summary of a run; of a stopped one, of all its chunks, because its last summary may be older."""
     from fsviz import jobs
     from fsviz.studies import evaluate
 
@@ -223,8 +229,7 @@ def _so_far(run: Any) -> dict[str, Any]:
 
 
 def _compared(run: Any) -> list[dict[str, Any]]:
-    """Is the difference real? The methods of a run against its best, for each of its testbeds; none where one method
-    is alone, or the run's files are damaged."""
+    """Methods of a run compared with its best, for each of its testbeds; none for one method or damaged files."""
     from fsviz import jobs
     from fsviz.analyses import run_comparison
     from fsviz.studies import evaluate
@@ -244,7 +249,7 @@ def _compared(run: Any) -> list[dict[str, Any]]:
 
 
 def differences_of(lines: list[Any], reference: str | None, over: str | None) -> dict[str, Any]:
-    """Every method against the reference, the most accurate one unless named: what `show_differences` prints."""
+    """Every method compared with the reference, by default the most accurate one; printed by `show_differences`."""
     from fsviz.analyses import run_comparison
     from fsviz.reports.tables import to_records
 
@@ -264,16 +269,15 @@ def differences_of(lines: list[Any], reference: str | None, over: str | None) ->
 
 
 def show_differences(result: dict[str, Any], tasks_of: str = "") -> str:
-    """The differences as a table; `tasks_of` names the tasks where there are several kinds."""
-    from fsviz.evaluation.intervals import CI_UNITS
+    """The differences as a table; `tasks_of` names the tasks if there are several kinds."""
     from fsviz.reports.tables import DIFFERENCES
 
     rows = result["differences"]
     reference = rows[0]["reference"]
     table = [{**row, "reference": "", "accuracy": result["accuracy"][row["name"]]} for row in rows]
-    first = f"Against {reference} ({result['accuracy'][reference]:.2f}%), over the same {rows[0]['n_tasks']:,} tasks"
+    first = f"Compared with {reference} ({result['accuracy'][reference]:.2f}%), {rows[0]['n_tasks']:,} tasks"
     first += f", {tasks_of}:" if tasks_of else ":"
-    note = f"Points of accuracy with 95% intervals {CI_UNITS[result['over']]}. {result['words']}"
+    note = f"Differences in points, 95% CI over {result['over']}. {result['words']}"
     return "\n".join([*result["notes"], first, to_text(DIFFERENCES, table), note])
 
 
@@ -287,8 +291,8 @@ def show_results(result: dict[str, Any]) -> str:
         rows = _rows(result["results"])
         lines.append(to_text(RESULTS, rows))
         lines.append(
-            "Q1 to Q4: tasks from the finest to the coarsest quarter. 95% intervals: ± is over tasks of these images, "
-            "± over\nimages is for other images of these classes, ± over classes for other classes."
+            "Q1 = finest tasks, Q4 = coarsest. ± is a 95% CI over tasks; over images: other images of these classes; "
+            "over classes:\nother classes."
         )
         several = len(result["compared"]) > 1
         for entry in result["compared"]:
@@ -317,7 +321,7 @@ def _correlations(results: list[EntryResult]) -> list[str]:
         return []
     table = [
         "",
-        "Correlation of a measure of the tasks with accuracy, with 95% intervals:",
+        "Correlation of measures with accuracy, 95% CI:",
         to_text(CORRELATIONS, rows),
     ]
     by_name = {row["label"]: row for row in results if "coarsity" in (row.get("correlations") or {})}
@@ -333,13 +337,13 @@ def _side_by_side(pairs: dict[str, list[dict[str, Any]]]) -> list[str]:
 
     lines = []
     for title, rows in pairs.items():
-        lines += ["", f"Semantic and uniform tasks, as tables 1 and 2 of Bennequin et al. 2022: {title}"]
+        lines += ["", f"Semantic vs uniform tasks: {title}"]
         lines.append(to_text(PAIRS, rows))
     return lines
 
 
 def _rows(results: list[EntryResult]) -> list[dict[str, Any]]:
-    """Rows of RESULTS; how tasks were sampled only where a run has several kinds, top-5 only beyond five ways."""
+    """Rows of RESULTS; the sampler only if a run has several, top-5 only for more than five ways."""
     from fsviz.reports.tables import QUARTILES, TOP5_FROM
 
     several = len({(result.get("sampler"), result.get("setting")) for result in results}) > 1

@@ -20,49 +20,55 @@ def register(commands: argparse._SubParsersAction) -> None:
         "queries",
         run_queries,
         show_queries,
-        "the queries of a testbed as a table for another model",
+        "Export the queries of a testbed for another model.",
     )
     sampler_flags.add_dataset(queries)
-    queries.add_argument("--testbed", required=True, metavar="FILE", help="a saved testbed's name or file")
-    queries.add_argument("--out", required=True, metavar="FILE", help="the CSV file to write")
+    queries.add_argument("--testbed", required=True, metavar="FILE", help="Name or file of a saved testbed.")
+    queries.add_argument("--out", required=True, metavar="FILE", help="CSV file to write.")
 
     imported = add_command(
         commands,
         "import-predictions",
         run_import,
         show_import,
-        "predictions made elsewhere (task,image_id,predicted[,confidence]) as a run, compared with the others",
+        "Import predictions of another model as a run.",
     )
     sampler_flags.add_dataset(imported)
-    imported.add_argument("file", metavar="FILE", help="a CSV or Parquet file")
-    imported.add_argument("--testbed", required=True, metavar="FILE", help="the testbed that was answered")
-    imported.add_argument("--name", metavar="NAME", help="what to call the method (default: the name of the file)")
-    imported.add_argument("--backbone", metavar="NAME", help="what to call its backbone (default: elsewhere)")
+    imported.add_argument(
+        "file", metavar="FILE", help="CSV or Parquet file with columns task,image_id,predicted[,confidence]."
+    )
+    imported.add_argument("--testbed", required=True, metavar="FILE", help="Testbed that was classified.")
+    imported.add_argument("--name", metavar="NAME", help="Name of the method (default: the name of the file).")
+    imported.add_argument("--backbone", metavar="NAME", help="Name of its backbone (default: elsewhere).")
 
     compared = add_command(
-        commands, "compare", run_compare, show_compare, "runs of the same tasks, method against method, task by task"
+        commands, "compare", run_compare, show_compare, "Compare methods of runs with the same tasks."
     )
-    compared.add_argument("ids", nargs="+", metavar="ID", help="runs (see: runs)")
+    compared.add_argument("ids", nargs="+", metavar="ID", help="Ids of runs (see: runs).")
     evaluation.add_over(compared)
-    compared.add_argument("--reference", metavar="NAME", help="the method to compare with (the most accurate one)")
+    compared.add_argument("--reference", metavar="NAME", help="Method to compare with (default: the most accurate).")
 
-    plotted = add_command(commands, "plot", run_plot, show_written, "a figure as Plotly JSON, or as an HTML page")
-    plotted.add_argument("what", metavar="ID|DATASET", help="a run of evaluate or hard, or a dataset (its feature map)")
-    plotted.add_argument("--out", required=True, metavar="FILE", help="a .json or .html file")
+    plotted = add_command(commands, "plot", run_plot, show_written, "Save a figure as Plotly JSON or HTML.")
+    plotted.add_argument("what", metavar="ID|DATASET", help="Run of evaluate or hard, or a dataset (its feature map).")
+    plotted.add_argument("--out", required=True, metavar="FILE", help=".json or .html file to write.")
 
     exported = add_command(
         commands,
         "export",
         run_export,
         show_export,
-        "a dataset with its results for FiftyOne or Embedding Atlas",
+        "Export a dataset for FiftyOne or Embedding Atlas.",
     )
     sampler_flags.add_dataset(exported)
-    exported.add_argument("--to", choices=FORMATS, required=True, help="fiftyone: a folder; atlas: a Parquet file")
-    exported.add_argument("--out", required=True, metavar="PATH", help="the folder or file to write")
-    sampler_flags.add_backbone(exported, "exported")
-    exported.add_argument("--runs", metavar="ID[,ID]", help="runs whose predictions and accuracies go along")
-    exported.add_argument("--no-pictures", action="store_true", help="atlas: without small pictures inside")
+    exported.add_argument(
+        "--to", choices=FORMATS, required=True, help="Format: fiftyone (a folder) or atlas (a Parquet file)."
+    )
+    exported.add_argument("--out", required=True, metavar="PATH", help="Folder or file to write.")
+    sampler_flags.add_backbone(exported)
+    exported.add_argument("--runs", metavar="ID[,ID]", help="Runs whose predictions and accuracies to include.")
+    exported.add_argument(
+        "--no-pictures", action="store_true", help="Leave thumbnails out of the Parquet file (atlas)."
+    )
 
 
 # --- predictions -------------------------------------------------------------------------------------------------
@@ -144,7 +150,7 @@ def _lines(run_id: str) -> list[Any]:
 
     run = jobs.status(run_id)
     if run.study != "evaluate":
-        raise BadInput(f"Run {run_id} is no evaluation but {run.study}. Leave it out.")
+        raise BadInput(f"Run {run_id} is a {run.study} run, not an evaluation. Choose another.")
     summary = run.summary if run.state == "finished" else None
     return run_comparison.method_runs(run_id, jobs.spec(run_id), jobs.chunks(run_id), summary)
 
@@ -202,7 +208,7 @@ def show_export(result: dict[str, Any]) -> str:
             f"fiftyone.Dataset.from_dir({result['path']!r}, dataset_type=fiftyone.types.FiftyOneDataset)"
         )
     inside = "".join(f" --{name} {name}" for name in ("neighbors", "image") if name in result["columns"])
-    left_out = f" {result['left_out']:,} images without features are left out." if result["left_out"] else ""
+    left_out = f" {result['left_out']:,} images without features are excluded." if result["left_out"] else ""
     return (
         f"{result['rows']:,} images.{left_out} Open them: "
         f"embedding-atlas {shlex.quote(result['path'])} --x x --y y{inside}"

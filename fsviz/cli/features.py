@@ -32,73 +32,82 @@ RANGES = Table(
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "images to features, with a frozen backbone"
+    help_line = "Extract features with a frozen backbone."
     extract = add_command(
         commands, "extract", run_extract, show_extract, help_line, study="extraction", result_of=extraction_of
     )
-    sampler_flags.add_dataset(extract, "a dataset with images (see: datasets)")
+    sampler_flags.add_dataset(extract, "Dataset with images (see: datasets).")
     extract.add_argument(
         "--backbone",
         default=backbones.DEFAULT,
-        help=f"{', '.join(backbones.names())}, timm:NAME, open_clip:ARCH[/WEIGHTS] or your own ./net.py:build "
-        f"(default: {backbones.DEFAULT})",
+        help=f"Backbone: {', '.join(backbones.names())}, timm:NAME, open_clip:ARCH[/WEIGHTS] or your ./net.py:build "
+        f"(default: {backbones.DEFAULT}).",
     )
-    extract.add_argument("--checkpoint", metavar="FILE", help="weights from a file: .safetensors, .pt or .pth")
-    extract.add_argument("--device", default="auto", help="auto (default), cuda, mps or cpu")
-    extract.add_argument("--batch", type=int, metavar="N", help="images at once (default 8 on a CPU, 128 on a GPU)")
+    extract.add_argument("--checkpoint", metavar="FILE", help="Weights from a .safetensors, .pt or .pth file.")
+    extract.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: auto).")
+    extract.add_argument("--batch", type=int, metavar="N", help="Batch size (default: 8 on a CPU, 128 on a GPU).")
     extract.add_argument(
-        "--workers", type=int, metavar="N", help="processes that decode images (default: by the cores)"
+        "--workers", type=int, metavar="N", help="Processes that decode images (default: by the number of cores)."
     )
-    extract.add_argument("--again", action="store_true", help="start over, also when the features are stored")
+    extract.add_argument("--again", action="store_true", help="Extract again even if the features are stored.")
     engine.add_engine(extract)
 
     features = add_command(
-        commands, "features", run_features, show_features, "list the features at hand; import, rename or remove some"
+        commands,
+        "features",
+        run_features,
+        show_features,
+        "List extracted and imported features; import, rename or remove.",
     )
     features.add_argument(
         "action",
         nargs="?",
         choices=("list", "import", "rename", "remove"),
         default="list",
-        help="list unless said otherwise",
+        help="Action (default: list).",
     )
     features.add_argument(
         "name",
         nargs="?",
-        help="with rename or remove: the dataset's name; with import: a new dataset's name, or one whose images the "
-        "rows are: matched by a column or array of paths (path, paths, image) or image_ids (image_id), in any order; "
-        "without one, by row",
+        help="With rename or remove: the dataset. With import: a new dataset, or one with these images. Rows are "
+        "matched by a column or array path, paths, image, image_ids or image_id, or else by position.",
     )
     features.add_argument(
-        "file", nargs="?", help="with import: the file, npz, npy, parquet or HDF5; else: the backbone"
+        "file", nargs="?", help="With import: an npz, npy, Parquet or HDF5 file. Otherwise: the backbone."
     )
-    features.add_argument("new", nargs="?", help="with rename: the new name of imported features")
+    features.add_argument("new", nargs="?", help="New name of imported features.")
     _import_options(features)
 
-    help_line = "lay out images on a two-dimensional map of their features"
+    help_line = "Compute a two-dimensional map of the features."
     laid_out = add_command(commands, "map", run_map, show_map, help_line, study="feature_map", result_of=map_of)
-    sampler_flags.add_dataset(laid_out, "a dataset with features (see: features)")
-    sampler_flags.add_backbone(laid_out, "laid out")
-    laid_out.add_argument("--better", action="store_true", help="use all images and more steps (minutes, not seconds)")
+    sampler_flags.add_dataset(laid_out, "Dataset with features (see: features).")
+    sampler_flags.add_backbone(laid_out)
+    laid_out.add_argument(
+        "--better", action="store_true", help="Use all images and more steps: minutes instead of seconds."
+    )
     engine.add_engine(laid_out)
-    laid_out.add_argument("--out", metavar="FILE", help="also write image_id, class, x and y to this CSV file")
+    laid_out.add_argument("--out", metavar="FILE", help="Also write image_id, class, x and y to this CSV file.")
 
     attributes = add_command(
-        commands, "attributes", run_attributes, show_attributes, "brightness, sharpness and the like, from the pixels"
+        commands,
+        "attributes",
+        run_attributes,
+        show_attributes,
+        "Measure brightness, sharpness and other image attributes.",
     )
-    sampler_flags.add_dataset(attributes, "a dataset with images (see: datasets)")
+    sampler_flags.add_dataset(attributes, "Dataset with images (see: datasets).")
 
 
 def _import_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--labels",
         metavar="FILE",
-        help="one label per row, where the features file has none; a CSV may name the images, too (path,label)",
+        help="One label per row, if the features file has none; a CSV may also name the images (path,label).",
     )
-    parser.add_argument("--like", metavar="DATASET", help="take class names, splits and taxonomy from this dataset")
-    parser.add_argument("--split", help="with --like: numeric labels count through the classes of this split")
-    parser.add_argument("--backbone", default="imported", help="what to call the features (default: imported)")
-    parser.add_argument("--replace", action="store_true", help="replace a dataset of the same name")
+    parser.add_argument("--like", metavar="DATASET", help="Dataset to take class names, splits and taxonomy from.")
+    parser.add_argument("--split", help="With --like: numeric labels index the classes of this split.")
+    parser.add_argument("--backbone", default="imported", help="Name of the features (default: imported).")
+    parser.add_argument("--replace", action="store_true", help="Replace a dataset of the same name.")
 
 
 def run_extract(args: argparse.Namespace) -> dict[str, Any]:
@@ -111,7 +120,7 @@ def run_extract(args: argparse.Namespace) -> dict[str, Any]:
         raise BadInput(f"workers must be between 0 and 64. Got {args.workers}.")
     dataset = datasets.load(args.dataset)
     how = {name: getattr(args, name) for name in ("checkpoint", "device", "batch", "workers")}
-    if on := engine.chosen(args):
+    if on := engine.from_flags(args):
         if args.again:
             raise BadInput("--again and --engine do not go together. Remove the features first: 'features remove'.")
         spec = {"study": "extraction", "dataset": dataset.name, "backbone": args.backbone, **how}
@@ -124,7 +133,7 @@ def run_extract(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def extraction_of(run: Any) -> dict[str, Any]:
-    """What the command gives for a finished run of the page."""
+    """Output of the command for a finished run of the page."""
     from fsviz import jobs
 
     unknown: dict[str, Any] = {
@@ -138,7 +147,7 @@ def extraction_of(run: Any) -> dict[str, Any]:
 
 
 def map_of(run: Any) -> dict[str, Any]:
-    """What the command map gives for a finished run."""
+    """Output of the command map for a finished run."""
     from fsviz import jobs
     from fsviz.features import maps
 
@@ -246,7 +255,7 @@ def run_map(args: argparse.Namespace) -> dict[str, Any]:
     feature_map = maps.find(dataset, backbone, maps.BETTER if args.better else maps.FAST)
     if feature_map is None and args.better:
         spec = {"study": "feature_map", "dataset": dataset.name, "backbone": backbone}
-        jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
+        jobs.run_in_foreground(spec, report_progress, engine=engine.from_flags(args))
         feature_map = maps.find(dataset, backbone, maps.BETTER)
     if feature_map is None:
         feature_map = study.fast_map({"dataset": dataset.name, "backbone": backbone}, report_progress)

@@ -49,10 +49,10 @@ LABELLING = Table(
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "predict accuracy from measures without query labels"
+    help_line = "Predict accuracy from measures without query labels."
     parser = add_command(commands, "predict", run_predict, show_predict, help_line, study="prediction")
     sampler_flags.add_dataset(parser)
-    sampler_flags.add_backbone(parser, "measured and classified")
+    sampler_flags.add_backbone(parser)
     sampler_flags.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
     add_flags(parser, study.OWN_SETTINGS.values())
     engine.add_engine(parser)
@@ -72,7 +72,7 @@ def run_predict(args: argparse.Namespace) -> dict[str, Any]:
         **tasks,
         **from_args(args, study.OWN_SETTINGS.values()),
     }
-    run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, engine=engine.from_flags(args))
     return jobs.results(run.id) | {"run": run.id}
 
 
@@ -82,10 +82,10 @@ def show_predict(result: dict[str, Any]) -> str:
         "spread": _show_spread,
         "hard": _show_detection,
         "labelling": _show_labelling,
-    }.get(result["question"], _show_correlations)(cast(study.Summary, result))
+    }.get(result["question"], _show_correlations)(cast(study.PredictionSummary, result))
 
 
-def _show_correlations(result: study.Summary) -> str:
+def _show_correlations(result: study.PredictionSummary) -> str:
     from fsviz.difficulty.measures import title
 
     rows = [{"title": title(name), **correlation} for name, correlation in result["correlations"].items()]
@@ -112,12 +112,12 @@ def _show_correlations(result: study.Summary) -> str:
     return "\n".join(lines)
 
 
-def _show_spread(result: study.Summary) -> str:
+def _show_spread(result: study.PredictionSummary) -> str:
     components = describe_components(result["parts"]) if "parts" in result else result["why"]
     return f"{to_text(SPREAD, result['spread'])}\n\n{components}"
 
 
-def _show_detection(result: study.Summary) -> str:
+def _show_detection(result: study.PredictionSummary) -> str:
     from fsviz.difficulty.measures import MEASURES, title
 
     thresholds = {name: result["thresholds"][name] for name in MEASURES if name in result["thresholds"]}
@@ -138,7 +138,7 @@ def _show_detection(result: study.Summary) -> str:
     )
 
 
-def _show_labelling(result: study.Summary) -> str:
+def _show_labelling(result: study.PredictionSummary) -> str:
     policies = {"rest": result["rest"], "all": result["all"]}
     rows = [
         {"budget": budget}

@@ -16,14 +16,16 @@ def register(commands: argparse._SubParsersAction) -> None:
         "report",
         run_report,
         show_report,
-        "runs, or one task, as one HTML file with interactive figures that needs no network",
+        "Write an HTML report of runs or of one task.",
     )
     either = parser.add_mutually_exclusive_group(required=True)
-    either.add_argument("ids", nargs="*", default=[], metavar="ID", help="runs of evaluate, or one of hard (see: runs)")
-    either.add_argument("--task", metavar="TASK", help="the passport of a task: TESTBED:POSITION (see: passport)")
-    parser.add_argument("--out", metavar="FILE", help="the file to write (default: fsviz-ID.html, fsviz-task.html)")
+    either.add_argument(
+        "ids", nargs="*", default=[], metavar="ID", help="Runs of evaluate, or one run of hard (see: runs)."
+    )
+    either.add_argument("--task", metavar="TASK", help="Task as TESTBED:POSITION (see: passport).")
+    parser.add_argument("--out", metavar="FILE", help="File to write (default: fsviz-ID.html or fsviz-task.html).")
     evaluation.add_over(parser)
-    sampler_flags.add_backbone(parser, "compared, with --task")
+    sampler_flags.add_backbone(parser, "With --task: backbone to use (default: first available).")
 
 
 def run_report(args: argparse.Namespace) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""runs: what was run, listed with its method, backbone, sampler and accuracy; shown, resumed, cancelled, deleted."""
+"""runs: recorded runs, listed with methods, sampler and accuracy; shown, named, resumed, cancelled or deleted."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from fsviz.errors import BadInput
 from fsviz.settings import RawSettings
 from fsviz.tables import to_text
 
-ACTIONS = ("list", "show", "resume", "cancel", "delete")
+ACTIONS = ("list", "show", "label", "resume", "cancel", "delete")
 
 
 def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
-        commands, "runs", run_runs, show_runs, "List runs; 'runs show|resume|cancel|delete ID [ID ...]' for some."
+        commands, "runs", run_runs, show_runs, "List, show, label, resume, cancel or delete recorded runs."
     )
-    parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="list unless said otherwise")
-    parser.add_argument(
-        "ids", nargs="*", default=[], metavar="ID", help="the runs that are meant, as the list has them"
-    )
-    parser.add_argument("--background", action="store_true", help="resume: leave the work to a worker process")
+    parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="Action (default: list).")
+    parser.add_argument("ids", nargs="*", default=[], metavar="ID", help="Ids of runs, as in the list.")
+    parser.add_argument("--name", default=None, help="With label: name of the run.")
+    parser.add_argument("--note", default=None, help="With label: note about the run.")
+    parser.add_argument("--background", action="store_true", help="With resume: queue the run and return.")
     engine.add_engine(parser)
-    parser.add_argument("--workers", type=int, default=None, help="how many queued runs may go at the same time")
+    parser.add_argument("--workers", type=int, default=None, help="Largest number of runs at the same time.")
 
 
 def run_runs(args: argparse.Namespace) -> dict[str, Any]:
@@ -39,6 +39,8 @@ def run_runs(args: argparse.Namespace) -> dict[str, Any]:
         return {"runs": [listed(run) for run in jobs.list_runs()], "workers": jobs.n_workers()}
     if not args.ids:
         raise BadInput(f"'runs {args.action}' needs the ID of a run. 'fsviz runs' lists them.")
+    if (args.action == "label") != (args.name is not None or args.note is not None):
+        raise BadInput("'runs label ID' takes --name or --note, or both; other actions take neither.")
     ids = list(dict.fromkeys(args.ids))
     for run_id in ids:
         jobs.status(run_id)  # a wrong id is named before anything is done
@@ -53,11 +55,13 @@ def _act(args: argparse.Namespace, run_id: str) -> dict[str, Any]:
     if args.action == "delete":
         jobs.delete(run_id)
         return {"run": run_id, "state": "deleted"}
+    if args.action == "label":
+        return listed(jobs.label(run_id, args.name, args.note)) | {"is_labelled": True}
     if args.action == "cancel":
         run = jobs.cancel(run_id)
     elif args.action == "resume":
         user_code.allow()
-        on = engine.chosen(args)
+        on = engine.from_flags(args)
         run = jobs.resume(run_id, on) if args.background else jobs.resume_here(run_id, evaluation.bar(), on)
     else:
         run = jobs.status(run_id)
@@ -68,9 +72,11 @@ def _act(args: argparse.Namespace, run_id: str) -> dict[str, Any]:
 
 
 def listed(run: Any) -> dict[str, Any]:
-    """One run as the list has it."""
+    """One run as in the list."""
     return {
         "run": run.id,
+        "name": run.name,
+        "note": run.note,
         "study": run.study,
         "state": run.state,
         "dataset": run.spec.get("dataset"),
@@ -85,7 +91,7 @@ def listed(run: Any) -> dict[str, Any]:
 
 
 def _headline(spec: RawSettings, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Methods, backbones, sampler and accuracies (name -> percent) of a run, as far as its study has such."""
+    """Methods, backbones, sampler and accuracies (name -> percent) of a run, if its study has them."""
     methods = spec.get("methods") or spec.get("adaptations") or [spec.get("method") or spec.get("classifier")]
     methods = [m.get("name") if isinstance(m, Mapping) else m for m in methods]
     recipe, sampler = spec.get("recipe"), spec.get("sampler")
@@ -107,11 +113,11 @@ def _accuracies(summary: Mapping[str, Any]) -> dict[str, float]:
     if isinstance(accuracies, Mapping):  # hard, random and easy support sets
         return {name: value for name, value in accuracies.items() if isinstance(value, int | float)}
     rows = summary.get("results") or []
-    named = [(str(row.get("label") or row.get("method")), row.get("accuracy")) for row in rows]
+    labelled = [(str(row.get("label") or row.get("method")), row.get("accuracy")) for row in rows]
     cells = [
         (f"{row['adaptation']} {kind}", row[kind]) for row in summary.get("matrix") or [] for kind in ("random", "hard")
     ]
-    return {name: value for name, value in (*named, *cells) if isinstance(value, int | float)}
+    return {name: value for name, value in (*labelled, *cells) if isinstance(value, int | float)}
 
 
 def _in_short(accuracies: Mapping[str, float]) -> str:
@@ -126,13 +132,14 @@ def _in_short(accuracies: Mapping[str, float]) -> str:
 def show_runs(result: dict[str, Any]) -> str:
     if "runs" in result:
         if not result["runs"]:
-            return "There are no runs yet. 'fsviz evaluate demo' makes one."
+            return "No runs yet. Start one with 'fsviz evaluate demo'."
         from fsviz.reports.tables import RUNS
 
         rows = [
             {
                 **run,
                 "accuracy": _in_short(run["accuracy"]),
+                "note": "",
                 "chunks": f"{run['n_done']}/{run['n_chunks']}",
                 "engine": "",
                 "created": "",
@@ -142,9 +149,14 @@ def show_runs(result: dict[str, Any]) -> str:
         return to_text(RUNS, rows)
     if "several" in result:
         return "\n\n".join(show_runs(run_result) for run_result in result["several"])
+    if result.get("is_labelled"):
+        return f"Run {result['run']}: {result['name'] or 'no name'}" + (
+            f" ({result['note']})" if result["note"] else ""
+        )
     if "n_chunks" not in result:
         return f"Run {result['run']}: {result['state']}"
-    lines = [f"{result['study']} on {result.get('dataset')}, {result['n_done']} of {result['n_chunks']} chunks done"]
+    lines = [f"{result['name']}: {result['note']}".strip(": ")] if result["name"] or result["note"] else []
+    lines += [f"{result['study']} on {result.get('dataset')}, {result['n_done']} of {result['n_chunks']} chunks done"]
     if result["error"]:
         lines.append(result["error"])
     if result["study"] != "evaluate":

@@ -1,4 +1,4 @@
-"""How tasks are drawn, as flags: the same in every command, each with the defaults that its --help states."""
+"""Sampler flags: the same in every command, each with the defaults that its --help states."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fsviz.tasks import draw
 from fsviz.tasks.fitting import Fit
 
 
-def add_dataset(parser: argparse.ArgumentParser, help: str = "a name from 'datasets'") -> None:
+def add_dataset(parser: argparse.ArgumentParser, help: str = "Name of a dataset (see: datasets).") -> None:
     """The dataset of a command, as its first word or as a flag."""
     either = parser.add_mutually_exclusive_group(required=True)
     # without a default neither spelling overwrites the other
     either.add_argument("dataset", nargs="?", metavar="DATASET", default=argparse.SUPPRESS, help=help)
-    either.add_argument("--dataset", metavar="DATASET", default=argparse.SUPPRESS, help="the same, as a flag")
+    either.add_argument("--dataset", metavar="DATASET", default=argparse.SUPPRESS, help="The same as a flag.")
 
 
 def add_flags(
@@ -26,9 +26,9 @@ def add_flags(
     """Adds the flags of these settings; a flag that belongs to some samplers only says so."""
     for name, setting in settings.items():
         of = [s.name for s in SAMPLERS.values() if name in (own.name for own in s.all_settings)]
-        note = f"; sampler {' or '.join(of)}" if of and len(of) < len(SAMPLERS) else ""
+        note = f" For samplers: {', '.join(of)}" if of and len(of) < len(SAMPLERS) else ""
         default = defaults.get(name, setting.default)
-        setting.with_(default=default, help=f"{setting.help.rstrip('.')}{note}").add_flag(parser)
+        setting.with_(default=default, help=f"{setting.help}{note}").add_flag(parser)
 
 
 def requested(args: argparse.Namespace, settings: Mapping[str, Setting] = draw.SETTINGS) -> dict[str, Value]:
@@ -69,13 +69,12 @@ def name_unused(values: Iterable[str], recipe: draw.Recipe) -> None:
         progress(f"{flags} {'has' if len(unused) == 1 else 'have'} no effect with the sampler {recipe.sampler}.")
 
 
-def add_backbone(parser: argparse.ArgumentParser, done: str) -> None:
-    """Adds --backbone; `done` says what is done with its features."""
-    parser.add_argument("--backbone", help=f"whose features are {done}: the first that the dataset has")
+def add_backbone(parser: argparse.ArgumentParser, help: str = "Backbone to use (default: first available).") -> None:
+    parser.add_argument("--backbone", help=help)
 
 
 def backbone(args: argparse.Namespace) -> str:
-    """The backbone that was asked for, or the first with features of the dataset."""
+    """The backbone that was requested, or the first with features of the dataset."""
     from fsviz import datasets
 
     return args.backbone or draw.default_backbone(datasets.load(args.dataset))

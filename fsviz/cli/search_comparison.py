@@ -47,7 +47,7 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 def _add(parser: argparse.ArgumentParser, settings: list[Setting], **defaults: Any) -> None:
     sampler_flags.add_dataset(parser)
-    sampler_flags.add_backbone(parser, "searched and classified")
+    sampler_flags.add_backbone(parser)
     sampler_flags.add_flags(parser, support_sets.TASK_SETTINGS, **{**support_sets.TASK_DEFAULTS, **defaults})
     add_flags(parser, settings)
     parser.set_defaults(settings=settings, own_defaults=defaults)
@@ -62,19 +62,19 @@ def run_searches(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import jobs
 
     spec = {"study": "search_comparison", **_spec(args), **from_args(args, [search_comparison.SEARCHES])}
-    return result_of(jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args)))
+    return result_of(jobs.run_in_foreground(spec, report_progress, engine=engine.from_flags(args)))
 
 
 def result_of(run: Any) -> dict[str, Any]:
     """The result of the command for a finished run."""
     from fsviz import jobs
 
-    summary: search_comparison.Summary = jobs.results(run.id)
+    summary: search_comparison.SearchSummary = jobs.results(run.id)
     return {**summary, "words": search_comparison.describe_comparison(summary["rows"]), "run": run.id}
 
 
 def show_searches(result: dict[str, Any]) -> str:
-    summary = cast(search_comparison.Summary, result)
+    summary = cast(search_comparison.SearchSummary, result)
     table = to_text(search_comparison.COMPARED, search_comparison.compared_rows(summary["rows"]))
     return f"{table}\n\n{summary['n_tasks']:,} tasks, the same for all. {result['words']}"
 

@@ -13,7 +13,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     from fsviz.analyses import image_text as study
 
     parser = add_command(
-        commands, "similarity", run_similarity, show_similarity, "compare images with class and context texts"
+        commands, "similarity", run_similarity, show_similarity, "Compare images with class and context texts."
     )
     sampler_flags.add_dataset(parser)
     add_flags(parser, study.SETTINGS.values())

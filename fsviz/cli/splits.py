@@ -1,4 +1,4 @@
-"""split: train, val and test classes a wanted divergence apart; trees: classes by features and by meaning."""
+"""split: train, val and test classes a target divergence apart; trees: class trees from features and taxonomy."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ SWEEPS = ("dims", "divergence")
 def register(commands: argparse._SubParsersAction) -> None:
     from fsviz.analyses import class_splits as study
 
-    split = add_command(commands, "split", find, show, "train, val and test classes with a wanted divergence (ATG)")
+    split = add_command(commands, "split", find, show, "Split classes at a target train-test divergence (ATG).")
     sampler_flags.add_dataset(split)
     add_flags(split, [*study.SETTINGS.values(), study.SEEDS])
-    split.add_argument("--compare", action="store_true", help="set it beside random, superclass-wise and own splits")
-    split.add_argument("--over", choices=SWEEPS, help="what the number of dimensions, or the divergence, does")
-    split.add_argument("--from", dest="file", type=Path, metavar="FILE", help="take a split from a JSON or CSV file")
-    split.add_argument("--published", type=float, metavar="R", help="take the split that the paper prints for R")
-    split.add_argument("--save", metavar="NAME", help="keep it as NAME_train, NAME_val and NAME_test of the dataset")
-    split.add_argument("--replace", action="store_true", help="replace a saved split of this name")
-    split.add_argument("--delete", metavar="NAME", help="delete a saved split of the dataset, and do nothing else")
-    split.add_argument("--out", type=Path, help="write the split to this .json or .csv file")
-    trees = add_command(commands, "trees", compare_trees, show_trees, "Ward's tree of class features against WordNet")
+    split.add_argument("--compare", action="store_true", help="Compare it with random, superclass-wise and own splits.")
+    split.add_argument("--over", choices=SWEEPS, help="Vary the number of dimensions, or the divergence.")
+    split.add_argument("--from", dest="file", type=Path, metavar="FILE", help="Read a split from a JSON or CSV file.")
+    split.add_argument("--published", type=float, metavar="R", help="Use the split that the paper prints for R.")
+    split.add_argument("--save", metavar="NAME", help="Save it as NAME_train, NAME_val and NAME_test of the dataset.")
+    split.add_argument("--replace", action="store_true", help="Replace a saved split of this name.")
+    split.add_argument("--delete", metavar="NAME", help="Delete a saved split of the dataset, and do nothing else.")
+    split.add_argument("--out", type=Path, help="Write the split to this .json or .csv file.")
+    trees = add_command(commands, "trees", compare_trees, show_trees, "Compare class trees from features and taxonomy.")
     sampler_flags.add_dataset(trees)
-    trees.add_argument("--backbones", metavar="A,B", help="whose trees (all that the dataset has)")
+    trees.add_argument("--backbones", metavar="A,B", help="Comma-separated backbones (default: all with features).")
 
 
 def find(args: argparse.Namespace) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
         raise BadInput(f"--out must end in .json or .csv. Got {args.out.name!r}.")
     spec = from_args(args, study.SETTINGS.values())
     if args.file is not None or args.published is not None:
-        split, recipe = _given(dataset, args)
+        split, recipe = _split_without_search(dataset, args)
         result: dict[str, Any] = {"dataset": dataset.name, **recipe, "asked": split.requested, "reached": None}
         result["agreement"] = None
     else:
@@ -71,7 +71,7 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
             "agreement": alike.value,
             "chance": alike.chance,
             "seeds": alike.n_seeds,
-            "told": study.describe_split(result_split),
+            "note": study.describe_split(result_split),
         }
         result |= {"agreement_on_test": alike.on_test, "chance_on_test": alike.chance_on_test}
         result |= {"different_splits": alike.n_splits, "nearest": result_split.nearest}
@@ -81,7 +81,7 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
             result["compared"] = study.comparison_table(dataset, classes, result_split).to_dict("records")
         if args.over == "dims":
             n_swept = study.SWEEP_SEEDS if args.seeds is None else args.seeds
-            swept = study.agreement_over_dims(dataset, classes, n_swept, _tell, **spec)
+            swept = study.agreement_over_dims(dataset, classes, n_swept, _report_progress, **spec)
             result["over"] = swept.to_dict("records")
         elif args.over == "divergence":
             swept_splits = study.over_targets(dataset, classes, **spec)
@@ -99,7 +99,7 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
-def _given(dataset: Any, args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+def _split_without_search(dataset: Any, args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """A split that needs no search: from a file, or as the paper prints it."""
     from fsviz.analyses import class_splits as study
     from fsviz.datasets.saved_splits import read_split
@@ -117,7 +117,7 @@ def _given(dataset: Any, args: argparse.Namespace) -> tuple[Any, dict[str, Any]]
     return study.split_of(dataset, parts), {"mode": "file", "file": args.file.name}
 
 
-def _tell(done: int, total: int, message: str) -> None:
+def _report_progress(done: int, total: int, message: str) -> None:
     progress(f"{message} ({done + 1} of {total})")
 
 
@@ -128,8 +128,8 @@ def show(result: dict[str, Any]) -> str:
         return f"deleted the split {result['deleted']} of {result['dataset']}"
     lines = []
     if result["reached"] is not None:
-        lines.append(f"asked for a divergence of {result['asked']:g}, reached {result['reached']:.2f}")
-        lines += [result["told"]] * bool(result["told"])
+        lines.append(f"divergence {result['reached']:.2f}, target {result['asked']:g}")
+        lines += [result["note"]] * bool(result["note"])
     if result["agreement"] is not None:
         lines.append(
             f"{result['seeds']} seeds put {percent(result['agreement'])} of the classes on the same side and share "
@@ -142,7 +142,7 @@ def show(result: dict[str, Any]) -> str:
             f"to {high:.2f})"
         )
     lines += [
-        f"{m['side']}: {m['n']} of {m['of']} classes are kinds of {m['concept']} (else {m['n_rest']} of {m['of_rest']})"
+        f"{m['side']}: {m['n']} of {m['of']} classes are {m['concept']} (others: {m['n_rest']} of {m['of_rest']})"
         for m in result["mix"]
     ]
     for side in ("train", "val", "test"):
@@ -153,7 +153,7 @@ def show(result: dict[str, Any]) -> str:
         table = study.AGREEMENT if "dims" in result["over"][0] else study.REACHED
         lines += ["", to_text(table, result["over"])]
     if result.get("without_features"):
-        lines.append(f"\non no side, without features: {', '.join(result['without_features'])}")
+        lines.append(f"\nexcluded, without features: {', '.join(result['without_features'])}")
     if "saved" in result:
         lines.append(f"\nsaved as {', '.join(result['saved'])}")
     return "\n".join([*lines, *([f"\nwritten to {result['out']}"] if "out" in result else [])])
@@ -182,5 +182,6 @@ def show_trees(result: dict[str, Any]) -> str:
 
     return (
         f"{result['classes']:,} classes; hops: mean difference in edges between two classes; normalised: after "
-        "dividing by each tree's mean; chance: normalised, classes shuffled\n\n" + to_text(HOPS, result["trees"])
+        "dividing by each tree's mean; expected by chance: normalised, classes shuffled\n\n"
+        + to_text(HOPS, result["trees"])
     )

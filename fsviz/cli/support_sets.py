@@ -22,7 +22,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     help_line = "Search for support sets that make a classifier fail."
     hard = add_command(commands, "hard", run_hard, show_hard, help_line, study="support_sets", result_of=result_of)
     sampler_flags.add_dataset(hard)
-    sampler_flags.add_backbone(hard, "searched and classified")
+    sampler_flags.add_backbone(hard)
     _add_tasks(hard)
     add_flags(hard, study.SEARCH_SETTINGS.values())
     hard.add_argument("--reasons", action="store_true", help="Also measure which attribute shifts explain it.")
@@ -68,7 +68,7 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
         "backbone": sampler_flags.backbone(args),
         **requested_settings(args, study.SEARCH_SETTINGS.values()),
     }
-    run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, engine=engine.from_flags(args))
     result = result_of(run)
     if args.reasons:
         sets = jobs.result(run.id)
@@ -82,7 +82,7 @@ def result_of(run: Any) -> dict[str, Any]:
     """The result of the command for a finished run."""
     from fsviz import datasets, jobs
 
-    summary: study.Summary = jobs.results(run.id)
+    summary: study.SupportSummary = jobs.results(run.id)
     names = ["accuracy", "n_tasks", "testbed", "ci95", "drop", "drop_ci95", "failed"]
     names += ["spearman_loss_accuracy", "spearman_ci95", "spearman_over"]
     try:
@@ -132,12 +132,12 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
     spec = {"study": "stress_test", "dataset": args.dataset, **from_args(args, own), **searched}
     if args.full_finetuning:
         spec["adaptations"] = [*(args.adaptations or stress_study.ADAPTED.default), stress_study.FULL]
-    run = jobs.run_in_foreground(spec, report_progress, engine=engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, engine=engine.from_flags(args))
     return jobs.results(run.id) | {"run": run.id}
 
 
 def show_stress(result: dict[str, Any]) -> str:
-    summary = cast(stress_study.Summary, result)
+    summary = cast(stress_study.StressSummary, result)
     lines = [
         to_text(stress_study.MATRIX, [dict(row) for row in summary["matrix"]]),
         "",

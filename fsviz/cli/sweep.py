@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import TOLD, Told, add_command, engine, report_progress, sampler_flags, summary_of
+from fsviz.cli import RUN_FORMATTERS, RunFormatter, add_command, engine, report_progress, sampler_flags, summary_of
 from fsviz.settings import add_flags, from_args
 from fsviz.studies import sweep
 from fsviz.tables import Column, Table, to_text
@@ -16,16 +16,16 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser("sweep", help=help_line, description=help_line)
     swept = parser.add_subparsers(dest="swept", required=True, metavar="STUDY")
     for name, study in sweep.swept_studies().items():
-        own = add_command(swept, name, run_sweep, show_sweep, study.question)
+        own = add_command(swept, name, run_sweep, show_sweep, f"Vary a setting of: {study.title}.")
         sampler_flags.add_dataset(own)
         if "backbone" in study.settings.required:
-            sampler_flags.add_backbone(own, "used")
+            sampler_flags.add_backbone(own)
         choices = ", ".join(sweep.swept_settings(study))
         own.add_argument(sweep.VARY.flag, required=True, metavar="SETTING", help=f"Setting to vary: {choices}.")
         sweep.VALUES.add_flag(own)
         add_flags(own, study.settings.settings.values())
         engine.add_engine(own)
-    TOLD[sweep.STUDY.name] = Told(summary_of, show_sweep)
+    RUN_FORMATTERS[sweep.STUDY.name] = RunFormatter(summary_of, show_sweep)
 
 
 def run_sweep(args: argparse.Namespace) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def run_sweep(args: argparse.Namespace) -> dict[str, Any]:
         spec["backbone"] = sampler_flags.backbone(args)
     spec_of_sweep = sweep.sweep(study, spec, args.vary, args.values or ())
     run = jobs.run_in_foreground(
-        {"study": sweep.STUDY.name, **spec_of_sweep}, report_progress, engine=engine.chosen(args)
+        {"study": sweep.STUDY.name, **spec_of_sweep}, report_progress, engine=engine.from_flags(args)
     )
     return jobs.results(run.id) | {"run": run.id}
 

@@ -22,9 +22,9 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "task",
         metavar="TASK",
-        help="TESTBED:POSITION, as in a link to the page One task, or NAME:17 of a saved testbed",
+        help="Task as TESTBED:POSITION, from a link to the page One task, or NAME:17 of a saved testbed.",
     )
-    sampler_flags.add_backbone(parser, "compared")
+    sampler_flags.add_backbone(parser)
 
 
 def run_task_profile(args: argparse.Namespace) -> dict[str, Any]:

@@ -33,52 +33,46 @@ TESTBEDS = Table(
 
 def register(commands: argparse._SubParsersAction) -> None:
     testbeds = add_command(
-        commands, "testbeds", manage_testbeds, show_testbeds, "list the saved testbeds; show, rename or remove one"
+        commands, "testbeds", manage_testbeds, show_testbeds, "List, show, rename or remove testbeds."
     )
     testbeds.add_argument(
         "action",
         nargs="?",
         choices=("list", "show", "rename", "remove"),
         default="list",
-        help="list unless said otherwise",
+        help="Action (default: list).",
     )
-    testbeds.add_argument("name", nargs="?", help="with show, rename or remove: the testbed's name")
-    testbeds.add_argument("new", nargs="?", help="with rename: its new name")
+    testbeds.add_argument("name", nargs="?", help="Testbed to show, rename or remove.")
+    testbeds.add_argument("new", nargs="?", help="New name.")
     parser = add_command(
-        commands, "distances", measure_distances, show_distances, "distances between the classes of a split"
+        commands, "distances", measure_distances, show_distances, "Compute distances between the classes of a split."
     )
     sampler_flags.add_dataset(parser)
     sampler_flags.add_flags(parser, DISTANCE_FLAGS)
-    parser.add_argument("--out", type=Path, help="write the whole matrix to this CSV file")
+    parser.add_argument("--out", type=Path, help="Write the whole matrix to this CSV file.")
 
-    parser = add_command(
-        commands, "coarsity", measure_coarsity, show_coarsity, "how far apart in meaning the classes of tasks are"
-    )
+    parser = add_command(commands, "coarsity", measure_coarsity, show_coarsity, "Measure the coarsity of tasks.")
     sampler_flags.add_dataset(parser)
     sampler_flags.add_flags(parser, CLASS_FLAGS, **COARSITY)
-    parser.add_argument("--testbed", help="measure this testbed (a name or a .parquet, .csv or .json file) instead")
+    parser.add_argument("--testbed", help="Testbed to measure instead: a name or a .parquet, .csv or .json file.")
 
-    add_command(commands, "measures", list_measures, show_measures, "measures of how hard a task is")
+    add_command(
+        commands, "measures", list_measures, show_measures, "List difficulty measures with their labels and paper."
+    )
 
-    parser = add_command(commands, "sample", sample, show_sample, "draw a testbed and save it")
+    parser = add_command(commands, "sample", sample, show_sample, "Sample tasks and save them as a testbed.")
     sampler_flags.add_dataset(parser)
     sampler_flags.add_flags(parser, **SAMPLE)
-    parser.add_argument(
-        "--out", type=Path, help="a .parquet, .csv or .json file; without it the testbed goes to the workspace"
-    )
-    parser.add_argument("--name", help="name of the testbed; made from its settings when left out")
-    parser.add_argument(
-        "--split-image-ids", action="store_true", help="CSV only: count image_ids through the images of the split"
-    )
+    parser.add_argument("--out", type=Path, help=".parquet, .csv or .json file to write (default: the workspace).")
+    parser.add_argument("--name", help="Name of the testbed (default: made from its settings).")
+    parser.add_argument("--split-image-ids", action="store_true", help="CSV only: number the images within the split.")
 
-    parser = add_command(
-        commands, "task", one_task, show_task, "one task made by hand: its answers and causes, before and after a swap"
-    )
+    parser = add_command(commands, "task", build_task, show_task, "Build one task by hand and measure a swap.")
     sampler_flags.add_dataset(parser)
-    sampler_flags.add_backbone(parser, "classified and measured")
+    sampler_flags.add_backbone(parser)
     for setting in _one_task_settings().values():
         setting.add_flag(parser)
-    parser.add_argument("--out", type=Path, help="write it as a testbed of one task: a .parquet, .csv or .json file")
+    parser.add_argument("--out", type=Path, help="Write it as a testbed of one task to a .parquet, .csv or .json file.")
 
 
 def measure_distances(args: argparse.Namespace) -> dict[str, Any]:
@@ -162,7 +156,7 @@ def measure_coarsity(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _repeats(dataset: Any, testbed: Any, distances: Any = None) -> dict[str, Any]:
-    """What dropping repeated class sets did, in numbers and words; nothing where none were dropped."""
+    """Effect of dropping repeated class sets, in numbers and words; empty if none were dropped."""
     from dataclasses import asdict
 
     repeats = count_repeats(dataset, testbed, distances)
@@ -259,7 +253,7 @@ def show_sample(result: dict[str, Any]) -> str:
         lines.append(f"only {distinct:,} different sets of classes were found; the others repeat with other images")
     if result["left_out"]:
         more = len(result["left_out"]) - 5
-        lines += ["left out:", *result["left_out"][:5], *([f"and {more:,} more"] if more > 0 else [])]
+        lines += ["excluded:", *result["left_out"][:5], *([f"and {more:,} more"] if more > 0 else [])]
     return "\n".join(lines)
 
 
@@ -308,7 +302,7 @@ def _one_task_settings() -> dict[str, Setting]:
     return study.SETTINGS
 
 
-def one_task(args: argparse.Namespace) -> dict[str, Any]:
+def build_task(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, features, workspace
     from fsviz.analyses import custom_task as study
     from fsviz.errors import BadInput
@@ -321,21 +315,23 @@ def one_task(args: argparse.Namespace) -> dict[str, Any]:
     dataset, backbone = datasets.load(args.dataset), sampler_flags.backbone(args)
     table = features.load(dataset, backbone)
     settings |= sampler_flags.say_fit(study.fit(dataset, backbone, vars(args)))
-    class_ids = study.classes_in(dataset, settings["classes"]) if settings["classes"] else study.suggested(dataset)
+    class_ids = (
+        study.classes_in(dataset, settings["classes"]) if settings["classes"] else study.suggest_classes(dataset)
+    )
     images = [study.images_in(settings[name]) for name in ("support", "query")]
     tasks = study.build(dataset, table, class_ids, settings["n_shot"], settings["n_query"], settings["seed"], *images)
-    answer = study.answer(dataset, backbone, tasks, settings["method"])
+    task_result = study.evaluate_task(dataset, backbone, tasks, settings["method"])
     result: dict[str, Any] = {"dataset": dataset.name, "backbone": backbone, "method": settings["method"]}
     if swap := study.swap_in(settings["swap"]):
-        before, tasks = answer, study.swapped(tasks, *swap)
+        before, tasks = task_result, study.swap_image(tasks, *swap)
         study.check(dataset, table, tasks)
-        answer = study.answer(dataset, backbone, tasks, settings["method"])
-        changed = study.change(before, answer)
+        task_result = study.evaluate_task(dataset, backbone, tasks, settings["method"])
+        change = study.compare_results(before, task_result)
         result |= {"swap": list(swap), "before": study.result_dict(dataset, before)}
         result |= {
-            name: [int(tasks.query[0, w, q]) for w, q in getattr(changed, name)] for name in ("gained", "lost", "moved")
+            name: [int(tasks.query[0, w, q]) for w, q in getattr(change, name)] for name in ("gained", "lost", "moved")
         }
-    result |= study.result_dict(dataset, answer)
+    result |= study.result_dict(dataset, task_result)
     if args.out:
         content = testbeds.export(study.testbed(dataset, tasks, args.out.stem), dataset, kind)
         with workspace.atomic_file(args.out) as temporary:
@@ -347,19 +343,19 @@ def one_task(args: argparse.Namespace) -> dict[str, Any]:
 def show_task(result: dict[str, Any]) -> str:
     from fsviz.analyses import custom_task as study
 
-    def of(result: dict[str, Any]) -> str:
-        return f"{result['right']} of {result['n_queries']} queries right ({100 * result['accuracy']:.0f}%)"
+    def count(result: dict[str, Any]) -> str:
+        return f"{result['correct']} of {result['n_queries']} queries correct ({100 * result['accuracy']:.0f}%)"
 
-    lines = [f"{', '.join(result['classes'])}: {of(result)}, exact for these queries"]
+    lines = [f"{', '.join(result['classes'])}: {count(result)}"]
     before = result.get("before")
     if before:
         lines += [
-            f"before image {result['swap'][1]} took the place of image {result['swap'][0]}: {of(before)}",
-            f"turned right: {', '.join(map(str, result['gained'])) or 'none'}",
-            f"turned wrong: {', '.join(map(str, result['lost'])) or 'none'}",
+            f"before image {result['swap'][1]} replaced image {result['swap'][0]}: {count(before)}",
+            f"now correct: {', '.join(map(str, result['gained'])) or 'none'}",
+            f"now incorrect: {', '.join(map(str, result['lost'])) or 'none'}",
         ]
     for table, kind, title, value in (
-        (study.CAUSES, "causes", "measure", "now"),
+        (study.MEASURE_CHANGES, "measures", "measure", "now"),
         (study.GAPS, "gaps", "attribute", "gap"),
     ):
         rows = [

@@ -1,4 +1,4 @@
-"""train: a network on the train classes of a split, measured on its test classes, and kept as a backbone."""
+"""train: a network on the train classes of a split, tested on its test classes; transfer: accuracy vs divergence."""
 
 from __future__ import annotations
 
@@ -13,38 +13,45 @@ from fsviz.tables import to_text
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    help_line = "train a network on a split; its backbone is kept"
+    help_line = "Train a network on a split and save its backbone."
     parser = add_command(commands, "train", run_train, show_train, help_line, study="training")
-    sampler_flags.add_dataset(parser, "a dataset with images (see: datasets)")
+    sampler_flags.add_dataset(parser, "Dataset with images (see: datasets).")
     parser.add_argument(
-        "--method", default=study.METHOD.default, metavar="M", help=f"{', '.join(study.METHOD.choices)} (multiclass)"
+        "--method",
+        default=study.METHOD.default,
+        metavar="M",
+        help=f"Method: {', '.join(study.METHOD.choices)} (default: multiclass).",
     )
     parser.add_argument(
         "--split",
         default=study.OWN,
         metavar="FILE|NAME",
-        help="a saved split's name, a .json or .csv file of one (see: split), or 'own': the dataset's (own)",
+        help="Name of a saved split, a .json or .csv file (see: split), or own: the dataset's split (default: own).",
     )
     add_flags(parser, study.SETTINGS.values())
-    parser.add_argument("--name", default="", help="of the backbone, trained:NAME (one that says what it is)")
-    parser.add_argument("--device", default="auto", help="auto (default), cuda, mps or cpu")
     parser.add_argument(
-        "--background", action="store_true", help="queue the run for a worker process and return at once"
+        "--name", default="", help="Name of the backbone, trained:NAME (default: made from the settings)."
     )
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: auto).")
+    parser.add_argument("--background", action="store_true", help="Queue the run and return.")
     engine.add_engine(parser)
 
     parser = add_command(
-        commands, "transfer", run_transfer, show_transfer, "accuracy of finished training runs against divergence"
+        commands, "transfer", run_transfer, show_transfer, "Relate test accuracy of trained networks to divergence."
     )
     sampler_flags.add_dataset(parser)
-    parser.add_argument("--by", default="reached", choices=("reached", "asked"), help="the divergence (reached)")
     parser.add_argument(
-        "--recorded", nargs="?", const="", metavar="NAME", help="of a grid that comes with fsviz, not of your runs"
+        "--by", default="reached", choices=("reached", "asked"), help="Divergence: reached or asked (default: reached)."
     )
     parser.add_argument(
-        "--tasks-of", metavar="RUN", help="also: do the divergences of single tasks go with their accuracy in this run?"
+        "--recorded", nargs="?", const="", metavar="NAME", help="Use a grid that comes with fsviz instead of your runs."
     )
-    parser.add_argument("--backbone", default="", help="with --tasks-of: whose features say how far a task is")
+    parser.add_argument(
+        "--tasks-of",
+        metavar="RUN",
+        help="Also correlate the divergence of single tasks with their accuracy in this run.",
+    )
+    parser.add_argument("--backbone", default="", help="With --tasks-of: backbone of the divergence.")
 
 
 def run_train(args: argparse.Namespace) -> dict[str, Any]:
@@ -59,10 +66,10 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
     spec |= {"name": args.name, "device": args.device, **from_args(args, study.SETTINGS.values())}
     sampler_flags.say_fit(study.fit(dataset, spec))
     if args.background:
-        run_id = jobs.submit(spec, engine.chosen(args))
-        progress(f"Run {run_id} is queued; 'fsviz runs show {run_id}' says how far it is.")
+        run_id = jobs.submit(spec, engine.from_flags(args))
+        progress(f"Run {run_id} queued. Progress: fsviz runs show {run_id}")
         return {"run": run_id, "state": jobs.status(run_id).state}
-    run = jobs.run_in_foreground(spec, report_progress, lambda run: progress(f"Run {run.id}"), engine.chosen(args))
+    run = jobs.run_in_foreground(spec, report_progress, lambda run: progress(f"Run {run.id}"), engine.from_flags(args))
     return {"run": run.id, "seconds": run.seconds, **jobs.results(run.id)}
 
 
@@ -126,11 +133,11 @@ def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
 def show_transfer(result: dict[str, Any]) -> str:
     from fsviz.analyses import transfer
 
-    parts = ["Accuracy by side of the split, and mean of both", to_text(transfer.BY_DIVERGENCE, result["accuracy"])]
+    parts = ["Accuracy by half of the split, and mean of both", to_text(transfer.BY_DIVERGENCE, result["accuracy"])]
     if result["slopes"]:
         parts += [f"Points per unit of divergence {result['by']}", to_text(transfer.SLOPES, result["slopes"])]
     if result["matched"]:
-        title = "The same test classes after training on the nearest and on the farthest of the others"
+        title = "Same test classes, near vs far training classes"
         parts += [title, to_text(transfer.MATCHED_PAIRS, result["matched"])]
     compared = [row for row in result["splits"] if row["asked"] is None or row["asked"] != row["asked"]]
     if compared:

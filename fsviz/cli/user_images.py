@@ -17,68 +17,67 @@ PARTS = ("path", "class", "split", "context", "group")  # what columns of a CSV 
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    parser = add_command(
-        commands, "add", add_images, show_added, "make a dataset of your own images, with a taxonomy from WordNet"
-    )
-    parser.add_argument("name", help="what the dataset will be called")
+    parser = add_command(commands, "add", add_images, show_added, "Add images from a folder, table, zip or archive.")
+    parser.add_argument("name", help="Name of the new dataset.")
     parser.add_argument(
         "path",
-        help="a folder root/class/image, root/split/class/image or root/concept/context/image (MetaCoCo, NICO), a CSV "
-        "(path, class, optionally split, context and attributes), an easyfsl JSON spec, "
-        "a folder with train.csv/val.csv/test.csv and images/, a Hugging Face image folder with metadata.csv or "
-        "metadata.jsonl (file_name, label), the pickles of miniImageNet or tieredImageNet, "
-        "Meta-Dataset's TFRecords of a source, or torchvision:NAME "
-        "(cifar100, omniglot, flowers102, dtd, aircraft, gtsrb)",
+        help="Images: a folder root/class/image, root/split/class/image or root/concept/context/image (MetaCoCo, "
+        "NICO); a CSV (path, class, optionally split, context and attributes); an easyfsl JSON spec; a folder with "
+        "train.csv/val.csv/test.csv and images/; a Hugging Face image folder with metadata.csv or metadata.jsonl "
+        "(file_name, label); the pickles of miniImageNet or tieredImageNet; Meta-Dataset's TFRecords of a source; or "
+        "torchvision:NAME (cifar100, omniglot, flowers102, dtd, aircraft, gtsrb).",
     )
     parser.add_argument(
         "--taxonomy",
         metavar="FILE",
-        help="what the classes mean: a CSV child,parent, or one of the words folders (the folders above the classes; "
-        "the default where every class is a folder in a folder), wordnet (the default otherwise) and none",
+        help="Taxonomy: a CSV child,parent, or folders (the folders above the classes), wordnet or none (default: "
+        "folders if every class is a folder in a folder, else wordnet).",
     )
     parser.add_argument(
         "--senses",
         metavar="FILE",
-        help="a CSV class,synset that corrects the guessed WordNet senses; corrections stay when a dataset is replaced",
+        help="CSV class,synset with corrected WordNet senses; corrections stay if the dataset is replaced.",
     )
     parser.add_argument(
         "--class-level",
         type=int,
         default=0,
         metavar="N",
-        help="how many folders down a class is, below the root or split: 1 takes root/alphabet/character as the class "
-        "alphabet (default: the folder that an image lies in)",
+        help="Depth of the class folders below the root or split: 1 reads root/alphabet/character as the class "
+        "alphabet (default: the folder of the image).",
     )
-    parser.add_argument("--images", metavar="FOLDER", help="where the paths of a CSV or spec start")
+    parser.add_argument("--images", metavar="FOLDER", help="Folder where the paths of a CSV or spec start.")
     for part in PARTS:
-        parser.add_argument(f"--{part}-column", metavar="NAME", help=f"the column of a CSV that holds the {part}")
+        parser.add_argument(f"--{part}-column", metavar="NAME", help=f"Column of a CSV that holds the {part}.")
     parser.add_argument(
         "--first-level",
         choices=FIRST_LEVELS,
         default="auto",
-        help="what the first folders are (auto: by their names); inside concepts are contexts",
+        help="Kind of the first folders (default: auto, by their names); folders inside concepts are contexts.",
     )
     parser.add_argument(
         "--groups",
         choices=GROUPS,
         default="auto",
-        help="which images stay on one side of a task: auto (a CSV's column group, else copies of a picture, exact or "
-        "nearly so), folder (also the images of one folder: root/class/video/frame) or none (do not look)",
+        help="Images to keep on one side of a task: auto (the column group of a CSV, else exact and near "
+        "duplicates), folder (also images of one folder: root/class/video/frame) or none (default: auto).",
     )
     parser.add_argument(
         "--splits-by-size",
         action="store_true",
-        help="splits as in MetaCoCo: the 64%% of classes with most images train, the next 20%% test, the rest is val",
+        help="Split as MetaCoCo does: the 64%% of classes with most images are train, the next 20%% test, the rest "
+        "val.",
     )
     parser.add_argument(
         "--like",
         metavar="BENCHMARK",
-        help="the images are those of a benchmark that ships without images (see: datasets): its classes, splits and "
-        "taxonomy are kept. 'add tiered_imagenet PATH' does the same and calls the dataset my_tiered_imagenet",
+        help="Benchmark without images (see: datasets) that these images belong to; its classes, splits and "
+        "taxonomy are kept. 'add tiered_imagenet PATH' does the same and names the dataset "
+        "my_tiered_imagenet.",
     )
-    parser.add_argument("--title", default="", help="a readable name")
-    parser.add_argument("--no-check", action="store_true", help="do not look into every file for damage")
-    parser.add_argument("--replace", action="store_true", help="take the place of a dataset of the same name")
+    parser.add_argument("--title", default="", help="Title shown on pages.")
+    parser.add_argument("--no-check", action="store_true", help="Do not check every file for damage.")
+    parser.add_argument("--replace", action="store_true", help="Replace a dataset of the same name.")
 
 
 def add_images(args: argparse.Namespace) -> dict[str, Any]:
@@ -143,18 +142,14 @@ def show_added(result: dict[str, Any]) -> str:
             for guess in sorted(result["guesses"], key=lambda guess: not guess["doubt"])
         ]
         n_kept = result.get("kept")
-        note = (
-            f"; {pluralize(n_kept, 'meaning')} that you chose before {'stays' if n_kept == 1 else 'stay'}"
-            if n_kept
-            else ""
-        )
-        lines += ["", f"What the classes mean{note}:"]
+        note = f" ({n_kept:,} kept from before)" if n_kept else ""
+        lines += ["", f"Class senses{note}:"]
         lines += [to_text(SENSES.without("by"), rows[:40])]
         if len(rows) > 40:
             lines.append(f"... and {len(rows) - 40:,} more (--json lists all)")
         lines.append(
-            f"To correct it: 'fsviz senses --dataset {result['name']} --out senses.csv', edit, then "
-            "--correct senses.csv."
+            f"To correct them: fsviz senses --dataset {result['name']} --out senses.csv, edit the file, then run "
+            f"fsviz senses --dataset {result['name']} --correct senses.csv"
         )
     elif result.get("taxonomy") == "folders":
         lines += ["", "The folders above the classes are the taxonomy (--taxonomy wordnet goes by the names instead)."]
@@ -166,10 +161,10 @@ class _Progress:
     """At most one line of progress a tenth of the way."""
 
     def __init__(self) -> None:
-        self._told: tuple[str, int] = ("", -1)
+        self._last_step: tuple[str, int] = ("", -1)
 
     def __call__(self, done: int, total: int, message: str) -> None:
         step = (message, done * 10 // max(total, 1))
-        if step != self._told and total > 500:
-            self._told = step
+        if step != self._last_step and total > 500:
+            self._last_step = step
             progress(f"{message}: {done:,} of {total:,}")

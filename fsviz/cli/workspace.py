@@ -14,9 +14,9 @@ LEFTOVERS = Table("Leftovers", Column("what", "Leftover"), Column("size", "Size"
 
 def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
-        commands, "clean", run_clean, show_clean, "Say what leftovers take up in the workspace; with --yes, free it."
+        commands, "clean", run_clean, show_clean, "List leftover files of the workspace; with --yes, delete them."
     )
-    parser.add_argument("--yes", action="store_true", help="remove them")
+    parser.add_argument("--yes", action="store_true", help="Delete them.")
 
 
 def run_clean(args: argparse.Namespace) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def run_clean(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_clean(result: dict[str, Any]) -> str:
     if not result["leftovers"]:
-        return f"Nothing is left over in {result['workspace']}. 'fsviz runs delete ID' deletes a run."
+        return f"Nothing to clean in {result['workspace']}. 'fsviz runs delete ID' deletes a run."
     rows = [{**item, "size": workspace.format_bytes(item["n_bytes"])} for item in result["leftovers"]]
     size = workspace.format_bytes(result["n_bytes"])
     last = f"Freed {size}." if result["freed"] else f"'fsviz clean --yes' frees {size}. Runs and data stay."

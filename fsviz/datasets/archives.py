@@ -1,7 +1,7 @@
 """Benchmarks as few files that hold many images, written out as class folders:
 
 pickles     of miniImageNet (image_data, class_dict; or data, labels, catname2label) and of tieredImageNet
-            (train_images_png.pkl or train_images.npz beside train_labels.pkl), for each split one
+            (train_images_png.pkl or train_images.npz next to train_labels.pkl), for each split one
 TFRecords   of Meta-Dataset: dataset_spec.json, and a file per class, 0.tfrecords, 1.tfrecords, ...
 
 A pickle is a small program: opening it with Python's or NumPy's reader may run any code. Here nothing of a pickle is
@@ -127,7 +127,7 @@ def _write(root: Path, packed: PackedImage, number: int, homes: dict[Path, str])
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(packed.image, bytes):
         if not begins_as_image(packed.image[:HEADER]):
-            raise BadInput(f"An image of class {safe!r} is in no format that is known here. Get the files again.")
+            raise BadInput(f"An image of class {safe!r} has an unknown format. Get the files again.")
         ending = "png" if packed.image.startswith(b"\x89PNG") else "jpg"
         (folder / f"{number:07d}.{ending}").write_bytes(packed.image)
     else:
@@ -329,12 +329,12 @@ def _of_pickles(files: Iterable[Path]) -> Iterator[PackedImage]:
     waiting = [p for p in files if p.suffix.lower() in (*_PICKLES, ".npz")]
     labels = [p for p in waiting if "label" in p.stem.lower()]
     for path in (p for p in waiting if p not in labels):
-        beside = [p for p in labels if _stem(p) == _stem(path)]
-        if path.suffix.lower() == ".npz" and not beside:
+        label_files = [p for p in labels if _stem(p) == _stem(path)]
+        if path.suffix.lower() == ".npz" and not label_files:
             continue
         content: Any = _arrays(path) if path.suffix.lower() == ".npz" else read_pickle(path)
-        if beside:
-            yield from _beside_labels(path, content, read_pickle(beside[0]))
+        if label_files:
+            yield from _images_with_labels(path, content, read_pickle(label_files[0]))
         elif isinstance(content, dict) and {"image_data", "class_dict"} <= set(content):
             yield from _by_class(path, content["image_data"], content["class_dict"])
         elif isinstance(content, dict) and {"data", "labels"} <= set(content):
@@ -351,7 +351,7 @@ def _by_class(path: Path, images: Any, rows_of: Any) -> Iterator[PackedImage]:
     """miniImageNet: all images in image_data, and in class_dict the rows of every class."""
     images = _rows_of_images(path, images, "image_data")
     if not isinstance(rows_of, dict):
-        raise _other(path, "class_dict", "a table of class names and their rows of image_data", rows_of)
+        raise _wrong_type(path, "class_dict", "a table of class names and their rows of image_data", rows_of)
     rows = {
         _class_name(path, "class_dict", name): _numbers(path, "class_dict", numbers, len(images))
         for name, numbers in rows_of.items()
@@ -378,34 +378,36 @@ def _by_label(path: Path, images: Any, labels: Any, names: Any) -> Iterator[Pack
     name_of = {number: f"class {number}" for number in np.unique(labels).tolist()}
     if names is not None:
         if not isinstance(names, dict):
-            raise _other(path, "catname2label", "a table of class names and their labels", names)
+            raise _wrong_type(path, "catname2label", "a table of class names and their labels", names)
         numbers = _numbers(path, "catname2label", list(names.values())).tolist()
         name_of_number = dict(zip(numbers, (_class_name(path, "catname2label", name) for name in names), strict=True))
         unknown = [number for number in name_of if number not in name_of_number]
         if unknown or len(set(name_of_number.values())) < len(names):
-            what = f"none for label {unknown[0]}" if unknown else f"{len(names):,} for {len(name_of_number):,} labels"
-            raise BadInput(f"{path.name}: catname2label gives every label one name of its own. Got {what}.")
+            problem = (
+                f"none for label {unknown[0]}" if unknown else f"{len(names):,} for {len(name_of_number):,} labels"
+            )
+            raise BadInput(f"{path.name}: catname2label gives every label one name of its own. Got {problem}.")
         name_of = name_of_number
     for row, label in enumerate(labels.tolist()):
         yield PackedImage(_split_of(path), name_of[label], _pixels(path, images, row))
 
 
-def _beside_labels(path: Path, images: Any, labels: Any) -> Iterator[PackedImage]:
+def _images_with_labels(path: Path, images: Any, labels: Any) -> Iterator[PackedImage]:
     """tieredImageNet: images in one file; in the other label_specific, numbers, and label_specific_str, their names."""
     images = _rows_of_images(path, images.get("images") if isinstance(images, dict) else images, "images")
     if not isinstance(labels, dict) or not {"label_specific", "label_specific_str"} <= set(labels):
         raise BadInput(
-            f"The labels beside {path.name} need label_specific, one per image, and label_specific_str. Check that the "
-            "two files are of the same split."
+            f"The labels next to {path.name} need label_specific, one per image, and label_specific_str. Check that "
+            "the two files are of the same split."
         )
     names = labels["label_specific_str"]
     if not isinstance(names, list | np.ndarray) or (isinstance(names, np.ndarray) and names.ndim == 0):
-        raise _other(path, "label_specific_str", "a list of class names", names)
+        raise _wrong_type(path, "label_specific_str", "a list of class names", names)
     names = [_class_name(path, "label_specific_str", name) for name in names]
     numbers = _numbers(path, "label_specific", labels["label_specific"], len(names))
     if len(numbers) != len(images) or len(set(names)) < len(names):
         raise BadInput(
-            f"The labels beside {path.name} must have one number per image and one name per class. Got "
+            f"The labels next to {path.name} must have one number per image and one name per class. Got "
             f"{len(numbers):,} numbers for {len(images):,} images, and {len(set(names)):,} different names of "
             f"{len(names):,}. Check that the two files are of the same split."
         )
@@ -418,22 +420,22 @@ def _beside_labels(path: Path, images: Any, labels: Any) -> Iterator[PackedImage
 
 def _rows_of_images(path: Path, images: Any, key: str) -> Any:
     if not isinstance(images, list | np.ndarray) or (isinstance(images, np.ndarray) and images.ndim == 0):
-        raise _other(path, key, "a list or an array of images", images)
+        raise _wrong_type(path, key, "a list or an array of images", images)
     return images
 
 
 def _numbers(path: Path, key: str, values: Any, below: int | None = None) -> np.ndarray:
     """Whole numbers (n,) from 0 on, all of them below a number if it is given."""
     if not isinstance(values, list | np.ndarray):
-        raise _other(path, key, "a list of whole numbers", values)
+        raise _wrong_type(path, key, "a list of whole numbers", values)
     try:
         numbers = np.asarray(values)
     except ValueError:  # lists of several lengths
-        raise _other(path, key, "a list of whole numbers", values) from None
+        raise _wrong_type(path, key, "a list of whole numbers", values) from None
     if not numbers.size and numbers.ndim == 1:
         return np.array([], np.int64)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-        raise _other(path, key, "a list of whole numbers", values)
+        raise _wrong_type(path, key, "a list of whole numbers", values)
     if numbers.min() < 0 or (below is not None and numbers.max() >= below):
         limit = "up" if below is None else f"{below - 1:,}"
         wrong = int(numbers.min() if numbers.min() < 0 else numbers.max())
@@ -446,11 +448,11 @@ def _numbers(path: Path, key: str, values: Any, below: int | None = None) -> np.
 def _class_name(path: Path, key: str, name: Any) -> str:
     name = name.decode("latin1") if isinstance(name, bytes) else name
     if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
-        raise _other(path, key, "class names as texts", name)
+        raise _wrong_type(path, key, "class names as texts", name)
     return str(name)
 
 
-def _other(path: Path, key: str, expected: str, value: Any) -> BadInput:
+def _wrong_type(path: Path, key: str, expected: str, value: Any) -> BadInput:
     return BadInput(f"{path.name}: {key} must hold {expected}. Got {type(value).__name__}. Get the file again.")
 
 

@@ -1,6 +1,6 @@
 """The benchmarks that ship as class tables: names, splits, counts and taxonomies, without pixels.
 
-Each table is data/catalog/NAME.csv with columns class_name, split, n_images (empty where not public) and node (empty
+Each table is data/catalog/NAME.csv with columns class_name, split, n_images (empty if not public) and node (empty
 where the class has no place in a taxonomy); a further column split_* holds a second, overlapping scheme.
 data/README.md names the source and licence of every file.
 """
@@ -35,7 +35,7 @@ class CatalogEntry:
 
 
 _META = "Triantafillou et al. 2020, Meta-Dataset (class splits and counts)"
-_SENSES = "The taxonomy is made of WordNet senses of the class names; each was read beside its gloss."
+_SENSES = "The taxonomy is made of WordNet senses of the class names; each was checked with its gloss."
 _RESEARCH = "images: non-commercial research use; the class table is facts"
 _WORDNET = "taxonomy: WordNet 3.0 licence (Princeton)"
 

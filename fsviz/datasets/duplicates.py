@@ -30,7 +30,7 @@ _PAIRS = 20_000  # compared at a time
 
 
 def find_copies(glimpses: np.ndarray) -> np.ndarray:
-    """Group of every image (n,), PAD where no other image is the same picture; glimpses (n, SIDE, SIDE, 3) uint8.
+    """Group of every image (n,), PAD if no other image is the same picture; glimpses (n, SIDE, SIDE, 3) uint8.
 
     Pictures that look blank are left alone: what they show may be too small for a glimpse.
     """
@@ -70,7 +70,7 @@ def look_like_frames(glimpses: np.ndarray, folders: np.ndarray) -> bool:
 
 
 def same_bytes(root: Path, paths: list[str]) -> np.ndarray:
-    """Group of every file (n,), PAD where no other has the same bytes; only files of the same size are read."""
+    """Group of every file (n,), PAD if no other has the same bytes; only files of the same size are read."""
     sizes = np.array([_size(root, path) for path in paths])
     _, at, counts = np.unique(sizes, return_inverse=True, return_counts=True)
     digests = [_digest(root, path) if counts[k] > 1 else str(i) for i, (path, k) in enumerate(zip(paths, at))]
@@ -78,7 +78,7 @@ def same_bytes(root: Path, paths: list[str]) -> np.ndarray:
 
 
 def merge_groups(*labels: np.ndarray) -> np.ndarray:
-    """Groups (n,) of what is together under any of these labels (n,), PAD being none; PAD where an image is alone.
+    """Groups (n,) of what is together under any of these labels (n,), PAD being none; PAD if an image is alone.
 
     Groups are numbered by their first image.
     """

@@ -258,7 +258,7 @@ class _FolderListing:
     """
 
     images: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
-    others: list[str] = field(default_factory=list)
+    other_files: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     loose: list[str] = field(default_factory=list)
@@ -278,7 +278,7 @@ class _FolderListing:
         elif entry.is_symlink() and _is_folder(entry):
             self.links.append(_about_link(entry.path, root))
         elif not is_image(entry.path):
-            self.others.append(entry.name)
+            self.other_files.append(entry.name)
         elif not parts:
             self.loose.append(entry.name)
         else:
@@ -320,7 +320,7 @@ def _inspect_folder(
     if groups == "folder" and not any(row["group"] for row in rows):
         raise BadInput(
             f"There are no folders inside the class folders of {root}, so they cannot be groups. Expected "
-            "root/class/video/frame. Leave out --groups folder."
+            "root/class/video/frame. Omit --groups folder."
         )
     if first_level == "auto" and not class_level:
         _refuse_stores(root, {row["class_name"] for row in rows}, top_folders)
@@ -439,7 +439,7 @@ def _folder_problems(root: Path, listing: _FolderListing) -> list[Problem]:
     if listing.loose:
         message = f"Skipped {pluralize(len(listing.loose), 'image')} outside any class folder."
         problems.append(Problem("left_out", message, tuple(listing.loose)))
-    suffix_problem = excluded_by_suffix(listing.others)
+    suffix_problem = excluded_by_suffix(listing.other_files)
     return [*problems, suffix_problem] if suffix_problem else problems
 
 

@@ -197,10 +197,10 @@ def path_below(path: str | os.PathLike[str], root: str | os.PathLike[str] | None
     try:
         leaves = not path.resolve().is_relative_to(Path(root).resolve())
     except (OSError, RuntimeError, ValueError):
-        raise BadInput(f"{_shown(path)} is not a usable path. Rename or remove it.") from None
+        raise BadInput(f"{_printable(path)} is not a usable path. Rename or remove it.") from None
     if leaves:
         raise BadInput(
-            f"{_shown(path)} leads out of the dataset's folder {root}. Only files below that folder are read: "
+            f"{_printable(path)} leads out of the dataset's folder {root}. Only files below that folder are read: "
             "copy the file into it or remove the link."
         )
     return path
@@ -212,21 +212,21 @@ def _opened(path: Path) -> Image.Image:
         status = path.stat()
     except (OSError, ValueError):
         raise BadInput(
-            f"Not found, or no read permission: {_shown(path)}. Restore it or remove it from the list."
+            f"Not found, or no read permission: {_printable(path)}. Restore it or remove it from the list."
         ) from None
     if not stat.S_ISREG(status.st_mode):
-        raise BadInput(f"{_shown(path)} is not a file. Give the path of an image file.")
+        raise BadInput(f"{_printable(path)} is not a file. Give the path of an image file.")
     if status.st_size == 0:
-        raise BadInput(f"{_shown(path)} is empty (0 bytes). Replace or remove it.")
+        raise BadInput(f"{_printable(path)} is empty (0 bytes). Replace or remove it.")
     try:
         _register()
         image = Image.open(path, formats=FORMATS)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise _too_large(path) from None
     except PermissionError:
-        raise BadInput(f"No read permission: {_shown(path)}. Change its permissions.") from None
+        raise BadInput(f"No read permission: {_printable(path)}. Change its permissions.") from None
     except Exception:  # decoders raise whatever broken bytes lead them to
-        raise BadInput(f"{_shown(path)} is not an image that can be read ({READ}). Replace or remove it.") from None
+        raise BadInput(f"{_printable(path)} is not an image that can be read ({READ}). Replace or remove it.") from None
     if image.width * image.height > MAX_PIXELS:
         size = f"{image.width:,} x {image.height:,}"
         image.close()
@@ -235,8 +235,8 @@ def _opened(path: Path) -> Image.Image:
     if longer > MAX_RATIO * shorter:
         image.close()
         raise BadInput(
-            f"{_shown(path)} is a strip of {image.width:,} x {image.height:,} pixels: the longer side of an image may "
-            f"be at most {MAX_RATIO} times the shorter one. Crop it or remove it."
+            f"{_printable(path)} is a strip of {image.width:,} x {image.height:,} pixels: the longer side of an image "
+            f"may be at most {MAX_RATIO} times the shorter one. Crop it or remove it."
         )
     return image
 
@@ -257,7 +257,7 @@ def _loaded(image: Image.Image, path: Path) -> None:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise _too_large(path) from None
     except Exception:
-        raise BadInput(f"Cannot decode {_shown(path)}: damaged or truncated. Replace or remove it.") from None
+        raise BadInput(f"Cannot decode {_printable(path)}: damaged or truncated. Replace or remove it.") from None
 
 
 def _pixels(image: Image.Image, path: Path, at_least: int = 0) -> tuple[Image.Image, tuple[float, float]]:
@@ -279,7 +279,7 @@ def _pixels(image: Image.Image, path: Path, at_least: int = 0) -> tuple[Image.Im
         factor = max(1, min(image.size) // (2 * at_least)) if at_least else 1
         return _rgb(image, factor), (width / factor, height / factor)
     except Exception:  # a broken EXIF block or palette, grey values that are not finite
-        raise BadInput(f"{_shown(path)} is damaged: its colours cannot be read. Replace or remove it.") from None
+        raise BadInput(f"{_printable(path)} is damaged: its colours cannot be read. Replace or remove it.") from None
 
 
 def _rgb(image: Image.Image, factor: int = 1) -> Image.Image:
@@ -388,12 +388,12 @@ def _ends_well(path: Path, form: str) -> bool:
 
 def _too_large(path: Path, size: str = "") -> BadInput:
     return BadInput(
-        f"{_shown(path)} has too many pixels{f' ({size})' if size else ''}: at most {MAX_PIXELS:,} "
+        f"{_printable(path)} has too many pixels{f' ({size})' if size else ''}: at most {MAX_PIXELS:,} "
         "(8,000 x 8,000) are opened. Save it smaller or remove it."
     )
 
 
-def _shown(path: Path) -> str:
+def _printable(path: Path) -> str:
     """A path as text that fits into a sentence, whatever bytes its name is made of."""
     text = str(path).encode("utf-8", "replace").decode("utf-8")
     text = "".join(letter if letter.isprintable() else "?" for letter in text)

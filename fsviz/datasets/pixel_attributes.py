@@ -95,13 +95,13 @@ def compute(dataset: Dataset, progress: Progress | None = None) -> pd.DataFrame:
         if progress is not None and image_id % 50 == 0:
             progress(image_id, n, "images looked at")
         try:
-            table[image_id] = of_image(datasets.open_image(dataset, image_id))
+            table[image_id] = measure_image(datasets.open_image(dataset, image_id))
         except FsvizError:  # left without attributes
             continue
     return pd.DataFrame(table, columns=list(NAMES), index=pd.RangeIndex(n, name="image_id"))
 
 
-def of_image(image: object) -> list[float]:
+def measure_image(image: object) -> list[float]:
     """The attributes of one picture (of Pillow, RGB), in the order of NAMES."""
     from PIL.Image import Image, Resampling
 
@@ -125,11 +125,11 @@ def with_pixel_attributes(dataset: Dataset) -> Dataset:
     if dataset.origin not in ORIGINS or dataset.images is None:
         return dataset
     try:
-        saved = pd.read_parquet(path_of(dataset.name)).rename(columns=_in_words)
+        saved = pd.read_parquet(path_of(dataset.name)).rename(columns=_describe)
         fits = saved["path"].tolist() == _paths(dataset)
     except (OSError, ValueError, KeyError):  # none, or not to be read
         return dataset
-    existing = set(map(_in_words, dataset.images))
+    existing = set(map(_describe, dataset.images))
     new = [name for name in NAMES if name in saved and name not in existing]
     if not fits or not new:
         return dataset
@@ -137,7 +137,7 @@ def with_pixel_attributes(dataset: Dataset) -> Dataset:
     return replace(dataset, images=images, attributes=(*dataset.attributes, *new))
 
 
-def _in_words(column: object) -> str:
+def _describe(column: object) -> str:
     """The name of a column without underscores: a user's edge_density is the same attribute."""
     return str(column).replace("_", " ")
 

@@ -98,7 +98,7 @@ def check_images(
 ) -> Preview:
     """A preview of a raw table (path, class_name, split, ...): looks at every file and every class.
 
-    groups  what stays on one side of a task. "auto": the table's column group where it has one, else copies of a
+    groups  what stays on one side of a task. "auto": the table's column group if it has one, else copies of a
             picture; "folder": the images of one folder, and copies; "none": nothing
     """
     problems = list(problems)
@@ -170,7 +170,7 @@ def _check_files(
 def _grouped(
     root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None] | None, groups: str
 ) -> tuple[pd.DataFrame, list[Problem]]:
-    """The images with the group of each as a number, PAD for those alone; without the column where none has one."""
+    """The images with the group of each as a number, PAD for those alone; without the column if none has one."""
     labels: list[np.ndarray] = []
     if "group" in images and groups != "none":
         names = images["group"].astype(str)
@@ -204,7 +204,7 @@ def _copies(root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None])
             f"{int(sizes.max()):,} together). Each group stays on one side of a task."
         )
         largest = sizes.sort_values(ascending=False, kind="stable").index
-        problems.append(Problem("copies", message, tuple(_in_words(members.get_group(g)) for g in largest)))
+        problems.append(Problem("copies", message, tuple(_describe(members.get_group(g)) for g in largest)))
         torn = classes.index[classes > 1]
         if len(torn):
             message = (
@@ -212,7 +212,7 @@ def _copies(root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None])
                 "picture shows "
                 "both. Remove the wrong ones."
             )
-            problems.append(Problem("two_classes", message, tuple(_in_words(members.get_group(g)) for g in torn)))
+            problems.append(Problem("two_classes", message, tuple(_describe(members.get_group(g)) for g in torn)))
     if not has_pixels.all():
         message = (
             f"{pluralize(int((~has_pixels).sum()), 'very large image')} compared by bytes only: copies in another size "
@@ -222,7 +222,7 @@ def _copies(root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None])
     return group, problems
 
 
-def _in_words(group: pd.DataFrame) -> str:
+def _describe(group: pd.DataFrame) -> str:
     """The images of a group as a text: dog/1.jpg = dog/7.jpg"""
     more = f" and {len(group) - 6:,} more" if len(group) > 6 else ""
     return " = ".join(group["path"].head(6)) + more

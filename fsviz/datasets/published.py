@@ -1,4 +1,4 @@
-"""Numbers printed in papers, to stand beside one's own runs and always marked as published."""
+"""Published numbers to compare runs with, always marked as published."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TITLES = {"emnist": "EMNIST", "lfw10": "LFW10"}  # datasets of papers that the c
 
 def published_results() -> pd.DataFrame:
     """Every published number: paper, table, dataset, benchmark, quartile, setting, backbone, method, fsviz_method,
-    metric, value (percent for accuracies), ci95 (half-width, NaN where the paper gives none), n_way, n_shot."""
+    metric, value (percent for accuracies), ci95 (half-width, NaN if the paper gives none), n_way, n_shot."""
     return _read().copy()
 
 
@@ -57,7 +57,7 @@ PUBLISHED = Table(
 def published_table(benchmark: str, setting: str) -> pd.DataFrame:
     """One published table, a row per method and backbone.
 
-    Columns method, fsviz_method, backbone, accuracy, ci95, top5, Q1 .. Q4 (NaN where not printed), source.
+    Columns method, fsviz_method, backbone, accuracy, ci95, top5, Q1 .. Q4 (NaN if not printed), source.
     """
     return _published_table(benchmark, setting).copy()
 

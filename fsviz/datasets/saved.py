@@ -75,7 +75,7 @@ def save_dataset(
 
 
 def read_senses(name: str) -> pd.DataFrame | None:
-    """The table of senses.csv of a dataset; None where it has none."""
+    """The table of senses.csv of a dataset; None if it has none."""
     path = workspace.folder("datasets") / workspace.check_name(name, "dataset name") / SENSES
     try:
         return pd.read_csv(path, dtype=str, keep_default_na=False)[["class", "synset", "by"]]
@@ -151,7 +151,7 @@ def rename_dataset(name: str, title: str) -> None:
 
 
 def _sizes(root: Path | None, paths: pd.Series) -> list[int]:
-    """Bytes of every file when it was added, so that other files of the same names are told apart; -1 where gone."""
+    """Bytes of every file when it was added, to recognise other files of the same names; -1 where gone."""
     sizes = []
     for path in paths:
         try:

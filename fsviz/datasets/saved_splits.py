@@ -1,7 +1,7 @@
 """Splits that a user has made and kept: a file per dataset and name in the workspace, and three splits of the dataset.
 
 A split named hard adds hard_train, hard_val and hard_test to the dataset's own, wherever a split is chosen. Classes are
-kept by name, so that a file says what it is and is refused where it belongs to other classes.
+kept by name, so that a file says what it is and is refused if it belongs to other classes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VERSION = 1
 
 
 def with_saved_splits(dataset: Dataset) -> Dataset:
-    """The dataset with its saved splits; one that does not fit any more is left out, and the notes say so."""
+    """The dataset with its saved splits; one that does not fit any more is excluded, and the notes say so."""
     splits: dict[str, np.ndarray] = {}
     notes = []
     for name in saved_split_names(dataset.name):
@@ -44,7 +44,7 @@ def with_saved_splits(dataset: Dataset) -> Dataset:
 def saved_split_names(dataset: str) -> list[str]:
     try:
         return [path.stem for path in workspace.entries("splits", f"{dataset}/*.json") if path.stem[0] != "."]
-    except FsvizError:  # a workspace that cannot be read is told where it is asked for datasets
+    except FsvizError:  # the catalog reports a workspace that cannot be read
         return []
 
 

@@ -47,10 +47,13 @@ def split_by_size(n_images: Sequence[int] | np.ndarray) -> np.ndarray:
     return split
 
 
-def sample_image_ids(dataset: Dataset, n: int, seed: int = 0) -> np.ndarray:
-    """n images of different classes where there are that many; always the same for one seed."""
+def sample_image_ids(dataset: Dataset, n: int, seed: int = 0, classes: Sequence[int] = ()) -> np.ndarray:
+    """n images spread over as many classes as possible, or over those given; the same seed gives the same images."""
     class_ids = dataset.image_class_ids()
     order = np.random.default_rng(seed).permutation(len(class_ids))
-    _, first = np.unique(class_ids[order], return_index=True)  # one image of every class, classes in random order
-    chosen = order[np.sort(first)]
-    return chosen[:n]
+    order = order[np.isin(class_ids[order], classes)] if len(classes) else order
+    by_class = np.argsort(class_ids[order], kind="stable")
+    _, starts, counts = np.unique(class_ids[order][by_class], return_index=True, return_counts=True)
+    turn = np.empty(len(order), dtype=np.int64)  # how many images of its class come before an image
+    turn[by_class] = np.arange(len(order)) - np.repeat(starts, counts)
+    return order[np.argsort(turn, kind="stable")][:n]

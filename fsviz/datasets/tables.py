@@ -1,7 +1,7 @@
 """Image lists that users already have: CSV tables of paths and classes, and easyfsl's JSON specs.
 
 A CSV needs a column of paths and one of classes; split and context are understood, every other column is kept as an
-attribute. mini-ImageNet's train.csv, val.csv and test.csv (filename,label) beside images/ are the same thing thrice,
+attribute. mini-ImageNet's train.csv, val.csv and test.csv (filename,label) next to images/ are the same thing thrice,
 and so are the metadata.csv or metadata.jsonl (file_name, label) of Hugging Face's image folders.
 
 Paths are absolute, or start at the list's folder. The dataset's folder is the list's, or the smallest one that holds
@@ -54,7 +54,7 @@ def list_files(folder: Path) -> dict[str, Path]:
 def lists_images(path: Path) -> bool:
     """Whether a CSV says paths and classes, and half of the paths or more are there."""
     try:
-        table = _named(_read_csv(path), path, {})[0]
+        table = _with_standard_columns(_read_csv(path), path, {})[0]
     except BadInput:
         return False
     paths = table["path"].map(lambda p: _with_slashes(p, path.parent))
@@ -112,7 +112,7 @@ def inspect_metadata(
 def names_classes(path: Path) -> bool:
     """Whether a list has a column of paths and one of classes."""
     try:
-        _named(_read_list(path), path, {})
+        _with_standard_columns(_read_list(path), path, {})
     except BadInput:
         return False
     return True
@@ -122,7 +122,7 @@ def _joined(files: list[tuple[str, Path]], columns: Mapping[str, str]) -> tuple[
     """All rows of the lists of each split, with `row`, where each stands, and `folder`, that of its list."""
     parts, problems = [], []
     for split, path in files:
-        table, new_problems = _named(_read_list(path), path, columns)
+        table, new_problems = _with_standard_columns(_read_list(path), path, columns)
         if split and "split" not in table:
             table["split"] = split
         first = 1 if path.suffix.lower() == ".jsonl" else 2  # a CSV's header is row 1
@@ -169,7 +169,7 @@ def _inspect_rows(
 def _rooted(table: pd.DataFrame, root: Path, bound: bool) -> tuple[pd.DataFrame, Path, list[Problem]]:
     """The rows with their paths below a folder, and that folder: root, or the one that holds all of them.
 
-    bound  rows that lead out of root are left out instead, whether their files are there or not
+    bound  rows that lead out of root are excluded instead, whether their files are there or not
     """
     paths = table["path"].tolist()
     if not any(os.path.isabs(p) or ".." in Path(p).parts for p in paths):
@@ -324,7 +324,7 @@ def _read_list(path: Path) -> pd.DataFrame:
 
 
 def _read_jsonl(path: Path) -> pd.DataFrame:
-    """Columns are what the objects have; one that holds lists or tables is left out."""
+    """Columns are what the objects have; one that holds lists or tables is excluded."""
     try:
         with open(path, encoding="utf-8-sig") as file:
             rows = [json.loads(line) for line in file if line.strip()]
@@ -402,8 +402,10 @@ def _check_header(header: list[str], path: Path) -> None:
         raise BadInput(f"{path.name} has more than one column named {repeated!r}. Rename or remove all but one.")
 
 
-def _named(table: pd.DataFrame, path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[Problem]]:
-    """The table with its columns called path, class_name, split, context; rows without path or class are left out."""
+def _with_standard_columns(
+    table: pd.DataFrame, path: Path, columns: Mapping[str, str]
+) -> tuple[pd.DataFrame, list[Problem]]:
+    """The table with its columns called path, class_name, split, context; rows without path or class are excluded."""
     lower = {str(c).strip().lower(): c for c in table.columns}
     rename: dict[str, str] = {}
     for part, spellings in COLUMN_NAMES.items():

@@ -1,4 +1,4 @@
-"""Which attribute explains that a support set is hard? What a gap costs, times how much larger it is than by chance.
+"""Attributes that explain a hard support set: the cost of a gap, times its excess over the gap expected by chance.
 
     points = (gap of the support - mean gap of random supports of the same task) * cost of a gap of one
 
@@ -41,7 +41,7 @@ class AttributeEffect:
     points, ci95    what the gap costs beyond that of random supports, in points of accuracy
     gap, by_chance  the gap of the support, and the mean over random supports of the same task
     beyond          share of those random supports that have a smaller gap
-    real            whether it is a reason; chance will do where not
+    real            whether it is a reason; chance will do if not
     """
 
     attribute: str
@@ -55,14 +55,12 @@ class AttributeEffect:
 
     @property
     def words(self) -> str:
-        """A sentence: how large the gap is, beside random supports, and what it costs."""
+        """The gap in the average class, compared with random supports, and its cost in points."""
         if self.is_numeric:
-            gap = f"support and queries differ by {self.gap:.1f} standard deviations in the average class, by "
-            chance = f"{self.by_chance:.1f} with random supports"
+            gap = f"shift {self.gap:.1f} SD ({self.by_chance:.1f} with random supports)"
         else:
-            gap = f"in the average class {self.gap:.0%} of the support's mix is not that of the queries, "
-            chance = f"{self.by_chance:.0%} with random supports"
-        return f"{self.attribute}: {gap}{chance}. That costs about {self.points:.1f} ± {self.ci95:.1f} points."
+            gap = f"distribution difference {self.gap:.2f} ({self.by_chance:.2f} with random supports)"
+        return f"{self.attribute}: {gap}, about {self.points:.1f} ± {self.ci95:.1f} points."
 
 
 @dataclass(frozen=True)
@@ -100,8 +98,8 @@ class AttributeEffects:
     def of_task(self, task: int) -> list[AttributeEffect]:
         """Every attribute with a known cost, reasons first, those that cost most on top."""
         points, half = self.points[task], self.ci95[task]
-        known = np.flatnonzero(np.isfinite(points))
-        order = sorted(known, key=lambda a: (not self.real[task, a], -points[a]))
+        indices = np.flatnonzero(np.isfinite(points))
+        order = sorted(indices, key=lambda a: (not self.real[task, a], -points[a]))
         return [
             AttributeEffect(
                 self.attributes[a].name,
@@ -117,11 +115,11 @@ class AttributeEffects:
         ]
 
     def reasons(self, task: int) -> list[AttributeEffect]:
-        """The reasons of one task, the costliest first; none where no attribute explains it."""
+        """The reasons of one task, the costliest first; none if no attribute explains it."""
         return [reason for reason in self.of_task(task) if reason.real]
 
     def largest_effect(self) -> np.ndarray:
-        """(T,) place of the costliest reason of every task among the attributes, PAD where there is none."""
+        """(T,) place of the costliest reason of every task among the attributes, PAD if there is none."""
         points = np.where(self.real, self.points, -np.inf)
         return np.where(self.real.any(axis=1), points.argmax(axis=1), PAD)
 
@@ -131,42 +129,42 @@ def random_supports(table: Features, tasks: Tasks, n: int, seed: int) -> np.ndar
     of its classes that are not its queries and share no group with one."""
     rng = np.random.default_rng(np.random.SeedSequence((seed, 11)))
     n_tasks, n_way, n_shot = tasks.support.shape
-    found = np.full((n_tasks, n, n_way, n_shot), PAD, dtype=np.int64)
+    support_ids = np.full((n_tasks, n, n_way, n_shot), PAD, dtype=np.int64)
     shots = (tasks.support != PAD).sum(axis=2)
     for class_id in np.unique(tasks.class_ids[tasks.class_ids != PAD]):
         t, w = np.nonzero((tasks.class_ids == class_id) & (shots > 0))
         image_ids = table.image_ids[table.class_ids == class_id]
         if not len(t) or not len(image_ids):
             continue
-        asked = _asked(image_ids, tasks.query[t], table.groups)
-        keys = rng.random((len(t), n, len(image_ids)), dtype=np.float32) + 2 * asked[:, None, :]
+        is_query = _is_query(image_ids, tasks.query[t], table.groups)
+        keys = rng.random((len(t), n, len(image_ids)), dtype=np.float32) + 2 * is_query[:, None, :]
         most = min(int(shots[t, w].max()), len(image_ids))
         order = np.argsort(keys, axis=2)[:, :, :most] if most > 1 else keys.argmin(axis=2)[..., None]
-        drawn = np.where(np.take_along_axis(keys, order, axis=2) < 1, image_ids[order], PAD)
-        drawn[np.broadcast_to(np.arange(most) >= shots[t, w][:, None, None], drawn.shape)] = PAD
-        found[t, :, w, :most] = drawn
-    return found
+        sampled = np.where(np.take_along_axis(keys, order, axis=2) < 1, image_ids[order], PAD)
+        sampled[np.broadcast_to(np.arange(most) >= shots[t, w][:, None, None], sampled.shape)] = PAD
+        support_ids[t, :, w, :most] = sampled
+    return support_ids
 
 
 def pool_sizes(table: Features, tasks: Tasks) -> np.ndarray:
-    """(T, W) images that each class of a task could have in its support; 0 where a task has fewer classes."""
+    """(T, W) images that each class of a task could have in its support; 0 if a task has fewer classes."""
     sizes = np.zeros(tasks.class_ids.shape, dtype=np.int64)
     for class_id in np.unique(tasks.class_ids[tasks.class_ids != PAD]):
         t, w = np.nonzero(tasks.class_ids == class_id)
         image_ids = table.image_ids[table.class_ids == class_id]
         if len(image_ids):
-            sizes[t, w] = (~_asked(image_ids, tasks.query[t], table.groups)).sum(axis=1)
+            sizes[t, w] = (~_is_query(image_ids, tasks.query[t], table.groups)).sum(axis=1)
     return sizes
 
 
-def _asked(image_ids: np.ndarray, query: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
+def _is_query(image_ids: np.ndarray, query: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
     """(E, n) whether each of the images is a query of a task (query (E, W, Q)), or of a group with one."""
     names = np.arange(int(max(image_ids.max(), query.max(initial=0))) + 1) if groups is None else groups
     of_image, inverse = np.unique(names[image_ids], return_inverse=True)
     flat = query.reshape(len(query), -1)
-    asked = names[np.maximum(flat, 0)]
-    place = np.minimum(np.searchsorted(of_image, asked), len(of_image) - 1)
-    entry, slot = np.nonzero((flat != PAD) & (of_image[place] == asked))
+    query_groups = names[np.maximum(flat, 0)]
+    place = np.minimum(np.searchsorted(of_image, query_groups), len(of_image) - 1)
+    entry, slot = np.nonzero((flat != PAD) & (of_image[place] == query_groups))
     met = np.zeros((len(query), len(of_image)), dtype=bool)
     met[entry, place[entry, slot]] = True
     return met[:, inverse]
@@ -197,7 +195,7 @@ def explain(
         own = np.stack([attribute_gaps.measure_gap(a, part, by="class").gap for a in attributes], axis=1)
         parts.append((own, gaps_of_supports(attributes, part, supports)))
     gap = np.concatenate([own for own, _ in parts])
-    random = np.concatenate([drawn for _, drawn in parts])
+    random = np.concatenate([random_gap for _, random_gap in parts])
     with np.errstate(invalid="ignore"):
         by_chance = random.mean(axis=1)
         smaller = (random < gap[:, None] - 1e-9).sum(axis=1)
@@ -211,8 +209,8 @@ def explain(
 def gaps_of_supports(attributes: Sequence[Attribute], tasks: Tasks, supports: np.ndarray) -> np.ndarray:
     """Gap (T, n, A) of n supports of every task (T, n, W, S), class by class."""
     every = one_by_one(tasks, supports)
-    found = [attribute_gaps.measure_gap(attribute, every, by="class").gap for attribute in attributes]
-    return np.stack(found, axis=1).reshape(*supports.shape[:2], len(attributes))
+    gaps = [attribute_gaps.measure_gap(attribute, every, by="class").gap for attribute in attributes]
+    return np.stack(gaps, axis=1).reshape(*supports.shape[:2], len(attributes))
 
 
 def cost_table(
@@ -227,7 +225,7 @@ def cost_table(
 
     supports  (T, n, W, S) random supports of the tasks, and accuracy (T, n) with each of them, from 0 to 1
     Columns attribute, kind ("share" or "deviations"), cost, ci95 (how far 95% of the deals stray), p (two-sided),
-    spread (deviation of the gap inside tasks), n_tasks, p_holm and significant. NaN where no gap differs inside a task.
+    spread (deviation of the gap inside tasks), n_tasks, p_holm and significant. NaN if no gap differs inside a task.
     """
     from scipy import stats
 
@@ -242,12 +240,12 @@ def cost_table(
         cost = float(_slope(gap[..., None], fallen)[0])
         inside = gap - gap.mean(axis=1, keepdims=True)
         spread = float(np.sqrt(np.nanmean(inside**2))) if np.isfinite(inside).any() else np.nan
-        known = chance[np.isfinite(chance)]
+        finite = chance[np.isfinite(chance)]
         half = p = np.nan
-        if len(known) > 2 and known.std() > 0 and np.isfinite(cost):
-            error = float(known.std(ddof=1)) * np.sqrt(1 + 1 / len(known))  # the cost is one more such draw
-            half = float(stats.t.ppf(1 - LEVEL / 2, len(known) - 1)) * error
-            p = float(2 * stats.t.sf(abs(cost - known.mean()) / error, len(known) - 1))
+        if len(finite) > 2 and finite.std() > 0 and np.isfinite(cost):
+            error = float(finite.std(ddof=1)) * np.sqrt(1 + 1 / len(finite))  # the cost is one more such draw
+            half = float(stats.t.ppf(1 - LEVEL / 2, len(finite) - 1)) * error
+            p = float(2 * stats.t.sf(abs(cost - finite.mean()) / error, len(finite) - 1))
         kind = "deviations" if attribute.is_numeric else "share"
         rows.append((attribute.name, kind, cost if np.isfinite(half) else np.nan, half, p, spread, len(tasks)))
     table = pd.DataFrame(rows, columns=["attribute", "kind", "cost", "ci95", "p", "spread", "n_tasks"])
@@ -258,7 +256,7 @@ def cost_table(
 def _slope(gap: np.ndarray, fallen: np.ndarray) -> np.ndarray:
     """Least squares (S,) of fallen (t, m) on gap (t, m, S), each task around its own mean; NaN where gaps are equal.
 
-    Tasks in which a gap is unknown are left out."""
+    Tasks in which a gap is unknown are excluded."""
     inside = gap - gap.mean(axis=1, keepdims=True)
     inside = np.where(np.isfinite(inside).all(axis=1, keepdims=True), inside, 0)
     square = (inside**2).sum(axis=(0, 1))
@@ -282,7 +280,7 @@ def _dealt_costs(
     query = deals.membership(tasks.query.reshape(n_tasks * n_way, -1))
     which = (np.arange(n_tasks)[:, None, None] * n_way + np.arange(n_way)).repeat(n, axis=1).ravel()
     block = int(np.clip(_BLOCK // max(len(which), deals.n_places), 1, N_SHUFFLES))
-    found = []
+    slope_blocks = []
     n_blocks = -(-N_SHUFFLES // block)
     for i, start in enumerate(range(0, N_SHUFFLES, block)):
         size = min(block, N_SHUFFLES - start)
@@ -295,9 +293,9 @@ def _dealt_costs(
                 slopes.append(np.full(size, np.nan))
                 continue
             gap = attribute_gaps.gaps_of(attribute, dealt, support, query, which).reshape(n_tasks, n, n_way, size)
-            known = np.isfinite(gap)
+            finite = np.isfinite(gap)
             with np.errstate(invalid="ignore", divide="ignore"):
-                mean = np.where(known, gap, 0).sum(axis=2) / known.sum(axis=2)
+                mean = np.where(finite, gap, 0).sum(axis=2) / finite.sum(axis=2)
             slopes.append(_slope(mean, fallen))
-        found.append(slopes)
-    return np.concatenate(found, axis=1)
+        slope_blocks.append(slopes)
+    return np.concatenate(slope_blocks, axis=1)

@@ -1,4 +1,4 @@
-"""How support and query images differ in their attributes: contexts, styles, blur, brightness (Basu et al. 2023).
+"""Attribute gaps between support and query images: contexts, styles, blur, brightness (Basu et al. 2023).
 
 Categorical attributes: the share of every value among support images minus its share among query images. Their gap is
 half the sum of the absolute differences: 0 when the shares agree, 1 when support and query have no value in common.
@@ -28,7 +28,7 @@ _BLOCK = 4_000_000  # numbers a block of shuffles may hold
 class Attribute:
     """One attribute of every image_id (N,): codes into `values`, or numbers in `numbers`.
 
-    codes are PAD and numbers NaN where the table has no entry.
+    codes are PAD and numbers NaN if the table has no entry.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Attribute:
 class AttributeGap:
     """Difference of one attribute between the support and the queries of every task.
 
-    gap (T,)             0 is no difference; NaN where one side has no entry
+    gap (T,)             0 is no difference; NaN if one side has no entry
     support, query       shares of every value (T, V) for a categorical attribute, means (T,) for a numeric one
     """
 
@@ -169,7 +169,7 @@ def gap_table(dataset: Dataset, sets: dict[str, Tasks], by: str = "task") -> pd.
 
 
 def _p_of_shuffles(value: float, shuffled: np.ndarray) -> float:
-    """Two-sided p of a value among shuffles: NaN where they do not differ.
+    """Two-sided p of a value among shuffles: NaN if they do not differ.
 
     Counting shuffles beyond the value would need thousands of them to survive a correction for many attributes, so a
     curve is laid through them: with the skew they have upwards (few images make long tails), without it downwards.
@@ -207,7 +207,7 @@ def shuffled_gaps(
         dealt = deals.deal(size)
         gaps = (gaps_of(attribute, dealt, support, query) for attribute in attributes)
         by_deal = (nanmean_rows(gap.reshape(len(tasks), -1, size), axis=1) for gap in gaps)
-        means.append([nanmean_rows(one[None], axis=1)[0] for one in by_deal])
+        means.append([nanmean_rows(gaps_of_deal[None], axis=1)[0] for gaps_of_deal in by_deal])
     return np.concatenate(means, axis=1)
 
 
@@ -232,7 +232,7 @@ class LabelShuffles:
         return self._held[np.argsort(self._class_ids[:, None] + self._rng.random((self.n_places, n)), axis=0)]
 
     def membership(self, image_ids: np.ndarray) -> Any:
-        """How often each group (row of image_ids, padded) holds each place: a sparse matrix (G, places)."""
+        """Sparse matrix (G, places): number of times each group (row of image_ids, padded) holds each place."""
         from scipy.sparse import csr_array
 
         places = np.where(image_ids == PAD, PAD, self._place[image_ids])
@@ -252,8 +252,8 @@ def gaps_of(
     with np.errstate(invalid="ignore", divide="ignore"):
         if attribute.is_numeric:
             numbers = ((attribute.numbers - np.nanmean(attribute.numbers)) / attribute.deviation)[images]
-            known, filled = np.isfinite(numbers).astype(np.float32), np.nan_to_num(numbers).astype(np.float32)
-            support_mean, query_mean = ((side @ filled) / (side @ known) for side in (support, query))
+            finite, filled = np.isfinite(numbers).astype(np.float32), np.nan_to_num(numbers).astype(np.float32)
+            support_mean, query_mean = ((side @ filled) / (side @ finite) for side in (support, query))
             return np.abs(support_mean - query_mean[which])
         if len(attribute.values) > MOST_VALUES:
             return np.full((support.shape[0], images.shape[1]), np.nan)
@@ -271,16 +271,16 @@ def differences(gaps: dict[str, AttributeGap], task: int, most: int | None = Non
 
     Shares and deviations are put on one scale by 1 - exp(-gap) for numeric ones: one deviation counts as 63 points.
     """
-    found = []
+    ranked = []
     for name, gap in gaps.items():
         if not np.isfinite(gap.gap[task]):
             continue
         if gap.attribute.is_numeric:
-            found.append(_numeric_difference(name, gap, task))
+            ranked.append(_numeric_difference(name, gap, task))
         else:
-            found.append(_categorical_difference(name, gap, task))
-    found.sort(key=lambda pair: -pair[0])
-    return [difference for _, difference in found[:most]]
+            ranked.append(_categorical_difference(name, gap, task))
+    ranked.sort(key=lambda pair: -pair[0])
+    return [difference for _, difference in ranked[:most]]
 
 
 def class_differences(

@@ -1,4 +1,4 @@
-"""Which classes does a backbone mix up? Communities of images that ignore what the images are of.
+"""Class overlap in feature space: communities of similar images, detected without labels.
 
 For two classes A and B (Bontonou et al. 2020, section IV-B): all their images are the vertices V of a graph, joined by
 the cosines of their features, of which the k |V| heaviest stay (k |V| / 2 with centred roots). Louvain's algorithm
@@ -7,8 +7,8 @@ A and B is
 
     H(Y|C) = sum over communities C of  |C| / |V| * h(p(C)),   h(p) = -p log2 p - (1 - p) log2 (1 - p),
 
-in bits: 0 where every community is of one class, 1 where communities know nothing of the classes; the mean of a few
-seeded runs. A cross-entropy below it cannot be reached by who knows only the community of an image.
+in bits: 0 if every community holds one class, 1 if communities are independent of the class; the mean over a few
+seeded runs. It is the lowest cross-entropy of a classifier that sees only the community of an image.
 """
 
 from __future__ import annotations
@@ -26,21 +26,20 @@ from fsviz.settings import SEED, Setting
 
 PREPROCESS = Setting(
     "preprocess",
-    "Features are compared",
-    "Plain: the cosine of two images' features, as the paper prints it. Centred roots: the square root of every "
-    "feature, less the mean over the two classes, then the cosine, as in the authors' code; for features that are "
-    "never negative.",
+    "Preprocessing",
+    "Plain: cosine of two images' features, as in the paper. Square root, centred: take square roots and "
+    "subtract the mean of the two classes first, as in the authors' code; for non-negative features.",
     "choice",
     "plain",
-    choices={"plain": "Plain", "sqrt_center": "Centred roots"},
+    choices={"plain": "Plain", "sqrt_center": "Square root, centred"},
     advanced=True,
 )
 K = Setting(
     "k",
     "Edges per image",
-    "How many edges per image a graph of two classes keeps: the heaviest of all, not those of each image. The paper "
-    "takes 20. With centred roots an edge counts for both of its images, as in the authors' code, so 20 keeps 10 times "
-    "as many edges as there are images. Two classes need more than twice as many images as k.",
+    "Edges per image in the graph of two classes: the heaviest of all edges, not of each image. Paper: "
+    "20. With 'Square root, centred' an edge counts for both of its images, as in the authors' code, so "
+    "20 keeps 10 edges per image. Two classes need more than 2k images.",
     "int",
     20,
     1,
@@ -52,7 +51,8 @@ K = Setting(
 N_RUNS = Setting(
     "n_runs",
     "Louvain runs per pair",
-    "Louvain's algorithm takes the images in random order, so its answer varies: the mean of this many runs is shown.",
+    "Louvain's algorithm visits the images in random order, so results vary. The overlap is the mean over "
+    "this many runs.",
     "int",
     5,
     1,
@@ -62,14 +62,13 @@ N_RUNS = Setting(
 )
 BACKEND = Setting(
     "backend",
-    "Louvain by",
-    "Compiled: the algorithm as it is here, some hundred times as fast. python-louvain: the library of the authors' "
-    "code, to check it against.",
+    "Louvain implementation",
+    "Compiled: the fast one of fsviz. python-louvain: the library of the authors' code, about 100 times slower.",
     "choice",
     "compiled",
     choices={"compiled": "Compiled", "python_louvain": "python-louvain"},
 )
-RANDOM = SEED.with_(help="The same seed finds the same communities.")
+RANDOM = SEED.with_(help="The same seed gives the same communities.")
 SETTINGS: dict[str, Setting] = {s.name: s for s in (PREPROCESS, K, N_RUNS, RANDOM, BACKEND)}
 
 _SAME = 1e-12  # squared length or distance, in those of the features, that is nothing but rounding
@@ -81,7 +80,7 @@ def task_confusion(confusion: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """Sum (T,) of the confusions of every pair of a task's classes (figure 3 of the paper): higher is harder.
 
     confusion  (C, C) symmetric, in bits; its diagonal has no part
-    positions  (T, W) places of the tasks' classes in it, PAD where a task has fewer
+    positions  (T, W) places of the tasks' classes in it, PAD if a task has fewer
     """
     positions = np.asarray(positions)
     padded = np.zeros((len(confusion) + 1,) * 2)  # PAD is the last row and column
@@ -137,15 +136,17 @@ class PairCommunities:
     def other_share(self) -> np.ndarray:
         """(V,) share of the other class in an image's community, mean over runs: how confused the image is."""
         shares = np.empty(self.communities.shape)
-        for run, found in enumerate(self.communities):
-            ones = np.bincount(found, self.labels) / np.bincount(found)
-            shares[run] = np.where(self.labels == 1, 1 - ones[found], ones[found])
+        for run, communities in enumerate(self.communities):
+            ones = np.bincount(communities, self.labels) / np.bincount(communities)
+            shares[run] = np.where(self.labels == 1, 1 - ones[communities], ones[communities])
         return shares.mean(axis=0)
 
     def counts(self, run: int) -> np.ndarray:
         """(n communities, 2) images of the first and of the second class in every community of a run."""
-        found = self.communities[run]
-        return np.stack([np.bincount(found[self.labels == label], minlength=found.max() + 1) for label in (0, 1)], 1)
+        communities = self.communities[run]
+        return np.stack(
+            [np.bincount(communities[self.labels == label], minlength=communities.max() + 1) for label in (0, 1)], 1
+        )
 
 
 def class_confusion(
@@ -167,14 +168,14 @@ def class_confusion(
     rows = _checked_rows(features, np.unique(pairs), k, preprocess, names or {})
     how = _checked(k=k, n_runs=n_runs, preprocess=preprocess, seed=seed, backend=backend)
     read = _reader(features, rows)
-    found = np.empty(len(pairs))
+    overlap = np.empty(len(pairs))
     with _pools().limit(limits=1):  # products of two classes are small: threads would wait for each other
         for at, (a, b) in enumerate(pairs):
             if progress is not None and at % 64 == 0:
                 progress(at, len(pairs), "pairs of classes")
             labels, communities = _communities(features, rows, read, int(a), int(b), **how)
-            found[at] = label_entropy(communities, labels).mean()
-    return found
+            overlap[at] = label_entropy(communities, labels).mean()
+    return overlap
 
 
 def pair_communities(
@@ -194,7 +195,7 @@ def pair_communities(
     how = _checked(k=k, n_runs=n_runs, preprocess=preprocess, seed=seed, backend=backend)
     labels, communities = _communities(features, rows, _reader(features, rows), a, b, **how)
     image_ids = features.image_ids[np.concatenate([rows[a], rows[b]])]
-    ranked = np.stack([_by_size(found) for found in communities])
+    ranked = np.stack([_by_size(run) for run in communities])
     return PairCommunities(image_ids, labels, ranked, label_entropy(communities, labels))
 
 
@@ -206,7 +207,7 @@ def check_classes(
 
 
 def max_k(sizes: Sequence[int] | np.ndarray) -> int:
-    """The largest k that classes of these sizes allow, 0 where none does."""
+    """The largest k that classes of these sizes allow, 0 if none does."""
     return max(int(sum(sorted(int(n) for n in sizes)[:2])) - 1, 0) // 2
 
 
@@ -235,10 +236,10 @@ def cosines(values: np.ndarray, preprocess: str = "plain") -> np.ndarray:
     if apart <= _SAME:
         return np.ones((len(unit), len(unit)))
     unit = unit.astype(np.float32) if apart > _NEAR else unit
-    found = unit @ unit.T
+    similarity = unit @ unit.T
     if without.any():
-        found[np.ix_(without, without)] = 1.0
-    return found
+        similarity[np.ix_(without, without)] = 1.0
+    return similarity
 
 
 @lru_cache(maxsize=1)
@@ -283,9 +284,9 @@ def _communities(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels (V,) of the images of a, then of b, and their communities (R, V): the same whichever is named first."""
     if a > b:
-        labels, found = _communities(features, rows, read, b, a, k, n_runs, preprocess, seed, backend)
+        labels, communities = _communities(features, rows, read, b, a, k, n_runs, preprocess, seed, backend)
         order = np.argsort(1 - labels, kind="stable")
-        return (1 - labels)[order], found[:, order]
+        return (1 - labels)[order], communities[:, order]
     both = np.concatenate([rows[a], rows[b]])
     labels = np.repeat([0, 1], [len(rows[a]), len(rows[b])])
     weights = cosines(np.concatenate([read(a), read(b)]), preprocess)
@@ -363,20 +364,22 @@ def _python_louvain(weights: np.ndarray, n_edges: int, seeds: np.ndarray) -> np.
     values = weights[first, second]
     if n_edges < len(values):
         values[values < np.partition(values, -n_edges)[-n_edges]] = 0.0
-    kept = values > 0
+    is_edge = values > 0
     graph = nx.Graph()
     graph.add_nodes_from(range(len(weights)))
-    graph.add_weighted_edges_from(zip(first[kept].tolist(), second[kept].tolist(), values[kept].tolist(), strict=True))
+    graph.add_weighted_edges_from(
+        zip(first[is_edge].tolist(), second[is_edge].tolist(), values[is_edge].tolist(), strict=True)
+    )
     runs = [best_partition(graph, random_state=int(seed % 2**32)) for seed in seeds]
     return np.array([[run[v] for v in range(len(weights))] for run in runs])
 
 
-def _by_size(found: np.ndarray) -> np.ndarray:
+def _by_size(communities: np.ndarray) -> np.ndarray:
     """Communities counted from 0, the largest first."""
-    counts = np.bincount(found)
+    counts = np.bincount(communities)
     rank = np.empty(len(counts), dtype=np.int64)
     rank[np.lexsort((np.arange(len(counts)), -counts))] = np.arange(len(counts))
-    return rank[found]
+    return rank[communities]
 
 
 _BACKENDS = {"compiled": _compiled, "python_louvain": _python_louvain}

@@ -38,8 +38,8 @@ class ClassLayout:
     def __init__(self, features: Features, class_ids: np.ndarray, device: str = "cpu") -> None:
         import torch
 
-        kept = np.flatnonzero(np.isin(features.class_ids, class_ids))
-        order = kept[np.argsort(features.class_ids[kept], kind="stable")]
+        rows = np.flatnonzero(np.isin(features.class_ids, class_ids))
+        order = rows[np.argsort(features.class_ids[rows], kind="stable")]
         values = np.asarray(features.values[order])
         values = values if values.dtype == np.float64 else values.astype(np.float32, copy=False)
         largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
@@ -71,7 +71,7 @@ class ClassLayout:
         return self.all_image_ids[first : first + self.count[class_id]]
 
     def rows(self, image_ids: np.ndarray) -> np.ndarray:
-        """Row of every image_id in all_values; PAD where an id is PAD or has no features here."""
+        """Row of every image_id in all_values; PAD if an id is PAD or has no features here."""
         beyond = (image_ids < 0) | (image_ids >= len(self.row_of) - 1)
         return self.row_of[np.where(beyond, len(self.row_of) - 1, image_ids)]
 
@@ -123,7 +123,7 @@ class ClassLayout:
         return values, mask, labels
 
     def group_codes(self, class_id: int) -> np.ndarray:
-        """Group (n_c,) of every image of a class, counted from 0 in ascending order; its place where there are none."""
+        """Group (n_c,) of every image of a class, counted from 0 in ascending order; its place if there are none."""
         first, count = self.first[class_id], self.count[class_id]
         if self.groups is None:
             return np.arange(count)
@@ -187,9 +187,9 @@ def pool_mask(layout: ClassLayout, tasks: Tasks, class_id: int, at: tuple[np.nda
         first, codes = layout.first[class_id], layout.group_codes(class_id)
         own = np.unique(layout.groups[first : first + layout.count[class_id]])
         rows = layout.rows(tasks.query[at[0]]).reshape(len(at[0]), -1)  # the queries of all classes of the task
-        asked = layout.groups[np.maximum(rows, 0)]
-        place = np.minimum(np.searchsorted(own, asked), len(own) - 1)
-        entry, slot = np.nonzero((rows != PAD) & (own[place] == asked))
+        query_groups = layout.groups[np.maximum(rows, 0)]
+        place = np.minimum(np.searchsorted(own, query_groups), len(own) - 1)
+        entry, slot = np.nonzero((rows != PAD) & (own[place] == query_groups))
         met = np.zeros((len(at[0]), len(own)), dtype=bool)
         met[entry, place[entry, slot]] = True
         return torch.from_numpy(~met[:, codes]).to(layout.device)

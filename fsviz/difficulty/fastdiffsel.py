@@ -71,7 +71,7 @@ def trace_steps(
     options: SearchOptions | None = None,
     progress: Progress | None = None,
 ) -> tuple[list[Tasks], np.ndarray]:
-    """What `select_supports` picks after 1, 2, ... n_steps steps, and the loss of the weighted prototypes.
+    """Supports that `select_supports` picks after 1, 2, ... n_steps steps, and the loss of the weighted prototypes.
 
     The losses (n_steps + 1, T) are the mean query losses in nats under prototypes that are weighted means of the whole
     pool: of the first weights, then after every step and its projection (Basu et al. 2023, appendix K).
@@ -197,7 +197,7 @@ def _steps(
 
 @dataclass(frozen=True)
 class _Queries:
-    """The queries of tasks, and what the loss needs besides prototypes.
+    """The queries of tasks, and what the loss needs in addition to prototypes.
 
     values (T, M, D), mask (T, M), labels (T, M)  see ClassLayout.queries
     way_mask (T, W)                               which ways the tasks have
@@ -260,8 +260,8 @@ def _projected(layout: ClassLayout, tasks: Tasks, moved: Weights, literal: bool)
     n_shot = torch.from_numpy((tasks.support != PAD).sum(axis=2)).to(layout.device)
     weights = {}
     for class_id, at in class_entries(tasks):
-        kept = moved[class_id] * pool_mask(layout, tasks, class_id, at)
-        weights[class_id] = project_l1(kept if literal else kept.clamp(min=0), n_shot[at])
+        masked = moved[class_id] * pool_mask(layout, tasks, class_id, at)
+        weights[class_id] = project_l1(masked if literal else masked.clamp(min=0), n_shot[at])
     return weights
 
 
@@ -321,8 +321,8 @@ def _take_heaviest(
     """Writes the images with the largest keys, heaviest first, into the support slots that a task uses."""
     import torch
 
-    wanted = tasks.support[at] != PAD
-    most = int(wanted.sum(axis=1).max())
+    is_image = tasks.support[at] != PAD
+    most = int(is_image.sum(axis=1).max())
     if most == 0:
         return
     pool = pool_mask(layout, tasks, class_id, at)
@@ -330,10 +330,10 @@ def _take_heaviest(
     if layout.groups is not None:
         key = layout.one_per_group(key, class_id)
     best = key.topk(most, dim=1).indices.cpu().numpy()
-    entry, _ = np.nonzero(wanted)
-    nth = wanted.cumsum(axis=1)[wanted] - 1
-    filled = np.full(wanted.shape, PAD, dtype=np.int64)
-    filled[wanted] = layout.image_ids(class_id)[best[entry, nth]]
+    entry, _ = np.nonzero(is_image)
+    nth = is_image.cumsum(axis=1)[is_image] - 1
+    filled = np.full(is_image.shape, PAD, dtype=np.int64)
+    filled[is_image] = layout.image_ids(class_id)[best[entry, nth]]
     support[at] = filled
 
 

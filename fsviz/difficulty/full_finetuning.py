@@ -50,8 +50,8 @@ def finetuned_scores(
         optimiser = torch.optim.Adam(network.parameters(), lr=learning_rate)
         for _ in range(n_steps):
             switched_on = bool(torch.rand((), generator=generator) < augment)
-            seen = augmented(support, generator) if switched_on else support
-            features = forward(torch.cat([support, seen]))
+            images = augmented(support, generator) if switched_on else support
+            features = forward(torch.cat([support, images]))
             prototypes = _prototypes(features[: len(support)], support_labels, n_way)
             loss = torch.nn.functional.cross_entropy(_logits(features[len(support) :], prototypes), support_labels)
             optimiser.zero_grad(set_to_none=True)

@@ -63,42 +63,42 @@ def _support_of_task(layout: ClassLayout, tasks: Tasks, t: int, sign: int, optio
     if loss == "cosine":
         query = normalised(query)
 
-    pools, open_rows, chosen, with_query, with_chosen = {}, {}, {}, {}, {}
+    pools, open_rows, selection, with_query, with_chosen = {}, {}, {}, {}, {}
     for w in ways:
         class_id = int(class_ids[w])
         pools[w] = layout.values(class_id)
         open_rows[w] = pool_mask(layout, tasks, class_id, (np.array([t]), np.array([w])))[0]
-        chosen[w] = layout.rows(support[w][support[w] != PAD]) - layout.first[class_id]
+        selection[w] = layout.rows(support[w][support[w] != PAD]) - layout.first[class_id]
         with_query[w] = pools[w] @ query.T  # (n, M) inner products with the queries
-        with_chosen[w] = pools[w] @ pools[w][chosen[w]].T  # (n, k) inner products with the support
+        with_chosen[w] = pools[w] @ pools[w][selection[w]].T  # (n, k) inner products with the support
 
     logits = torch.full((len(class_ids), len(query)), -torch.inf).to(query)
     for w in ways:
-        if len(chosen[w]):
-            dots = with_query[w][chosen[w]].mean(dim=0)
-            logits[w] = logits_of(dots, with_chosen[w][chosen[w]].mean(), loss, scale)
+        if len(selection[w]):
+            dots = with_query[w][selection[w]].mean(dim=0)
+            logits[w] = logits_of(dots, with_chosen[w][selection[w]].mean(), loss, scale)
     for _ in range(options.n_sweeps):
         for w in ways:
-            n_shot = len(chosen[w])
+            n_shot = len(selection[w])
             of_class = labels == w
             squares, codes = (pools[w] ** 2).sum(dim=1), layout.group_codes(int(class_ids[w]))
             elsewhere = torch.cat([logits[:w], logits[w + 1 :]]).logsumexp(dim=0)  # (M,)
             true_elsewhere = logits[labels, torch.arange(len(labels))][~of_class].sum()
             for slot in range(n_shot):
                 rest = np.delete(np.arange(n_shot), slot)
-                dots = (with_query[w][chosen[w][rest]].sum(dim=0) + with_query[w]) / n_shot  # (n, M)
+                dots = (with_query[w][selection[w][rest]].sum(dim=0) + with_query[w]) / n_shot  # (n, M)
                 inner = with_chosen[w][:, rest].sum(dim=1)  # (n,) rest . f_i
-                rest_square = with_chosen[w][chosen[w][rest]][:, rest].sum()
+                rest_square = with_chosen[w][selection[w][rest]][:, rest].sum()
                 square = (rest_square + 2 * inner + squares) / n_shot**2
                 trial = logits_of(dots, square[:, None], loss, scale)
                 total = torch.logaddexp(elsewhere, trial).sum(dim=1) - trial[:, of_class].sum(dim=1) - true_elsewhere
                 total = (sign * total).masked_fill(~open_rows[w], -torch.inf)
-                total[np.isin(codes, codes[chosen[w][rest]])] = -torch.inf
+                total[np.isin(codes, codes[selection[w][rest]])] = -torch.inf
                 best = int(total.argmax())
-                if total[best] > total[chosen[w][slot]]:
-                    chosen[w][slot] = best
+                if total[best] > total[selection[w][slot]]:
+                    selection[w][slot] = best
                     with_chosen[w][:, slot] = pools[w] @ pools[w][best]
-                logits[w] = trial[chosen[w][slot]]
+                logits[w] = trial[selection[w][slot]]
     for w in ways:
-        support[w][support[w] != PAD] = layout.image_ids(int(class_ids[w]))[chosen[w]]
+        support[w][support[w] != PAD] = layout.image_ids(int(class_ids[w]))[selection[w]]
     return support

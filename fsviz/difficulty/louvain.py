@@ -106,7 +106,7 @@ def _one_level(
     n = len(degrees)
     community = np.arange(n).astype(np.uint32)  # unsigned indices are taken as they are, others may count from the end
     degree_of = degrees.copy()  # of the communities
-    to = np.zeros(n)  # weight from the vertex at hand to every community near it
+    to = np.zeros(n)  # weight from the current vertex to every community near it
     near = np.empty(n + 1, dtype=np.uint32)
     order = np.arange(n).astype(np.uint32)
     awake = np.ones(n, dtype=np.bool_)  # vertices with a neighbour that moved since they were looked at
@@ -162,7 +162,7 @@ def _numbered(community: np.ndarray) -> tuple[np.ndarray, int]:
 def _joined(
     starts: np.ndarray, ends: np.ndarray, values: np.ndarray, community: np.ndarray, n: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The graph of communities: weights between two add up, those within one are left out."""
+    """The graph of communities: weights between two add up, those within one are excluded."""
     dense = np.zeros((n, n))
     for v in range(len(starts) - 1):
         for e in range(starts[v], starts[v + 1]):
@@ -192,9 +192,9 @@ def communities(starts: np.ndarray, ends: np.ndarray, values: np.ndarray, seed: 
     state[0] = seed
     n = len(starts) - 1
     total = values.sum() / 2
-    found = np.arange(n)
+    community_of = np.arange(n)
     if total == 0.0:
-        return found
+        return community_of
     degrees = np.zeros(n)
     for v in range(n):
         for e in range(starts[v], starts[v + 1]):
@@ -203,8 +203,8 @@ def communities(starts: np.ndarray, ends: np.ndarray, values: np.ndarray, seed: 
         level, gain = _one_level(starts, ends, values, degrees, total, state)
         level, n_level = _numbered(level)
         if gain < TOLERANCE or n_level == len(degrees):
-            return found
-        found = level[found]
+            return community_of
+        community_of = level[community_of]
         starts, ends, values = _joined(starts, ends, values, level, n_level)
         joined = np.zeros(n_level)
         for v in range(len(degrees)):

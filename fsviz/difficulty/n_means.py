@@ -17,7 +17,7 @@ def n_means(products: Tensor, mask: Tensor, ways: Tensor) -> Tensor:
     go on, until nothing changes.
 
     products (T, V, V) of the images, mask (T, V) which are there, ways (T, W) how many clusters a task has. Every task
-    draws its starts with the same random numbers, so the answer depends on its images alone. A cluster that loses all
+    samples its starts with the same random numbers, so the answer depends on its images alone. A cluster that loses all
     its images stays where it was.
     """
     squares = products.diagonal(dim1=1, dim2=2)
@@ -44,7 +44,7 @@ def means(labels: Tensor, mask: Tensor, n_ways: int, dtype: torch.dtype, otherwi
 
 
 def adjusted_rand(labels: Tensor, clusters: Tensor, mask: Tensor, n_ways: int) -> Tensor:
-    """Adjusted Rand index (T,) of two labellings (T, V): 1 where they agree, 0 as by chance (Hubert & Arabie 1985)."""
+    """Adjusted Rand index (T,) of two labellings (T, V): 1 if they agree, 0 as by chance (Hubert & Arabie 1985)."""
     each = torch.arange(n_ways, device=labels.device)[:, None]
     first, second = (((x.unsqueeze(1) == each) & mask.unsqueeze(1)).double() for x in (labels, clusters))
     table = torch.bmm(first, second.transpose(1, 2))
@@ -104,5 +104,5 @@ def _nearest(products: Tensor, squares: Tensor, mask: Tensor, ways: Tensor, weig
 
 
 def _wide(mask: Tensor, labels: Tensor) -> Tensor:
-    """mask (T, V) beside labels (T, V) or (T, R, V) with a dimension for the ways."""
+    """mask (T, V), aligned with labels (T, V) or (T, R, V) with a dimension for the ways."""
     return mask[:, None, None] if labels.dim() == 3 else mask[:, None]

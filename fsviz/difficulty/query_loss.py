@@ -102,8 +102,8 @@ def loss_gradient(
     count = query_mask.sum(dim=1).clamp(min=1)
     mean_loss = -(log_p.gather(2, labels[:, :, None])[:, :, 0].masked_fill(~query_mask, 0)).sum(dim=1) / count
     # p - 1 of the true class is minus the sum of the others: exact also where p is nearly 1
-    others = log_p.masked_fill(true, -torch.inf).logsumexp(dim=2, keepdim=True)
-    log_size = torch.where(true, others, log_p).masked_fill(~query_mask[:, :, None], -torch.inf)
+    log_rest = log_p.masked_fill(true, -torch.inf).logsumexp(dim=2, keepdim=True)
+    log_size = torch.where(true, log_rest, log_p).masked_fill(~query_mask[:, :, None], -torch.inf)
     if per_class:
         top = log_size.amax(dim=1, keepdim=True)
         log_size = log_size - torch.where(top.isfinite(), top, 0)

@@ -17,11 +17,11 @@ PAPER_SHARE = 50  # the paper keeps 200 of 10,000 tasks
 
 @dataclass(frozen=True)
 class Rarity:
-    """How many random tasks must be drawn, on average, until one is as hard as asked for.
+    """Mean number of random tasks to sample until one is as hard as requested.
 
     n_found    of n_drawn tasks reach at_most this accuracy or less
-    draws      n_drawn / n_found; infinite where none was found
-    low, high  its 95% interval; high is infinite where none was found
+    draws      n_drawn / n_found; infinite if none was found
+    low, high  its 95% interval; high is infinite if none was found
     """
 
     at_most: float
@@ -38,7 +38,7 @@ def hardest(accuracy: np.ndarray, n_kept: int) -> np.ndarray:
 
 
 def rarity(accuracy: np.ndarray, at_most: float) -> Rarity:
-    """How rare random tasks with these accuracies (T,) are that reach `at_most` or less."""
+    """Rarity of tasks with an accuracy of `at_most` or less among random tasks with these accuracies (T,)."""
     from scipy import stats
 
     n_drawn = len(accuracy)

@@ -14,7 +14,7 @@ PAPER_STEP = 200.0
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """How a search looks for support sets; every search reads the options that concern it.
+    """Options of a search for support sets; every search reads those that concern it.
 
     loss      "euclidean" (minus the squared distance, as the paper) or "cosine" (similarity times 10)
     scale     what distances or similarities are multiplied with; None is 10 for cosine, and `natural_scale`, task by

@@ -28,7 +28,7 @@ class CuratedPair:
 
 
 def attribute_groups(attribute: Attribute) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Group of every image (N,), -1 where it has none, and the groups' names. Numbers give low, middle and high."""
+    """Group of every image (N,), -1 if it has none, and the groups' names. Numbers give low, middle and high."""
     if not attribute.is_numeric:
         return attribute.codes, attribute.values
     low, high = np.nanquantile(attribute.numbers, [1 / 3, 2 / 3])
@@ -51,7 +51,7 @@ def sample_curated(
     """Pairs of tasks without and with a shift of one attribute.
 
     image_class_ids  class of every image_id (N,); class_ids the classes to draw from.
-    query_group      the group of all queries (a value of the attribute, or "low ..." / "high ..."); None draws one
+    query_group      the group of all queries (a value of the attribute, or "low ..." / "high ..."); None samples one
                      for every class of every task, among those that have enough images.
     """
     groups, names = attribute_groups(attribute)
@@ -59,14 +59,14 @@ def sample_curated(
         raise UnknownName(f"group of {attribute.name}", query_group, names)
     if min(n_shot, n_query, n_tasks) < 1 or n_way < 2:
         raise BadInput("n_shot, n_query and n_tasks must be at least 1 and n_way at least 2.")
-    others = _opposites(attribute, len(names))
+    opposites = _opposites(attribute, len(names))
     allowed = [names.index(query_group)] if query_group is not None else _query_groups(attribute, len(names))
     image_class_ids = np.asarray(image_class_ids)
     feasible: dict[int, list[tuple[int, np.ndarray, np.ndarray]]] = {}  # class -> (group, its images, the others')
     for class_id in class_ids:
         image_ids = np.flatnonzero(image_class_ids == class_id)
         pairs = (
-            (g, image_ids[groups[image_ids] == g], image_ids[np.isin(groups[image_ids], others[g])]) for g in allowed
+            (g, image_ids[groups[image_ids] == g], image_ids[np.isin(groups[image_ids], opposites[g])]) for g in allowed
         )
         fits = [pair for pair in pairs if len(pair[1]) >= n_shot + n_query and len(pair[2]) >= n_shot]
         if fits:
@@ -104,7 +104,7 @@ def sample_restricted(
     seed: int,
     query_groups: Sequence[str],
 ) -> Tasks:
-    """Tasks whose queries all belong to some groups of an attribute; support images are drawn from all others.
+    """Tasks whose queries all belong to some groups of an attribute; support images are sampled from all others.
 
     query_groups  one or more values of the attribute, or "low ...", "middle ...", "high ..." of a number
     After section 5.3.2 and appendix L of the paper: a search is then free to choose supports like the queries, or not.
@@ -135,10 +135,10 @@ def sample_restricted(
     for class_id in np.unique(classes):
         at, image_ids = np.nonzero(classes == class_id), images_of[int(class_id)]
         order = rng.random((len(at[0]), len(image_ids)))
-        asked = np.argsort(np.where(fits[image_ids], order, 2.0), axis=1)[:, :n_query]
+        query_index = np.argsort(np.where(fits[image_ids], order, 2.0), axis=1)[:, :n_query]
         order = rng.random(order.shape)  # anew: what is left of the fitting images has the higher numbers above
-        np.put_along_axis(order, asked, 2.0, axis=1)
-        query[at] = image_ids[asked]
+        np.put_along_axis(order, query_index, 2.0, axis=1)
+        query[at] = image_ids[query_index]
         support[at] = image_ids[np.argsort(order, axis=1)[:, :n_shot]]
     return Tasks(classes, support, query)
 

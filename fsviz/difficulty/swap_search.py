@@ -94,7 +94,7 @@ class _Refining:
     """A batch of tasks being refined. T tasks, W ways, K shots, M queries, B images of the short list, D dimensions.
 
     squares       squared lengths of all features of the layout
-    rows          (T, W, K) rows of the support in the layout, 0 where a slot is not used
+    rows          (T, W, K) rows of the support in the layout, 0 if a slot is not used
     total         (T, W, D) sum of the features of a class's support
     query_chosen  (T, W, K, M) inner products of the support with the queries
     active        (T,) which tasks still change
@@ -114,11 +114,11 @@ class _Refining:
         means = layout.pool_means(tasks, self.query, self.query_mask)
         factor = resolve_scale(options, means, self.way_mask, self.query, self.query_mask)
         self.scale = torch.as_tensor(factor).to(self.query).expand(len(tasks), 1, 1)
-        chosen = self._features(self.rows) * self.slots[..., None]
-        self.total = chosen.sum(dim=2)
+        support = self._features(self.rows) * self.slots[..., None]
+        self.total = support.sum(dim=2)
         if self.loss == "cosine":
             self.query = normalised(self.query)
-        self.query_chosen = _products(chosen, self.query)
+        self.query_chosen = _products(support, self.query)
         self.active = np.ones(len(tasks), dtype=bool)
 
     def support(self) -> np.ndarray:
@@ -157,10 +157,10 @@ class _Refining:
             # without the image of a slot and with an offered one: dots with the queries (T, L, B, M), squared length
             without = query_chosen[:, way].sum(dim=1, keepdim=True) - query_chosen[every, way, out]
             dots = (without[:, :, None] + query_offered[:, way][:, None]) / k[..., None]
-            chosen = self._features(rows[every, way, out])  # (T, L, D)
-            rest = (total[:, way] ** 2).sum(dim=1)[:, None] - 2 * (chosen @ total[:, way, :, None])[..., 0]
+            removed = self._features(rows[every, way, out])  # (T, L, D)
+            rest = (total[:, way] ** 2).sum(dim=1)[:, None] - 2 * (removed @ total[:, way, :, None])[..., 0]
             rest = rest + self.squares[rows[every, way, out]]
-            with_rest = with_total[:, way][:, None] - chosen @ offered[:, way].transpose(1, 2)
+            with_rest = with_total[:, way][:, None] - removed @ offered[:, way].transpose(1, 2)
             square = (rest[:, :, None] + 2 * with_rest + self.squares[listed[:, way]][:, None]) / k**2
             trial = logits_of(dots, square[..., None], self.loss, scale[..., None])
             now = _loss_of(logits[:, way], elsewhere, of_class, query_mask)
@@ -172,7 +172,7 @@ class _Refining:
             nth, offer = which[task] // gain.shape[2], which[task] % gain.shape[2]
             slot = out[task, nth]
             rows[task, way, slot] = listed[task, way, offer]
-            total[task, way] += offered[task, way, offer] - chosen[task, nth]
+            total[task, way] += offered[task, way, offer] - removed[task, nth]
             query_chosen[task, way, slot] = query_offered[task, way, offer]
             logits[task, way] = trial[task, nth, offer]
             changed[task] = True
@@ -181,7 +181,7 @@ class _Refining:
         return bool(changed.any())
 
     def _leaving(self, gradient: torch.Tensor, rows: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
-        """Slots (T, W, L) whose images the gradient likes least; all of them where they are few."""
+        """Slots (T, W, L) whose images the gradient likes least; all of them if they are few."""
         import torch
 
         if rows.shape[2] <= SHORT_LIST:
@@ -195,7 +195,7 @@ class _Refining:
     def _short_list(
         self, tasks: Tasks, gradient: torch.Tensor, rows: torch.Tensor, slots: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Rows (T, W, B) of the images of the pool, not yet chosen, along the gradient; false where there are fewer."""
+        """Rows (T, W, B) of the images of the pool, not yet chosen, along the gradient; false if there are fewer."""
         import torch
 
         listed = torch.zeros(*rows.shape[:2], SHORT_LIST, dtype=torch.long, device=rows.device)
@@ -208,9 +208,9 @@ class _Refining:
             key[entry, place] = -torch.inf
             if self.layout.groups is not None:  # no second image of a group that is chosen already
                 codes = torch.from_numpy(self.layout.group_codes(class_id)).to(rows.device)
-                chosen = torch.zeros(len(key), int(codes.max()) + 1, dtype=torch.bool, device=rows.device)
-                chosen[entry, codes[place]] = True
-                key = key.masked_fill(chosen[:, codes], -torch.inf)
+                has_group = torch.zeros(len(key), int(codes.max()) + 1, dtype=torch.bool, device=rows.device)
+                has_group[entry, codes[place]] = True
+                key = key.masked_fill(has_group[:, codes], -torch.inf)
             top = key.topk(min(SHORT_LIST, key.shape[1]), dim=1)
             width = slice(0, top.indices.shape[1])
             listed[(*at, width)] = top.indices + self.layout.first[class_id]
@@ -224,7 +224,7 @@ def _products(images: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
 
 
 def _loss_of(
-    mine: torch.Tensor, others: torch.Tensor, of_class: torch.Tensor, query_mask: torch.Tensor
+    mine: torch.Tensor, log_rest: torch.Tensor, of_class: torch.Tensor, query_mask: torch.Tensor
 ) -> torch.Tensor:
     """The sum of the queries' losses (...) as far as one class's logits (..., M) have a part in it.
 
@@ -232,4 +232,4 @@ def _loss_of(
     """
     import torch
 
-    return torch.logaddexp(others, mine).masked_fill(~query_mask, 0).sum(-1) - mine.masked_fill(~of_class, 0).sum(-1)
+    return torch.logaddexp(log_rest, mine).masked_fill(~query_mask, 0).sum(-1) - mine.masked_fill(~of_class, 0).sum(-1)

@@ -47,8 +47,8 @@ class TaskView(MeasureInputs):
 
     def has(self, need: Need) -> bool:
         """Whether this setting shows it: labels of the support, queries without labels, images."""
-        seen = {"support": self.setting != "unsupervised", "queries": self.setting != "supervised", "images": True}
-        return seen[need] if need in seen else super().has(need)
+        offers = {"support": self.setting != "unsupervised", "queries": self.setting != "supervised", "images": True}
+        return offers[need] if need in offers else super().has(need)
 
     @property
     def n_ways(self) -> Tensor:
@@ -57,7 +57,7 @@ class TaskView(MeasureInputs):
 
     @cached_property
     def ways(self) -> Tensor:
-        """Which ways a task has (T, W)."""
+        """Mask (T, W) of the ways that a task has."""
         return self.support_mask.any(2)
 
     @property
@@ -67,7 +67,7 @@ class TaskView(MeasureInputs):
 
     @cached_property
     def mask(self) -> Tensor:
-        """Which of the images that are seen are there (T, V)."""
+        """Mask (T, V) of the images in view: False for padding."""
         support = self.support_mask.flatten(1)
         return support if self.setting == "supervised" else torch.cat([support, self.query_mask], 1)
 
@@ -163,20 +163,20 @@ class TaskView(MeasureInputs):
         return right.sum(1).double() / self.query_mask.sum(1)
 
 
-def task_view(given: MeasureInputs) -> TaskView:
+def task_view(inputs: MeasureInputs) -> TaskView:
     """The inputs as a view; plain inputs get the setting that fits the images they hold."""
-    if isinstance(given, TaskView):
-        return given
-    query, mask = given.query, given.query_mask
+    if isinstance(inputs, TaskView):
+        return inputs
+    query, mask = inputs.query, inputs.query_mask
     if query is None:
-        query, mask = given.support[:, :0, 0], given.support_mask[:, :0, 0]
+        query, mask = inputs.support[:, :0, 0], inputs.support_mask[:, :0, 0]
     return TaskView(
-        support=_unit(given.support),
-        support_mask=given.support_mask,
+        support=_unit(inputs.support),
+        support_mask=inputs.support_mask,
         query=_unit(query),
         query_mask=mask,
-        setting="supervised" if given.query is None else "semi",
-        neighbours=int(given.settings.get("neighbours", NEIGHBOURS)),
+        setting="supervised" if inputs.query is None else "semi",
+        neighbours=int(inputs.settings.get("neighbours", NEIGHBOURS)),
     )
 
 
@@ -218,8 +218,8 @@ class _Table:
         finite = np.isfinite(values).all(1)
         if not finite.all():
             raise BadInput(
-                f"The features of image {self.ids[~finite][0]} of {features.dataset!r} under {features.backbone!r} "
-                f"hold NaN or infinite numbers. Features must be finite: {features.remake}."
+                f"{features.backbone} features of {features.dataset} contain NaN or infinity (first: image "
+                f"{self.ids[~finite][0]}). {features.remake[:1].upper()}{features.remake[1:]}."
             )
         nothing = np.zeros((1, values.shape[1]), dtype=values.dtype)  # the last row, where PAD leads
         self.raw = torch.from_numpy(np.concatenate([values, nothing]))
@@ -230,7 +230,7 @@ class _Table:
         return torch.from_numpy(rows)
 
     def take(self, image_ids: np.ndarray, dtype: torch.dtype) -> Tensor:
-        """Features (..., D) of images in this precision, zeros where there is none."""
+        """Features (..., D) of images in this precision, zeros if there is none."""
         if dtype not in self.unit:
             self.unit[dtype] = _unit(self.raw.to(dtype))
         rows = self.rows(image_ids)

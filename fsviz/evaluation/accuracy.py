@@ -18,7 +18,7 @@ from fsviz.records import PAD, Predictions, Tasks
 
 
 def correct_queries(predictions: Predictions) -> np.ndarray:
-    """1 for every query that is right, 0 for one that is wrong, NaN where there is none (T, W, Q)."""
+    """1 for every query that is right, 0 for one that is wrong, NaN if there is none (T, W, Q)."""
     return np.where(predictions.predicted == PAD, np.nan, predictions.rank == 0)
 
 
@@ -63,7 +63,7 @@ def accuracy_by_quantile(accuracy: np.ndarray, measure: np.ndarray, n_bins: int 
     """Mean accuracy of equal-sized groups of tasks, from the lowest to the highest measure.
 
     Columns bin (1..n_bins), low, high (of the measure), n_tasks, accuracy, ci95. Tasks without a finite
-    accuracy or measure are left out.
+    accuracy or measure are excluded.
     """
     accuracy, measure = _finite_pairs(accuracy, measure)
     if not 1 <= n_bins <= len(measure):
@@ -81,7 +81,7 @@ def accuracy_by_quantile(accuracy: np.ndarray, measure: np.ndarray, n_bins: int 
 
 
 def quantile_groups(measure: np.ndarray, n_bins: int = 4, usable: np.ndarray | None = None) -> np.ndarray:
-    """The group (1..n_bins) of every task as `accuracy_by_quantile` cuts them; 0 for tasks that are left out.
+    """The group (1..n_bins) of every task as `accuracy_by_quantile` cuts them; 0 for tasks that are excluded.
 
     usable  (T,) tasks with a finite accuracy; unless said, all
     """
@@ -94,13 +94,13 @@ def quantile_groups(measure: np.ndarray, n_bins: int = 4, usable: np.ndarray | N
 
 
 def varies(measure: np.ndarray) -> bool:
-    """Whether a measure (T,) differs between tasks by more than rounding; NaNs are left out."""
+    """Whether a measure (T,) differs between tasks by more than rounding; NaNs are excluded."""
     finite = measure[np.isfinite(measure)]
     return bool(len(finite) and np.ptp(finite) > 1e-9 * np.abs(finite).max())
 
 
 def window_starts(n_tasks: int, window: int, most: int | None = None) -> np.ndarray:
-    """Where a sliding window of tasks starts: everywhere, or at `most` places evenly spaced from first to last."""
+    """Start positions of a sliding window of tasks: all, or `most` of them evenly spaced from first to last."""
     n = n_tasks - window + 1
     return np.arange(n) if most is None or n <= most else np.unique(np.linspace(0, n - 1, most).round().astype(int))
 
@@ -112,11 +112,11 @@ def rolling_accuracy(
 
     window defaults to a tenth of the tasks (at least 20). Columns measure, accuracy, ci95: one row per full window, or
     `most` of them, evenly spaced from the first to the last. Tasks of the same measure have no order of their own: each
-    counts as their mean, so that the order in which they were drawn changes nothing.
+    counts as their mean, so that the order in which they were sampled changes nothing.
     """
     accuracy, measure = _finite_pairs(accuracy, measure)
     if len(measure) == 0:
-        raise BadInput("No task has both an accuracy and the measure, so there is nothing to draw. Measure them first.")
+        raise BadInput("No task has both an accuracy and the measure, so there is nothing to plot. Measure them first.")
     if window is None:
         window = max(20, len(measure) // 10)
     window = int(np.clip(window, 1, len(measure)))
@@ -173,7 +173,7 @@ class PairConfusion:
 
     @property
     def rate(self) -> np.ndarray:
-        """confused / n_queries (K, K); NaN where the two never met."""
+        """confused / n_queries (K, K); NaN if the two never met."""
         with np.errstate(invalid="ignore"):
             return np.where(self.n_queries > 0, self.confused / np.maximum(self.n_queries, 1), np.nan)
 

@@ -1,7 +1,7 @@
-"""How sure is a mean over tasks? Intervals over tasks, over images, over classes.
+"""Confidence intervals of a mean over tasks: over tasks, over images, over classes.
 
-Tasks of one testbed are drawn from the same images: a thousand tasks of four hundred photographs are not a thousand
-independent observations. An interval over tasks says what other tasks of these very images would give, and shrinks to
+Tasks of one testbed are sampled from the same images: a thousand tasks of four hundred photographs are not a thousand
+independent observations. An interval over tasks says what other tasks of these images would give, and shrinks to
 nothing as tasks are added. What other photographs of the same classes would give, or other classes, is another and
 mostly far wider interval.
 
@@ -25,7 +25,7 @@ from fsviz.numerics import pearson, spearman, t_quantile, t_two_sided
 from fsviz.records import PAD, Tasks
 
 CI_UNITS: dict[str, str] = {
-    "tasks": "over tasks of these images: what other tasks, drawn from these very images, would give",
+    "tasks": "over tasks of these images: other tasks sampled from the same images",
     "images": "over images: what tasks of other images of the same classes would give",
     "classes": "over classes: what tasks of other classes, with images of their own, would give",
 }
@@ -33,7 +33,7 @@ CI_UNITS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean, its standard error and the degrees of freedom of the error; NaN where they cannot be known."""
+    """A mean, its standard error and the degrees of freedom of the error; NaN if they cannot be known."""
 
     mean: float
     error: float
@@ -54,7 +54,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Correlation:
-    """A correlation from -1 to 1 with its 95% interval, and what this is over; NaN where it cannot be known."""
+    """A correlation from -1 to 1 with its 95% interval, and what this is over; NaN if it cannot be known."""
 
     value: float
     low: float
@@ -67,8 +67,8 @@ def estimate(
 ) -> Estimate:
     """The mean of the tasks' accuracies with its error over tasks, images or classes (see CI_UNITS).
 
-    accuracy       (T,) of every task, or differences of two methods' accuracies; NaNs are left out
-    values, tasks  (t, W, Q) the same for every query (NaN where there is none) and the tasks they are of: the first t
+    accuracy       (T,) of every task, or differences of two methods' accuracies; NaNs are excluded
+    values, tasks  (t, W, Q) the same for every query (NaN if there is none) and the tasks they are of: the first t
                    of the T tasks. Needed over images and classes; some thousands of tasks are enough of a million.
     Over classes nothing can be said when every task holds every class: NaN. The interval over images is at most as
     wide as the one over classes, because other classes have other images; few tasks know the effects of their many
@@ -178,7 +178,7 @@ def _n_classes(class_ids: np.ndarray) -> int:
 def _shared_by_images(values: np.ndarray, tasks: Tasks) -> _Shared:
     """Variance of the mean over tasks that comes from the images.
 
-    values (T, W, Q), NaN where there is no query. Effects are deviations from the class: classes stay what they are.
+    values (T, W, Q), NaN if there is no query. Effects are deviations from the class: classes stay what they are.
     """
     n_tasks = len(values)
     t, w, q = np.nonzero(~np.isnan(values))
@@ -212,12 +212,12 @@ def _shared_by_images(values: np.ndarray, tasks: Tasks) -> _Shared:
     own = own - squares * (variance / np.maximum(queries_of_class, 1))[class_of] * np.maximum(n_as_query - 1, 0)
 
     # as a support image: how its tasks go, once the queries' own effects (known from other tasks) are taken off
-    others = (n_as_query[query] * of_image[query] - value) / np.maximum(n_as_query[query] - 1, 1)
-    of_query = np.where(n_as_query[query] > 1, others - of_class[query_class], 0.0)
+    mean_elsewhere = (n_as_query[query] * of_image[query] - value) / np.maximum(n_as_query[query] - 1, 1)
+    of_query = np.where(n_as_query[query] > 1, mean_elsewhere - of_class[query_class], 0.0)
     rest = _means(t, value - of_query, n_tasks)[u]
     per_class = np.bincount(support_class, minlength=n_classes)
     shots = np.bincount(u * tasks.n_way + v, minlength=n_tasks * tasks.n_way)[u * tasks.n_way + v]
-    # tasks that hold an image also hold others of its class, which are then not drawn by pure chance
+    # tasks that hold an image also hold others of its class, which are then not sampled by pure chance
     scale = (size[support_class] - 1) / np.maximum(size[support_class] - shots, 1) / n_tasks
     rest = rest - _means(support_class, rest, n_classes)[support_class]
     effect += np.bincount(support, scale * rest, minlength=n_images)
@@ -277,7 +277,7 @@ def _sum_of_products(
 
 
 def _means(index: np.ndarray, values: np.ndarray, n: int, weights: np.ndarray | None = None) -> np.ndarray:
-    """Mean of the values of every index (n,), 0 where it has none."""
+    """Mean of the values of every index (n,), 0 if it has none."""
     total = np.bincount(index, weights, minlength=n)
     return np.bincount(index, values if weights is None else weights * values, minlength=n) / np.where(
         total > 0, total, 1

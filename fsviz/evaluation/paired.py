@@ -37,7 +37,7 @@ class PairedDifference:
 
 
 def paired_difference(first: np.ndarray, second: np.ndarray) -> PairedDifference:
-    """Compares the accuracies (T,) of two runs of the same tasks; tasks that one of them lacks are left out."""
+    """Compares the accuracies (T,) of two runs of the same tasks; tasks that one of them lacks are excluded."""
     from scipy import stats
 
     first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)

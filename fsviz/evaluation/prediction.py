@@ -47,28 +47,28 @@ def evaluate(
     """
     import torch
 
-    chosen = methods.get(method) if isinstance(method, str) else method
-    settings: dict[str, Any] = chosen.checked(parameters)
+    spec = methods.get(method) if isinstance(method, str) else method
+    settings: dict[str, Any] = spec.checked(parameters)
     on = torch_device(device)
     check_tasks(features, tasks)
     table = np.asarray(features.values)
     n_images = tasks.support.size + tasks.query.size
     check_each_chunk = n_images < len(table)
     largest = LARGE if check_each_chunk else _largest_in_table(features)
-    in_units = "scale" not in chosen.invariant_to(settings)
+    in_units = "scale" not in spec.invariant_to(settings)
     unit_length = settings.pop(UNIT_LENGTH.name)
-    if chosen.wants_centre:
+    if spec.wants_centre:
         mean = features_mean(features, unit_length=unit_length) if centre is None else np.asarray(centre, np.float64)
         settings["centre"] = torch.from_numpy(np.ascontiguousarray(mean))  # methods take it in their own precision
 
     n_tasks, n_way, n_shot = tasks.support.shape
     n_query = tasks.query.shape[2]
     if chunk is None:
-        chunk = chunk_size(n_way, n_shot, n_query, table.shape[1], chosen.pairwise, gpu=on.type != "cpu")
+        chunk = chunk_size(n_way, n_shot, n_query, table.shape[1], spec.pairwise, gpu=on.type != "cpu")
     chunk = max(1, min(int(chunk), n_tasks))
     row_of = _row_lookup(features)
     supports, queries = _Gatherer(table, chunk * n_way * n_shot), _Gatherer(table, chunk * n_way * n_query)
-    predict = _on_unit_length(chosen.load()) if unit_length else chosen.load()
+    predict = _on_unit_length(spec.load()) if unit_length else spec.load()
 
     answer = Predictions.blank((n_tasks, n_way, n_query))
     with torch.inference_mode():
@@ -86,17 +86,17 @@ def evaluate(
             masks = torch.from_numpy(support_mask), torch.from_numpy(query_mask.reshape(size, -1))
             images = support, masks[0], query, masks[1]
             double = _in_double(images, settings.get("centre"), largest, in_units)
-            if chosen.function is None:
+            if spec.function is None:
                 scores, cause = _scores(predict, images, double, on, settings), partial(_cause, images)
             else:
-                scores = _own_scores(predict, images, double, on, settings, chosen.title, first + start)
-                cause = partial(_own_cause, chosen.title)
-            predictions = predictions_from(scores, masks[0].any(2), query_mask, chosen.title, cause, first + start)
+                scores = _own_scores(predict, images, double, on, settings, spec.title, first + start)
+                cause = partial(_own_cause, spec.title)
+            predictions = predictions_from(scores, masks[0].any(2), query_mask, spec.title, cause, first + start)
             for name, values in predictions.arrays().items():
                 getattr(answer, name)[part] = values
             if progress is not None:
                 done = start + size
-                progress(done, n_tasks, f"{chosen.title}: {done} of {n_tasks} tasks")
+                progress(done, n_tasks, f"{spec.title}: {done} of {n_tasks} tasks")
     return answer
 
 
@@ -110,7 +110,7 @@ def predictions_from(
 ) -> Predictions:
     """Predictions for the queries (T, W, Q) from scores (T, W, W Q), by the rule that Predictions states.
 
-    ways (T, W) and query_mask (T, W, Q) are True where a task has the way, the query. A score that is not finite is no
+    ways (T, W) and query_mask (T, W, Q) are True if a task has the way, the query. A score that is not finite is no
     answer: the error names `who` gave it, the task (counted from `first`), and the cause, a sentence for a position.
     """
     import torch
@@ -118,14 +118,12 @@ def predictions_from(
     from fsviz.methods.geometry import probabilities
 
     n_tasks, n_way, n_query = query_mask.shape
-    by_class = scores.view(n_tasks, n_way, n_way, n_query)  # said, true, place
+    by_class = scores.view(n_tasks, n_way, n_way, n_query)  # predicted, true, position
     there = torch.from_numpy(query_mask)
     broken = ~by_class.isfinite() & ways[:, :, None, None] & there.unsqueeze(1)
     if bool(broken.any()):
         task = int(broken.flatten(1).any(1).nonzero()[0])
-        raise NotFinite(
-            f"{who} gives scores that are not finite for task {first + task}, so it has no answer. {cause(task)}"
-        )
+        raise NotFinite(f"{who} returned NaN or infinity on task {first + task}. {cause(task)}")
     own = by_class.diagonal(dim1=1, dim2=2).transpose(1, 2)
     rank = (by_class > own.unsqueeze(1)).sum(1)
     equal = by_class == own.unsqueeze(1)
@@ -145,7 +143,7 @@ def predictions_from(
 
 
 def chunk_size(n_way: int, n_shot: int, n_query: int, dims: int, pairwise: bool = False, gpu: bool = False) -> int:
-    """How many tasks to work on together so that the work space stays within MEMORY, whatever their number."""
+    """Number of tasks to process together so that the work space stays within MEMORY."""
     images = n_way * (n_shot + n_query)
     floats = 5 * images * dims + 12 * n_way * dims + 12 * images * n_way + (5 * images**2 if pairwise else 0)
     fits = MEMORY // (4 * floats)
@@ -188,12 +186,9 @@ def torch_device(name: str) -> Any:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise BadInput(f"There is no device {name!r}. Use 'cpu', 'cuda', 'cuda:0', ... or 'auto'.") from error
+        raise BadInput(f"Unknown device {name!r}. Use cpu, cuda, cuda:0, ... or auto.") from error
     if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
-        raise BadInput(
-            f"Device {name!r} is not on this machine: torch sees {torch.cuda.device_count()} CUDA devices. "
-            "Use 'cpu' or 'auto'."
-        )
+        raise BadInput(f"Device {name!r} not found ({torch.cuda.device_count()} CUDA devices). Use cpu or auto.")
     return device
 
 
@@ -260,10 +255,10 @@ def check_class_sizes(
     worst = short[np.argmin(counts[short])]
     class_id, count = int(class_ids[worst]), int(counts[worst])
     name = f"Class {names[class_id]!r}" if names is not None else f"Class {class_id}"
-    others = "" if len(short) == 1 else f" ({len(short) - 1} more are too small as well)"
+    more = "" if len(short) == 1 else f" ({len(short) - 1} more are too small as well)"
     raise BadInput(
         f"{name} has {count} images with features under {features.backbone!r}, fewer than n_shot + n_query = "
-        f"{n_shot + n_query}{others}. {images_advice(n_shot, n_query, count)}"
+        f"{n_shot + n_query}{more}. {images_advice(n_shot, n_query, count)}"
     )
 
 
@@ -292,7 +287,7 @@ class _Gatherer:
 
 
 def _few_per_way(support: Any, mask: np.ndarray) -> np.ndarray:
-    """Support images (T, W, K, D) of every way, the first that are there; NaN where a way has fewer."""
+    """Support images (T, W, K, D) of every way, the first that are there; NaN if a way has fewer."""
     first = support[:, :, : max(1, N_PROBED // support.shape[1])].numpy()
     if mask[:, :, : first.shape[2]].all():
         return first
@@ -350,7 +345,7 @@ def _own_scores(
 
 
 def _in_double(images: tuple[Any, ...], centre: Any, largest: float, in_units: bool) -> np.ndarray:
-    """Which tasks (T,) float32 cannot tell apart.
+    """Mask (T,) of the tasks that need float64.
 
     largest   the largest absolute value of their features, or of all features
     in_units  whether the method's predictions depend on the scale of the features
@@ -372,7 +367,7 @@ def _own_cause(who: str, task: int) -> str:
 
 
 def _size(values: np.ndarray) -> float:
-    """The largest absolute value of an array of floats; NaN or infinite where one of its values is.
+    """The largest absolute value of an array of floats; NaN or infinite if one of its values is.
 
     Without their sign, floats are ordered as their bits are, NaN last; the maximum of float16 itself is slow.
     """
@@ -395,7 +390,7 @@ def _cause(images: tuple[Any, ...], task: int) -> str:
 
 
 def _row_lookup(features: Features) -> np.ndarray:
-    """Row of every image_id, PAD where there is none; its last entry is PAD, so that PAD finds PAD."""
+    """Row of every image_id, PAD if there is none; its last entry is PAD, so that PAD finds PAD."""
     lookup = np.full(int(features.image_ids.max()) + 2, PAD, dtype=np.intp)
     lookup[features.image_ids] = np.arange(len(features.image_ids))
     return lookup
@@ -416,10 +411,10 @@ def _check_rows(features: Features, rows: np.ndarray) -> None:
     bad = rows[~np.isfinite(np.asarray(features.values[rows], dtype=np.float32)).all(1)]
     if len(bad):
         raise BadInput(
-            f"The features of image {features.image_ids[bad[0]]} (class {features.class_ids[bad[0]]}) of "
-            f"{features.dataset!r} under {features.backbone!r} hold NaN or infinite numbers"
-            f"{'' if len(bad) == 1 else f', and those of {len(bad) - 1} more'}. "
-            f"Features must be finite: {features.remake}."
+            f"{features.backbone} features of {features.dataset} contain NaN or infinity (first: image "
+            f"{features.image_ids[bad[0]]} of class {features.class_ids[bad[0]]}"
+            f"{'' if len(bad) == 1 else f'; {len(bad)} images in all'}). "
+            f"{features.remake[:1].upper()}{features.remake[1:]}."
         )
 
 

@@ -1,4 +1,4 @@
-"""How much of the accuracy of tasks do other numbers of them explain, and which of these?
+"""Variance in task accuracy that other numbers of the tasks explain, in all and per group.
 
     numbers of the tasks -> a regression learned on four fifths of them -> the accuracy it expects of the last fifth
 
@@ -42,10 +42,10 @@ class VarianceShare:
 class VarianceExplained:
     """Accuracy of T tasks as explained by a regression on numbers of the tasks.
 
-    expected   (T,) accuracy that the regression expects, of tasks it has not learned from; NaN where none is known
+    expected   (T,) accuracy that the regression expects, of tasks it has not learned from; NaN if none is known
     middle     (T,) mean accuracy of the tasks it learned from: what it would expect of a task it knows nothing of
     added      by group of numbers, (T,) what the group adds to that; expected is the sum of all, and the middle
-    total      the share of the variance that is explained; below zero where the middle would have been nearer
+    total      the share of the variance that is explained; below zero if the middle would have been nearer
     lost       by group, the share that is lost without it: half of what is lost when its numbers are shuffled among
                the tasks, because a shuffled number lacks what it knew and adds as much noise
     alone      by group, the share that the group explains without the others
@@ -66,7 +66,7 @@ def explain(
     class_ids: np.ndarray,
     seed: int = 0,
 ) -> VarianceExplained:
-    """How much of the accuracy (T,) these numbers (T,) explain, and which group of them.
+    """Share of the variance in accuracy (T,) that these numbers (T,) explain, in all and per group.
 
     class_ids  (T, W) of the tasks: intervals are over classes where tasks have different ones
     """
@@ -75,11 +75,10 @@ def explain(
     names = [name for group in groups.values() for name in group]
     if finite.sum() < LEAST_TASKS:
         raise BadInput(
-            f"Explaining the accuracy takes at least {LEAST_TASKS} tasks, to learn from some and to try on others. "
-            f"Got {int(finite.sum())}. Draw more tasks."
+            f"Explaining accuracy needs at least {LEAST_TASKS} tasks. Got {int(finite.sum())}. Sample more tasks."
         )
     if not names:
-        raise BadInput("Explaining the accuracy takes at least one measure of the tasks. None is known of these.")
+        raise BadInput("Explaining accuracy needs a measure that differs between tasks. Sample other tasks.")
     x = np.stack([np.asarray(numbers[name], dtype=float)[finite] for name in names], axis=1)
     y, class_ids = accuracy[finite], class_ids[finite]
     folds = _folds(class_ids, seed)
@@ -210,9 +209,9 @@ def _by_heart(x: np.ndarray, y: np.ndarray, class_ids: np.ndarray) -> np.ndarray
     values = np.column_stack([y, filled])
     values = values - values.mean(axis=0)
     n_tasks, n_classes = present.shape
-    left = values - present @ np.linalg.lstsq(present, values, rcond=None)[0]
+    residual = values - present @ np.linalg.lstsq(present, values, rcond=None)[0]
     with np.errstate(invalid="ignore", divide="ignore"):
-        unexplained = np.square(left).sum(0) / np.square(values).sum(0)
+        unexplained = np.square(residual).sum(0) / np.square(values).sum(0)
     # What classes that did nothing would explain is taken off; too few tasks to tell count as explained.
     by_class = (
         1 - unexplained * (n_tasks - 1) / (n_tasks - n_classes) if n_tasks > n_classes else np.ones(len(unexplained))

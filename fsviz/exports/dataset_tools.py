@@ -1,8 +1,8 @@
-"""A dataset for the tools that people have: a FiftyOne dataset on disk, and a Parquet table for Embedding Atlas.
+"""Exports of a dataset: a FiftyOne dataset on disk, and a Parquet table for Embedding Atlas.
 
-Both hold one row per image: class, split, context and attributes, its place on the map of features, the features, and
-of every run that is named how often it was named rightly as a query, what it was taken for most, and the mean of the
-measures of the tasks it was asked in.
+Both hold one row per image: class, split, context, attributes, position on the feature map and features. For every
+requested run they add how often the image was classified correctly as a query, its most frequent wrong prediction,
+and the mean measures of its tasks.
 
 FiftyOne  a folder with samples.json, metadata.json and the images, in the JSON form of its samples that needs no
           version of its database: fiftyone.Dataset.from_dir(FOLDER, dataset_type=fiftyone.types.FiftyOneDataset)
@@ -145,7 +145,7 @@ def write_fiftyone(
     runs: Iterable[LoadedRun] = (),
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """A folder that FiftyOne imports. Images that are files stay where they are; others are written beside it."""
+    """A folder that FiftyOne imports. Images that are files stay where they are; others are written next to it."""
     if folder.exists() and any(folder.iterdir()):
         raise BadInput(f"{folder} is not empty, and nothing in it is replaced. Choose another folder.")
     backbone = backbone or next(iter(features.available(dataset)), "")

@@ -2,7 +2,7 @@
 
 load(dataset, backbone)      features of a dataset's images
 available(dataset)           backbones that have features of it
-required(dataset)            the same, refused where there are none
+required(dataset)            the same, refused if there are none
 list_features()              all that is stored
 fingerprint(dataset)         changes when its images do
 extract(dataset, backbone)   images to features

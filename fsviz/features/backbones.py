@@ -57,7 +57,7 @@ class Backbone:
     preprocessing  what happens to an image before it
     checkpoint     sha256 of its weights
     has_own_weights  True when the weights come from the user's file
-    warning        "" or a sentence that belongs beside every number made with it
+    warning        "" or a sentence to show with every number made with it
     device         where it runs
     forward        normalised images (n, 3, height, width) on that device -> features (n, D), both torch
     """
@@ -73,7 +73,7 @@ class Backbone:
 
     @property
     def label(self) -> str:
-        """The name under which its features are found: the file's weights and random ones are told apart."""
+        """The name under which its features are found: the file's weights and random ones have different names."""
         if self.has_own_weights:
             return f"{self.name}@{self.checkpoint[:8]}"
         return f"{self.name}@random" if self.warning else self.name
@@ -291,11 +291,11 @@ def _module(function: Callable[..., Any]) -> nn.Module:
     """A plain callable as a network without weights."""
     import torch
 
-    class Called(torch.nn.Module):
+    class CallableBackbone(torch.nn.Module):
         def forward(self, images: Tensor) -> Tensor:
             return torch.as_tensor(function(images))
 
-    return Called()
+    return CallableBackbone()
 
 
 def _version(reference: str) -> str:

@@ -34,7 +34,7 @@ def load_tensors(path: str | Path) -> dict[str, Tensor]:
 
 
 def fit(network: nn.Module, tensors: Mapping[str, Tensor], name: str, path: str | Path) -> None:
-    """Loads tensors into a network: common prefixes go, a classifier on top is left out, all else must match.
+    """Loads tensors into a network: common prefixes go, a classifier on top is excluded, all else must match.
 
     Every weight of the network must be in the file with its shape, otherwise the file is of another architecture.
     """

@@ -36,7 +36,7 @@ FEW = 96  # below this many images, starting processes costs more than it saves
 class DecodedBatch:
     """Some images, preprocessed. pixels (n, height, width, 3) uint8 of image_ids (n,); the others with the reason.
 
-    attributes (n, A): what else their pixels say, in the order of pixel_attributes.NAMES; (n, 0) where not asked for.
+    attributes (n, A): what else their pixels say, in the order of pixel_attributes.NAMES; (n, 0) if not requested.
     """
 
     pixels: np.ndarray
@@ -48,12 +48,12 @@ class DecodedBatch:
 def decode(
     dataset: Dataset, image_ids: Sequence[int], preprocessing: Preprocessing, attributes: bool = False
 ) -> DecodedBatch:
-    """Opens and preprocesses images; one that cannot be read is left out and named."""
+    """Opens and preprocesses images; one that cannot be read is excluded and named."""
     pixels, decoded_ids, skipped, attribute_rows = [], [], [], []
     for image_id in image_ids:
         try:
             image = datasets.open_image(dataset, int(image_id))
-            array, values = preprocessing.apply(image), pixel_attributes.of_image(image) if attributes else []
+            array, values = preprocessing.apply(image), pixel_attributes.measure_image(image) if attributes else []
             pixels.append(array)
             attribute_rows.append(values)
             decoded_ids.append(int(image_id))

@@ -35,7 +35,7 @@ class ExtractionResult:
     """Result of an extraction.
 
     n_images counts images with features; skipped holds image_id, path and reason of the others; images_per_second is
-    this run's, decoding included (None where nothing was left to do); resumed counts images kept from an earlier run.
+    this run's, decoding included (None if nothing was left to do); resumed counts images kept from an earlier run.
     """
 
     features: Features
@@ -61,7 +61,7 @@ def extract(
     progress: Progress | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> ExtractionResult:
-    """Features of all images of a dataset, computed where they are not stored yet.
+    """Features of all images of a dataset, computed if they are not stored yet.
 
     batch     images at once (default 8 on a CPU, 128 on a GPU)
     workers   processes that decode images (default: by the number of cores; 0: none)
@@ -147,7 +147,7 @@ def compute(
     decoder: Decoder | None = None,
     batch: int | None = None,
 ) -> Iterator[store.Shard]:
-    """Features of some images, batch after batch, in the order asked for; nothing is stored."""
+    """Features of some images, batch after batch, in the order requested; nothing is stored."""
     ids = [int(i) for i in image_ids]
     batches = _cut(ids, batch or default_batch(backbone.device))
     yield from _computed(dataset, batches, backbone, decoder or Decoder(dataset, 0))
@@ -172,7 +172,7 @@ def n_bytes(n_images: int, dims: int) -> float:
 
 
 def check_pixels(dataset: Dataset) -> int:
-    """The number of images to extract from; a sentence where there are none."""
+    """The number of images to extract from; a sentence if there are none."""
     if not dataset.has_pixels or dataset.images is None:
         raise Missing(
             f"{dataset.title} has no images here. Add your copy with 'fsviz add NAME PATH', then extract from that."
@@ -185,7 +185,7 @@ def check_pixels(dataset: Dataset) -> int:
 
 
 def default_workers(n_images: int, device: str = "auto") -> int:
-    """Decoding processes: on a CPU one core in four, beside a GPU all but one; none for a handful of images."""
+    """Decoding processes: one core in four on a CPU, all but one with a GPU; none for a handful of images."""
     if n_images < FEW:
         return 0
     on_cpu = device == "cpu" or (device == "auto" and not _has_gpu())

@@ -41,7 +41,7 @@ READABLE = (".npz", ".npy", ".parquet", *_HDF5, ".pt", ".pth")
 
 
 class FeatureRows(NamedTuple):
-    """The rows of a file: values (n, D) float16 or float32, and beside them, each (n,) or None where it has none,
+    """The rows of a file: values (n, D) float16 or float32, and one entry per row, or None if the file has none:
 
     labels  whole numbers or names of classes
     images  paths or image_ids
@@ -330,7 +330,7 @@ def _classes_of_cube(values: np.ndarray, labels: np.ndarray | None, path: Path) 
 
 def no_labels_error(path: Path, n: int) -> BadInput:
     return BadInput(
-        f"{path.name} has features for {n} images but no labels. Save them beside the features under the name "
+        f"{path.name} has features for {n} images but no labels. Save them in the same file under the name "
         "'labels', or give a file with one label per row with --labels FILE."
     )
 
@@ -350,7 +350,7 @@ def _checked(values: np.ndarray, path: Path) -> np.ndarray:
     lost = share_lost([values[is_finite]], numbers.dtype.type)
     if 2 * is_finite.sum() < len(values):
         if 2 * np.isfinite(values).all(axis=1).sum() < len(values):
-            cause = "NaN or infinity: what made them is broken. Make them again; a few such rows would be left out."
+            cause = "NaN or infinity. Check the program that made them; a few such rows would be skipped."
         else:
             cause = f"numbers beyond float32, which ends at 3.4e38. {_SAVE} X / numpy.abs(X).max()."
         raise BadInput(f"{int((~is_finite).sum()):,} of {len(values):,} rows of {path.name} hold {cause}")
@@ -384,7 +384,7 @@ def _checked_labels(labels: np.ndarray, n: int, path: Path) -> np.ndarray:
 
 
 def _checked_names(names: np.ndarray | None, n: int, path: Path) -> np.ndarray | None:
-    """One name per row as text or whole numbers; None where there are none or all are empty."""
+    """One name per row as text or whole numbers; None if there are none or all are empty."""
     if names is None or not names.size:
         return None
     if names.ndim > 1 and names.dtype.kind in "iu" and names.size != n:

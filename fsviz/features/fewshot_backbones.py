@@ -45,7 +45,7 @@ class Conv64F(nn.Module):
 
 
 class _PooledBlock(nn.Module):
-    """Three convolutions beside a 1 x 1 shortcut, then leaky ReLU and 2 x 2 max pooling."""
+    """Three convolutions with a 1 x 1 shortcut, then leaky ReLU and 2 x 2 max pooling."""
 
     def __init__(self, inward: int, filters: int) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class ResNet12(nn.Module):
 
 
 class _BasicBlock(nn.Module):
-    """Two convolutions beside the identity, or beside a 1 x 1 convolution where size or filters change."""
+    """Two convolutions with an identity shortcut, or a 1 x 1 convolution if size or filters change."""
 
     def __init__(self, inward: int, filters: int, stride: int) -> None:
         super().__init__()
@@ -181,7 +181,7 @@ NETWORKS: dict[str, Callable[[], nn.Module]] = {
 
 def build(name: str, seed: int = 0) -> nn.Module:
     """A network with random weights that follow from the seed alone (He et al. 2015 for convolutions)."""
-    return _drawn(NETWORKS[name], seed)
+    return _seeded(NETWORKS[name], seed)
 
 
 SIZED: dict[str, Callable[[int], nn.Module]] = {
@@ -192,10 +192,10 @@ SIZED: dict[str, Callable[[int], nn.Module]] = {
 
 def sized(name: str, width: int, seed: int = 0) -> nn.Module:
     """A network of SIZED whose first layer has `width` filters; 64 is what the papers have."""
-    return _drawn(lambda: SIZED[name](width), seed)
+    return _seeded(lambda: SIZED[name](width), seed)
 
 
-def _drawn(make: Callable[[], nn.Module], seed: int) -> nn.Module:
+def _seeded(make: Callable[[], nn.Module], seed: int) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = make()

@@ -27,8 +27,8 @@ _BROKEN = "Its features hold NaN, infinity or numbers beyond float32."
 class ImportResult:
     """Result of an import: the dataset, the name of the features, and their path.
 
-    joined  how the rows found their images; None where they became a dataset of their own
-    notes   what was left out, and how the numbers are kept, in sentences
+    joined  how the rows found their images; None if they became a dataset of their own
+    notes   what was excluded, and how the numbers are kept, in sentences
     """
 
     dataset: Dataset
@@ -234,7 +234,7 @@ def _refuse_taken(dataset: Dataset, backbone: str) -> None:
 
 
 def describe(imported: ImportResult) -> dict[str, Any]:
-    """An import as plain values; `joined` says how rows found their images, "" where they became a new dataset."""
+    """An import as plain values; `joined` says how rows found their images, "" if they became a new dataset."""
     joined = imported.joined
     return {
         "dataset": imported.dataset.name,

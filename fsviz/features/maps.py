@@ -6,7 +6,7 @@ There are two kinds. The fast one takes a second or two: few steps, and of many 
 others are put between the ones they are most like. The better one takes all images and many more steps. Both say how
 many of an image's nearest neighbours in all dimensions are still its neighbours on the map.
 
-A map lies beside its features, workspace/features/DATASET/BACKBONE-DIGEST/map.npz; those of the demo ship with it.
+A map is next to its features, workspace/features/DATASET/BACKBONE-DIGEST/map.npz; those of the demo ship with it.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class FeatureMap:
 
     @property
     def cache_key(self) -> tuple[str, ...]:
-        """What changes when the map does."""
+        """Key that changes whenever the map does."""
         return self.dataset, self.backbone, self.key, self.kind, str(len(self.image_ids))
 
 
 def find(dataset: Dataset, backbone: str, kind: str = "") -> FeatureMap | None:
-    """The stored map of up-to-date features, the better one where there are two kinds; None where there is none.
+    """The stored map of up-to-date features, the better one where there are two kinds; None if there is none.
 
     kind  only a map that is at least of this kind
     """
@@ -92,7 +92,7 @@ def stamp(dataset: Dataset, backbone: str) -> int:
 def make(
     dataset: Dataset, backbone: str, kind: str = FAST, progress: Progress | None = None, keep: bool = True
 ) -> FeatureMap:
-    """The stored map of this kind (or better), else one made now; kept where wanted and possible."""
+    """The stored map of this kind (or better), else one made now; saved on request if possible."""
     stored_map = find(dataset, backbone, kind)
     if stored_map is not None:
         return stored_map
@@ -131,18 +131,18 @@ def begin(stored: Features, kind: str) -> MapLayout:
     """A layout before its first step. Refuses features of which no map can be made."""
     axes = _axes(stored)
     few = kind == FAST and len(axes) > _LANDMARKS
-    chosen = np.sort(np.random.default_rng(0).permutation(len(axes))[:_LANDMARKS]) if few else np.arange(len(axes))
-    return MapLayout(axes, chosen, _STEPS[kind])
+    landmarks = np.sort(np.random.default_rng(0).permutation(len(axes))[:_LANDMARKS]) if few else np.arange(len(axes))
+    return MapLayout(axes, landmarks, _STEPS[kind])
 
 
 class MapLayout:
     """A layout that goes on step by step; `arrays` is all of it that changes, so that it can be kept and resumed."""
 
-    def __init__(self, axes: np.ndarray, chosen: np.ndarray, steps: tuple[tuple[int, float, float], ...]) -> None:
+    def __init__(self, axes: np.ndarray, landmarks: np.ndarray, steps: tuple[tuple[int, float, float], ...]) -> None:
         from openTSNE import TSNEEmbedding, affinity, initialization, nearest_neighbors
 
-        self.step, self._steps, self._axes, self._chosen = 0, steps, axes, chosen
-        points = axes[chosen]
+        self.step, self._steps, self._axes, self._landmarks = 0, steps, axes, landmarks
+        points = axes[landmarks]
         n = len(points)
         perplexity = min(_PERPLEXITY, (n - 1) / 3)
         near, far = _nearest(points, min(n - 1, int(3 * perplexity)))
@@ -179,14 +179,14 @@ class MapLayout:
     def places(self) -> np.ndarray:
         """The current position (n, 2) of every image."""
         xy = np.asarray(self._embedding, np.float64)
-        if len(self._chosen) == len(self._axes):
+        if len(self._landmarks) == len(self._axes):
             return xy.astype(np.float32)
         positions = np.empty((len(self._axes), 2))
-        positions[self._chosen] = xy
-        others = np.setdiff1d(np.arange(len(self._axes)), self._chosen)
-        near, far = _nearest(self._axes[self._chosen], _BETWEEN, self._axes[others])
+        positions[self._landmarks] = xy
+        rest = np.setdiff1d(np.arange(len(self._axes)), self._landmarks)
+        near, far = _nearest(self._axes[self._landmarks], _BETWEEN, self._axes[rest])
         weights = 1 / np.maximum(far, 1e-9) ** 2
-        positions[others] = np.einsum("nk,nkd->nd", weights / weights.sum(axis=1, keepdims=True), xy[near])
+        positions[rest] = np.einsum("nk,nkd->nd", weights / weights.sum(axis=1, keepdims=True), xy[near])
         return positions.astype(np.float32)
 
 
@@ -203,7 +203,7 @@ def with_quality(stored: Features, kind: str, xy: np.ndarray) -> FeatureMap:
 
 
 def save(stored: Features, feature_map: FeatureMap, path: Path | None = None) -> Path:
-    """Keeps a map of these features beside them."""
+    """Saves a map of these features next to them."""
     path = path or _path(stored)
     with workspace.atomic_file(path) as temporary, open(temporary, "wb") as file:
         np.savez_compressed(
@@ -261,7 +261,7 @@ def nearest_on_map(xy: np.ndarray, k: int = NEIGHBOURS) -> np.ndarray:
 def agreement(near: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
     """Share of neighbours `near` (n, k) with the same code (n,), and the share expected by chance.
 
-    Images whose code is PAD are left out, as an image and as a neighbour. NaN where nothing is left.
+    Images whose code is PAD are excluded, as an image and as a neighbour. NaN if nothing is left.
     """
     has_code = codes != PAD
     pairs = has_code[near] & has_code[:, None]
@@ -328,7 +328,7 @@ def _path(stored: Features) -> Path:
 
 
 def _read(path: Path, stored: Features) -> FeatureMap | None:
-    """A stored map of these very features; None where there is none that can be read."""
+    """A stored map of these features; None if there is none that can be read."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             if int(arrays["version"]) != VERSION or str(arrays["key"]) != store.key_digest(stored.key):

@@ -14,7 +14,7 @@ _ROWS = 16_384  # feature rows compared at a time, so that a large memory-mapped
 def nearest_images(stored: Features, image_ids: np.ndarray, k: int = 12) -> tuple[np.ndarray, np.ndarray]:
     """The k images nearest to each of Q images by the cosine of their features, the image itself left out.
 
-    Where the features know groups (copies of a picture, frames of a video), the images of its group are left out too.
+    Where the features know groups (copies of a picture, frames of a video), the images of its group are excluded too.
     Returns image_ids (Q, k) and cosines (Q, k), nearest first; fewer than k columns when there are fewer images.
     scikit-learn's NearestNeighbors would do for small stores, but scales a copy of all features in memory to length
     one, refuses a store with one number that is not finite, and leaves out no groups.

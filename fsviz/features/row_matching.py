@@ -56,7 +56,7 @@ def match_rows(
 ) -> RowMatches:
     """Finds the image of every row of a file.
 
-    names   (n_rows,) paths or image_ids, None where the file has none: then the rows must be all the dataset's images
+    names   (n_rows,) paths or image_ids, None if the file has none: then the rows must be all the dataset's images
             in its order, class by class
     labels  (n_rows,) or None; they must agree with the classes of the images found
     """
@@ -64,7 +64,7 @@ def match_rows(
     if names is None:
         _check_rows(dataset, class_ids, n_rows, labels)
         return RowMatches("row", np.arange(n_rows), np.arange(n_rows), n_rows, (), n_rows)
-    by, positions = _found(dataset, names, file)
+    by, positions = _match_rows(dataset, names, file)
     rows = np.flatnonzero(positions != PAD)
     rows = rows[np.argsort(positions[rows], kind="stable")]
     again = np.flatnonzero(positions[rows][1:] == positions[rows][:-1])
@@ -82,8 +82,8 @@ def match_rows(
     return RowMatches(by, rows, positions[rows], n_rows, lost, len(class_ids))
 
 
-def _found(dataset: Dataset, names: np.ndarray, file: str) -> tuple[str, np.ndarray]:
-    """image_id of every name, PAD where there is none; refused where no name or more than one image fits."""
+def _match_rows(dataset: Dataset, names: np.ndarray, file: str) -> tuple[str, np.ndarray]:
+    """image_id of every name, PAD if there is none; refused if no name or more than one image fits."""
     n = len(dataset.image_class_ids())
     paths = [""] * n if dataset.images is None else dataset.images["path"].astype(str).tolist()
     if names.dtype.kind in "iu":
@@ -99,7 +99,7 @@ def _found(dataset: Dataset, names: np.ndarray, file: str) -> tuple[str, np.ndar
         if (positions != PAD).any():
             return "path", positions
     if all(text.isdecimal() for text in texts):
-        return _found(dataset, np.array([int(text) for text in texts]), file)
+        return _match_rows(dataset, np.array([int(text) for text in texts]), file)
     example = next((path for path in paths if path), "")
     raise BadInput(
         f"None of the {len(names):,} images that {file} names is in {dataset.name!r}: its first is "
@@ -120,7 +120,7 @@ def _by_path(texts: list[str], paths: list[str], names: np.ndarray, labels: list
     positions = np.full(len(texts), PAD, dtype=np.int64)
     for row, text in enumerate(texts):
         fits = ends.get(text, [])
-        if len(fits) > 1 and text in full_paths:  # "1.jpg" beside dog/1.jpg
+        if len(fits) > 1 and text in full_paths:  # both "1.jpg" and dog/1.jpg
             fits = [full_paths[text]]
         if len(fits) > 1:
             raise BadInput(
@@ -149,7 +149,7 @@ def _plain(path: object, dataset: Dataset | None = None) -> str:
 
 def _check_rows(dataset: Dataset, class_ids: np.ndarray, n_rows: int, labels: np.ndarray | None) -> None:
     """Without names the rows must be the dataset's images, all of them, in its order."""
-    name_them = "Save the paths of the images beside the features under 'paths', then rows may be fewer and in any"
+    name_them = "Save the paths of the images with the features under 'paths', then rows may be fewer and in any"
     if len(class_ids) != n_rows:
         raise BadInput(
             f"A dataset named {dataset.name!r} has {len(class_ids)} images, but the file has {n_rows} rows. "

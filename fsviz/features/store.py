@@ -79,9 +79,9 @@ def _load(dataset: Dataset, backbone: str) -> Features:
             f"The {backbone} features of {dataset.title} are older than its images: "
             f"{remake_features(dataset.name, matches[-1]['label'], matches[-1]['key'])}."
         )
-    others = available(dataset)
-    also = f" Available: {', '.join(others)} (--backbone on the command line)."
-    also = also if others else ""
+    backbones = available(dataset)
+    also = f" Available: {', '.join(backbones)} (--backbone on the command line)."
+    also = also if backbones else ""
     if not dataset.has_pixels:
         raise Missing(
             f"{dataset.title} has no {backbone} features and no images to extract them from.{also} "
@@ -126,7 +126,7 @@ def is_readable(dataset: Dataset, backbone: str) -> bool:
 
 
 def list_features() -> list[dict[str, Any]]:
-    """All features at hand, shipped and in the workspace: one dictionary each, plain values."""
+    """All available features, shipped and in the workspace: one dictionary of plain values each."""
     rows = []
     for path in sorted(SHIPPED.glob("*.npy"), reverse=True) if SHIPPED.is_dir() else []:
         metadata = _about(path.with_suffix(".json"))
@@ -386,7 +386,7 @@ def locked(key: FeaturesKey, label: str, wait: bool = False) -> Iterator[None]:
 # Private steps
 
 
-def _kept(lost: float) -> str:
+def _precision_note(lost: float) -> str:
     """Why features are stored in float32, for a person; "" where float16 does."""
     if lost <= LOST:
         return ""
@@ -409,7 +409,7 @@ def _write(
     parts = iter(parts)
     first = next(parts)
     dims = first.shape[1]
-    precision_note = _kept(lost)
+    precision_note = _precision_note(lost)
     dtype = np.dtype(np.float32 if precision_note else np.float16)
     metadata = {
         "key": dict(key),
@@ -482,7 +482,7 @@ def _shipped(dataset: Dataset, backbone: str) -> Features | None:
 
 
 def _entries(dataset_name: str) -> list[dict[str, Any]]:
-    """The stored features of one dataset, oldest first; folders that cannot be read are left out."""
+    """The stored features of one dataset, oldest first; folders that cannot be read are excluded."""
     folder = workspace.folder("features") / dataset_name
     entries = []
     workspace.restore_aside(folder)

@@ -1,6 +1,6 @@
-"""Lets torchvision, and so timm and open_clip, be imported beside a CPU build of torch.
+"""Lets torchvision, and so timm and open_clip, be imported with a CPU build of torch.
 
-The torchvision wheel on PyPI is a CUDA build. Beside a torch without CUDA its compiled operators do not load, and then
+The torchvision wheel on PyPI is a CUDA build. With a torch without CUDA its compiled operators do not load, and then
 the import stops at "operator torchvision::nms does not exist". Nothing here needs those operators, only the import:
 declaring the two names is enough. Call `install()` before the first import of torchvision, timm or open_clip.
 """

@@ -1,4 +1,4 @@
-"""Networks that were trained here: trained/NAME.safetensors in the workspace, and beside it what they are.
+"""Networks that were trained here: trained/NAME.safetensors in the workspace, with a description next to it.
 
 A network NAME is the backbone trained:NAME, wherever a backbone is named.
 """
@@ -26,7 +26,7 @@ def names() -> list[str]:
     """The networks of the workspace, without prefix."""
     try:
         return [path.stem for path in workspace.entries("trained", "*.json")]
-    except FsvizError:  # a workspace that cannot be read is told where it is asked for datasets
+    except FsvizError:  # the catalog reports a workspace that cannot be read
         return []
 
 
@@ -37,7 +37,7 @@ def about(name: str) -> dict[str, Any]:
         raise UnknownName("trained network", name, available, "'fsviz train DATASET' makes one.")
     facts = workspace.read_json(_path(name, ".json"))
     if not isinstance(facts, dict) or not {"network", "width", "side"} <= set(facts):
-        raise BadInput(f"{_path(name, '.json')} does not say which network it is. Train it again.")
+        raise BadInput(f"{_path(name, '.json')} does not name its network. Train it again.")
     return facts
 
 

@@ -19,10 +19,11 @@ MARGIN = {"l": 0, "r": 10, "t": 10, "b": 0}
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 
 
-def plot_correlations(rows: Sequence[Mapping[str, Any]], chosen: str, height: int | None = None) -> go.Figure:
+def plot_correlations(rows: Sequence[Mapping[str, Any]], selected: str, height: int = 480) -> go.Figure:
     """A line per measure with a point per method: correlation with accuracy and its 95% CI; expected sign to the right.
 
-    rows  name (the customdata), title, method, value, low, high (positive: expected sign), shown (with its own sign)
+    rows      name (the customdata), title, method, value, low, high (positive: expected sign), text (with its own sign)
+    selected  name of the measure to mark
     """
     methods = list(dict.fromkeys(row["method"] for row in rows))
     first = {row["name"]: row["value"] for row in reversed(rows) if row["method"] == methods[0]}
@@ -49,11 +50,11 @@ def plot_correlations(rows: Sequence[Mapping[str, Any]], chosen: str, height: in
                 "thickness": 1.5,
                 "width": 3,
             },
-            customdata=[[row["name"], row["shown"], escape_plotly(row["title"]), escape_plotly(method)] for row in own],
+            customdata=[[row["name"], row["text"], escape_plotly(row["title"]), escape_plotly(method)] for row in own],
             hovertemplate="%{customdata[2]}: correlation %{customdata[1]}, %{customdata[3]}<extra></extra>",
         )
-    if chosen in position:
-        figure.add_hrect(position[chosen] - 0.5, position[chosen] + 0.5, fillcolor=ACCENT, opacity=0.12, line_width=0)
+    if selected in position:
+        _mark_row(figure, position[selected])
     figure.add_vline(x=0, line={"color": QUIET, "width": 1})
     figure.update_xaxes(title="correlation with accuracy (expected sign: right)", range=[-1.02, 1.02])
     figure.update_yaxes(
@@ -64,7 +65,7 @@ def plot_correlations(rows: Sequence[Mapping[str, Any]], chosen: str, height: in
         showgrid=True,
     )
     figure.update_layout(
-        height=height or 90 + 36 * len(order),
+        height=height,
         margin=MARGIN,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         hovermode="closest",
@@ -72,15 +73,24 @@ def plot_correlations(rows: Sequence[Mapping[str, Any]], chosen: str, height: in
     return figure
 
 
-def plot_shares(rows: Sequence[Mapping[str, Any]], total: float, height: int | None = None) -> go.Figure:
+def plot_shares(rows: Sequence[Mapping[str, Any]], total: float, selected: str = "", height: int = 380) -> go.Figure:
     """A bar per cause: variation in accuracy that is lost without it, with its 95% CI; diamond: with this cause only.
 
-    rows   name, title, value, low, high, alone, sure (whether it is significant)
-    total  share explained by all causes
+    rows      name (the customdata), title, value, low, high, alone, is_significant, measures (their titles)
+    total     share explained by all causes
+    selected  name of the cause to mark
     """
     rows = sorted(rows, key=lambda row: row["value"])
     names = ["<br>".join(escape_plotly(part) for part in wrap(row["title"], 30)) for row in rows]
     value, low, high, alone = (np.array([100 * row[k] for row in rows]) for k in ("value", "low", "high", "alone"))
+    data = [
+        [row["name"], escape_plotly(row["title"]), f"{lost:.0f}", f"{own:.0f}", "<br>".join(wrap(row["measures"], 60))]
+        for row, lost, own in zip(rows, value, alone, strict=True)
+    ]
+    hover = (
+        "%{customdata[1]}: %{customdata[2]}% lost without it; %{customdata[3]}% by itself"
+        "<br>%{customdata[4]}<extra></extra>"
+    )
     figure = go.Figure(
         go.Bar(
             x=value,
@@ -88,7 +98,7 @@ def plot_shares(rows: Sequence[Mapping[str, Any]], total: float, height: int | N
             orientation="h",
             width=0.5,
             name="unique share",
-            marker_color=[ACCENT if row["sure"] else QUIET for row in rows],
+            marker_color=[ACCENT if row["is_significant"] else QUIET for row in rows],
             error_x={
                 "color": INK,
                 "type": "data",
@@ -98,8 +108,8 @@ def plot_shares(rows: Sequence[Mapping[str, Any]], total: float, height: int | N
                 "thickness": 2,
                 "width": 4,
             },
-            customdata=[[row["name"]] for row in rows],
-            hovertemplate="%{y}: %{x:.0f}% lost without it<extra></extra>",
+            customdata=data,
+            hovertemplate=hover,
         )
     )
     figure.add_scatter(
@@ -108,8 +118,8 @@ def plot_shares(rows: Sequence[Mapping[str, Any]], total: float, height: int | N
         mode="markers",
         name="this cause only",
         marker={"symbol": "diamond-open", "size": 11, "color": meaning("all"), "line": {"width": 2}},
-        customdata=[[row["name"]] for row in rows],
-        hovertemplate="%{y}: %{x:.0f}% by itself<extra></extra>",
+        customdata=data,
+        hovertemplate=hover,
     )
     figure.add_vline(x=0, line={"color": QUIET, "width": 1})
     figure.add_vline(
@@ -122,13 +132,16 @@ def plot_shares(rows: Sequence[Mapping[str, Any]], total: float, height: int | N
             "y": 1.0,
         },
     )
+    for i, row in enumerate(rows):
+        if row["name"] == selected:
+            _mark_row(figure, i)
     lowest, highest = min(float(low.min()), 0.0), max(float(max(high.max(), alone.max())), 100 * total)
     figure.update_xaxes(title="variation in accuracy explained (%)", range=[max(lowest - 2, -25), highest * 1.12 + 3])
     figure.update_yaxes(automargin=True, ticklabelstandoff=6)
     figure.update_layout(
-        height=height or 150 + 62 * len(rows),
+        height=height,
         margin={**MARGIN, "t": 28},
-        legend={"orientation": "h", "y": -0.28, "yanchor": "top", "x": 0},
+        legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0},
     )
     return figure
 
@@ -137,16 +150,19 @@ def plot_tasks(
     x: np.ndarray,
     y: np.ndarray,
     tasks: np.ndarray,
-    chosen: np.ndarray,
+    selected: np.ndarray,
     x_title: str,
-    y_title: str,
     groups: pd.DataFrame | None = None,
-    height: int = 440,
+    classes: Sequence[str] = (),
+    current: int = -1,
+    height: int = 380,
 ) -> go.Figure:
-    """A point per task, the selected ones in colour; a box over them returns its ranges.
+    """A point per task at its accuracy (%), the selected ones in colour; a box over them returns its ranges.
 
-    tasks   (n,) their numbers, chosen (n,) whether they are selected
-    groups  expected, accuracy, ci95, n_tasks of groups: x is then the predicted accuracy, and the diagonal is shown
+    tasks    (n,) their numbers (the customdata), selected (n,) whether they are selected
+    groups   expected, accuracy, ci95, n_tasks of groups: x is then the predicted accuracy, and the diagonal is shown
+    classes  names of the classes of every task, for the hover
+    current  number of the task whose images are on the page
     """
     figure = go.Figure()
     if groups is not None and len(x):
@@ -155,17 +171,32 @@ def plot_tasks(
             x=ends, y=ends, mode="lines", line={"color": QUIET, "dash": "dot", "width": 1.5}, hoverinfo="skip",
             name="prediction = accuracy",
         )  # fmt: skip
-    for which, name, colour in ((~chosen, "other tasks", QUIET), (chosen, "selected tasks", ACCENT)):
+    lines = ["<br>".join(escape_plotly(line) for line in wrap(text, 60)) for text in classes]
+    names = np.array(lines or [""] * len(tasks), dtype=object)
+    for which, name, colour in ((~selected, "other tasks", QUIET), (selected, "selected tasks", ACCENT)):
         figure.add_scatter(
             x=x[which],
             y=y[which],
             mode="markers",
             name=name,
             customdata=tasks[which],
+            text=names[which],
             marker={"size": 7, "color": colour, "opacity": 0.6, "symbol": "diamond" if colour == ACCENT else "circle"},
             selected={"marker": {"opacity": 0.6}},
             unselected={"marker": {"opacity": 0.6}},
-            hovertemplate="task %{customdata}: %{y:.1f}% at %{x:.3g}<extra></extra>",
+            hovertemplate="task %{customdata}: %{y:.1f}% correct at %{x:.3g}<br>%{text}<extra></extra>",
+        )
+    at = np.flatnonzero(tasks == current)
+    if len(at):
+        figure.add_scatter(
+            x=x[at],
+            y=y[at],
+            mode="markers",
+            marker={"symbol": "circle-open", "size": 16, "color": INK, "line": {"width": 2.5}},
+            selected={"marker": {"opacity": 1}},
+            unselected={"marker": {"opacity": 1}},
+            hoverinfo="skip",
+            showlegend=False,
         )
     if groups is not None:
         figure.add_scatter(
@@ -180,32 +211,32 @@ def plot_tasks(
             hovertemplate="%{customdata} tasks: %{y:.1f}% correct, %{x:.1f}% predicted<extra></extra>",
         )
     figure.update_xaxes(title="<br>".join(escape_plotly(line) for line in wrap(x_title, 52)))
-    figure.update_yaxes(title=escape_plotly(y_title))
+    figure.update_yaxes(title="accuracy (%)")
     figure.update_layout(
         height=height,
         margin=MARGIN,
         dragmode="select",
         hovermode="closest",
-        legend={"orientation": "h", "y": -0.3, "yanchor": "top", "x": 0},
+        legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0},
     )
     return figure
 
 
 def plot_ranks(
     ranks: Mapping[str, np.ndarray],
-    chosen: np.ndarray,
+    selected: np.ndarray,
     means: pd.DataFrame,
     titles: Mapping[str, str],
-    height: int | None = None,
+    height: int = 520,
 ) -> go.Figure:
     """A strip per measure: difficulty percentile of every task; the selected ones in colour, with mean and 95% CI.
 
-    means  measure, rank, low, high and beyond (whether it is significant) of fsviz.studies.causes.extremes
+    means  measure, rank, low, high and is_significant of fsviz.studies.causes.extremes
     """
     order = list(means.sort_values("rank")["measure"]) if len(means) else list(ranks)
     figure = go.Figure()
     rng = np.random.default_rng(0)
-    for which, colour, size in ((~chosen, QUIET, 3), (chosen, ACCENT, 5)):
+    for which, colour, size in ((~selected, QUIET, 3), (selected, ACCENT, 5)):
         at = np.flatnonzero(which)
         x = np.concatenate([100 * ranks[name][at] for name in order] or [np.zeros(0)])
         y = np.concatenate([i + rng.uniform(-0.28, 0.28, len(at)) for i in range(len(order))] or [np.zeros(0)])
@@ -228,7 +259,7 @@ def plot_ranks(
         marker={
             "size": 12,
             "color": MEANS,
-            "symbol": ["diamond" if significant else "diamond-open" for significant in rows["beyond"].fillna(False)],
+            "symbol": ["diamond" if s else "diamond-open" for s in rows["is_significant"].fillna(False)],
             "line": {"width": 2.5, "color": MEANS},
         },
         error_x={
@@ -252,13 +283,13 @@ def plot_ranks(
         automargin=True,
     )
     figure.update_layout(
-        height=height or 150 + 40 * max(len(order), 1),
+        height=height,
         margin=MARGIN,
         dragmode="select",
         hovermode="closest",
         legend={
             "orientation": "h",
-            "y": -80 / (40 * max(len(order), 1)),
+            "y": -0.2,
             "yanchor": "top",
             "x": 0,
             "itemsizing": "constant",  # dots as small as in the figure are too small for a legend
@@ -267,7 +298,7 @@ def plot_ranks(
     return figure
 
 
-def plot_likeness(matrix: pd.DataFrame, titles: Mapping[str, str], families: Sequence[Sequence[str]]) -> go.Figure:
+def plot_redundancy(matrix: pd.DataFrame, titles: Mapping[str, str], groups: Sequence[Sequence[str]]) -> go.Figure:
     """Rank correlations of measures, signs flipped so that higher is harder; groups of similar measures are framed."""
     names = list(matrix.columns)
     labels = ["<br>".join(escape_plotly(part) for part in wrap(titles[name], 26)) for name in names]
@@ -290,22 +321,27 @@ def plot_likeness(matrix: pd.DataFrame, titles: Mapping[str, str], families: Seq
         )
     )
     start = 0
-    for family in families:
-        if len(family) > 1:
-            low = len(names) - start - len(family)
+    for group in groups:
+        if len(group) > 1:
+            low = len(names) - start - len(group)
             figure.add_shape(
                 type="rect",
                 x0=start - 0.5,
-                x1=start + len(family) - 0.5,
+                x1=start + len(group) - 0.5,
                 y0=low - 0.5,
-                y1=low + len(family) - 0.5,
+                y1=low + len(group) - 0.5,
                 line={"color": meaning("all"), "width": 3},
             )
-        start += len(family)
+        start += len(group)
     figure.update_xaxes(side="bottom", tickangle=-60, automargin=True)
     figure.update_yaxes(automargin=True)
     figure.update_layout(height=230 + 32 * len(names), margin=MARGIN)
     return figure
+
+
+def _mark_row(figure: go.Figure, position: int) -> None:
+    """Mark a row of a figure with a band across it."""
+    figure.add_hrect(position - 0.5, position + 0.5, fillcolor=ACCENT, opacity=0.12, line_width=0)
 
 
 def _colour(method: str, position: int) -> str:

@@ -15,13 +15,13 @@ from fsviz.records import PAD, SIDES, ClassSplit
 from fsviz.records.graphs import ClassTree, Tanglegram
 from fsviz.text import escape_plotly, percent, shorten
 
-SYMBOLS = {"train": "circle", "val": "diamond", "test": "triangle-up"}
+SYMBOLS = {"train": "circle", "val": "diamond", "test": "triangle-up", "all": "circle"}
 MARGIN_FACTOR = 1.18  # size of the frame relative to the classes
 LINE = 15  # height of a class in a tanglegram
 
 
 def plot_split(
-    split: ClassSplit, customdata: Sequence[int], selected: int | None = None, height: int = 600, names: bool = True
+    split: ClassSplit, customdata: Sequence[int], selected: int | None = None, height: int = 480, names: bool = True
 ) -> go.Figure:
     """Classes on the first two principal components, coloured and shaped by side, with both centroids.
 
@@ -56,7 +56,7 @@ def plot_split(
     return figure
 
 
-def plot_small_multiples(splits: Sequence[ClassSplit], columns: int = 3, height: int = 560) -> go.Figure:
+def plot_small_multiples(splits: Sequence[ClassSplit], columns: int = 3, height: int = 480) -> go.Figure:
     """The same classes split at several divergences, one panel each, on the same axes."""
     rows = -(-len(splits) // columns)
     figure = make_subplots(
@@ -94,25 +94,33 @@ def _add_split(
     first = not at or at == {"row": 1, "col": 1}
     xy = _plane(split.points)
     labels = _free_labels(split, selected) if names else [""] * len(xy)
-    for number, side in enumerate(SIDES):
+    opacity = 0.9 if selected is None else 0.45
+    is_unsplit = bool((split.sides == PAD).all())
+    for number, side in [(PAD, "all")] if is_unsplit else enumerate(SIDES):
         here = np.flatnonzero(split.sides == number)
+        title = "classes" if is_unsplit else side
         figure.add_trace(
             go.Scatter(
                 x=xy[here, 0],
                 y=xy[here, 1],
                 mode="markers+text" if names else "markers",
-                name=f"{side} ({len(here)})" if not at else side,
+                name=f"{title} ({len(here)})" if not at else title,
                 legendgroup=side,
                 showlegend=first,
-                marker={"color": meaning(side), "symbol": SYMBOLS[side], "size": size, "opacity": 0.9},
+                marker={
+                    "color": meaning(side),
+                    "symbol": SYMBOLS[side],
+                    "size": size,
+                    "opacity": opacity,
+                },
                 text=[labels[i] for i in here] if names else None,
                 textposition="top center",
                 textfont={"size": 11},
                 customdata=[int(numbers[i]) for i in here],
-                hovertext=[f"{escape_plotly(split.names[i])}: {side} class" for i in here],
+                hovertext=[escape_plotly(split.names[i]) + ("" if is_unsplit else f": {side} class") for i in here],
                 hovertemplate="%{hovertext}<extra></extra>",
-                selected={"marker": {"opacity": 0.9}},
-                unselected={"marker": {"opacity": 0.9}},
+                selected={"marker": {"opacity": opacity}},
+                unselected={"marker": {"opacity": opacity}},
             ),
             **at,
         )

@@ -15,7 +15,7 @@ from fsviz.text import escape_plotly, shorten
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon", "bowtie")
 MEAN = meaning("all")  # visible on light, on dark and on the bars
-_NOTE = "Filled: significant over classes (95% CI). Dot: significant on these classes only. Hollow: not significant."
+_NOTE = "Filled: significant over classes (95% CI).\nDot: on these classes only. Hollow: not significant."
 
 
 def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Figure:
@@ -80,6 +80,9 @@ def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Fi
     figure.update_xaxes(
         title=significance.with_note("standardised difference", _NOTE), range=[-reach, reach], zeroline=False
     )
+    if chosen in measures:
+        row = measures.index(chosen)
+        figure.add_hrect(y0=row - 0.5, y1=row + 0.5, fillcolor=QUIET, opacity=0.14, line_width=0, layer="below")
     ticks = [f"<b>{escape_plotly(titles[m])}</b>" if m == chosen else escape_plotly(titles[m]) for m in measures]
     figure.update_yaxes(
         tickvals=list(range(len(measures))),
@@ -89,7 +92,7 @@ def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Fi
         zeroline=False,
     )
     figure.update_layout(
-        height=110 + max(34, 17 * len(compared)) * len(measures),
+        height=min(540, 118 + max(26, 14 * len(compared)) * len(measures)),
         margin={"l": 0, "r": 10, "t": 64, "b": 0},
         legend={"orientation": "h", "y": 1, "yanchor": "top", "yref": "container", "x": 0},
         showlegend=True,

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from markupsafe import Markup
 
 from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
 from fsviz.records.graphs import ClassGraph
-from fsviz.text import escape_plotly, shorten
+from fsviz.text import escape_plotly, short_names, shorten
 
 SYMBOLS = ("circle", "diamond", "triangle", "roundRect", "pin")  # of clusters, in addition to their colour
 MANY = 120  # classes in a large graph: labels are smaller
 MAX_CLICKED = 64  # classes of a heat map with clickable cells, about 4,000 cells
 MAX_PLACED = 300  # classes whose labels are placed one by one
 LINE = 22  # height of a class in a column
+N_PARTNERS = 3  # most similar classes in the hover of a class
+DIMMED = 0.25  # opacity of nodes and links outside the selection
 _LETTER, _LINE_HEIGHT, _GAP = 11.0, 22.0, 14.0  # of a label, in units of the layout; gap: from the node
 _MARGIN = (150.0, 60.0)  # for labels outside the outermost nodes
 _LIGHT, _STRONG = (0xC3, 0xC9, 0xD2), (0xB0, 0x1E, 0x0A)
@@ -28,12 +31,14 @@ def plot_class_graph(
     n_edges: int,
     communities: np.ndarray | None = None,
     selected: Sequence[int] = (),
+    pictures: Mapping[int, str] | None = None,
 ) -> tuple[dict[str, Any], list[int], list[tuple[int, int]]]:
     """ECharts graph of the n_edges heaviest pairs, wider and redder the more similar; and its nodes and links.
 
     xy           (C, 2) positions of the classes; of a bipartite graph (R + C, 2), training classes first
     communities  (C,) colours and shapes
-    selected     positions of one class or of two that are selected
+    selected     positions of one class or of two that are selected; the rest of the graph is dimmed
+    pictures     data URIs by class position, for the hovers
     Returns the chart, the class position of every node, and the two class positions of every link. In a bipartite
     graph positions count on from training to test classes. In a large graph classes without an edge are hidden.
     """
@@ -58,10 +63,12 @@ def plot_class_graph(
     else:
         xy, categories = xy * (460, 400), _communities(communities)
         codes = np.zeros(len(names), dtype=int) if communities is None else communities
-        label_sides = {} if len(nodes_at) > MAX_PLACED else _free_sides(xy, names, nodes_at, ends)
+        label_sides = {} if len(nodes_at) > MAX_PLACED else _free_sides(xy, short_names(names), nodes_at, ends)
     codes = np.minimum(codes, len(categories) - 1)
     size = 8 if crowded else 16
     sizes = 9 * np.ones(len(names)) if bipartite else size * (0.7 + 0.8 * strength / max(float(strength.max()), 1e-9))
+    labels = short_names(names)
+    near = _near(selected, ends)
     nodes = []
     for position in nodes_at:
         node: dict[str, Any] = {
@@ -73,12 +80,37 @@ def plot_class_graph(
             "symbolSize": round(float(sizes[position]), 1),
         }
         label: dict[str, Any] = {"position": label_sides[position]} if position in label_sides else {}
+        if labels[position] != names[position] and "{" not in labels[position]:  # ECharts replaces {b}
+            label["formatter"] = labels[position]
+        if not bipartite:
+            node["tooltip"] = {"formatter": class_hover(graph, position, (pictures or {}).get(position, ""))}
         if position in selected:
             node["itemStyle"] = {"borderColor": ACCENT, "borderWidth": 4}
             label |= {"fontWeight": "bold", "fontSize": 14}
+        elif selected and position not in near:
+            node["itemStyle"] = {"opacity": DIMMED}
+            label["opacity"] = 2 * DIMMED
         nodes.append(node | ({"label": label} if label else {}))
     links = _links(names, nodes_at, ends, weights, graph.unit, selected)
     return _graph_option(nodes, links, categories, crowded, bipartite), nodes_at, ends
+
+
+def class_hover(graph: ClassGraph, position: int, picture: str = "") -> str:
+    """HTML of a class: its name, a picture and its most similar classes."""
+    row = graph.weights[position]
+    order = [int(p) for p in np.argsort(-np.nan_to_num(row, nan=-np.inf), kind="stable") if row[p] > 0][:N_PARTNERS]
+    image = Markup('<img src="{}" alt="" style="display:block;margin:4px 0">').format(picture)
+    partners = [f"{shorten(graph.column_names[p], 60)}: {row[p]:.2f} {graph.unit}".rstrip() for p in order]
+    name = Markup("<b>{}</b>").format(shorten(graph.row_names[position], 60))
+    hover = name + (image if picture else Markup("<br>")) + Markup("<br>").join(partners)
+    return str(hover).replace("{", "&#123;")  # ECharts replaces {a}, {b}, ...
+
+
+def _near(selected: Sequence[int], ends: Sequence[tuple[int, int]]) -> set[int]:
+    """The neighbours of one selected class; none of two, which are compared with each other."""
+    if len(selected) != 1:
+        return set()
+    return {b if a == selected[0] else a for a, b in ends if selected[0] in (a, b)}
 
 
 def _links(
@@ -96,6 +128,7 @@ def _links(
     for (a, b), w in zip(ends, weights, strict=True):
         share = (float(w) - low) / (high - low) if high > low else 1.0
         is_selected = {a, b} == set(selected)
+        is_dimmed = bool(selected) and not is_selected and not (len(selected) == 1 and selected[0] in (a, b))
         links.append(
             {
                 "id": f"{names[a]} – {names[b]}: {w:.2f} {unit}".rstrip(),
@@ -104,7 +137,7 @@ def _links(
                 "lineStyle": {
                     "width": 7 if is_selected else round(1 + 5 * share, 2),
                     "color": ACCENT if is_selected else _blend(share),
-                    "opacity": 1.0 if is_selected else round(0.45 + 0.45 * share, 2),
+                    "opacity": 1.0 if is_selected else round((DIMMED if is_dimmed else 1) * (0.45 + 0.45 * share), 2),
                 },
             }
         )
@@ -232,9 +265,9 @@ def _blend(share: float) -> str:
     return "#" + "".join(f"{round(a + (b - a) * share):02X}" for a, b in zip(_LIGHT, _STRONG, strict=True))
 
 
-def plot_similarity_map(graph: ClassGraph, order: np.ndarray, communities: np.ndarray, height: int = 640) -> go.Figure:
+def plot_similarity_map(graph: ClassGraph, order: np.ndarray, communities: np.ndarray, height: int = 540) -> go.Figure:
     """Heat map of a non-bipartite graph, classes in this order; lines separate the clusters."""
-    names = [escape_plotly(graph.row_names[i]) for i in order]
+    names, labels = [escape_plotly(graph.row_names[i]) for i in order], short_names(graph.row_names)
     block = graph.weights[np.ix_(order, order)]
     figure = go.Figure(
         go.Heatmap(
@@ -269,7 +302,7 @@ def plot_similarity_map(graph: ClassGraph, order: np.ndarray, communities: np.nd
     ticks: dict[str, Any] = {"showticklabels": len(order) <= 60, "automargin": True, "constrain": "domain"}
     ticks |= {
         "tickvals": list(range(len(order))),
-        "ticktext": [escape_plotly(shorten(graph.row_names[i])) for i in order],
+        "ticktext": [escape_plotly(shorten(labels[i])) for i in order],
     }
     ticks |= {"showgrid": False, "zeroline": False, "range": [-0.5, len(order) - 0.5]}
     figure.update_xaxes(**ticks, tickangle=-60)
@@ -285,19 +318,24 @@ def plot_comparison(
     y: np.ndarray,
     pairs: Sequence[tuple[str, str]],
     labelled: Sequence[int] = (),
-    height: int = 520,
+    selected: Sequence[str] = (),
+    height: int = 470,
 ) -> go.Figure:
     """Every pair of classes as a point: first similarity on the x axis, second on the y axis.
 
     labelled  positions of the pairs with labels
+    selected  names of the two classes of the selected pair, or of one class; the other points are dimmed
     """
     hover = [
         escape_plotly(f"{a} – {b}: {u:.2f} {first.unit}, {v:.2f} {second.unit}")
         for (a, b), u, v in zip(pairs, x, y, strict=True)
     ]
+    at = [e for e, pair in enumerate(pairs) if selected and set(selected) <= set(pair)]
+    labelled = [] if at else labelled
     rest = np.setdiff1d(np.arange(len(x)), labelled)
     figure = go.Figure()
-    for which, style in ((rest, {"color": QUIET, "size": 6, "opacity": 0.55}), (np.array(labelled, dtype=int), None)):
+    quiet = {"color": QUIET, "size": 6, "opacity": DIMMED if at else 0.55}
+    for which, style in ((rest, quiet), (np.array(labelled, dtype=int), None)):
         if not len(which):
             continue
         figure.add_scatter(
@@ -308,6 +346,18 @@ def plot_comparison(
             text=None if style else _free_labels([shorten(" – ".join(pairs[e]), 34) for e in which], x, y, which),
             textposition=None if style else _inward(x[which], x),
             customdata=[[int(e), hover[e]] for e in which],
+            hovertemplate="%{customdata[1]}<extra></extra>",
+            showlegend=False,
+        )
+    if at:
+        figure.add_scatter(
+            x=x[at],
+            y=y[at],
+            mode="markers+text" if len(at) == 1 else "markers",
+            marker={"color": ACCENT, "size": 12, "symbol": "diamond"},
+            text=[escape_plotly(shorten(" – ".join(pairs[e]), 34)) for e in at],
+            textposition=_inward(x[at], x),
+            customdata=[[e, hover[e]] for e in at],
             hovertemplate="%{customdata[1]}<extra></extra>",
             showlegend=False,
         )

@@ -12,7 +12,12 @@ from fsviz.figures.palette import ACCENT, QUIET, meaning
 from fsviz.records import ContextTable
 from fsviz.text import escape_plotly, shorten
 
-ROW = 20  # height of a class in pixels
+ROW, LEAST_ROW = 20, 12  # height of a class in pixels, and at least so that its name can be read
+HEADER = 130  # height of the names of the contexts
+MAX_HEIGHT = 514
+MAX_TOTALS = 30  # contexts whose totals fit next to each other
+COUNTS = ((0.0, "#FFFFFF"), (0.02, "#DCE8F8"), (0.35, "#8DB4E2"), (0.7, "#2F6DB5"), (1.0, "#08306B"))
+EMPTY = "#D5DAE1"  # cells without images where white means as often as by chance
 
 
 def plot_context_table(
@@ -30,25 +35,35 @@ def plot_context_table(
     totals of rows (right) and columns (below), with -1 for the missing one.
     """
     counts = table.counts[np.ix_(rows, columns)]
-    z = np.where(counts > 0, counts, np.nan) if bits is None else bits[np.ix_(rows, columns)]
-    scale: dict[str, Any] = {"colorscale": "Cividis", "zmin": 0, "zmax": max(int(counts.max(initial=0)), 1)}
+    z = counts.astype(float) if bits is None else bits[np.ix_(rows, columns)]
+    scale: dict[str, Any] = {"colorscale": COUNTS, "zmin": 0, "zmax": max(int(counts.max(initial=0)), 1)}
     if bits is not None:
         limit = max(float(np.nanmax(np.abs(bits), initial=0.0)), 0.1)
         scale = {"colorscale": "RdBu_r", "zmin": -limit, "zmax": limit}
     title = "images" if bits is None else "bits vs chance"
     figure = go.Figure(
         go.Heatmap(
-            z=np.round(z.astype(float), 3),
+            z=np.round(z, 3),
             x=list(range(len(columns))),
             y=list(range(len(rows))),
             **scale,
             xgap=1,
             ygap=1,
             hoverinfo="skip",
-            colorbar={"title": {"text": title, "side": "right"}, "thickness": 14, "len": 0.7},
+            colorbar={"title": {"text": title, "side": "right"}, "thickness": 14}
+            | {"lenmode": "pixels", "len": 300, "y": 1, "yanchor": "top"},
         )
     )
     _add_cells(figure, table, rows, columns, None if bits is None else z)
+    if bits is not None:
+        figure.add_heatmap(
+            z=np.where(counts == 0, 0.0, np.nan),
+            colorscale=((0, EMPTY), (1, EMPTY)),
+            showscale=False,
+            xgap=1,
+            ygap=1,
+            hoverinfo="skip",
+        )
     for axis, chosen, ids in (("y", selected[0], rows), ("x", selected[1], columns)):
         for position in np.flatnonzero(ids == (-1 if chosen is None else chosen)):
             low, high = float(position) - 0.5, float(position) + 0.5
@@ -70,7 +85,9 @@ def plot_context_table(
         ticktext=[*(escape_plotly(shorten(table.names[i])) for i in rows), "all"],
         range=[len(rows) + 0.5, -0.5],
     )
-    figure.update_layout(height=max(320, 130 + ROW * (len(rows) + 1)), margin={"l": 0, "r": 0, "t": 8, "b": 8})
+    n = len(rows) + 1
+    height = max(320, min(HEADER + ROW * n, MAX_HEIGHT), HEADER + LEAST_ROW * n)
+    figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 8, "b": 8})
     return figure
 
 
@@ -97,8 +114,9 @@ def _add_cells(
         x=edge_x,
         y=edge_y,
         mode="text",
-        text=[f"{n:,}" for n in (*row_totals, *column_totals)],
+        text=[f"{n:,}" for n in row_totals] + [f"{n:,}" if len(columns) <= MAX_TOTALS else "" for n in column_totals],
         textfont={"size": 12},
+        cliponaxis=False,
         hoverinfo="skip",
         showlegend=False,
     )
@@ -119,42 +137,60 @@ def _add_cells(
 
 
 def plot_shifted_methods(
-    rows: Sequence[Mapping[str, Any]], supports: Mapping[str, str], chance_level: float, height: int = 0
+    rows: Sequence[Mapping[str, Any]],
+    supports: Mapping[str, str],
+    chance_level: float,
+    selected: str = "",
+    height: int = 0,
 ) -> go.Figure:
     """Accuracy (%) of every method with each support, with 95% CI; methods by family.
 
     rows      name (the customdata), title, family, accuracy: support -> mean and ci95 (None for no interval)
     supports  name -> title
+    selected  the name of the method that is emphasised, "" for none
     """
     order = sorted(rows, key=lambda row: (row["family"], -row["accuracy"][next(iter(supports))]["mean"]))
     figure = go.Figure()
     styles = zip(supports.items(), ("easy", "hard", "incorrect"), ("circle", "diamond", "x"), strict=True)
-    labels = [escape_plotly(f"{row['title']} · {row['family']}") for row in order]
+    strong = [not selected or row["name"] == selected for row in order]
     for (name, title), colour, symbol in styles:
         accuracies = [row["accuracy"][name] for row in order]
         figure.add_scatter(
             x=[accuracy["mean"] for accuracy in accuracies],
-            y=labels,
+            y=list(range(len(order))),
             error_x={"array": [accuracy["ci95"] or 0 for accuracy in accuracies], "thickness": 1.5},
             mode="markers",
             name=escape_plotly(title),
-            customdata=[[row["name"]] for row in order],
-            marker={"color": meaning(colour) if name != "spurious" else QUIET, "symbol": symbol, "size": 11},
-            hovertemplate=f"%{{y}}: %{{x:.1f}}% correct, {escape_plotly(title)}<extra></extra>",
+            customdata=[[row["name"], escape_plotly(row["title"])] for row in order],
+            marker={
+                "color": meaning(colour) if name != "spurious" else QUIET,
+                "symbol": symbol,
+                "size": [12 if is_strong else 9 for is_strong in strong],
+                "opacity": [1.0 if is_strong else 0.5 for is_strong in strong],
+            },
+            selected={"marker": {"opacity": 1}},
+            unselected={"marker": {"opacity": 0.5}},
+            hovertemplate=f"%{{customdata[1]}}: %{{x:.1f}}% correct, {escape_plotly(title)}<extra></extra>",
         )
-    figure.add_vline(x=chance_level, line={"dash": "dot", "color": QUIET}, annotation_text="chance level")
-    figure.update_xaxes(title_text="accuracy (%)")
-    figure.update_yaxes(automargin=True, autorange="reversed")
-    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
-    figure.update_layout(
-        height=height or 130 + 44 * len(order), margin={"l": 0, "r": 0, "t": 30, "b": 0}, legend=legend
+    for at, row in enumerate(order):  # above its marks: names on the left would take half of a narrow figure
+        title = escape_plotly(row["title"])
+        text = f"{f'<b>{title}</b>' if row['name'] == selected else title} · {escape_plotly(row['family'])}"
+        figure.add_annotation(
+            x=0, xref="paper", y=at, yshift=18, text=text, xanchor="left", showarrow=False, font={"size": 12}
+        )
+    figure.add_vline(
+        x=chance_level,
+        line={"dash": "dot", "color": QUIET},
+        annotation_text="chance level",
+        annotation_position="bottom right",
     )
-    return figure
-
-
-def mark(figure: go.Figure, at: float) -> go.Figure:
-    """Adds a vertical line in the accent colour."""
-    figure.add_vline(x=at, line={"color": ACCENT, "width": 2})
+    figure.update_xaxes(title_text="accuracy (%)")
+    figure.update_yaxes(
+        tickvals=list(range(len(order))), showticklabels=False, range=[len(order) - 0.4, -0.6], zeroline=False
+    )
+    height = height or min(MAX_HEIGHT, max(300, 130 + 44 * len(order)))
+    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 30, "b": 0}, legend=legend)
     return figure
 
 
@@ -185,7 +221,7 @@ def plot_losses(
 
 
 def plot_similarity(
-    context: np.ndarray, concept: np.ndarray, texts: Sequence[str], image_ids: np.ndarray, height: int = 520
+    context: np.ndarray, concept: np.ndarray, texts: Sequence[str], image_ids: np.ndarray, height: int = 460
 ) -> go.Figure:
     """Every image as a point: cosine similarity to the texts of its context (x) and of its class (y).
 
@@ -215,44 +251,38 @@ def plot_similarity(
             customdata=[int(image_ids[i]) for i in at],
             hovertemplate="%{text}: %{x:.2f} to context text, %{y:.2f} to class text<extra></extra>",
         )
-    for update, values, kind, index in (
-        (figure.update_xaxes, context, "context", "context"),
-        (figure.update_yaxes, concept, "class", "concept"),
-    ):
-        pad = 0.05 * max(float(np.ptp(values)), 0.02)
-        update(
-            title_text=f"cosine similarity to {kind} text (M<sub>{index}</sub>)",
-            range=[float(values.min()) - pad, float(values.max()) + pad],
-        )
+    figure.update_xaxes(title_text="cosine similarity to context text (M<sub>context</sub>)", range=[low, high])
+    figure.update_yaxes(
+        title_text="cosine similarity to class text (M<sub>concept</sub>)",
+        range=[low, high],
+        scaleanchor="x",
+        constrain="domain",
+    )
+    figure.update_xaxes(constrain="domain")
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 30, "b": 0}, legend=legend, dragmode="lasso")
     return figure
 
 
-def plot_benchmarks(
-    names: Sequence[str], values: Sequence[float], here: tuple[str, str, float] | None = None
-) -> go.Figure:
-    """M_concept of published datasets, with this dataset: its title, the model, and the value."""
-    own = [(here[2], f"{shorten(here[0])}, {here[1]}", True)] if here else []
-    bars = sorted([*zip(values, names, [False] * len(names), strict=True), *own])
+def plot_benchmarks(names: Sequence[str], values: Sequence[float]) -> go.Figure:
+    """M_concept of published datasets, by the model of the paper."""
+    order = np.argsort(values, kind="stable").tolist()
+    titles = [escape_plotly(names[i]) for i in order]
     figure = go.Figure(
         go.Bar(
-            x=[bar[0] for bar in bars],
-            y=list(range(len(bars))),
+            x=[values[i] for i in order],
+            y=list(range(len(order))),
             orientation="h",
-            marker={"color": [ACCENT if bar[2] else QUIET for bar in bars]},
-            text=[f"{bar[0]:.3f}" for bar in bars],
-            customdata=[escape_plotly(bar[1]) for bar in bars],
-            hovertemplate=[
-                "%{customdata}: %{x:.3f}" + ("" if bar[2] else ", Zhang et al. 2024, table 1") + "<extra></extra>"
-                for bar in bars
-            ],
+            marker={"color": QUIET},
+            text=[f"{values[i]:.3f}" for i in order],
+            customdata=titles,
+            hovertemplate="%{customdata}: %{x:.3f}, Zhang et al. 2024, table 1<extra></extra>",
         )
     )
-    figure.update_xaxes(title_text="mean M<sub>concept</sub>")
-    labels = [f"<b>{escape_plotly(bar[1])}</b>" if bar[2] else escape_plotly(shorten(bar[1])) for bar in bars]
-    figure.update_yaxes(tickvals=list(range(len(bars))), ticktext=labels, automargin=True)
-    figure.update_layout(height=100 + 22 * len(bars), margin={"l": 0, "r": 0, "t": 8, "b": 0})
+    figure.update_xaxes(title_text="mean similarity to class text (M<sub>concept</sub>), CLIP")
+    labels = [escape_plotly(shorten(names[i])) for i in order]
+    figure.update_yaxes(tickvals=list(range(len(order))), ticktext=labels, automargin=True)
+    figure.update_layout(height=min(540, 100 + 22 * len(order)), margin={"l": 0, "r": 0, "t": 8, "b": 0})
     return figure
 
 

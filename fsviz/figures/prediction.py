@@ -25,7 +25,7 @@ def plot_scatter(
     chosen: int | None = None,
     tasks: np.ndarray | None = None,
     diagonal: bool = False,
-    height: int = 430,
+    height: int = 380,
 ) -> go.Figure:
     """One point per task: the outcome in percent by a measure, and a linear fit.
 
@@ -73,29 +73,30 @@ def plot_scatter(
     return figure
 
 
-def plot_correlations(rows: Sequence[Mapping[str, Any]], outcome: str, height: int | None = None) -> go.Figure:
-    """A bar per measure: its correlation with the outcome; expected sign to the right.
+def plot_correlations(rows: Sequence[Mapping[str, Any]], outcome: str, height: int = 380) -> go.Figure:
+    """A bar per measure: its correlation with the outcome, with its sign; the first row is on top.
 
-    rows  name (the customdata), title, value, low, high (positive: expected sign), shown (with its own sign), why (no
-          value is available), best
+    rows  name (the customdata), title, pearson, low, high (None if unavailable), why (there is no correlation),
+          is_best, needs_classes (hatched), is_expected (the sign)
     """
-    rows = sorted(rows, key=lambda row: -np.inf if row["value"] is None else row["value"])
-    names = [escape_plotly(row["title"]) for row in rows]
-    available = [row["value"] is not None for row in rows]
-    values = np.array([row["value"] if k else 0.0 for row, k in zip(rows, available, strict=True)])
+    rows = list(rows)[::-1]
+    values = np.array([0.0 if row["pearson"] is None else row["pearson"] for row in rows])
     low, high = (
-        np.array(
-            [row[end] if k and row[end] is not None else v for row, k, v in zip(rows, available, values, strict=True)]
-        )
+        np.array([v if row[end] is None else row[end] for row, v in zip(rows, values, strict=True)])
         for end in ("low", "high")
     )
+    colours = [ACCENT if row["is_best"] else QUIET for row in rows]
     figure = go.Figure(
         go.Bar(
             x=values,
-            y=names,
+            y=list(range(len(rows))),
             orientation="h",
-            width=0.55,
-            marker_color=[ACCENT if row["best"] else QUIET for row in rows],
+            width=0.4,
+            marker={
+                "color": colours,
+                "line": {"color": colours, "width": 1},
+                "pattern": {"shape": ["/" if row["needs_classes"] else "" for row in rows], "fillmode": "replace"},
+            },
             error_x={
                 "color": INK,
                 "type": "data",
@@ -105,25 +106,36 @@ def plot_correlations(rows: Sequence[Mapping[str, Any]], outcome: str, height: i
                 "thickness": 2,
                 "width": 4,
             },
-            customdata=[[row["name"], row["shown"]] for row in rows],
-            hovertemplate=f"%{{y}}: correlation %{{customdata[1]}}, {escape_plotly(outcome)}<extra></extra>",
+            customdata=[[row["name"], escape_plotly(row["title"]), _note(row)] for row in rows],
+            hovertemplate=f"%{{customdata[1]}}: r = %{{x:.2f}} with {escape_plotly(outcome)}%{{customdata[2]}}"
+            "<extra></extra>",
         )
     )
-    for row, name, k, v, end in zip(rows, names, available, values, high, strict=True):
+    for at, row in enumerate(rows):
+        number = escape_plotly(row["why"]) if row["pearson"] is None else f"r = {row['pearson']:.2f}"
         figure.add_annotation(
-            x=max(end, v, 0),
-            y=name,
-            text=f"{row['shown']}" if k else escape_plotly(row["why"]),
-            showarrow=False,
+            x=0,
+            xref="paper",
             xanchor="left",
-            xshift=6,
+            y=at + 0.24,
+            yanchor="bottom",
+            text=f"{escape_plotly(row['title'])}: {number}{'' if row['is_expected'] else ' (unexpected sign)'}",
+            font={"color": ACCENT} if row["is_best"] else None,
+            showarrow=False,
+            align="left",
         )
-    figure.add_vline(x=0, line={"color": QUIET, "width": 1})
-    lowest = min(0.0, float(low.min(initial=0)))
-    figure.update_xaxes(title="correlation (expected sign: right)", range=[lowest - 0.03, 1.18], tickvals=[0, 0.5, 1])
-    figure.update_yaxes(automargin=True, ticklabelstandoff=6)
-    figure.update_layout(height=height or 90 + 46 * len(rows), showlegend=False, margin=MARGIN)
+        figure.add_shape(type="line", x0=0, x1=0, y0=at - 0.28, y1=at + 0.24, line={"color": QUIET, "width": 1})
+    reach = max(1.0, float(np.abs(np.concatenate([low, high])).max(initial=0)))
+    figure.update_xaxes(title=f"correlation with {escape_plotly(outcome)} (r)", range=[-reach, reach], dtick=0.5)
+    figure.update_yaxes(showticklabels=False, showgrid=False, range=[-0.45, len(rows) - 0.1])
+    figure.update_layout(height=height, showlegend=False, margin=MARGIN)
     return figure
+
+
+def _note(row: Mapping[str, Any]) -> str:
+    """The end of the hover of a measure: its interval, and whether it needs to know the classes."""
+    interval = "" if row["pearson"] is None or row["low"] is None else f" ({row['low']:.2f} to {row['high']:.2f})"
+    return interval + (", needs to know the classes" if row["needs_classes"] else "")
 
 
 def plot_curves(
@@ -131,7 +143,7 @@ def plot_curves(
     x_title: str,
     y_title: str,
     percent: bool = False,
-    height: int = 420,
+    height: int = 340,
 ) -> go.Figure:
     """A line per name with its 95% band: (x, value, low, high), with gaps if there is no value.
 
@@ -182,7 +194,7 @@ def plot_curves(
 
 
 def plot_roc(
-    fpr: np.ndarray, tpr: np.ndarray, at: tuple[float, float], carried: tuple[float, float] | None, height: int = 400
+    fpr: np.ndarray, tpr: np.ndarray, at: tuple[float, float], carried: tuple[float, float] | None, height: int = 340
 ) -> go.Figure:
     """ROC curve with the threshold, and the same threshold on the other half of the classes.
 

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from fsviz.figures import significance
 from fsviz.figures.palette import ACCENT, METHODS, QUIET, SERIES, meaning
 from fsviz.text import escape_plotly
 
@@ -26,14 +25,20 @@ def plot_accuracies(
     chance_level: float | None = None,
     top5: Sequence[float] | None = None,
     marked: bool = True,
+    chosen: str = "",
+    height: int | None = None,
 ) -> go.Figure:
     """One dot per method with its 95% CI, the best on top; a dotted line marks the chance level. Percent.
 
     chance_level  accuracy of guessing
     top5          how often the true class is among the five most probable, written next to the accuracy
     marked        whether the best is highlighted
+    chosen        the method whose name is bold
+    The names of methods are the second item of the customdata.
     """
     order = np.argsort(np.asarray(accuracy, dtype=float), kind="stable")
+    rows = [_in_two_lines(names[i]) for i in order]
+    labels = [f"<b>{row}</b>" if names[i] == chosen else row for i, row in zip(order, rows, strict=True)]
     names = [escape_plotly(names[i]) for i in order]
     values = np.asarray(accuracy, dtype=float)[order]
     intervals = np.asarray(ci95, dtype=float)[order]
@@ -43,7 +48,7 @@ def plot_accuracies(
     figure = go.Figure(
         go.Scatter(
             x=values,
-            y=names,
+            y=rows,
             mode="markers+text",
             text=[f"{v:.1f}{more}" for v, more in zip(values, suffixes, strict=True)],
             textposition="top center",
@@ -53,7 +58,7 @@ def plot_accuracies(
             },
             error_x={"type": "data", "array": half_width, "thickness": 2, "width": 5, "color": QUIET},
             customdata=[[text, name] for text, name in zip(intervals_text, names, strict=True)],
-            hovertemplate="%{y}: %{x:.2f}%{customdata[0]}% correct<extra></extra>",
+            hovertemplate="%{customdata[1]}: %{x:.2f}%{customdata[0]}% correct<extra></extra>",
             cliponaxis=False,
         )
     )
@@ -62,8 +67,9 @@ def plot_accuracies(
         if chance_level > low - 25:
             figure.add_vline(x=chance_level, line={"dash": "dot", "color": QUIET}, annotation_text="chance level")
     figure.update_xaxes(title="accuracy (%)")
-    figure.update_yaxes(automargin=True, ticklabelstandoff=6)
-    figure.update_layout(height=110 + 44 * len(names), showlegend=False, margin={"l": 0, "r": 20, "t": 24, "b": 0})
+    figure.update_yaxes(automargin=True, ticklabelstandoff=6, tickvals=rows, ticktext=labels)
+    tall = 110 + 44 * len(names) if height is None else max(height, 60 + 30 * len(names))
+    figure.update_layout(height=tall, showlegend=False, margin={"l": 0, "r": 20, "t": 24, "b": 0})
     return figure
 
 
@@ -278,7 +284,7 @@ def plot_ranks(ranks: pd.DataFrame) -> go.Figure:
     return figure
 
 
-def plot_differences(differences: pd.DataFrame) -> go.Figure:
+def plot_differences(differences: pd.DataFrame, height: int | None = None) -> go.Figure:
     """Paired differences to the reference with 95% CI; filled if significant (p < 0.05, Holm-corrected)."""
     table = differences.iloc[::-1]
     significant = table["significant"].to_numpy(dtype=bool)
@@ -308,11 +314,11 @@ def plot_differences(differences: pd.DataFrame) -> go.Figure:
         )
     )
     figure.add_vline(x=0, line={"color": QUIET, "width": 1.5})
-    reference = _in_two_lines(differences["reference"].iloc[0]) if len(differences) else ""
-    title = f"difference in accuracy (points)<br>vs {reference}"
-    figure.update_xaxes(title=significance.with_note(title, significance.HOLM), zeroline=False)
+    reference = escape_plotly(differences["reference"].iloc[0]) if len(differences) else ""
+    figure.update_xaxes(title=f"difference in accuracy (points)<br>vs {reference}", zeroline=False)
     figure.update_yaxes(automargin=True, ticklabelstandoff=6)
-    figure.update_layout(height=150 + 36 * len(table), showlegend=False, margin={"l": 0, "r": 20, "t": 8, "b": 0})
+    tall = 150 + 36 * len(table) if height is None else max(height, 90 + 30 * len(table))
+    figure.update_layout(height=tall, showlegend=False, margin={"l": 0, "r": 20, "t": 8, "b": 0})
     return figure
 
 

@@ -103,11 +103,11 @@ def _duration(milliseconds: float) -> str:
 
 
 def plot_step_sizes(
-    table: pd.DataFrame, reference: Mapping[str, float], chosen: float | None = None, height: int = 380
+    table: pd.DataFrame, reference: Mapping[str, float], selected: float | None = None, height: int = 380
 ) -> go.Figure:
     """Accuracy of hard and easy sets by the size of the gradient step; dotted lines have no step size.
 
-    chosen  the step size that is marked
+    selected  the step size that is marked
     """
     figure = go.Figure()
     for objective, rows in table.groupby("objective", sort=False):
@@ -141,14 +141,14 @@ def plot_step_sizes(
             annotation_position="top left" if SUPPORT_SETS[name.partition(",")[0]].sign < 0 else "bottom left",
             annotation_font={"color": meaning(name.partition(",")[0]), "size": 12},
         )
-    if chosen is not None:
-        figure.add_vline(x=chosen, line={"color": ACCENT, "width": 2})
-        near = table.iloc[(np.log(table["step"]) - np.log(chosen)).abs().argsort()[:1]]
+    if selected is not None:
+        figure.add_vline(x=selected, line={"color": ACCENT, "width": 2})
+        near = table.iloc[(np.log(table["step"]) - np.log(selected)).abs().argsort()[:1]]
         figure.add_annotation(
-            x=np.log10(chosen),
+            x=np.log10(selected),
             y=1,
             yref="paper",
-            text=f"step {chosen:g}",
+            text=f"step {selected:g}",
             showarrow=False,
             yshift=12,
             font={"color": ACCENT, "size": 13},

@@ -7,5 +7,6 @@ BONFERRONI = "Filled: significant (p < 0.05, Bonferroni-corrected). Hollow: not 
 
 
 def with_note(title: str, note: str) -> str:
-    """Axis title with a note in smaller letters below it."""
-    return f"{title}<br><span style='font-size:12px'>{note.replace('<', '&lt;')}</span>"
+    """Axis title with a note in smaller letters below it, one or more lines."""
+    lines = note.replace("<", "&lt;").replace("\n", "<br>")
+    return f"{title}<br><span style='font-size:12px'>{lines}</span>"

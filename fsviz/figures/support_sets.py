@@ -16,18 +16,19 @@ from fsviz.text import escape_plotly
 
 SETS = tuple(SET_SYMBOLS)
 MARGIN = {"l": 0, "r": 10, "t": 30, "b": 0}
+DIMMED = 0.35  # opacity of what is not selected
 
 
 def plot_distribution(
     histogram: Mapping[str, Any],
     mean: Mapping[str, float],
     ci95: Mapping[str, float | None],
-    height: int = 360,
-    chosen: tuple[str, int] | None = None,
+    height: int = 400,
+    selected: tuple[str, int] | None = None,
 ) -> go.Figure:
     """Number of tasks by accuracy, with hard, random and easy supports; dotted lines mark the means.
 
-    chosen  a set and the position of one of its bars, marked
+    selected  a set and the position of one of its bars: it is marked, the rest dimmed
     Points of the traces "bars of ..." carry (set, bar) as customdata.
     """
     edges = np.asarray(histogram["edges"])
@@ -42,12 +43,22 @@ def plot_distribution(
             mode="lines",
             line={"shape": "hvh", "color": meaning(name), "width": 2},
             fill="tozeroy",
-            fillcolor=faint(meaning(name), 0.22),
+            fillcolor=faint(meaning(name), 0.22 if selected is None else 0.07),
+            opacity=1.0 if selected is None or selected[0] == name else DIMMED,
             hoverinfo="skip",
+        )
+    if selected is not None and 0 <= selected[1] < len(centre):
+        figure.add_bar(
+            x=[centre[selected[1]]],
+            y=[histogram[selected[0]][selected[1]]],
+            width=width,
+            marker={"color": faint(meaning(selected[0]), 0.55), "line": {"width": 2, "color": ACCENT}},
+            hoverinfo="skip",
+            showlegend=False,
         )
     for name in SETS:
         filled = np.flatnonzero(histogram[name])
-        at = [i for i, bar in enumerate(filled) if chosen == (name, int(bar))]
+        at = [i for i, bar in enumerate(filled) if selected == (name, int(bar))]
         figure.add_scatter(
             x=centre[filled],
             y=np.asarray(histogram[name])[filled],
@@ -56,11 +67,12 @@ def plot_distribution(
             marker={
                 "size": 9,
                 "color": [ACCENT if i in at else meaning(name) for i in range(len(filled))],
+                "opacity": [1.0 if selected is None or i in at else DIMMED for i in range(len(filled))],
                 "symbol": SET_SYMBOLS[name],
                 "line": {"width": [3 if i in at else 0 for i in range(len(filled))], "color": ACCENT},
             },
             selected={"marker": {"opacity": 1}},
-            unselected={"marker": {"opacity": 1}},
+            unselected={"marker": {"opacity": 1 if selected is None else DIMMED}},
             showlegend=False,
             customdata=[[name, int(bar)] for bar in filled],
             hovertemplate=f"{name} supports, %{{x:.0f}}% correct: %{{y}} tasks<extra></extra>",
@@ -88,7 +100,9 @@ def plot_distribution(
         )
     n_levels = max(1, *(level for _, _, level in places))
     room = 130 if max(mean.values()) > 90 else 70  # for the label at the highest mean
-    figure.update_xaxes(title="accuracy of a task (%)", range=[-3, 103], ticksuffix="%")
+    lowest = min(float(edges[np.flatnonzero(histogram[name])].min(initial=100.0)) for name in SETS)
+    low = max(-3.0, 10 * (lowest // 10) - 13)
+    figure.update_xaxes(title="accuracy of a task (%)", range=[low, 103], ticksuffix="%")
     figure.update_yaxes(title="tasks", rangemode="tozero", range=[0, top * (1.18 + 0.14 * n_levels)])
     figure.update_layout(height=height, margin=MARGIN | {"t": 10, "r": room}, showlegend=False, hovermode="closest")
     return figure
@@ -399,6 +413,38 @@ def plot_stress(
     figure.update_xaxes(title="classifier", side="top")
     figure.update_yaxes(autorange="reversed", automargin=True, ticklabelstandoff=8)
     figure.update_layout(height=140 + 84 * len(backbones), margin=MARGIN | {"t": 60})
+    return figure
+
+
+def plot_published(table: pd.DataFrame, height: int | None = None) -> go.Figure:
+    """Published accuracies with random and with hard supports, a row per benchmark and backbone.
+
+    table  columns label, random (NaN if not published) and hard
+    """
+    table = table.iloc[::-1]
+    labels = [shortened(label, 40) for label in table["label"]]
+    figure = go.Figure()
+    for label, random, hard in zip(labels, table["random"], table["hard"], strict=True):
+        line = {"color": QUIET, "width": 2}
+        figure.add_scatter(x=[hard, random], y=[label] * 2, mode="lines", line=line, hoverinfo="skip", showlegend=False)
+    for name, position in (("hard", "middle left"), ("random", "middle right")):
+        figure.add_scatter(
+            x=table[name],
+            y=labels,
+            mode="markers+text",
+            name=f"{name} supports",
+            text=["" if np.isnan(value) else f"{value:.1f}" for value in table[name]],
+            textposition=position,
+            marker={"color": meaning(name), "symbol": SET_SYMBOLS[name], "size": 12},
+            hovertemplate=f"%{{y}}: %{{x:.1f}}% correct, {name} supports<extra></extra>",
+        )
+    figure.update_xaxes(title="published accuracy (%)", range=[0, 102], ticksuffix="%")
+    figure.update_yaxes(automargin=True, ticklabelstandoff=8)
+    figure.update_layout(
+        height=height or max(300, 120 + 34 * len(table)),
+        margin=MARGIN | {"t": 40},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+    )
     return figure
 
 

@@ -62,7 +62,7 @@ def plot_percentiles(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = (
     figure.update_yaxes(autorange="reversed", automargin=True, ticklabelstandoff=6, categoryorder="array")
     figure.update_yaxes(categoryarray=titles)
     figure.update_layout(
-        height=130 + 38 * len(rows),
+        height=min(max(100 + 28 * len(rows), 300), 540),
         showlegend=len(names) > 1,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         margin={"l": 0, "r": 24, "t": 28 if len(names) == 1 else 50, "b": 0},
@@ -114,7 +114,7 @@ def plot_accuracies(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ("
     figure.update_xaxes(range=[low, 101], title="accuracy (%)")
     figure.update_yaxes(autorange="reversed", automargin=True, ticklabelstandoff=6)
     figure.update_layout(
-        height=130 + 36 * len(rows),
+        height=min(max(130 + 30 * len(rows), 220), 540),
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         margin={"l": 0, "r": 20, "t": 44, "b": 0},
     )

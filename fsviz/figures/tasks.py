@@ -13,6 +13,7 @@ from plotly.subplots import make_subplots
 from fsviz.figures.palette import ACCENT, MEANING, QUIET, SERIES
 from fsviz.text import escape_plotly
 
+DIMMED = 0.4  # opacity of marks that are not chosen
 OTHER = SERIES[7]  # samplers that are neither uniform nor semantic
 COMPARED = SERIES[8]  # the second setting, next to the first
 MARGIN = {"l": 0, "r": 10, "t": 50, "b": 0}
@@ -40,7 +41,7 @@ def plot_histograms(
     measure: str,
     axis: str,
     chosen: tuple[int, int] | None = None,
-    height: int = 330,
+    height: int = 310,
 ) -> go.Figure:
     """Histograms of a measure side by side on the same axes; the dashed line is the median.
 
@@ -58,7 +59,10 @@ def plot_histograms(
             x=(edges[:-1] + edges[1:]) / 2,
             y=np.round(panel.shares, 3),
             width=0.94 * np.diff(edges),
-            marker={"color": [ACCENT if chosen == (i, b) else panel.colour for b in bins]},
+            marker={
+                "color": [ACCENT if chosen == (i, b) else panel.colour for b in bins],
+                "opacity": [1 if chosen in (None, (i, b)) else DIMMED for b in bins],
+            },
             customdata=[[i, b] for b in bins],
             hovertext=[
                 f"{escape_plotly(measure)} {ranges[b]}: {int(panel.counts[b]):,} tasks, {panel.shares[b]:.1f}%"
@@ -96,23 +100,29 @@ def plot_balance(
     colours: Mapping[str, str],
     balanced: float,
     by_taxonomy: bool = True,
-    height: int = 230,
+    chosen: tuple[int, int] | None = None,
+    height: int = 310,
 ) -> go.Figure:
     """Share of tasks (%) that hold each class, a line per testbed; a flat line is a balanced testbed.
 
     balanced  the share if all classes are used equally often
+    chosen    (line, class) of the marked point
     Points carry (line, class) as customdata, both as positions.
     """
-    figure = go.Figure()
+    figure, positions, size = go.Figure(), range(len(names)), 7 if len(names) <= 200 else 4
     for line, (testbed, values) in enumerate(shares.items()):
         figure.add_scatter(
-            x=list(range(len(names))),
+            x=list(positions),
             y=np.round(values, 4),
             mode="lines+markers",  # a line alone cannot be clicked
             name=escape_plotly(testbed),
             line={"width": 1.6, "color": colours[testbed]},
-            marker={"size": 7 if len(names) <= 200 else 4, "color": colours[testbed]},
-            customdata=[[line, position] for position in range(len(names))],
+            marker={
+                "size": [12 if chosen == (line, at) else size for at in positions],
+                "color": [ACCENT if chosen == (line, at) else colours[testbed] for at in positions],
+                "opacity": [1 if chosen in (None, (line, at)) else DIMMED for at in positions],
+            },
+            customdata=[[line, at] for at in positions],
             hovertext=[escape_plotly(name) for name in names],
             hovertemplate=f"%{{hovertext}}: %{{y:.2f}}% of tasks, {escape_plotly(testbed)}<extra></extra>",
         )

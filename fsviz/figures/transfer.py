@@ -16,13 +16,20 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross")
 
 
 def plot_transfer(
-    points: pd.DataFrame, lines: Mapping[str, tuple[float, float]], titles: Mapping[str, str], height: int = 420
+    points: pd.DataFrame,
+    lines: Mapping[str, tuple[float, float]],
+    titles: Mapping[str, str],
+    height: int = 420,
+    reference: tuple[str, pd.DataFrame] | None = None,
+    chance_level: float | None = None,
 ) -> go.Figure:
     """Accuracy (%) by divergence, a colour and a shape per method, and a line through its points.
 
-    points  method, x, accuracy, ci95, val_accuracy, n_runs
-    lines   by method: accuracy at a divergence of 0, and points per unit
-    titles  of the methods, in their order
+    points        method, x, accuracy, ci95, val_accuracy, n_runs
+    lines         by method: accuracy at a divergence of 0, and points per unit
+    titles        of the methods, in their order
+    reference     title and points (x, accuracy, ci95) of a frozen backbone on the same test classes
+    chance_level  accuracy of random guesses
     """
     figure = go.Figure()
     room = float(points["x"].max() - points["x"].min()) if len(points) else 1.0
@@ -56,12 +63,38 @@ def plot_transfer(
                 line={"color": colour, "width": 2, "dash": "dot"},
                 hoverinfo="skip",
             )
-    figure.update_xaxes(title_text="train–test divergence", rangemode="tozero")
+    if reference is not None:
+        _add_reference(figure, *reference)
+    if chance_level is not None:
+        figure.add_hline(
+            y=chance_level,
+            line={"dash": "dot", "color": QUIET},
+            annotation={"text": "chance level", "yanchor": "bottom", "xanchor": "right", "x": 1},
+        )
+    ends = [float(points["x"].min()), float(points["x"].max())] if len(points) else [0.0, 1.0]
+    figure.update_xaxes(
+        title_text="train–test divergence", range=[min(0.0, ends[0]) - 0.06 * room, ends[1] + 0.06 * room]
+    )
     figure.update_yaxes(title_text="accuracy on test tasks (%)")
     figure.update_layout(
         height=height, margin=MARGIN, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     )
     return figure
+
+
+def _add_reference(figure: go.Figure, title: str, points: pd.DataFrame) -> None:
+    """A grey dashed line of a frozen backbone, which no click selects."""
+    figure.add_scatter(
+        x=points["x"],
+        y=points["accuracy"],
+        mode="lines+markers",
+        name=escape_plotly(title),
+        line={"color": QUIET, "dash": "dash", "width": 2},
+        marker={"color": QUIET, "symbol": "x", "size": 9},
+        error_y={"array": points["ci95"], "color": QUIET, "thickness": 1, "width": 3},
+        customdata=[[float(half)] for half in points["ci95"]],
+        hovertemplate=f"{escape_plotly(title)}: %{{y:.1f}} ± %{{customdata[0]:.1f}}% correct<extra></extra>",
+    )
 
 
 def plot_matched(pairs: Sequence[Any], titles: Mapping[str, str], height: int = 300) -> go.Figure:

@@ -18,10 +18,11 @@ from fsviz.jobs import engines, local, store
 from fsviz.jobs.engines import Engine
 from fsviz.jobs.execute import Progress, compute, execute, is_complete, prepare, run_side_by_side
 from fsviz.jobs.local import MAX_WORKERS, n_workers, set_workers
-from fsviz.jobs.store import Chunks, Run, delete
+from fsviz.jobs.store import MAX_LABEL, Chunks, Run, delete, label
 from fsviz.settings import RawSettings
 
 __all__ = [
+    "MAX_LABEL",
     "MAX_WORKERS",
     "Chunks",
     "Engine",
@@ -32,6 +33,7 @@ __all__ = [
     "delete",
     "find",
     "folder",
+    "label",
     "list_runs",
     "n_workers",
     "result",
@@ -61,8 +63,10 @@ def run_in_foreground(
     started: Callable[[Run], object] | None = None,
     engine: Engine | None = None,
 ) -> Run:
-    """Records a run and carries it out, in this process unless another engine is chosen; `started(run)` is told its id
-    first."""
+    """Records a run and executes it, in this process unless another engine is set.
+
+    `started(run)` is called before the first chunk.
+    """
     engine = _engine_for(spec, engine or Engine())
     run = store.create(spec, prepare, store.INTERRUPTED, asdict(engine))
     if started:
@@ -78,11 +82,11 @@ def resume(run_id: str, engine: Engine | None = None) -> Run:
     engine  where they are computed; where the run was before unless given
     """
     run = store.get(run_id)
-    if run.state != store.QUEUED and _goes_on(run):
+    if run.state != store.QUEUED and _has_work(run):
         if reason := studies.of(run.spec).requires_local(run.spec):
             raise BadInput(f"{reason}: 'fsviz runs resume {run_id}'.")
         with store.held(run_id) as path:
-            _go_on(path, store.QUEUED, "waiting for a worker", _engine_for(run.spec, engine or engine_of(run)))
+            _resume(path, store.QUEUED, "waiting for a worker", _engine_for(run.spec, engine or engine_of(run)))
     local.start()
     return store.get(run_id)
 
@@ -90,11 +94,11 @@ def resume(run_id: str, engine: Engine | None = None) -> Run:
 def resume_here(run_id: str, progress: Progress | None = None, engine: Engine | None = None) -> Run:
     """Carries a stopped run on in this process, its chunks on the engine it had before unless another is given."""
     run = store.get(run_id)
-    if not _goes_on(run):
+    if not _has_work(run):
         return run
     engine = _engine_for(run.spec, engine or engine_of(run))
     with store.held(run_id) as path:
-        _go_on(path, store.INTERRUPTED, "starting", engine)
+        _resume(path, store.INTERRUPTED, "starting", engine)
         execute(run_id, progress, engines.runner(engine, run_side_by_side))
     return store.get(run_id)
 
@@ -111,7 +115,7 @@ def cancel(run_id: str) -> Run:
 
 
 def engine_of(run: Run) -> Engine:
-    """Which machines compute a run."""
+    """The engine that computes a run."""
     return Engine(**{name: run.engine[name] for name in ("name", "address") if name in run.engine})
 
 
@@ -137,9 +141,9 @@ def find(spec: RawSettings) -> Run | None:
     A run of another version of the study is not taken: its numbers may differ.
     """
     study = studies.of(spec)
-    wanted = {name: value for name, value in study.check(spec).items() if name not in study.ignored}
-    wanted |= {"study": spec["study"], "version": study.version}
-    return next((run for run in list_runs(spec["study"]) if has_same_spec(wanted, run.spec)), None)
+    settings = {name: value for name, value in study.check(spec).items() if name not in study.ignored}
+    settings |= {"study": spec["study"], "version": study.version}
+    return next((run for run in list_runs(spec["study"]) if has_same_spec(settings, run.spec)), None)
 
 
 def result(run_id: str) -> Any:
@@ -162,8 +166,8 @@ def results(run_id: str) -> Any:
         raise WorkspaceError(run.error)
     if run.summary is None:
         raise Missing(
-            f"Run {run_id} is {run.state} and has no results yet. "
-            + ("Wait for its first chunk." if run.active else f"Go on with 'fsviz runs resume {run_id}'.")
+            f"Run {run_id} is {run.state}: no results yet. "
+            + ("Wait for its first chunk." if run.active else f"Resume with: fsviz runs resume {run_id}")
         )
     return dict(run.summary)
 
@@ -200,14 +204,14 @@ def _engine_for(spec: RawSettings, engine: Engine) -> Engine:
     return engine
 
 
-def _goes_on(run: Run) -> bool:
-    """Whether a run has something left to do. Raises a sentence where that cannot be known."""
+def _has_work(run: Run) -> bool:
+    """Whether a run has something left to do. Raises WorkspaceError if the run cannot be read."""
     if run.state == store.DAMAGED:
         raise WorkspaceError(run.error)
     return run.state != store.FINISHED or not is_complete(run)
 
 
-def _go_on(path: Path, state: str, message: str, engine: Engine) -> None:
+def _resume(path: Path, state: str, message: str, engine: Engine) -> None:
     (path / "cancel").unlink(missing_ok=True)
     more = {"queued_at": time.time(), "ended": None, "engine": asdict(engine)}
     store.change(path, state=state, message=message, error="", **more)

@@ -91,7 +91,7 @@ def _joined(address: str) -> Iterator[None]:
         ray.shutdown()
 
 
-def _remote(what: Any, **needs: Any) -> Any:
+def _remote(target: Any, **needs: Any) -> Any:
     """A function or class that runs on a machine of the cluster as it would here: same code, workspace and threads."""
     import ray
 
@@ -102,7 +102,7 @@ def _remote(what: Any, **needs: Any) -> Any:
         **{name: os.environ[name] for name in ("FSVIZ_STUDIES",) if name in os.environ},
         **thread_limits.as_here(),
     }
-    return ray.remote(runtime_env={"env_vars": environment}, **needs)(what)
+    return ray.remote(runtime_env={"env_vars": environment}, **needs)(target)
 
 
 def _is_same(first: str, second: str) -> bool:
@@ -121,8 +121,8 @@ def _is_same(first: str, second: str) -> bool:
 def _knock(address: str) -> None:
     """Raises OSError where nobody listens: Ray itself would go on trying for minutes."""
     if address == "auto":
-        kept = Path(tempfile.gettempdir(), "ray", "ray_current_cluster")  # as Ray finds the one of this machine
-        address = os.environ.get("RAY_ADDRESS") or (kept.read_text().strip() if kept.is_file() else "")
+        address_file = Path(tempfile.gettempdir(), "ray", "ray_current_cluster")  # as Ray finds the one of this machine
+        address = os.environ.get("RAY_ADDRESS") or (address_file.read_text().strip() if address_file.is_file() else "")
     host, _, port = address.rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host, int(port)), timeout=_KNOCK).close()
@@ -143,7 +143,7 @@ def _cpus_per_chunk(n_gpus: int) -> int:
         raise BadInput("No machine of the cluster offers a core. Start Ray there with 'ray start --num-cpus N'.")
     if not nodes:
         raise BadInput(
-            "This run computes on CUDA, and no machine of the cluster has told Ray of a GPU. Choose the device cpu, or "
+            "This run computes on CUDA, and no machine of the cluster reports a GPU to Ray. Choose the device cpu, or "
             "start Ray there with 'ray start --num-gpus N'."
         )
     return max(1, min(torch.get_num_threads(), *(int(node["CPU"]) for node in nodes)))
@@ -158,8 +158,8 @@ def _check_machines(spec: dict[str, Any]) -> None:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     token, nodes = secrets.token_hex(8), _nodes()
-    seen = Path(spec["folder"]) / _SEEN
-    seen.write_text(token, encoding="utf-8")
+    token_file = Path(spec["folder"]) / _SEEN
+    token_file.write_text(token, encoding="utf-8")
     ask = _remote(_trouble, num_cpus=0, max_retries=0)
     node_of_check = {
         ask.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
@@ -178,7 +178,7 @@ def _check_machines(spec: dict[str, Any]) -> None:
             except ray.exceptions.RayError as error:
                 reasons[node_of_check[ref]["NodeID"]] = f"cannot load fsviz {fsviz.__version__} ({_first_line(error)})"
     finally:
-        seen.unlink(missing_ok=True)
+        token_file.unlink(missing_ok=True)
     for node in nodes:
         if trouble := reasons[node["NodeID"]]:
             raise BadInput(
@@ -189,7 +189,7 @@ def _check_machines(spec: dict[str, Any]) -> None:
 
 
 def _trouble(spec: dict[str, Any], token: str, version: str) -> str:
-    """Runs on every machine: why it cannot compute chunks of this spec, "" where it can."""
+    """Runs on every machine: why it cannot compute chunks of this spec, "" if it can."""
     if fsviz.__version__ != version:
         return f"it has fsviz {fsviz.__version__}, not {version}"
     try:
@@ -274,14 +274,14 @@ class _Actors:
         self.busy: dict[Any, Any] = {}
 
     def n_places(self) -> int:
-        """Actors that live; the missing ones are asked for."""
+        """Actors that live; the missing ones are requested."""
         import ray
 
         resources = [node["Resources"] for node in _nodes()]
-        wanted = sum(
+        n_workers = sum(
             min(int(r["CPU"]) // self.n_cpus, int(r.get("GPU", 0)) if self.n_gpus else 10**6) for r in resources
         )
-        for _ in range(wanted - len(self.coming) - len(self.free) - len(self.busy)):
+        for _ in range(n_workers - len(self.coming) - len(self.free) - len(self.busy)):
             actor = self.worker.remote()
             self.coming[actor.ready.remote()] = actor
         if self.coming:

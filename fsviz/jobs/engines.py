@@ -1,5 +1,7 @@
-"""Which machines compute the chunks of a run: this one, or those of a Ray cluster. Chosen per run; never part of what
-is asked, so that the same spec has the same results on either."""
+"""Machines that compute the chunks of a run: this one, or those of a Ray cluster.
+
+The engine is set per run and never part of the spec, so the same spec has the same results on both.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Carries one run to its end, chunk by chunk. Whoever calls holds the run's lock.
 
 A chunk is on disk before progress moves. Stopping (cancel, Ctrl-C, kill -9, a full disk, yielding to a shorter run)
-loses at most the chunk at hand; the same function later computes only what is missing. Chunks follow from (spec,
+loses at most the current chunk; the same function later computes only what is missing. Chunks follow from (spec,
 index) alone, so the result does not depend on how often a run was stopped, nor on who computed which chunk.
 """
 
@@ -187,13 +187,13 @@ def _recorded_end(run_id: str, path: Path, clock: _Clock) -> Iterator[None]:
     try:
         yield
     except (Cancelled, Stopped, KeyboardInterrupt) as stop:
-        wanted = store.wants_cancel(path) or isinstance(stop, Cancelled)
-        state = store.CANCELLED if wanted else store.INTERRUPTED
+        was_cancelled = store.wants_cancel(path) or isinstance(stop, Cancelled)
+        state = store.CANCELLED if was_cancelled else store.INTERRUPTED
         _record(path, clock, state=state, message=f"{state}; resume to go on")
         if isinstance(stop, KeyboardInterrupt):
             raise
         raise Cancelled(
-            f"Run {run_id} was {state}. Its finished chunks are kept: 'fsviz runs resume {run_id}' goes on."
+            f"Run {run_id} was {state}. Finished parts are saved; resume with: fsviz runs resume {run_id}"
         ) from None
     except _SomeFailed as some:
         _report(path, *some.errors.values())
@@ -205,9 +205,8 @@ def _recorded_end(run_id: str, path: Path, clock: _Clock) -> Iterator[None]:
     except Exception as error:
         _report(path, error)
         sentence = (
-            f"Run {run_id} stopped on an unexpected error ({type(error).__name__}: {error}). "
-            f"Its finished chunks are kept: 'fsviz runs resume {run_id}' tries again. The full report is in "
-            f"{path / 'error.txt'}."
+            f"Run {run_id} failed: {type(error).__name__}: {error}. Finished parts are saved; resume with: "
+            f"fsviz runs resume {run_id}. Details: {path / 'error.txt'}"
         )
         _record(path, clock, state=store.FAILED, error=sentence)
         raise FsvizError(sentence) from error
@@ -225,9 +224,8 @@ class _SomeFailed(Exception):
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         reason = reason if len(reason) < 300 else f"{reason[:300]}..."
         return (
-            f"Run {run_id} is done, {self}: number {index} failed {_ATTEMPTS} times ({reason}). All others are kept, "
-            f"and their results are shown; 'fsviz runs resume {run_id}' tries again what failed. The full report "
-            f"is in {path / 'error.txt'}."
+            f"Run {run_id} is done, {self}: number {index} failed {_ATTEMPTS} times ({reason}). All others are saved, "
+            f"and results show them. Retry with: fsviz runs resume {run_id}. Details: {path / 'error.txt'}"
         )
 
 
@@ -252,7 +250,7 @@ def check_space(study: Study[Any], spec: RawSettings, share: float = 1.0) -> Non
 
 
 def _record(path: Path, clock: _Clock, **values: Any) -> None:
-    """How a run ended. A disk too full for it must not hide why; the run then reads as interrupted."""
+    """Records how a run ended. If the disk is full, the run reads as interrupted and the first error is raised."""
     with suppress(WorkspaceError):
         store.change(path, ended=time.time(), seconds=clock.seconds(), **values)
 

@@ -31,7 +31,7 @@ _TERM_GRACE = 1.0  # seconds between asking a worker to stop and ending it
 
 
 def n_workers() -> int:
-    """How many runs may go at the same time; half of the processors unless chosen."""
+    """Number of runs that may go at the same time; half of the processors unless set."""
     try:
         return max(1, min(MAX_WORKERS, int(read_json(folder("runs") / ".workers.json")["workers"])))
     except (WorkspaceError, KeyError, TypeError, ValueError):
@@ -81,10 +81,10 @@ def claim() -> tuple[str, locks.FileLock] | None:
         path = folder("runs") / run.id
         lock = locks.FileLock(path / "lock")
         try:
-            taken = lock.acquire(patience=0)
+            acquired = lock.acquire(patience=0)
         except WorkspaceError:  # deleted between the two looks
             continue
-        if taken and store.is_queued(path):  # nor taken and ended, nor cancelled
+        if acquired and store.is_queued(path):  # nor taken and ended, nor cancelled
             store.change(path, state=store.RUNNING)
             return run.id, lock
         lock.release()
@@ -100,8 +100,8 @@ def should_yield(run_id: str) -> Callable[[], bool]:
         if time.monotonic() < looked:
             return False
         looked = time.monotonic() + 1.0
-        left = store.get(run_id).seconds_left
-        return _n_free() == 0 and any(run.seconds_left < _SHORTER * left for run in queue())
+        seconds_left = store.get(run_id).seconds_left
+        return _n_free() == 0 and any(run.seconds_left < _SHORTER * seconds_left for run in queue())
 
     return shorter_run_waits
 

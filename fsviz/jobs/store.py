@@ -1,4 +1,4 @@
-"""Runs on disk: one folder per run, and nothing beside them. The folders are the only truth.
+"""Runs on disk: one folder per run and nothing else. The folders are the only truth.
 
     spec.json      id, time of creation, number of chunks and the spec, inputs frozen by the study
     inputs/        what the study froze at the start (a testbed may be deleted later)
@@ -6,8 +6,9 @@
     state.json     the last change of state and, while it runs, how far it is
     results.json   the summary of all chunks
     lock           held by whoever works on the run, for as long as that process lives
-    cancel         the wish to stop
-Only the holder of a run's lock changes it; anybody may ask it to stop. Reading never writes.
+    cancel         a request to stop
+    label.json     the name and the note that a user gave the run
+Only the holder of a run's lock changes it; anybody may label it or ask it to stop. Reading never writes.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ QUEUED, RUNNING, FINISHED, CANCELLED, FAILED, INTERRUPTED, DAMAGED = (
 )
 
 
+MAX_LABEL = {"name": 80, "note": 500}  # characters
+
+
 @dataclass(frozen=True)
 class Run:
     """One recorded execution of a study.
@@ -52,6 +56,7 @@ class Run:
     n_done    finished chunks of n_chunks; seconds is the computing time so far, over all resumes.
     engine    which machines compute it: {"name": "local"} or {"name": "ray", "address": where}.
     summary   the study's summary of the chunks finished so far (of all of them when finished), or None.
+    name      given by a user, as the note; "" for none.
     """
 
     id: str
@@ -68,6 +73,8 @@ class Run:
     message: str = ""
     error: str = ""
     engine: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+    note: str = ""
     summary: Any = field(default=None, compare=False)  # None before the first chunk; else as its study declares
 
     @property
@@ -94,7 +101,7 @@ class Run:
 
 
 class Chunk(Mapping[str, np.ndarray]):
-    """The arrays of one finished chunk by name, each read from disk when asked for."""
+    """The arrays of one finished chunk by name, each read from disk when requested."""
 
     def __init__(self, run_folder: Path, index: int) -> None:
         self.run_folder, self.index = run_folder, index
@@ -261,6 +268,7 @@ def all_runs() -> list[Run]:
 
 def _read(path: Path) -> Run:
     state, recorded = _state(path)
+    name, note = _label(path).values()
     try:
         stored = _json(path / "spec.json")
         spec, n_chunks, created = dict(stored["spec"]), int(stored["n_chunks"]), float(stored["created"])
@@ -269,7 +277,7 @@ def _read(path: Path) -> Run:
             f"spec.json of run {path.name} cannot be read ({error}), so it is not known what was run; the chunks are "
             f"untouched in {path}. Restore the file from a copy, or 'fsviz runs delete {path.name}'."
         )
-        return Run(path.name, "?", DAMAGED, {}, 0, _modified(path), error=message)
+        return Run(path.name, "?", DAMAGED, {}, 0, _modified(path), error=message, name=name, note=note)
     summary, trouble = recorded.get("summary"), str(recorded.get("error", ""))
     if state == FINISHED:
         try:
@@ -298,6 +306,8 @@ def _read(path: Path) -> Run:
         message=str(recorded.get("message", "")),
         error=trouble,
         engine=_engine(recorded.get("engine")),
+        name=name,
+        note=note,
         summary=summary if isinstance(summary, dict) else None,
     )
 
@@ -324,6 +334,27 @@ def _recorded_state(path: Path) -> dict[str, Any]:
         return {}
 
 
+def label(run_id: str, name: str | None = None, note: str | None = None) -> Run:
+    """Gives a run a name or a note; None keeps the present one, "" removes it."""
+    path = run_folder(run_id)
+    values = {"name": name, "note": note}
+    changes = {key: " ".join(value.split()) for key, value in values.items() if value is not None}
+    for key, value in changes.items():
+        if len(value) > MAX_LABEL[key]:
+            raise BadInput(f"The {key} of a run has at most {MAX_LABEL[key]} characters. Got {len(value)}.")
+    write_json(path / "label.json", {**_label(path), **changes})
+    return get(run_id)
+
+
+def _label(path: Path) -> dict[str, str]:
+    """The name and the note of a run, "" if it has none."""
+    try:
+        stored = _json(path / "label.json")
+    except (OSError, ValueError):
+        stored = {}
+    return {key: str(stored.get(key) or "") for key in MAX_LABEL}
+
+
 def is_queued(path: Path) -> bool:
     """Whether a run waits for a worker; for the holder of its lock, to whom `get` says that it runs."""
     return _recorded_state(path).get("state") == QUEUED and not wants_cancel(path)
@@ -339,7 +370,7 @@ def ask_to_stop(path: Path) -> None:
         (path / "cancel").touch()
     except OSError as error:
         raise WorkspaceError(
-            f"Run {path.name} cannot be asked to stop ({error.strerror or error}). "
+            f"Run {path.name} cannot be stopped ({error.strerror or error}). "
             f"Make room or fix the permissions of {path}, then try again."
         ) from error
 

@@ -2,11 +2,11 @@
 
     predict(support, support_mask, query, query_mask, **settings) -> scores
 
-support (T, W, S, D) and query (T, M, D) are float32 or float64 torch tensors on any device, M = all queries of a task
-in one row; support_mask (T, W, S) and query_mask (T, M) are True where an image is, so shots, queries and ways may vary
+support (T, W, S, D) and query (T, M, D) are float32 or float64 torch tensors on any device; M counts all queries of a
+task. support_mask (T, W, S) and query_mask (T, M) are True where there is an image, so shots, queries and ways may vary
 inside a batch. Scores (T, W, M) order the ways of every query, and their softmax over ways is the probability of each;
-a way without support gets minus infinity. (Probabilities alone would not do: they are equal where features are tiny,
-and zero where they are large.) What stands at padded places never matters, and a padded query may get any score.
+a way without support gets minus infinity. (Probabilities alone do not suffice: they are equal if features are tiny,
+and zero if features are large.) Padding never matters, and a padded query may get any score.
 A file in this folder that holds a METHOD is a method: nothing else lists it. Listing imports no torch: methods import
 it, and what is built on it, inside their functions.
 """

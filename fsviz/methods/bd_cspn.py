@@ -65,6 +65,6 @@ def rectified_prototypes(support: Tensor, support_mask: Tensor, query: Tensor, q
     lent = torch.zeros_like(likeness).scatter_(1, best.indices, best.values.exp() * query_mask.unsqueeze(1))
 
     lent_in_all = lent.sum(2, keepdim=True)
-    kept = torch.bmm(own.view(n_tasks * n_way, 1, n_shot), by_class).view(n_tasks, n_way, dims)
-    gathered = torch.baddbmm(kept.addcmul_(lent_in_all, shift), lent, query)
+    own_sum = torch.bmm(own.view(n_tasks * n_way, 1, n_shot), by_class).view(n_tasks, n_way, dims)
+    gathered = torch.baddbmm(own_sum.addcmul_(lent_in_all, shift), lent, query)
     return gathered / (own.sum(2, keepdim=True) + lent_in_all).clamp_(min=least)

@@ -13,7 +13,7 @@ from fsviz.settings import RawSettings, Setting, Settings
 
 @dataclass(frozen=True)
 class Method:
-    """A few-shot classifier, declared beside its `predict`.
+    """A few-shot classifier, declared next to its `predict`.
 
     order         position in lists, and its colour in every figure; no two methods share one.
     kind          "inductive" (each query alone) or "transductive" (all queries of a task together).
@@ -21,9 +21,9 @@ class Method:
                   none where easyfsl does not have the method.
     wants_centre  predict also takes `centre` (D,), the mean features of a wider set of images than the task.
     pairwise      its work space grows with the square of the images of a task (the chunk size follows from that).
-    batch         support images of one step, where a step is not on all images; None where it is.
+    batch         support images of one step, where a step is not on all images; None if it is.
     scale_free    predictions stay when all features are multiplied by a number, under these choices of its settings
-                  (none needed: {}); None where they never do.
+                  (none needed: {}); None if they never do.
     shift_free    the same for a vector that is added to all features.
     units         where the scale matters, why.
     family        as MetaCoCo (Zhang et al. 2024) groups methods; one that it does not have stands with what it does.
@@ -54,7 +54,7 @@ class Method:
 
     @property
     def without_presets(self) -> str:
-        """Why nobody's values are offered, after its name; "" where some are."""
+        """Why nobody's values are offered, after its name; "" if some are."""
         if self.presets:
             return ""
         why = "it is your own" if self.function is not None else "easyfsl does not have this method"
@@ -73,23 +73,23 @@ class Method:
         if preset and preset not in self.presets:
             raise UnknownName(f"preset of {self.title}", preset, self.presets)
         settings = {setting.name: setting for setting in self.settings}
-        chosen: dict[str, Any] = {name: setting.default for name, setting in settings.items()}
+        parameters: dict[str, Any] = {name: setting.default for name, setting in settings.items()}
         for name, value in {**self.presets.get(preset, {}), **(values or {})}.items():
             if name not in settings:
                 raise UnknownName(f"parameter of {self.title}", name, settings)
-            chosen[name] = settings[name].check(value, self.title)
-        return chosen
+            parameters[name] = settings[name].check(value, self.title)
+        return parameters
 
     def invariant_to(self, values: Settings | None = None) -> frozenset[str]:
-        """Which of "scale" and "shift" of the features change no prediction, with these settings."""
-        chosen = {setting.name: setting.default for setting in self.settings} | dict(values or {})
-        if chosen[UNIT_LENGTH.name]:  # the length is taken off first, and with it the place of the origin matters
+        """The changes of the features ("scale", "shift") that leave every prediction as it is, with these settings."""
+        parameters = {setting.name: setting.default for setting in self.settings} | dict(values or {})
+        if parameters[UNIT_LENGTH.name]:  # the length is taken off first, and with it the place of the origin matters
             return frozenset({"scale"})
         rules = {"scale": self.scale_free, "shift": self.shift_free}
         return frozenset(
             change
             for change, rule in rules.items()
-            if rule is not None and all(chosen[name] in choices for name, choices in rule.items())
+            if rule is not None and all(parameters[name] in choices for name, choices in rule.items())
         )
 
     def invariance(self, values: Settings | None = None) -> str:

@@ -24,20 +24,20 @@ def adam(
 ) -> Tensor:
     """Adam (Kingma & Ba 2015) from `start`; weight_decay adds that share of the weights to the gradient.
 
-    stops (T,), where given, ends each task after its own number of steps.
+    stops (T,), if given, ends each task after its own number of steps.
     """
     weights = start.clone(memory_format=torch.contiguous_format)
     mean, square = torch.zeros_like(weights), torch.zeros_like(weights)
-    kept = weights.clone() if stops is not None else None
+    at_stop = weights.clone() if stops is not None else None
     move = _move_in_one_pass if weights.device.type == "cpu" and weights.dtype == torch.float32 else _move
     for step in range(1, steps + 1):
         # both bias corrections are folded into the size of the step
         correction = (1 - BETA_2**step) ** 0.5
         size = lr * correction / (1 - BETA_1**step)
         move(weights, gradient(weights), mean, square, weight_decay, size, EPSILON * correction)
-        if kept is not None and stops is not None:
-            kept = torch.where((stops == step)[:, None, None], weights, kept)
-    return weights if kept is None else kept
+        if at_stop is not None and stops is not None:
+            at_stop = torch.where((stops == step)[:, None, None], weights, at_stop)
+    return weights if at_stop is None else at_stop
 
 
 def _move(
@@ -119,7 +119,7 @@ def linear_head(images: Tensor, scale: float, ways: Tensor, score_slope: ScoreSl
 def euclidean_head(images: Tensor, scale: float, ways: Tensor, score_slope: ScoreSlope) -> Gradient:
     """Gradient for the weights of a head whose scores are -scale * distance of a way's weights w and an image x.
 
-    d(-scale |w - x|)/dw = -scale (w - x) / |w - x|, and 0 where they meet.
+    d(-scale |w - x|)/dw = -scale (w - x) / |w - x|, and 0 if they meet.
     """
     squares = lengths(images).square()
 

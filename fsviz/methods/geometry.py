@@ -44,7 +44,7 @@ def in_a_row(support: Tensor, support_mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def one_hot(support_mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Labels of the support images in a row (T, W, N): 1 where an image is of a way, 0 elsewhere and where padded."""
+    """Labels of the support images in a row (T, W, N): 1 if an image is of a way, 0 elsewhere and where padded."""
     n_tasks, n_way, n_shot = support_mask.shape
     eye = torch.eye(n_way, dtype=dtype, device=support_mask.device)
     return (eye[:, :, None] * support_mask[:, None]).reshape(n_tasks, n_way, n_way * n_shot)

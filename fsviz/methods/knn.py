@@ -34,7 +34,7 @@ def predict(
     k: int = 1,
     distance: str = "euclidean",
 ) -> Tensor:
-    """Logarithm of the votes of the k nearest support images (all of them where there are fewer).
+    """Logarithm of the votes of the k nearest support images (all of them if there are fewer).
 
     Images at the same distance share the votes that are left for them. Equal votes are settled in favour of the class
     that holds the nearer image: each class gets a further hundredth of a vote times (distance of the nearest image of
@@ -55,8 +55,8 @@ def predict(
     k = min(k, n_way * n_shot)
     last = apart.topk(k, dim=1, largest=False).values[:, -1:]  # infinite where fewer images than k are there
     inside, level = apart < last, (apart == last) & apart.isfinite()
-    left = (k - inside.sum(1, keepdim=True)) / level.sum(1, keepdim=True).clamp(min=1)
-    votes = (inside + level * left).view(n_tasks, n_way, n_shot, -1).sum(2).cpu().double()
+    share_of_ties = (k - inside.sum(1, keepdim=True)) / level.sum(1, keepdim=True).clamp(min=1)
+    votes = (inside + level * share_of_ties).view(n_tasks, n_way, n_shot, -1).sum(2).cpu().double()
 
     closest = apart.view(n_tasks, n_way, n_shot, -1).amin(2).cpu().double()
     farthest = closest.masked_fill(closest.isinf(), 0.0).amax(1, keepdim=True)

@@ -21,7 +21,7 @@ METHOD = Method(
             "neighbours",
             "Neighbours",
             2,
-            "Similar queries that influence each query. The paper and easyfsl say 3, counting the query itself.",
+            "Similar queries that influence each query. Paper and easyfsl: 3, counting the query itself.",
             1,
             50,
         ),

@@ -85,10 +85,10 @@ def train(
     def gradient(weights: Tensor) -> Tensor:
         row, label, share = next(steps)
         torch.index_select(images, 0, row, out=batch)
-        drawn = batch.view(n_tasks, BATCH, -1)
-        error = softmax(torch.bmm(drawn, weights.transpose(1, 2)).transpose(1, 2), ways)
+        minibatch = batch.view(n_tasks, BATCH, -1)
+        error = softmax(torch.bmm(minibatch, weights.transpose(1, 2)).transpose(1, 2), ways)
         error.scatter_add_(1, label, minus_one).mul_(share)
-        return torch.bmm(error, drawn, out=slope)
+        return torch.bmm(error, minibatch, out=slope)
 
     same = bool((stops == len(batches)).all())
     return adam(torch.zeros_like(slope), gradient, len(batches), lr, weight_decay, None if same else stops)

@@ -25,7 +25,7 @@ METHOD = Method(
             "normalise",
             "Unit length",
             "When to scale features to length 1: after the power transform, before it, or never. easyfsl does so only "
-            "if asked, and gives no numbers then for features that are much longer than one.",
+            "on request, and then returns no numbers for features much longer than 1.",
             {"after": "After", "before": "Before", "none": "Never"},
         ),
     ),

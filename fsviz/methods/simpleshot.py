@@ -28,7 +28,7 @@ METHOD = Method(
         choice(
             "normalise",
             "Unit length",
-            "Scale features to length 1 after centring. easyfsl does so only if asked.",
+            "Scale features to length 1 after centring. easyfsl does so only on request.",
             {"l2": "Yes", "none": "No"},
         ),
     ),
@@ -51,7 +51,7 @@ def predict(
 ) -> Tensor:
     """Nearest prototype after taking a mean off all features and scaling them to length one ("CL2N").
 
-    centring   "dataset" takes off `centre` (D,), the mean of a wider set of images (the support's where none is
+    centring   "dataset" takes off `centre` (D,), the mean of a wider set of images (the support's if none is
                given), "support" the mean of the task's own support, "none" nothing.
     normalise  length one then ("l2"), or as they are ("none").
     """

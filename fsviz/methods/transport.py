@@ -34,8 +34,8 @@ def transport_batched(cost: Tensor, ways: Tensor, query_mask: Tensor) -> tuple[T
     sums = send * (kernel * receive).sum(1, keepdim=True)
     for iteration in range(ITERATIONS):
         new_send = send / (sums + TINY)
-        taken = receive * (kernel * new_send).sum(2, keepdim=True)
-        new_receive = (receive * share / (taken + TINY)).clamp(max=1e30)
+        column_sums = receive * (kernel * new_send).sum(2, keepdim=True)
+        new_receive = (receive * share / (column_sums + TINY)).clamp(max=1e30)
         new_sums = new_send * (kernel * new_receive).sum(1, keepdim=True)
         change = ((new_sums - sums) * there).abs().amax((1, 2), keepdim=True)
         send, receive = torch.where(active, new_send, send), torch.where(active, new_receive, receive)
@@ -53,7 +53,7 @@ def _transport_loops(
     """transport for one task after the other, in double precision: the matrices are too small for array calls."""
     n_tasks, n_way, n_query = cost.shape
     kernel = np.empty((n_query, n_way))
-    send, sums, receive, taken = np.empty(n_query), np.empty(n_query), np.empty(n_way), np.empty(n_way)
+    send, sums, receive, column_sums = np.empty(n_query), np.empty(n_query), np.empty(n_way), np.empty(n_way)
     for t in range(n_tasks):
         columns, rows = ways[t].sum(), there[t].sum()
         share = rows / max(columns, 1)
@@ -69,14 +69,14 @@ def _transport_loops(
                 sums[m] += kernel[m, w]
         receive[:] = ways[t]  # 1 for the ways of this task, 0 for the others
         for _ in range(ITERATIONS):
-            taken[:] = 0.0
+            column_sums[:] = 0.0
             for m in range(n_query):
                 send[m] /= sums[m] + TINY
                 for w in range(n_way):
-                    taken[w] += kernel[m, w] * send[m]
+                    column_sums[w] += kernel[m, w] * send[m]
             for w in range(n_way):
                 # a way out of everybody's reach would ask for ever more
-                receive[w] = min(receive[w] * share / (receive[w] * taken[w] + TINY), 1e30)
+                receive[w] = min(receive[w] * share / (receive[w] * column_sums[w] + TINY), 1e30)
             change = 0.0
             for m in range(n_query):
                 total = 0.0

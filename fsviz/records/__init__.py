@@ -26,17 +26,17 @@ Progress = Callable[[int, int, str], object]  # told as progress(done, total, me
 
 @dataclass(frozen=True)
 class Dataset:
-    """A named image collection: its classes always, its images where they are at hand.
+    """A named image collection: its classes always, its images if they are available.
 
     classes   index class_id 0..C-1; columns class_name, split, n_images (Int64, <NA> where unknown),
-              node (the class's node in the taxonomy, "" where it has none).
+              node (the class's node in the taxonomy, "" if it has none).
     splits    split name -> sorted class_ids. Several schemes may overlap (CIFAR-FS and FC100).
     taxonomy  is-a edges (columns child, parent) of nodes, or None; node_names gives readable names.
     contexts  columns class_id, context, n_images, or None.
     images    index image_id 0..N-1; columns class_id, path (opaque: only the datasets room reads it),
               optionally context, n_bytes (of the file when it was added), group (a number shared by images that
               must not stand on both sides of a task, PAD for none), and one column per attribute;
-              None where only the class table is known.
+              None if only the class table is known.
     origin    how pixels are opened: "catalog" (none), "demo", "digits", "folder" (files below root),
               "features" (imported features, no pixels).
     """
@@ -65,7 +65,7 @@ class Dataset:
 
     @property
     def n_images(self) -> int | None:
-        """Number of images, None where the counts are not public."""
+        """Number of images, None if the counts are not public."""
         counts = self.classes["n_images"]
         return None if counts.isna().any() else int(counts.sum())
 
@@ -95,7 +95,7 @@ class Dataset:
         return np.asarray(self.splits[split])
 
     def split_of(self, class_ids: np.ndarray) -> str:
-        """The first split that holds all of these classes (PAD is none); "all" where no other does."""
+        """The first split that holds all of these classes (PAD is none); "all" if no other does."""
         used = np.unique(class_ids[class_ids != PAD])
         return next((s for s in self.splits if np.isin(used, self.split_class_ids(s)).all()), "all")
 
@@ -124,7 +124,7 @@ class Dataset:
         return np.repeat(np.arange(self.n_classes), self.classes["n_images"].to_numpy(dtype=np.int64))
 
     def image_contexts(self) -> np.ndarray:
-        """Context of every image_id (N,), "" where it has none; only where there is an image table with contexts."""
+        """Context of every image_id (N,), "" if it has none; only where there is an image table with contexts."""
         assert self.images is not None
         return self.images["context"].fillna("").astype(str).to_numpy()
 
@@ -132,7 +132,7 @@ class Dataset:
         """Group of every image_id (N,), counted from 0; an image with no other is a group of its own.
 
         Images of a group (copies of a picture, frames of a video) must not stand on both sides of a task.
-        None where no two images belong together.
+        None if no two images belong together.
         """
         if self.images is None or "group" not in self.images:
             return None
@@ -161,7 +161,7 @@ class Features:
 
     values (n, D) float16 or float32, may be memory-mapped; image_ids (n,) and class_ids (n,) name the rows.
     Rows may be fewer than the dataset's images (broken files are skipped).
-    groups (N,) is the group of every image_id (see Dataset.image_groups), None where there are none.
+    groups (N,) is the group of every image_id (see Dataset.image_groups), None if there are none.
     """
 
     dataset: str
@@ -178,13 +178,13 @@ class Features:
         return remake_features(self.dataset, self.backbone, self.key)
 
     def image_class_ids(self, n: int) -> np.ndarray:
-        """Class of the image_ids below n (n,), PAD where an image has no features."""
+        """Class of the image_ids below n (n,), PAD if an image has no features."""
         class_ids = np.full(n, PAD, dtype=np.int64)
         class_ids[self.image_ids] = self.class_ids
         return class_ids
 
     def rows_of(self, image_ids: np.ndarray) -> np.ndarray:
-        """Row of every image_id, PAD where an id is PAD or has no features; any shape."""
+        """Row of every image_id, PAD if an id is PAD or has no features; any shape."""
         size = int(self.image_ids.max()) + 1 if len(self.image_ids) else 0
         row = np.full(size + 1, PAD, dtype=np.int64)
         row[self.image_ids] = np.arange(len(self.image_ids))
@@ -264,7 +264,7 @@ class Tasks:
         return replace(self, measures={**self.measures, name: np.asarray(values)})
 
     def positions(self, class_ids: np.ndarray) -> np.ndarray:
-        """Place of every class of the tasks among these class_ids (C,): (T, W), PAD where a task has fewer ways.
+        """Place of every class of the tasks among these class_ids (C,): (T, W), PAD if a task has fewer ways.
 
         A class that is not among them is refused.
         """
@@ -276,7 +276,7 @@ class Tasks:
         if outside.any():
             raise BadInput(
                 f"A task may hold only classes of its split. Got class_id {int(self.class_ids[outside][0])}. "
-                "Choose the split the tasks were drawn from, or 'all'."
+                "Choose the split of the tasks, or 'all'."
             )
         return positions
 
@@ -331,7 +331,7 @@ class Predictions:
     """Predictions of a method for every query, small enough to keep for every task of a run.
 
     All arrays (T, W, Q), laid out as Tasks.query; W indexes the query's true class.
-    predicted   label with the largest score (PAD where there is no query)
+    predicted   label with the largest score (PAD if there is no query)
     rank        how many labels come before the true one by score (0 = right)
     confidence  the largest probability, the softmax of the scores
     likelihood  the probability of the true label
@@ -400,7 +400,7 @@ class SizeHistogram:
 
 @dataclass(frozen=True)
 class Colouring:
-    """What n points of a map are told apart by: `codes` (n,) into `names`, PAD for the rest, or `numbers` (n,).
+    """Colours of n points of a map: `codes` (n,) into `names`, PAD for the rest, or `numbers` (n,).
 
     title  what the names or numbers are, in words
     """
@@ -469,9 +469,9 @@ class ClassSplit:
     class_ids, names  (M,) the classes
     sides             (M,) place of each class in SIDES
     points            (M, d) class features, the first two along their principal axes
-    centroids         (2, d) of the train and the test side, None where a split was not made from centroids
-    requested, reached    divergence between the two, None where none was asked for
-    scores            (M,) log p_train - log p_test, by which sides were given; None where they were not
+    centroids         (2, d) of the train and the test side, None if a split was not made from centroids
+    requested, reached    divergence between the two, None if none was requested
+    scores            (M,) log p_train - log p_test, by which sides were given; None if they were not
     title             what the split is called in a figure
     """
 
@@ -546,7 +546,7 @@ class HeadlineNumber:
 
     @classmethod
     def count(cls, name: str, title: str, n: float, **more: Any) -> HeadlineNumber:
-        """How many there are of something."""
+        """A number of items, as a headline number."""
         return cls(name, title, n, unit="", digits=0, **more)
 
     @classmethod
@@ -586,7 +586,7 @@ class HeadlineNumber:
         return f"{self.title}: {self.words or self.number_text}" + (f" ({below})" if (below := self.below()) else "")
 
     def below(self, escape: Callable[[str], str] = str) -> str:
-        """What the number is compared with; `escape` is for the note, which may hold names of users."""
+        """The line below the number: its comparison. `escape` is for the note, which may hold names of users."""
         note = escape(self.note) if self.note else ""
         joint = "; " if self.change is None else " "
         return joint.join(part for part in (self.change_text, note) if part)

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fsviz.records import PAD
+
 
 @dataclass(frozen=True)
 class Hierarchy:
     """A tree of nodes, parents before children: the first is the root (its parent is None).
 
-    n_classes counts the classes at and below a node; split is the split they all belong to, or "mixed".
+    n_classes counts the classes at and below a node; split is the split they all belong to, or "mixed"; class_ids is
+    the class that a node is, PAD for a group of classes.
     """
 
     ids: tuple[str, ...]
@@ -24,6 +27,15 @@ class Hierarchy:
     parents: tuple[str | None, ...]
     n_classes: tuple[int, ...]
     split: tuple[str, ...]
+    class_ids: tuple[int, ...]
+
+    def classes_below(self, node: str) -> list[int]:
+        """The class_ids at and below a node."""
+        inside = {node}
+        for child, parent in zip(self.ids, self.parents, strict=True):  # parents come first
+            if parent in inside:
+                inside.add(child)
+        return [c for name, c in zip(self.ids, self.class_ids, strict=True) if name in inside and c != PAD]
 
 
 @dataclass(frozen=True)
@@ -33,7 +45,7 @@ class ClassMap:
     names (V,), xy (V, 2) with y downwards, depth (V,)
     n_images             (V,) images of the classes at or below a node
     n_classes            (V,) classes that hang at or below it, each below one child: 0 where all hang below others
-    class_position       (V,) place in the split of the class a node is, PAD where it is a concept above classes
+    class_position       (V,) place in the split of the class a node is, PAD if it is a concept above classes
     folded               (V,) whether nodes below it are not shown
     parents, children    (E,) visible edges
     shown_at             (C,) the visible node of each class: itself, or the one it is folded into
@@ -65,7 +77,7 @@ class ConceptTree:
     depth           (V,) steps from the root
     n_classes       (V,) classes at or below a node
     n_nodes         (V,) nodes at or below it: node v and what is below it are v .. v + n_nodes[v] - 1
-    class_position  (V,) place in the split of the class a node is, PAD where it is a concept above classes
+    class_position  (V,) place in the split of the class a node is, PAD if it is a concept above classes
     """
 
     ids: tuple[str, ...]
@@ -101,9 +113,9 @@ class ClassGraph:
     """Similarity of classes: one number per pair, larger is more similar.
 
     kind, title, unit  the likeness by name ("confusion"), for people, and its unit ("bits"; "" for none)
-    source             whose it is: a backbone, a run; "" where there is one only
+    source             whose it is: a backbone, a run; "" if there is one only
     rows, columns      class_ids (R,), (C,): the same ones, or those of two splits (a bipartite graph: base, novel)
-    weights            (R, C), NaN where a pair has none: a class and itself, classes that never met in a run
+    weights            (R, C), NaN if a pair has none: a class and itself, classes that never met in a run
     """
 
     kind: str
@@ -142,7 +154,7 @@ class ClassTree:
     parents  (V,) node above each, PAD for the root
     heights  (V,) how far above its classes a node is drawn, 0 for classes
     leaves   (C,) node of each class; no node is below it
-    names    (V,) "" where a node has none
+    names    (V,) "" if a node has none
     title    whose tree it is
     """
 

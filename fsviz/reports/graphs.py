@@ -29,21 +29,21 @@ def to_csv(graph: ClassGraph) -> str:
 
 
 def to_graphml(graph: ClassGraph, communities: Sequence[int] | np.ndarray | None = None) -> str:
-    """Nodes with name, class_id, community (where given) and side (base or novel, where there are two)."""
+    """Nodes with name, class_id, community (if given) and side (base or novel, where there are two)."""
     import networkx as nx
 
-    made = nx.Graph(likeness=graph.title, unit=graph.unit, source=_NO_XML.sub("?", graph.source))
+    output = nx.Graph(likeness=graph.title, unit=graph.unit, source=_NO_XML.sub("?", graph.source))
     two = graph.is_bipartite
     for side, ids, names in (("base", graph.rows, graph.row_names), ("novel", graph.columns, graph.column_names)):
         for place, (class_id, name) in enumerate(zip(ids.tolist(), names, strict=True)):
             about = {"name": _NO_XML.sub("?", name), "class_id": class_id}
             about |= {"side": side} if two else {}
             about |= {} if communities is None else {"community": int(communities[place])}
-            made.add_node(_node(side if two else "", place), **about)
+            output.add_node(_node(side if two else "", place), **about)
     i, j, weights = graph.edges()
     for a, b, weight in zip(i.tolist(), j.tolist(), weights.tolist(), strict=True):
-        made.add_edge(_node("base" if two else "", a), _node("novel" if two else "", b), weight=weight)
-    return "\n".join(nx.generate_graphml(made))
+        output.add_edge(_node("base" if two else "", a), _node("novel" if two else "", b), weight=weight)
+    return "\n".join(nx.generate_graphml(output))
 
 
 def _node(side: str, place: int) -> str:

@@ -21,7 +21,7 @@ from fsviz.tables import Rows, Table, TableData, cells
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to run something again: words (pairs of a title and what was chosen), and the command, "" where none can."""
+    """Settings of a run (pairs of title and value), and the command that repeats it ("" if none can)."""
 
     run: str
     words: Sequence[tuple[str, str]]
@@ -92,7 +92,7 @@ class RunReport:
     results    a row per method
     figures    (heading, plotly figure, caption) in the order they are shown
     recipes    one per run: what was run, to run it again
-    made       when the report was made
+    date_line  when the report was made
     over       what the intervals of the results are over, in words
     pairs      heading -> semantic next to uniform tasks (see tables.side_by_side)
     tested     what the p of the differences is, in a sentence
@@ -108,7 +108,7 @@ class RunReport:
     recipes: Sequence[Recipe]
     differences: pd.DataFrame | None = None
     published: pd.DataFrame | None = None
-    made: str = ""
+    date_line: str = ""
     over: str = "over tasks of these images"
     pairs: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     tested: str = ""
@@ -128,12 +128,12 @@ def run_report(contents: RunReport) -> str:
     return _rendered(
         "report",
         title=contents.title,
-        made=contents.made,
+        date_line=contents.date_line,
         plotly=Markup(get_plotlyjs()),
         over=contents.over,
         results=results_table(contents.results, published),
         pairs=[(heading, side_by_side_table(pair)) for heading, pair in contents.pairs.items()],
-        figures=[(heading, _drawn(figure), caption) for heading, figure, caption in contents.figures],
+        figures=[(heading, _figure_html(figure), caption) for heading, figure, caption in contents.figures],
         differences=declared_table(tables.DIFFERENCES, differences) if compared else "",
         tested=contents.tested,
         correlations=declared_table(tables.CORRELATIONS.without("over"), correlations) if len(correlations) else "",
@@ -154,14 +154,14 @@ class ReportSection:
     caption: str = ""
 
 
-def page(title: str, sections: Sequence[ReportSection], commands: Sequence[str] = (), made: str = "") -> Markup:
+def page(title: str, sections: Sequence[ReportSection], commands: Sequence[str] = (), date_line: str = "") -> Markup:
     """Figures, tables and pictures as one file with plotly.js inside, and the commands that give the same."""
     from plotly.offline import get_plotlyjs
 
     rendered = [(section, *_content(section.content)) for section in sections]
     has_figures = any(body and not table for _, body, table, _ in rendered)
     script = Markup(get_plotlyjs()) if has_figures else ""
-    return _rendered("page", title=title, made=made, plotly=script, sections=rendered, commands=commands)
+    return _rendered("page", title=title, date_line=date_line, plotly=script, sections=rendered, commands=commands)
 
 
 def _content(content: Any) -> tuple[Markup | None, bool, Sequence[ReportTask]]:
@@ -170,7 +170,7 @@ def _content(content: Any) -> tuple[Markup | None, bool, Sequence[ReportTask]]:
         return declared_table(content.table, content.rows), True, ()
     if isinstance(content, list | tuple):
         return None, False, [_own_pictures(task) for task in content]
-    return (None if content is None else _drawn(content)), False, ()
+    return (None if content is None else _figure_html(content)), False, ()
 
 
 def _own_pictures(task: ReportTask) -> ReportTask:
@@ -178,7 +178,7 @@ def _own_pictures(task: ReportTask) -> ReportTask:
     return replace(task, pictures=[p for p in task.pictures if p[1].startswith("data:image/")])
 
 
-def _drawn(figure: Any) -> Markup:
+def _figure_html(figure: Any) -> Markup:
     from plotly.io import to_html
 
     light = type(figure)(figure).update_layout(template="plotly_white")

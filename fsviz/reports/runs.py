@@ -1,4 +1,4 @@
-"""The report of runs: what the page Runs shows of them, as one file."""
+"""The report of runs: the page Runs as one file."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from fsviz.datasets import images
 from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.figures import runs as figures
+from fsviz.figures import significance
 from fsviz.figures import support_sets as support_figures
 from fsviz.records import PAD, Dataset
 from fsviz.reports import html
@@ -26,31 +27,24 @@ from fsviz.tasks import draw
 from fsviz.text import split_title
 
 PICTURE_PX = 72
-MOST_CLASSES = 10  # of a task that stand in a report with an image each
+MAX_CLASSES = 10  # of a task in a report, an image each
 N_TASKS = 3  # hardest and easiest tasks, as many of each
 WINDOW = 10  # percent of the tasks in a rolling mean
-
-CORRELATED_OVER = {
-    "tasks": "Intervals are over tasks of these images.",
-    "images": "They have no interval over images here: choose tasks or classes for one.",
-    "classes": "Intervals are over classes: tasks share classes and their images, so each class counts as one "
-    "observation.",
-}
 
 Figure = tuple[str, Any, str]  # heading, plotly figure, caption
 
 
-def made() -> str:
+def date_line() -> str:
     return f"Made by fsviz on {time.strftime('%d %B %Y, %H:%M')}."
 
 
 @dataclass(frozen=True)
 class MeasureSection:
-    """Accuracy against a measure of the tasks, as page and report show it; empty if the tasks have no measure.
+    """Accuracy by a measure of the tasks, as page and report show it; empty if the tasks have no measure.
 
     figure        with its heading and caption
     correlations  a row per method, in numbers
-    caption       what the correlations are
+    caption       of the correlations
     """
 
     figure: Figure | None = None
@@ -60,7 +54,7 @@ class MeasureSection:
 
 @dataclass(frozen=True)
 class Published:
-    """Published rows next to the results, and what to know of them."""
+    """Published rows next to the results, and a note about them."""
 
     rows: pd.DataFrame | None = None
     note: str = ""
@@ -78,14 +72,14 @@ def of_method_runs(
 
 
 def measure_section(comparison: run_comparison.RunComparison, measure: str) -> MeasureSection:
-    """Accuracy against a measure, and the correlation of both."""
+    """Accuracy by a measure, and the correlation of both."""
     correlations = run_comparison.correlations(comparison.main, measure, comparison.over)
     caption = describe_correlations(correlations, measures.lower_title(measure))
     return MeasureSection(by_measure(comparison.main, measure, comparison.over), correlations, caption)
 
 
 def by_measure(main: Sequence[run_comparison.MethodRun], measure: str, over: str) -> Figure:
-    """Accuracy against a measure of the tasks, with intervals over tasks, images or classes."""
+    """Accuracy by a measure of the tasks, with intervals over tasks, images or classes."""
     window = run_comparison.window_of(main, WINDOW)
     curves = run_comparison.curves(main, measure, window, over)
     values = main[0].measures[measure]
@@ -96,22 +90,19 @@ def by_measure(main: Sequence[run_comparison.MethodRun], measure: str, over: str
         curves, points, list(pairwise(edges)), measures.lower_title(measure), title, banded=next(iter(curves))
     )
     return (
-        f"Accuracy against {measures.lower_title(measure)}",
+        f"Accuracy by {title}",
         figure,
         f"Rolling mean over {window:,} of {int(main[0].done.sum()):,} tasks sorted by {title}, with the 95% band of "
-        f"{next(iter(curves))} over {over}. Dotted lines cut the tasks into quarters. "
+        f"{next(iter(curves))} over {over}. Dotted lines separate quarters of the tasks. "
         f"{draw.explain(measure, {})}",
     )
 
 
 def describe_correlations(correlations: pd.DataFrame, measure: str) -> str:
-    """The caption of a table of correlations."""
+    """Caption of a table of correlations."""
     over = correlations["over"].iloc[0] if len(correlations) else "tasks"
-    return (
-        f"How closely {measure} and accuracy go together over {correlations['n_tasks'].max():,} tasks: 0 not at "
-        "all, 1 perfectly, -1 perfectly the other way round. Pearson's number is about a straight line, Spearman's "
-        "about any steady rise. " + CORRELATED_OVER[over]
-    )
+    interval = "no CI over images" if over == "images" else f"95% CI over {over}"
+    return f"Correlation of {measure} with accuracy ({correlations['n_tasks'].max():,} tasks, {interval})."
 
 
 def figures_of(comparison: run_comparison.RunComparison, first: Figure | None = None) -> list[Figure]:
@@ -123,15 +114,15 @@ def figures_of(comparison: run_comparison.RunComparison, first: Figure | None = 
         (
             "Mean accuracies",
             figures.plot_accuracies(rows["name"], rows["accuracy"], rows["ci95"]),
-            f"Over the same {int(main[0].done.sum()):,} tasks, with 95% intervals {run_comparison.CI_UNITS[over]}.",
+            f"The same {int(main[0].done.sum()):,} tasks, 95% CI over {over}.",
         )
     )
     ranks = run_comparison.ranks(main)
-    if len(ranks) and len(main) > 1:
+    if run_comparison.measures_of(main) and len(ranks) and len(main) > 1:
         title = f"Ranks by quarter of {measures.lower_title(run_comparison.QUARTERS)}"
         exported.append((title, figures.plot_ranks(ranks), "1 is best."))
     if len(comparison.differences):
-        caption = f"95% intervals {run_comparison.CI_UNITS[over]}. Filled: real; hollow: may be chance, or not known."
+        caption = f"95% CI over {over}. {significance.HOLM}"
         exported.append(("Paired differences", figures.plot_differences(comparison.differences), caption))
     return exported
 
@@ -152,7 +143,7 @@ def report(
             recipes=recipes,
             differences=comparison.differences,
             published=published.rows,
-            made=made(),
+            date_line=date_line(),
             over=run_comparison.CI_UNITS[comparison.over],
             pairs={", ".join((_title(key[0]), key[1])): pair for key, pair in comparison.pairs.items()},
             tested=run_comparison.describe_p(comparison.over),
@@ -178,8 +169,8 @@ def _hardest_and_easiest(line: run_comparison.MethodRun) -> list[html.ReportTask
             assert tasks is not None  # it has extremes
             ids = tasks.class_ids[task]
             sides = (("support, one image per class", tasks.support), ("queries", tasks.query))
-            pictures = [(title, strip(dataset, faces(of_class[task], MOST_CLASSES))) for title, of_class in sides]
-            heading = f"{kind}: task {task:,}, {100 * line.accuracy[task]:.0f}% of queries right with {line.label}"
+            pictures = [(title, strip(dataset, faces(of_class[task], MAX_CLASSES))) for title, of_class in sides]
+            heading = f"{kind}: task {task:,}, {100 * line.accuracy[task]:.0f}% correct ({line.label})"
             tasks_of_report.append(
                 html.ReportTask(heading, ", ".join(names.reindex(ids[ids != PAD]).fillna("?")), pictures)
             )
@@ -192,7 +183,7 @@ def faces(image_ids: np.ndarray, most: int) -> list[int]:
 
 
 def strip(dataset: Dataset, image_ids: Sequence[int]) -> str:
-    """Images side by side as text that stands in the file; "" where there are no pixels."""
+    """Images side by side as text in the file; "" if there are no pixels."""
     if not dataset.has_pixels or not len(image_ids):
         return ""
     return images.data_uri(images.image_strip(dataset, image_ids, PICTURE_PX), 70)
@@ -215,7 +206,7 @@ def of_support_sets(sets: support_sets.SupportSets, run: str) -> str:
     figure = support_figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"])
     caption = (
         f"{len(sets):,} tasks of {split_title(spec['split'])}: the same queries with hard, random and easy support "
-        f"images. Means with 95% intervals over tasks of these images. {numbers['failed']}".strip()
+        f"images. Means with 95% CI over tasks. {numbers['failed']}".strip()
     )
     parts = [
         html.ReportSection("Accuracy with hard, random and easy supports", figure, caption),
@@ -224,4 +215,4 @@ def of_support_sets(sets: support_sets.SupportSets, run: str) -> str:
         ),
     ]
     title = f"Hard, random and easy support sets of {_title(spec['dataset'])}"
-    return str(html.page(title, parts, [support_sets.command(spec)], made()))
+    return str(html.page(title, parts, [support_sets.command(spec)], date_line()))

@@ -34,7 +34,7 @@ RESULTS = Table(
 DIFFERENCES = Table(
     "Paired differences",
     Column("name", "Method"),
-    Column("reference", "Against"),
+    Column("reference", "Compared with"),
     Column("accuracy", "Accuracy", kind="percent", digits=2),
     Column("difference", "Difference", kind="points", digits=2, interval="ci95"),
     Column("wins", "Tasks won", kind="count"),
@@ -57,10 +57,12 @@ CORRELATIONS = Table(
 RUNS = Table(
     "All runs",
     Column("created", "Started"),
+    Column("name", "Name"),
     Column("run", "Run"),
     Column("study", "Study"),
     Column("state", "State"),
-    Column("error", "Note", width=200),
+    Column("note", "Note", width=160),
+    Column("error", "Problem", width=200),
     Column("progress", "Progress", "%", 0, kind="bar", high=100),
     Column("dataset", "Dataset"),
     Column("methods", "Methods", width=190),
@@ -70,7 +72,7 @@ RUNS = Table(
     Column("accuracy", "Accuracy", kind="percent"),
     Column("chunks", "Chunks"),
     Column("seconds", "Time", "s", 2, kind="number"),
-    Column("engine", "Machines"),
+    Column("engine", "Compute"),
 )
 PAIRS = Table(
     "Semantic and uniform tasks",
@@ -101,7 +103,7 @@ def best(results: pd.DataFrame) -> dict[str, np.ndarray]:
 
 
 def result_rows(results: pd.DataFrame) -> list[dict[str, Any]]:
-    """The results as rows of RESULTS: the testbed only where there are several, top-5 only beyond five ways."""
+    """The results as rows of RESULTS: the testbed only if there are several, top-5 only beyond five ways."""
     several = results["testbed"].nunique() > 1
     rows = []
     for row in results.to_dict("records"):
@@ -122,7 +124,7 @@ def printed(results: pd.DataFrame, like: pd.DataFrame | None = None) -> tuple[pd
 
 
 def bold(results: pd.DataFrame, body: pd.DataFrame) -> pd.DataFrame:
-    """Which of the printed cells are the best of their column."""
+    """Mask of the printed cells that are the best of their column."""
     marks = best(results)
     by_header = {column.header: marks[column.name] for column in PRINTED.columns if column.name in marks}
     return pd.DataFrame({header: by_header.get(header, False) for header in body}, index=body.index)
@@ -132,7 +134,7 @@ def side_by_side(pairs: pd.DataFrame, backbone: bool | None = None) -> tuple[pd.
     """The cells of a table of semantic and uniform tasks as text, and which of them are the best of their column.
 
     pairs     columns as PAIRS names them (percent)
-    backbone  whether there is a column for it; None: where there are several
+    backbone  whether there is a column for it; None: if there are several
     Columns are pairs: (group, title). Quartiles are of the semantic tasks, from the finest to the coarsest.
     """
     has_backbone = pairs["backbone"].nunique() > 1 if backbone is None else backbone
@@ -205,7 +207,7 @@ def _latex(body: pd.DataFrame, numbers: Sequence[bool], marks: pd.DataFrame | No
 
 
 def to_records(results: pd.DataFrame) -> list[dict[str, Any]]:
-    """The results as plain dictionaries, None where a number does not exist."""
+    """The results as plain dictionaries, None if a number does not exist."""
     return [
         {k: (None if isinstance(v, float) and not np.isfinite(v) else v) for k, v in row.items()}
         for row in results.to_dict("records")

@@ -15,7 +15,7 @@ from fsviz.figures import task_profile as figures
 from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.records import PAD
 from fsviz.reports import html
-from fsviz.reports.runs import made, strip
+from fsviz.reports.runs import date_line, strip
 from fsviz.studies.support_sets import ACCURACIES, SETS, SupportSets
 from fsviz.tables import TableData
 
@@ -27,7 +27,7 @@ def profile_report(profile: TaskProfile, among: ValuesAmongTasks, sets: SupportS
     profile = study.with_values_among_tasks(profile, among)
     title = f"Task {profile.position:,} of {profile.testbed.title}"
     backbone = f", {title_of(profile.backbone)} features" if profile.backbone else ""
-    description = f"{made()} {profile.dataset.title}{backbone}. Task id: {profile.task_id}"
+    description = f"{date_line()} {profile.dataset.title}{backbone}. Task id: {profile.task_id}"
     sections = [*_images(profile), *_measures(profile, among), *_accuracies(profile), *_classes(profile)]
     sections += [*_surroundings(profile), *_supports(sets)]
     return str(html.page(title, sections, [study.command(profile), command(str(profile.task_id))], description))
@@ -56,7 +56,7 @@ def _images(profile: TaskProfile) -> list[html.ReportSection]:
 
 
 def _describe_predictions(profile: TaskProfile, result: MethodResult | None, way: int, n_query: int) -> str:
-    """How a method classified the queries of a class."""
+    """Sentence on how a method classified the queries of a class."""
     if result is None or result.predictions is None:
         return ""
     counts = study.predicted_pairs(result, len(profile.names))[way]

@@ -15,8 +15,8 @@ from fsviz.settings import Setting
 
 SAMPLER = Setting(
     "sampler",
-    "How tasks are drawn",
-    "How tasks are drawn.",
+    "Sampler",
+    "Sampler of the tasks.",
     "choice",
     "semantic",
     choices={sampler.name: sampler.title for sampler in SAMPLERS.values()},

@@ -1,10 +1,10 @@
-"""Tasks that differ in the contexts of their support alone: the same classes, the same queries (after MetaCoCo, 2024).
+"""Tasks that differ in the contexts of their support alone: same classes, same queries (after MetaCoCo, 2024).
 
 The paper defines two kinds of task, IID (support and query share contexts) and OOD (they share none), and published no
-sampler. Ours draws, per task and class, a few contexts that are enough for the queries and for one support beside them
-(every one of them has a query); then a support from these contexts, one from the class's other contexts, and one from
-the contexts in which *other* classes of the task are asked. The samplers take one of the three, or a mixture, and with
-the same seed they answer the same queries: differences between them hold task by task.
+sampler. Ours samples, per task and class, a few contexts that hold the queries and one support (each has a query);
+then a support from these contexts, one from the class's other contexts, and one from the query contexts of *other*
+classes of the task. The samplers take one of the three, or a mixture. With the same seed they share their queries, so
+their differences are paired task by task.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fsviz.settings import N_QUERY, N_SHOT
 _ENUMERATED = 12  # contexts of a class up to which every choice of them is tried
 _TRIED = 512  # random choices of the contexts of a class with more
 _BLOCK = 4_000_000  # candidates for a place in a task that are looked at together
-_ROUNDS = 100  # draws of a task whose groups leave too few images
+_ROUNDS = 100  # attempts at a task whose groups leave too few images
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ def sample_with(
     support: Callable[[ContextTasks], np.ndarray],
 ) -> Tasks:
     """Matched tasks with the support that `support` chooses."""
-    drawn = sample_matched(pool, n_tasks, seed, n_way, n_shot, n_query)
-    return Tasks(drawn.class_ids, support(drawn).copy(), drawn.query)
+    matched = sample_matched(pool, n_tasks, seed, n_way, n_shot, n_query)
+    return Tasks(matched.class_ids, support(matched).copy(), matched.query)
 
 
 def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int, n_query: int) -> ContextTasks:
@@ -85,8 +85,8 @@ def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int,
     check_draw(len(pool.class_ids), n_way, n_tasks, seed)
     if n_tasks * n_way * (n_shot + n_query) > MAX_IMAGES:
         raise BadInput(
-            f"A testbed may have room for at most {MAX_IMAGES:,} images. Lower the number of tasks, ways, shots or "
-            "queries."
+            f"Testbed too large: {n_tasks * n_way * (n_shot + n_query):,} images, limit {MAX_IMAGES:,}. "
+            "Lower tasks, ways, shots or queries."
         )
     pools = _image_pools(pool)
     rng = np.random.default_rng(np.random.SeedSequence(entropy=int(seed), spawn_key=(3,)))
@@ -94,9 +94,9 @@ def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int,
     usable = np.array([len(sets) > 0 for sets in choices], dtype=bool)
     if usable.sum() < n_way:
         raise BadInput(
-            f"Tasks across contexts need n_way = {n_way} classes; {int(usable.sum())} of {len(usable)} can be asked. "
-            f"{_reason(pool, pools, int(np.flatnonzero(~usable)[0]), n_shot, n_query)} Lower n_way, n_shot or n_query, "
-            "or pick another split."
+            f"Context tasks need {n_way} classes with enough images in two contexts; {int(usable.sum())} of "
+            f"{len(usable)} qualify. {_reason(pool, pools, int(np.flatnonzero(~usable)[0]), n_shot, n_query)} "
+            "Lower n_way, n_shot or n_query, or choose another split."
         )
     class_ids = np.asarray(sample_uniform(pools.class_ids[usable], n_way, n_tasks, seed).class_ids)
     place = np.full(int(pools.class_ids.max()) + 1, PAD)
@@ -115,15 +115,14 @@ def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int,
             stuck = int(class_ids[todo[0], failed[failed.any(1)][0].argmax()])
         else:
             raise BadInput(
-                f"Class {_name(pool, stuck)} cannot give {n_shot} + {n_query} images in other contexts whose groups "
-                "(copies of a picture, frames of a video) stay on one side of a task. Lower n_shot or n_query, or draw "
-                "without keeping groups together (--no-keep-groups)."
+                f"Class {_name(pool, stuck)} has too few separate groups (duplicates, frames) in other contexts for "
+                f"{n_shot} + {n_query} images. Lower n_shot or n_query, or use --no-keep-groups."
             )
     query, same, shifted, swapped = parts
     return ContextTasks(class_ids, query, same, shifted, swapped, rng.random((n_tasks, n_way, n_shot)))
 
 
-def excluded_classes(pool: Pool, n_shot: int, n_query: int, **others: object) -> dict[int, str]:
+def excluded_classes(pool: Pool, n_shot: int, n_query: int, **other_settings: object) -> dict[int, str]:
     """The classes that no matched task can hold, each with a sentence that says why; other settings change nothing."""
     pools = _image_pools(pool)
     return {
@@ -166,7 +165,7 @@ def _choices(sizes: np.ndarray, n_shot: int, n_query: int) -> np.ndarray:
     """Choices (B, K) of contexts for the queries of a class with `sizes` (K,) images in each.
 
     Together they have room for queries and a support, the rest has room for a support, and there are as many queries
-    as contexts at least; none could be left out. All of them where contexts are few, else those found by trying.
+    as contexts at least; none could be excluded. All of them where contexts are few, else those found by trying.
     """
     here = np.flatnonzero(sizes)
     if len(here) < 2:
@@ -185,9 +184,9 @@ def _choices(sizes: np.ndarray, n_shot: int, n_query: int) -> np.ndarray:
     fine = (held >= n_shot + n_query) & (sizes.sum() - held >= n_shot) & (tried.sum(1) <= n_query)
     if len(here) <= _ENUMERATED:
         fine &= held - least < n_shot + n_query
-    chosen = np.zeros((int(fine.sum()), len(sizes)), dtype=bool)
-    chosen[:, here] = tried[fine]
-    return chosen
+    selections = np.zeros((int(fine.sum()), len(sizes)), dtype=bool)
+    selections[:, here] = tried[fine]
+    return selections
 
 
 def _sample(
@@ -203,12 +202,14 @@ def _sample(
     left too few images (T, W)."""
     n_choices = np.array([len(sets) for sets in choices])
     starts = np.cumsum(n_choices) - n_choices
-    chosen = np.concatenate(choices)[starts[rows] + (rng.random(rows.shape) * n_choices[rows]).astype(int)]  # (T, W, K)
+    selected = np.concatenate(choices)[
+        starts[rows] + (rng.random(rows.shape) * n_choices[rows]).astype(int)
+    ]  # (T, W, K)
     shuffled = np.argsort(rng.random((*rows.shape, pools.images.shape[1])), axis=2)
     images = np.take_along_axis(pools.images[rows], shuffled, 2)  # (T, W, M), every class in a random order
     contexts = np.take_along_axis(pools.contexts[rows], shuffled, 2)
     there = images != PAD
-    own = np.take_along_axis(chosen, np.where(there, contexts, 0), 2) & there
+    own = np.take_along_axis(selected, np.where(there, contexts, 0), 2) & there
     # the first image of every context comes before all others, so that each has a query
     by_context = np.argsort(contexts, axis=2, kind="stable")
     grouped = np.take_along_axis(contexts, by_context, 2)
@@ -221,9 +222,9 @@ def _sample(
     if pool.groups is not None:
         task = np.arange(len(rows))[:, None, None] * (int(pool.groups.max()) + 1)
         free &= ~np.isin(task + pool.groups[images], task + pool.groups[query])
-    after = np.take_along_axis(np.roll(chosen, -1, axis=1), np.where(there, contexts, 0), 2)
+    after = np.take_along_axis(np.roll(selected, -1, axis=1), np.where(there, contexts, 0), 2)
     any_of = np.take_along_axis(
-        np.broadcast_to(chosen.any(1, keepdims=True), chosen.shape), np.where(there, contexts, 0), 2
+        np.broadcast_to(selected.any(1, keepdims=True), selected.shape), np.where(there, contexts, 0), 2
     )
     same = np.where(free & own, 0, 9)
     shifted = np.where(free & ~own, 0, 9)

@@ -13,8 +13,8 @@ from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting
 REPEATS = Setting(
     "repeats",
     "Keep repeats",
-    "Keeps every task as it is drawn, also those whose classes came before (with other images). As published, twice as "
-    "many are drawn and repeats dropped: the more tasks, the more of the common class sets, the finest ones, are lost.",
+    "Keep tasks whose classes came up before. Off: duplicates are dropped, as published; with many tasks "
+    "this loses the common, most fine-grained class sets.",
     "flag",
     False,
     advanced=True,
@@ -52,13 +52,13 @@ def assign_images(
     short = used[sizes[used] < hand]
     if len(short):
         raise BadInput(
-            f"A class needs n_shot + n_query = {hand} images. Class {int(short[0])} has {int(sizes[short[0]])}"
-            f"{f', and {len(short) - 1} more have too few' if len(short) > 1 else ''}. Lower n_shot or n_query."
+            f"Class {int(short[0])} has {int(sizes[short[0]])} images; n_shot + n_query needs {hand}"
+            f"{f' ({len(short) - 1} more classes have too few)' if len(short) > 1 else ''}. Lower n_shot or n_query."
         )
     if class_ids.size * hand > MAX_IMAGES:
         raise BadInput(
-            f"A testbed may have room for at most {MAX_IMAGES:,} images. Got {class_ids.size * hand:,}. "
-            "Lower the number of tasks, ways, shots or queries."
+            f"Testbed too large: {class_ids.size * hand:,} images, limit {MAX_IMAGES:,}. "
+            "Lower tasks, ways, shots or queries."
         )
     from fsviz.sampling import kernels
 
@@ -94,33 +94,32 @@ def max_per_side(group_sizes: np.ndarray, n_other: int) -> int:
 def _cannot_divide(name: object, n_images: int, n_groups: int, n_shot: int, n_query: int) -> BadInput:
     held = "are all one group" if n_groups == 1 else f"are in {n_groups} groups"
     return BadInput(
-        f"Support and query may share no group (copies of a picture, frames of a video). Class {name} cannot give "
-        f"{n_shot} + {n_query} images that way: its {n_images} images {held}. Lower n_shot or n_query, leave the class "
-        "out, or draw without keeping groups together (--no-keep-groups)."
+        f"Class {name} has too few separate groups (duplicates, video frames) for {n_shot} + {n_query} images: its "
+        f"{n_images} images {held}. Lower n_shot or n_query, skip the class, or use --no-keep-groups."
     )
 
 
 def count_distinct(class_ids: np.ndarray) -> int:
-    """How many different sets of classes a list of tasks holds."""
+    """Number of different sets of classes in a list of tasks."""
     from fsviz.sampling import kernels
 
     return len(kernels.first_of_each(np.sort(class_ids, axis=1)))
 
 
-def keep_distinct(drawn: np.ndarray, n_tasks: int, state: np.ndarray) -> np.ndarray:
-    """n_tasks of the drawn tasks (rows ascending): different class sets, chosen at random, in the order drawn.
+def keep_distinct(candidates: np.ndarray, n_tasks: int, state: np.ndarray) -> np.ndarray:
+    """n_tasks of the sampled tasks (rows ascending): different class sets, chosen at random, in the order sampled.
 
-    When the draws hold fewer different sets than asked for (few classes, or a large alpha), all of them are kept and
+    When the samples hold fewer different sets than requested (few classes, or a large alpha), all of them are kept and
     repeats fill the rest: their images will differ.
     """
     from fsviz.sampling import kernels
 
-    first = kernels.first_of_each(drawn)
+    first = kernels.first_of_each(candidates)
     if len(first) >= n_tasks:
-        return drawn[first[kernels.choose(len(first), n_tasks, state)]]
-    repeats = np.setdiff1d(np.arange(len(drawn)), first)
-    kept = repeats[kernels.choose(len(repeats), n_tasks - len(first), state)]
-    return drawn[np.sort(np.concatenate([first, kept]))]
+        return candidates[first[kernels.choose(len(first), n_tasks, state)]]
+    repeats = np.setdiff1d(np.arange(len(candidates)), first)
+    fill = repeats[kernels.choose(len(repeats), n_tasks - len(first), state)]
+    return candidates[np.sort(np.concatenate([first, fill]))]
 
 
 def stream(seed: int, number: int) -> np.ndarray:
@@ -129,12 +128,12 @@ def stream(seed: int, number: int) -> np.ndarray:
 
 
 def check_draw(n_classes: int, n_way: int, n_tasks: int, seed: int) -> None:
-    """Refuses what cannot be drawn from so many classes."""
+    """Refuses what cannot be sampled from so many classes."""
     N_WAY.check(n_way)
     N_TASKS.check(n_tasks)
     SEED.check(seed)
     if n_way > n_classes:
         raise BadInput(
-            f"n_way must be at most {n_classes}, the number of classes to draw from. Got {n_way}. "
-            "Lower n_way or pick another split."
+            f"n_way must be at most {n_classes}, the number of classes. Got {n_way}. "
+            "Lower n_way or choose another split."
         )

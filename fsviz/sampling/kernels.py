@@ -1,4 +1,4 @@
-"""Compiled loops of the samplers. Imported only where tasks are drawn, because numba is slow to load.
+"""Compiled loops of the samplers. Imported only where tasks are sampled, because numba is slow to load.
 
 Random numbers come from xoshiro256** (Blackman & Vigna 2018), whose four words are seeded by numpy's SeedSequence:
 one seed gives the same tasks on every machine and with every version of numpy and numba.
@@ -56,12 +56,12 @@ def _shuffle(values: np.ndarray, start: int, stop: int, state: np.ndarray) -> No
 def choose(n: int, k: int, state: np.ndarray) -> np.ndarray:
     """k of the numbers 0 .. n-1, each set equally likely, in ascending order."""
     deck = np.arange(n)
-    chosen = np.zeros(n, dtype=np.bool_)
+    selection = np.zeros(n, dtype=np.bool_)
     for i in range(k):
         j = i + _below(n - i, state)
         deck[i], deck[j] = deck[j], deck[i]
-        chosen[deck[i]] = True
-    return np.flatnonzero(chosen)
+        selection[deck[i]] = True
+    return np.flatnonzero(selection)
 
 
 @njit(cache=True)
@@ -126,10 +126,10 @@ def draw_uniform(n_classes: int, n_way: int, n_draws: int, state: np.ndarray) ->
 @njit(cache=True)
 def _pick(weights: np.ndarray, sums: np.ndarray, total: float, n_rows: int, state: np.ndarray) -> int:
     """One position with probability proportional to its weight, given the sums of the columns and of all."""
-    left = _uniform(state) * total
+    remainder = _uniform(state) * total
     column = 0
-    while column < COLUMNS - 1 and left >= sums[column]:
-        left -= sums[column]
+    while column < COLUMNS - 1 and remainder >= sums[column]:
+        remainder -= sums[column]
         column += 1
     while sums[column] <= 0.0:
         column -= 1
@@ -138,8 +138,8 @@ def _pick(weights: np.ndarray, sums: np.ndarray, total: float, n_rows: int, stat
         i = k * COLUMNS + column
         if weights[i] > 0.0:
             position = i  # the last one stays when rounding leaves a crumb
-            left -= weights[i]
-            if left < 0.0:
+            remainder -= weights[i]
+            if remainder < 0.0:
                 break
     return position
 
@@ -161,7 +161,7 @@ def _sum_columns(weights: np.ndarray, sums: np.ndarray, n_rows: int) -> float:
 
 @njit(cache=True)
 def _from_logs(logs: np.ndarray, n_classes: int, weights: np.ndarray) -> None:
-    """weights = exp(logs - max); classes already drawn have the log weight -inf."""
+    """weights = exp(logs - max); classes already sampled have the log weight -inf."""
     top = -np.inf
     for i in range(n_classes):
         top = max(top, logs[i])
@@ -171,18 +171,18 @@ def _from_logs(logs: np.ndarray, n_classes: int, weights: np.ndarray) -> None:
 
 @njit(cache=True)
 def _log_penalties(occ: np.ndarray, low: int, scale: float, logs: np.ndarray) -> None:
-    """Log weights of the classes before any is drawn."""
+    """Log weights of the classes before any is sampled."""
     for i in range(len(logs)):
         logs[i] = -scale * (occ[i] - low)
 
 
 @njit(cache=True)
-def _renew(drawn: np.ndarray, cost: np.ndarray, logs: np.ndarray, n_classes: int, weights: np.ndarray) -> None:
-    """Adds more classes that were drawn to the log weights, and computes the weights from them again."""
-    for k in range(len(drawn)):
+def _renew(class_indices: np.ndarray, cost: np.ndarray, logs: np.ndarray, n_classes: int, weights: np.ndarray) -> None:
+    """Adds more classes that were sampled to the log weights, and computes the weights from them again."""
+    for k in range(len(class_indices)):
         for i in range(n_classes):
-            logs[i] -= cost[drawn[k], i]
-        logs[drawn[k]] = -np.inf
+            logs[i] -= cost[class_indices[k], i]
+        logs[class_indices[k]] = -np.inf
     _from_logs(logs, n_classes, weights)
 
 
@@ -190,12 +190,12 @@ def _renew(drawn: np.ndarray, cost: np.ndarray, logs: np.ndarray, n_classes: int
 def draw_semantic(
     potential: np.ndarray, cost: np.ndarray, beta: float, n_classes: int, n_way: int, n_draws: int, state: np.ndarray
 ) -> np.ndarray:
-    """(n_draws, n_way) class positions drawn by the semantic sampler, ascending within a task.
+    """(n_draws, n_way) class positions sampled by the semantic sampler, ascending within a task.
 
     potential  (C, padded C) exp(-cost), zero on the diagonal and in the padding
     cost       (C, C) alpha times the distance
     One task after the other: a class's weight starts at its penalty exp(-beta occ / max occ), with occ one more than
-    the number of earlier tasks that hold it, and is multiplied by the potential row of each class drawn. Weights are
+    the number of earlier tasks that hold it, and is multiplied by the potential row of each class sampled. Weights are
     kept relative to the largest; as soon as their sum nears the smallest doubles they are computed again from sums
     of logarithms, so that no beta or alpha makes them underflow.
     """
@@ -216,12 +216,12 @@ def draw_semantic(
     for t in range(n_draws):
         scale = beta / high
         total = _sum_columns(penalty, sums, n_rows)
-        chosen = _pick(penalty, sums, total, n_rows, state)
-        tasks[t, 0] = chosen
-        in_logs = 0  # how many of the classes drawn the logarithms already know of
+        class_index = _pick(penalty, sums, total, n_rows, state)
+        tasks[t, 0] = class_index
+        in_logs = 0  # how many of the classes sampled the logarithms already know of
         for way in range(1, n_way):
             source = penalty if way == 1 else weights
-            row = potential[chosen]
+            row = potential[class_index]
             if sinking:
                 for i in range(padded):
                     product = source[i] * row[i]
@@ -236,15 +236,15 @@ def draw_semantic(
                 _renew(tasks[t, in_logs:way], cost, logs, n_classes, weights)
                 in_logs = way
                 total = _sum_columns(weights, sums, n_rows)
-            chosen = _pick(weights, sums, total, n_rows, state)
-            tasks[t, way] = chosen
+            class_index = _pick(weights, sums, total, n_rows, state)
+            tasks[t, way] = class_index
         new_high = high
         for way in range(n_way):
-            chosen = tasks[t, way]
-            holders[occ[chosen]] -= 1
-            occ[chosen] += 1
-            holders[occ[chosen]] += 1
-            new_high = max(new_high, occ[chosen])
+            class_index = tasks[t, way]
+            holders[occ[class_index]] -= 1
+            occ[class_index] += 1
+            holders[occ[class_index]] += 1
+            new_high = max(new_high, occ[class_index])
         new_low = low
         while holders[new_low] == 0:
             new_low += 1
@@ -268,7 +268,7 @@ def draw_semantic(
 
 @njit(cache=True)
 def _penalty(more: float, scale: float) -> float:
-    """exp(-scale x more), 0 where it is too small to matter."""
+    """exp(-scale x more), 0 if it is too small to matter."""
     return math.exp(-scale * more) if -scale * more > _FLUSH else 0.0
 
 
@@ -293,19 +293,19 @@ def sample_images(
             if place[c] < 0:
                 _shuffle(decks, start, start + size, state)
                 place[c] = 0
-            left = size - place[c]
-            if left >= hand:
+            n_left = size - place[c]
+            if n_left >= hand:
                 for k in range(hand):
                     sampled[t, w, k] = decks[start + place[c] + k]
                 place[c] += hand
                 continue
             # The rest of this round, then the next round, whose first cards come from those not in this hand.
-            for k in range(left):
+            for k in range(n_left):
                 sampled[t, w, k] = decks[start + place[c] + k]
-            need = hand - left
-            _shuffle(decks, start, start + size - left, state)
+            need = hand - n_left
+            _shuffle(decks, start, start + size - n_left, state)
             for k in range(need):
-                sampled[t, w, left + k] = decks[start + k]
+                sampled[t, w, n_left + k] = decks[start + k]
             _shuffle(decks, start + need, start + size, state)
             place[c] = need
     return sampled
@@ -336,7 +336,7 @@ def sample_images_by_group(
     sampled = np.full((n_tasks, n_way, n_shot + n_query), -1, dtype=np.int64)
     place = np.full(len(sizes), -1, dtype=np.int64)
     side = np.zeros(group_of.max() + 1, dtype=np.int64)  # 2 x turn: support, one more: query, less: neither yet
-    chosen = np.empty((n_way, n_shot + n_query), dtype=np.int64)
+    positions = np.empty((n_way, n_shot + n_query), dtype=np.int64)
     order = np.arange(n_way)
     turn = 0
     for t in range(n_tasks):
@@ -352,7 +352,9 @@ def sample_images_by_group(
                 if place[c] < 0:
                     _shuffle(deck, 0, len(deck), state)
                     place[c] = 0
-                if not _pick_hand(deck, place[c], n_shot, n_query, pairs, group_of, pair_sizes, side, turn, chosen[w]):
+                if not _pick_hand(
+                    deck, place[c], n_shot, n_query, pairs, group_of, pair_sizes, side, turn, positions[w]
+                ):
                     failed = c
                     break
             if failed < 0:
@@ -365,9 +367,9 @@ def sample_images_by_group(
             own = class_ids[t, way]
             if own >= 0:
                 deck = decks[starts[own] : starts[own] + sizes[own]]
-                for k, at in enumerate(chosen[way]):
+                for k, at in enumerate(positions[way]):
                     sampled[t, way, k] = deck[(place[own] + at) % len(deck)]
-                place[own] = _put_back(deck, place[own], chosen[way], state)
+                place[own] = _put_back(deck, place[own], positions[way], state)
     return sampled, -1
 
 
@@ -382,13 +384,13 @@ def _pick_hand(
     pair_sizes: np.ndarray,
     side: np.ndarray,
     turn: int,
-    chosen: np.ndarray,
+    positions: np.ndarray,
 ) -> bool:
-    """Writes positions in the deck, counted from `place` round and round; False where there are no such images."""
+    """Writes positions in the deck, counted from `place` round and round; False if there are no such images."""
     n = len(deck)
-    left = n  # images that may still become queries
+    n_left = n  # images that may still become queries
     for image in deck:
-        left -= side[group_of[pairs[image]]] == 2 * turn
+        n_left -= side[group_of[pairs[image]]] == 2 * turn
     took = np.empty(n_shot, dtype=np.int64)  # groups that this class put on the side of the support
     got, n_took = 0, 0
     for k in range(n):
@@ -396,15 +398,15 @@ def _pick_hand(
             break
         pair = pairs[deck[(place + k) % n]]
         group = group_of[pair]
-        if side[group] < 2 * turn and left - pair_sizes[pair] >= n_query:
+        if side[group] < 2 * turn and n_left - pair_sizes[pair] >= n_query:
             side[group] = 2 * turn
-            left -= pair_sizes[pair]
+            n_left -= pair_sizes[pair]
             took[n_took] = group
             n_took += 1
         if side[group] == 2 * turn:
-            chosen[got] = k
+            positions[got] = k
             got += 1
-    if got < n_shot or left < n_query:
+    if got < n_shot or n_left < n_query:
         for group in took[:n_took]:
             side[group] = 0
         if not _choose_groups(deck, place, n_shot, n_query, pairs, group_of, pair_sizes, side, turn):
@@ -412,7 +414,7 @@ def _pick_hand(
         got = 0
         for k in range(n):
             if got < n_shot and side[group_of[pairs[deck[(place + k) % n]]]] == 2 * turn:
-                chosen[got] = k
+                positions[got] = k
                 got += 1
     for k in range(n):
         if got == n_shot + n_query:
@@ -420,7 +422,7 @@ def _pick_hand(
         group = group_of[pairs[deck[(place + k) % n]]]
         if side[group] != 2 * turn:
             side[group] = 2 * turn + 1
-            chosen[got] = k
+            positions[got] = k
             got += 1
     return True
 
@@ -475,24 +477,24 @@ def _choose_groups(
 
 
 @njit(cache=True)
-def _put_back(deck: np.ndarray, place: int, chosen: np.ndarray, state: np.ndarray) -> int:
+def _put_back(deck: np.ndarray, place: int, positions: np.ndarray, state: np.ndarray) -> int:
     """Moves the chosen cards behind the dealer, where cards lie in random order; returns where the dealer now stands.
 
     Where cards from behind the dealer were needed, a new round begins: those first that the last one did not come to.
     """
     ahead = len(deck) - place
-    taken = np.zeros(len(deck), dtype=np.bool_)
-    for k in chosen:
-        taken[k] = True
+    is_moved = np.zeros(len(deck), dtype=np.bool_)
+    for k in positions:
+        is_moved[k] = True
     old, new = deck[place:].copy(), deck[:place].copy()
-    of_old, of_new = taken[:ahead], taken[ahead:]
+    of_old, of_new = is_moved[:ahead], is_moved[ahead:]
     begun = of_new.sum()
     if begun == 0:
         deck[place:] = np.concatenate((old[of_old], old[~of_old]))
-        for i in range(place, place + len(chosen)):
+        for i in range(place, place + len(positions)):
             j = _below(i + 1, state)
             deck[i], deck[j] = deck[j], deck[i]
-        return place + len(chosen)
+        return place + len(positions)
     deck[:] = np.concatenate((new[of_new], old[~of_old], new[~of_new], old[of_old]))
     _shuffle(deck, 0, begun, state)
     _shuffle(deck, begun + (~of_old).sum(), len(deck), state)

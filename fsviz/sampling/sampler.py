@@ -18,10 +18,10 @@ Need = Literal["distances", "images", "contexts", "attributes", "concepts"]
 class Pool:
     """Classes and images to sample tasks from. Arrays only: samplers never see a taxonomy or features.
 
-    class_ids        (C,) the classes that may be drawn
+    class_ids        (C,) the classes that may be sampled
     distances        (C, C) between them, or None
-    image_class_ids  (N,) class of every image_id, PAD where an image may not be drawn; None where images are unknown
-    contexts         (N,) the context of every image ("" where it has none), or None
+    image_class_ids  (N,) class of every image_id, PAD if an image may not be sampled; None where images are unknown
+    contexts         (N,) the context of every image ("" if it has none), or None
     attributes       name -> (N,) its value for every image
     groups           (N,) group of every image: images of a group must not stand on both sides of a task; None where
                      every image is its own
@@ -47,11 +47,11 @@ class Sampler:
 
     sample    sample(pool, n_tasks, seed, **its settings) -> Tasks; the same seed gives the same tasks
     settings  its own, in the order in which a page shows them
-    needs     what the pool must hold beside classes
+    needs     what the pool must hold in addition to classes
     needs_if  what it must hold too while a setting of this name is on
     samples_images  whether it samples images too; otherwise it samples classes, and n_shot and n_query images are added
     order     position on pages
-    formula   LaTeX, where there is one; symbols names every symbol in it
+    formula   LaTeX, if there is one; symbols names every symbol in it
     excluded  excluded(pool, **its settings) -> class_id: reason, of the classes that no task of it can hold
     """
 

@@ -1,10 +1,10 @@
 """Testbeds that other programs read and write: the CSV of Bennequin et al. (2022) and JSON of image paths.
 
-CSV   one row per image, columns task,variance,labels,image_id,support: variance is the coarsity, labels the place of
-      the class in its split, image_id the image's row in the dataset. A file whose image_ids count through the split's
-      images instead is recognised when only that reading puts every image in its class. The authors' own files hold
-      support rows only: queries are drawn from the other images of the classes. An image_id that is of another class in
-      this copy of the dataset is set aside there, because the labels decide, and another image is drawn. The recipe's
+CSV   one row per image, columns task,variance,labels,image_id,support: variance is the coarsity, labels the position
+      of the class in its split, image_id the image's row in the dataset. A file whose image_ids count through the
+      split's images instead is recognised if only that reading puts every image in its class. The authors' own files
+      hold support rows only: queries are sampled from the other images of the classes. An image_id of another class in
+      this copy of the dataset is excluded, because the labels decide, and another image is sampled. The recipe's
       "notes" say both.
 JSON  [{"Support": [[path, ...], ...], "Query": [[path, ...], ...]}, ...], one inner list per class.
 Both are read into the same table, one row per image, which is checked once; what is wrong is named by its place in the
@@ -29,7 +29,7 @@ from fsviz.settings import N_QUERY
 from fsviz.text import csv
 
 CSV_COLUMNS = ("task", "variance", "labels", "image_id", "support")
-QUERY_SEED = 0  # of the queries that are drawn for a file without any
+QUERY_SEED = 0  # of the queries that are sampled for a file without any
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class _Rows:
     task       number of the task; any, tasks are put in their order
     way        orders the classes inside a task
     class_id   the class that the file says the image is of
-    image_id   beyond the dataset's where there is no such image; None where the file names classes only
+    image_id   beyond the dataset's if there is no such image; None if the file names classes only
     support    True in the support set, False in the query set
     where      row -> its place in the file, for messages ("Row 7")
     image_name       row -> the image as the file names it
@@ -167,10 +167,10 @@ def to_json(testbed: Testbed, dataset: Dataset) -> str:
             "The JSON format lists image paths, and this testbed holds classes only. "
             "Sample it with n_shot and n_query of at least 1, or export it as CSV or Parquet."
         )
-    named = _image_names(dataset)
+    names_of = _image_names(dataset)
 
     def side(images: np.ndarray, classes: np.ndarray) -> list[list[str]]:
-        return [named(row[row != PAD]) for row, class_id in zip(images, classes, strict=True) if class_id != PAD]
+        return [names_of(row[row != PAD]) for row, class_id in zip(images, classes, strict=True) if class_id != PAD]
 
     return json.dumps(
         [
@@ -191,7 +191,7 @@ def from_json(
         raise BadInput(f"The testbed is not readable JSON ({error}). Save it again.") from error
     if not isinstance(entries, list) or not entries:
         raise BadInput('A testbed JSON is a list of {"Support": [[...]], "Query": [[...]]}. Got something else.')
-    named: list[str] = []
+    image_names: list[str] = []
     spans: list[tuple[int, int, bool, int]] = []  # task, row, is support, number of images
     for t, entry in enumerate(entries):
         if not isinstance(entry, dict) or not {"Support", "Query"} <= set(entry):
@@ -207,11 +207,11 @@ def from_json(
             for w, paths in enumerate(entry[key]):
                 if not isinstance(paths, list) or not paths or not all(isinstance(p, str) for p in paths):
                     raise BadInput(f"Task {t}, {key} row {w}: must be a list of image paths. Got {_brief(paths)}.")
-                named.extend(paths)
+                image_names.extend(paths)
                 spans.append((t, w, key == "Support", len(paths)))
     task, way, support, sizes = (np.array(column) for column in zip(*spans, strict=True))
     task, way, support = (np.repeat(column, sizes) for column in (task, way, support))
-    image, of_image = _image_ids(dataset, named), dataset.image_class_ids()
+    image, of_image = _image_ids(dataset, image_names), dataset.image_class_ids()
     image = np.where(image == PAD, len(of_image), image)
     class_id = np.append(of_image, 0)[image]
     first = np.unique(task * (way.max() + 1) + way, return_index=True, return_inverse=True)
@@ -222,7 +222,7 @@ def from_json(
         image,
         support,
         lambda i: f"Task {task[i]}, {'Support' if support[i] else 'Query'} row {way[i]}",
-        lambda i: repr(named[i]),
+        lambda i: repr(image_names[i]),
     )
     tasks = _tasks_of(rows, dataset, uneven)
     if not np.isin(tasks.class_ids, np.append(dataset.split_class_ids(split), PAD)).all():
@@ -381,7 +381,7 @@ def _labelled(dataset: Dataset, split: str) -> np.ndarray:
 
 
 def _with_images(dataset: Dataset, task: np.ndarray, class_id: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Which rows are of tasks whose classes all have images here, and a sentence where some are not."""
+    """Mask of the rows whose task has images of all its classes here, and a sentence about the other rows."""
     counts = np.bincount(dataset.image_class_ids(), minlength=dataset.n_classes)
     gone = np.unique(task[counts[class_id] == 0])
     if not len(gone):
@@ -389,10 +389,10 @@ def _with_images(dataset: Dataset, task: np.ndarray, class_id: np.ndarray) -> tu
     total = len(np.unique(task))
     if len(gone) == total:
         raise BadInput(
-            f"Every task of the testbed holds a class that has no images in {dataset.title}. Add the images of the "
+            f"Every task of the testbed holds a class without images in {dataset.title}. Add the images of the "
             "missing classes."
         )
-    message = f"{len(gone):,} of {total:,} tasks hold a class that has no images in {dataset.title} and were left out."
+    message = f"{len(gone):,} of {total:,} tasks hold a class without images in {dataset.title} and were excluded."
     return ~np.isin(task, gone), [message]
 
 
@@ -414,10 +414,10 @@ def _with_queries(
     shots: dict[int, int] = {}
     for rows in members:
         shots[int(class_id[rows[0]])] = max(len(rows), shots.get(int(class_id[rows[0]]), 0))
-    left = {c: len(np.unique(groups[images_of[c]])) - n for c, n in shots.items()}
-    n_query = min(int(N_QUERY.default), *left.values())
+    n_left = {c: len(np.unique(groups[images_of[c]])) - n for c, n in shots.items()}
+    n_query = min(int(N_QUERY.default), *n_left.values())
     if n_query < 1:
-        smallest = min(left, key=left.__getitem__)
+        smallest = min(n_left, key=n_left.__getitem__)
         raise BadInput(
             f"The file holds support images only, and class {dataset.classes['class_name'][smallest]!r} of "
             f"{dataset.title} has no image left for a query. Add images of it, or give a file with queries."
@@ -426,13 +426,13 @@ def _with_queries(
     queries = np.empty((len(members), n_query), dtype=np.int64)
     for at, rows in enumerate(members):
         shuffled = rng.permutation(images_of[int(class_id[rows[0]])])
-        taken = set(groups[image[rows[fits[rows]]]].tolist())
+        support_groups = set(groups[image[rows[fits[rows]]]].tolist())
         sampled: list[int] = []
         for candidate in shuffled:
             if len(sampled) == n_query + int((~fits[rows]).sum()):
                 break
-            if groups[candidate] not in taken:
-                taken.add(groups[candidate])
+            if groups[candidate] not in support_groups:
+                support_groups.add(groups[candidate])
                 sampled.append(candidate)
         image[rows[~fits[rows]]] = sampled[n_query:]
         queries[at] = sampled[:n_query]
@@ -540,7 +540,7 @@ def _image_names(dataset: Dataset) -> Callable[[np.ndarray], list[str]]:
 
 
 def _image_ids(dataset: Dataset, names: list[str]) -> np.ndarray:
-    """The image_id of every name, PAD where there is none."""
+    """The image_id of every name, PAD if there is none."""
     if dataset.images is not None:
         paths = pd.Index(dataset.images["path"].astype(str))
         if paths.is_unique:

@@ -42,10 +42,7 @@ def save_testbed(testbed: Testbed, number: bool = False) -> Path:
         if _holds(path, testbed):
             return path
         if not number:
-            raise BadInput(
-                f"A testbed named {name!r} with other tasks is in the workspace already. Choose another name, or "
-                f"remove {path} first."
-            )
+            raise BadInput(f"Testbed {name!r} already exists with other tasks. Choose another name, or remove {path}.")
         n += 1
         path = folder / f"{name[:95]}-{n}.parquet"
     write_testbed(path, replace(testbed, name=path.stem))
@@ -162,8 +159,8 @@ def from_parquet(content: bytes, dataset: Dataset) -> Testbed:
     testbed = read_testbed(io.BytesIO(content))
     if testbed.recipe.get("dataset") != dataset.name:
         raise BadInput(
-            f"This testbed was drawn from dataset {testbed.recipe.get('dataset')!r}, not from {dataset.name!r}. "
-            f"Choose that dataset, or draw a testbed of {dataset.name!r}."
+            f"This testbed belongs to dataset {testbed.recipe.get('dataset')!r}, not to {dataset.name!r}. "
+            "Choose that dataset or another testbed."
         )
     check_tasks(testbed.tasks, dataset)
     return testbed

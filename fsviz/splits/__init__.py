@@ -1,4 +1,4 @@
-"""Splits of classes with a wanted divergence between train and test (ATG, Arnold & Sha 2021), and trees of classes.
+"""Splits of classes with a target divergence between train and test (ATG, Arnold & Sha 2021), and trees of classes.
 
 Takes matrices and groups, gives sides of classes; reads and writes nothing.
 
@@ -15,28 +15,26 @@ from __future__ import annotations
 from fsviz.settings import SEED, Setting
 from fsviz.splits.clustering import DIVERGENCES, SOLVERS
 
-TARGETED_MODES = ("stable", "paper")  # the modes that ask for a divergence
+TARGETED_MODES = ("stable", "paper")  # the modes with a target divergence
 MODES = {
-    "stable": "Stable: few dimensions",
-    "paper": "As published: one start",
-    "random": "At random",
-    "superclasses": "Whole superclasses",
+    "stable": "Stable",
+    "paper": "As published",
+    "random": "Random",
+    "superclasses": "By superclass",
 }
 MODE = Setting(
     "mode",
-    "How the split is found",
-    "stable: class features on their first principal axes, the best of many random starts, so that another seed finds "
-    "the same split. paper: all dimensions and one random start, as Arnold & Sha (2021) do it. random and superclasses "
-    "are splits to compare with.",
+    "Split mode",
+    "Stable: few dimensions, best of many starts, so other seeds give the same split. As published "
+    "(paper): all dimensions, one start (Arnold & Sha 2021). Random and By superclass are baselines.",
     "choice",
     "stable",
     choices=MODES,
 )
 DIVERGENCE = Setting(
     "divergence",
-    "Divergence asked for (R)",
-    "How far apart train and test classes are to be: 0 asks for two sides alike. The paper uses 0.04 (easy), 0.32, "
-    "0.64 and 0.96 (hard).",
+    "Target divergence (R)",
+    "Distance between train and test classes; 0 makes them alike. Paper: 0.04 (easy), 0.32, 0.64 and 0.96 (hard).",
     "float",
     0.96,
     0,
@@ -46,8 +44,8 @@ DIVERGENCE = Setting(
 )
 DIVERGENCE_BY = Setting(
     "divergence_by",
-    "Divergence measured by",
-    "How the divergence of the two distributions over classes is measured; the paper uses the symmetrised KL.",
+    "Divergence",
+    "Divergence of the two distributions over classes. Paper: symmetrised KL.",
     "choice",
     "symmetric_kl",
     choices={name: divergence.title for name, divergence in DIVERGENCES.items()},
@@ -55,9 +53,9 @@ DIVERGENCE_BY = Setting(
 )
 PENALTY = Setting(
     "penalty",
-    "Weight of the divergence (λ)",
-    "What missing the asked divergence costs, compared with how well the two centroids describe the classes. Mode "
-    "stable takes 10, with which the divergence is usually reached; mode paper takes 1, as published.",
+    "Divergence weight (λ)",
+    "Penalty for missing the target divergence, relative to the fit of the two centroids. Mode stable "
+    "uses 10, which usually reaches the target; mode paper uses 1, as published.",
     "float",
     10.0,
     0,
@@ -70,8 +68,8 @@ PUBLISHED_PENALTY = 1.0
 DIMS = Setting(
     "dims",
     "Dimensions",
-    "Principal axes of the class features that are kept: one per four classes, 8 at most, unless given. With about "
-    "half as many as there are classes, the objective no longer chooses a split. Of mode stable.",
+    "Principal axes of the class features in mode stable: one per four classes, at most 8. With about "
+    "half as many as there are classes, the objective no longer determines a split.",
     "int",
     8,
     1,
@@ -83,19 +81,19 @@ CLASSES_PER_DIM = 4  # of the default; 14 classes on 8 axes are split by the ran
 
 
 def default_penalty(mode: str) -> float:
-    """The weight λ of a mode where none is given."""
+    """The weight λ of a mode if none is given."""
     return PUBLISHED_PENALTY if mode == "paper" else float(PENALTY.default)
 
 
 def default_dims(n_classes: int) -> int:
-    """Dimensions in which so many classes still choose their split."""
+    """Dimensions in which so many classes still determine their split."""
     return max(2, min(int(DIMS.default), n_classes // CLASSES_PER_DIM))
 
 
 STARTS = Setting(
     "starts",
     "Random starts",
-    "The best of so many is kept. Of mode stable.",
+    "Random starts of mode stable; keeps the best.",
     "int",
     32,
     1,
@@ -106,8 +104,7 @@ STARTS = Setting(
 SOLVER = Setting(
     "solver",
     "Solver",
-    "L-BFGS runs until nothing changes; SGD is the authors' 7,000 steps of rate 0.1 with momentum 0.9, and takes "
-    "longer.",
+    "L-BFGS runs until it converges. SGD takes the authors' 7,000 steps (rate 0.1, momentum 0.9) and is slower.",
     "choice",
     "lbfgs",
     choices=SOLVERS,
@@ -117,7 +114,7 @@ SETTINGS: dict[str, Setting] = {
     s.name: s
     for s in (
         *(DIVERGENCE, MODE, DIMS, STARTS),
-        SEED.with_(help="The same seed draws the same random starts."),
+        SEED.with_(help="The same seed gives the same random starts."),
         *(DIVERGENCE_BY, PENALTY, SOLVER),
     )
 }

@@ -79,20 +79,20 @@ def group_sides(groups: np.ndarray, seed: int = 0) -> np.ndarray:
             f"A split along superclasses needs three of them at least, one per side. Got {len(names)}. "
             "Use a dataset with a finer taxonomy."
         )
-    wanted = max(1, sizes(len(of))[1])
-    left = np.random.default_rng(seed).permutation(len(names)).tolist()
+    target_size = max(1, sizes(len(of))[1])
+    remaining = np.random.default_rng(seed).permutation(len(names)).tolist()
     side_of = np.full(len(names), TRAIN)
     for side in (TEST, VAL):
         n_taken = 0
-        for group in list(left):
-            if n_taken + counts[group] <= wanted:
+        for group in list(remaining):
+            if n_taken + counts[group] <= target_size:
                 side_of[group] = side
                 n_taken += counts[group]
-                left.remove(group)
+                remaining.remove(group)
         if not n_taken:  # every group is larger than a fifth
-            group = min(left, key=lambda g: counts[g])
+            group = min(remaining, key=lambda g: counts[g])
             side_of[group] = side
-            left.remove(group)
+            remaining.remove(group)
     return side_of[of]
 
 

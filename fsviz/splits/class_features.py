@@ -44,12 +44,15 @@ class ClassFeatures:
         return np.searchsorted(self.class_ids, class_ids)
 
 
-def mean_features(dataset: Dataset, table: Features) -> ClassFeatures:
-    """The mean feature of every class that has images in this table of features."""
+def mean_features(dataset: Dataset, table: Features, least: int = clustering.MIN_CLASSES) -> ClassFeatures:
+    """The mean feature of every class that has images in this table of features.
+
+    least  the fewest classes accepted: a split needs MIN_CLASSES, distances two
+    """
     of_image = table.class_ids
     counts = np.bincount(of_image, minlength=dataset.n_classes)
     class_ids = np.flatnonzero(counts)
-    if len(class_ids) < clustering.MIN_CLASSES:
+    if len(class_ids) < least:
         raise BadInput(
             f"A split at a target divergence needs at least {clustering.MIN_CLASSES} classes with features: one "
             f"fifth of them are test classes. {dataset.title} has {len(class_ids)}. Choose a larger dataset."
@@ -61,6 +64,6 @@ def mean_features(dataset: Dataset, table: Features) -> ClassFeatures:
         table.backbone,
         class_ids,
         tuple(names[class_ids]),
-        clustering.class_points(means),
+        clustering.class_points(means, least),
         tuple(names[counts == 0]),
     )

@@ -1,9 +1,9 @@
-"""The penalised clustering of classes by Arnold & Sha (2021): two centroids that are to be a wanted divergence apart.
+"""The penalised clustering of classes by Arnold & Sha (2021): two centroids that are to be a target divergence apart.
 
     p_train(i) = softmax_i(-|x_i - mu_train|^2)      p_test(i) = softmax_i(-|x_i - mu_test|^2)
     J = - sum_i log (p_train(i) + p_test(i)) / 2  +  lambda (D(p_train, p_test) - R)^2
 
-x_i is the feature of class i, mu the centroids that are sought, D the divergence, R the one that is asked for.
+x_i is the feature of class i, mu the centroids that are sought, D the divergence, R the one that is requested.
 |mu|^2 is the same for every class and drops out of the softmax: its logits are 2 x_i . mu - |x_i|^2.
 
 Dimensions: M classes, d dimensions, S seeds, K targets R, N starts.
@@ -32,7 +32,7 @@ MOST_NUMBERS = 2_000_000  # logits that are worked on at a time
 
 @dataclass(frozen=True)
 class Divergence:
-    """How far two distributions over classes are apart.
+    """A distance between two distributions over classes.
 
     formula    LaTeX; symbols names every symbol in it
     symmetric  whether it stays the same when the two change places
@@ -117,7 +117,7 @@ class Clustering:
     """Centroids and class distributions for S seeds and K targets, best of N starts; train comes first.
 
     points      (M, d) the class features it worked on
-    targets     (K,) the divergences asked for
+    targets     (K,) the divergences requested
     centroids   (S, K, 2, d)
     log_p       (S, K, 2, M)
     divergence  (S, K) reached
@@ -142,15 +142,16 @@ class Clustering:
         return np.linalg.norm(self.centroids[:, :, 0] - self.centroids[:, :, 1], axis=-1)
 
 
-def class_points(means: np.ndarray) -> np.ndarray:
+def class_points(means: np.ndarray, least: int = MIN_CLASSES) -> np.ndarray:
     """Class features (M, d): means of unit length, centred and turned to their principal axes, the widest first.
 
     All axes along which classes differ are kept, fewer than M of them: distances stay as they were.
+    least  the fewest classes accepted: a split needs MIN_CLASSES, distances two
     """
     means = np.asarray(means, dtype=float)
-    if len(means) < MIN_CLASSES:
+    if len(means) < least:
         raise BadInput(
-            f"A split with a wanted divergence needs at least {MIN_CLASSES} classes: one fifth of them are test "
+            f"A split at a target divergence needs at least {MIN_CLASSES} classes: one fifth of them are test "
             f"classes. Got {len(means)}. Take a larger dataset, or split its classes by hand."
         )
     if not np.isfinite(means).all():
@@ -166,8 +167,8 @@ def class_points(means: np.ndarray) -> np.ndarray:
             f"All {len(means)} classes have the same mean feature, so no two of them are closer than others. "
             "Choose another backbone, or extract the features again."
         )
-    kept = sizes > 1e-6 * sizes[0]
-    points = axes[:, kept] * sizes[kept] if n <= width else centred @ axes[:, kept]
+    is_used = sizes > 1e-6 * sizes[0]
+    points = axes[:, is_used] * sizes[is_used] if n <= width else centred @ axes[:, is_used]
     strongest = np.abs(points).argmax(axis=0)
     return points * np.sign(points[strongest, np.arange(points.shape[1])])  # the same signs on every machine
 
@@ -212,12 +213,12 @@ def cluster(
     n_seeds, n_targets, (n_classes, dims) = len(seeds), len(targets), points.shape
     samples = np.stack([np.random.default_rng(seed).normal(size=(starts, 2 * dims)) for seed in seeds])
     begin = np.repeat(samples[:, None], n_targets, axis=1).reshape(-1, 2 * dims)
-    wanted = np.broadcast_to(np.asarray(targets, dtype=float)[None, :, None], (n_seeds, n_targets, starts)).ravel()
+    target_of = np.broadcast_to(np.asarray(targets, dtype=float)[None, :, None], (n_seeds, n_targets, starts)).ravel()
     places = torch.as_tensor(points)
     ends, values = [], []
     chunk = max(1, MOST_NUMBERS // (2 * n_classes))
     for at in range(0, len(begin), chunk):
-        requested = torch.as_tensor(wanted[at : at + chunk].copy())
+        requested = torch.as_tensor(target_of[at : at + chunk].copy())
 
         def of(numbers: Tensor, which: Tensor, requested: Tensor = requested) -> Tensor:
             return objective(places, numbers.view(-1, 2, dims), requested[which], penalty, divergence)
@@ -238,12 +239,12 @@ def cluster(
             else "The search left the range of numbers from every start. Take a smaller penalty or divergence."
         )
     best = np.where(fine, objectives, np.inf).argmin(axis=-1)
-    kept = torch.cat(ends)[torch.as_tensor(best.ravel() + starts * np.arange(best.size))]
+    solution = torch.cat(ends)[torch.as_tensor(best.ravel() + starts * np.arange(best.size))]
     target = torch.as_tensor(np.tile(np.asarray(targets, dtype=float), n_seeds))
     if solver == "lbfgs" and starts > 1:
-        kept = _polished(places, kept, target, penalty, divergence)
+        solution = _polished(places, solution, target, penalty, divergence)
     with torch.no_grad():
-        mu = kept.view(-1, 2, dims)
+        mu = solution.view(-1, 2, dims)
         all_log_p = log_probabilities(places, mu)
         reached = DIVERGENCES[divergence].of(places, mu, all_log_p)
         at_best = objective(places, mu, target, penalty, divergence)

@@ -1,4 +1,4 @@
-"""How far two groups of classes are apart as Gaussians, the way table 2 of Arnold & Sha (2021) is measured.
+"""Distance between two groups of classes as Gaussians, as in table 2 of Arnold & Sha (2021).
 
 A group's Gaussian has the mean and the full covariance of its class features, plus 0.001 along every axis (section
 A.2): five classes of a task span four axes, and nothing could be divided by the others. Dimensions: d.

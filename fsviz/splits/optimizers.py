@@ -40,7 +40,7 @@ def lbfgs(objective: Objective, start: Tensor, steps: int = 500, tolerance: floa
     awake = np.isfinite(value)
     moves: list[np.ndarray] = []
     turns: list[np.ndarray] = []
-    curvatures: list[np.ndarray] = []  # 1 / (turn . move), 0 where a pair says nothing
+    curvatures: list[np.ndarray] = []  # 1 / (turn . move), 0 if a pair says nothing
     for step in range(steps):
         direction = -_two_loops(gradient, moves, turns, curvatures)
         promised = _dot(direction, gradient)
@@ -69,8 +69,8 @@ def lbfgs(objective: Objective, start: Tensor, steps: int = 500, tolerance: floa
             break
         if awake.sum() < CROWD * len(awake):
             ends[which] = point
-            point, value, gradient, which = (kept[awake] for kept in (point, value, gradient, which))
-            moves, turns, curvatures = ([kept[awake] for kept in part] for part in (moves, turns, curvatures))
+            point, value, gradient, which = (values[awake] for values in (point, value, gradient, which))
+            moves, turns, curvatures = ([values[awake] for values in part] for part in (moves, turns, curvatures))
             awake = awake[awake]
     ends[which] = point
     return torch.from_numpy(ends)
@@ -103,18 +103,18 @@ def _two_loops(
     gradient: np.ndarray, moves: list[np.ndarray], turns: list[np.ndarray], curvatures: list[np.ndarray]
 ) -> np.ndarray:
     """The gradient times the inverse Hessian that the remembered steps suggest."""
-    left = gradient.copy()
+    direction = gradient.copy()
     shares = []
     for move, turn, curvature in zip(reversed(moves), reversed(turns), reversed(curvatures), strict=True):
-        share = curvature * _dot(move, left)
-        left -= share[:, None] * turn
+        share = curvature * _dot(move, direction)
+        direction -= share[:, None] * turn
         shares.append(share)
     if moves:
         scale = _dot(moves[-1], turns[-1]) / np.maximum(_dot(turns[-1], turns[-1]), 1e-300)
-        left *= np.where(curvatures[-1] > 0, scale, 1.0)[:, None]
+        direction *= np.where(curvatures[-1] > 0, scale, 1.0)[:, None]
     for move, turn, curvature, share in zip(moves, turns, curvatures, reversed(shares), strict=True):
-        left += (share - curvature * _dot(turn, left))[:, None] * move
-    return left
+        direction += (share - curvature * _dot(turn, direction))[:, None] * move
+    return direction
 
 
 def _dot(first: np.ndarray, second: np.ndarray) -> np.ndarray:

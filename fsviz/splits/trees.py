@@ -53,7 +53,7 @@ def graph_hops(parents: np.ndarray, children: np.ndarray, class_nodes: np.ndarra
 
 @dataclass(frozen=True)
 class HopDistance:
-    """How far two trees of the same classes are apart.
+    """Distance between two trees of the same classes, in hops.
 
     hops        mean over pairs of classes of the difference in edges between them
     normalised  the same after the hops of each tree are divided by their mean: 0 for the same tree, whatever its depth
@@ -99,9 +99,9 @@ def tanglegram(left: ClassTree, right: ClassTree) -> Tanglegram:
     assert best is not None
     crossings, first, second = best
     order = np.argsort(first)
-    kept = order[longest_rise(second[order])]
+    uncrossed = order[longest_rise(second[order])]
     crossing = np.ones(n, dtype=bool)
-    crossing[kept] = False
+    crossing[uncrossed] = False
     return Tanglegram(
         (left, right), (first, second), (_middles(left, first), _middles(right, second)), crossing, crossings
     )
@@ -144,12 +144,12 @@ def _downwards(tree: ClassTree, below: list[list[int]]) -> list[int]:
     return order
 
 
-def _turned(tree: ClassTree, wanted: np.ndarray) -> np.ndarray:
-    """Rank (C,) of every class when branches are sorted by the mean wanted place of the classes below them."""
+def _turned(tree: ClassTree, position: np.ndarray) -> np.ndarray:
+    """Rank (C,) of every class when branches are sorted by the mean target position of the classes below them."""
     below = _children(tree)
     order = _downwards(tree, below)
     total, count = np.zeros(len(tree.parents)), np.zeros(len(tree.parents))
-    total[tree.leaves], count[tree.leaves] = wanted, 1
+    total[tree.leaves], count[tree.leaves] = position, 1
     for node in reversed(order):
         if tree.parents[node] != PAD:
             total[tree.parents[node]] += total[node]

@@ -45,14 +45,14 @@ TASKS: dict[str, Setting] = {
 }
 OWN: dict[str, Setting] = {s.name: s for s in (QUESTION, draw.BACKBONE, METHODS_COMPARED)}
 SETTINGS = Schema({**OWN, **TASKS}, required=("dataset",), of="the study of contexts")
-SUPPORTS = {"iid": "same contexts (IID)", "ood": "other contexts (OOD)", "spurious": "swapped contexts"}
+SUPPORTS = {"iid": "same contexts", "ood": "other contexts", "spurious": "swapped contexts"}
 DIAL = (0.0, 0.25, 0.5, 0.75, 1.0)
 GRIDS = {"n_shot": (1, 2, 3, 5, 10), "n_way": (2, 3, 5, 10, 15, 20)}  # values of a sweep, as far as they fit
 _CHUNK = 100  # tasks
 _FEWEST = 10  # tasks of a preview
 
 
-class Spec(draw.TaskSpec, total=False):
+class ContextShiftSpec(draw.TaskSpec, total=False):
     """A checked spec; a run adds its version and folder."""
 
     study: str
@@ -71,7 +71,7 @@ class Mean(TypedDict):
     ci95_classes: float | None
 
 
-class Row(TypedDict, total=False):
+class ContextShiftRow(TypedDict, total=False):
     """Accuracy of a method and its loss, by support."""
 
     method: str
@@ -82,7 +82,7 @@ class Row(TypedDict, total=False):
     loss: dict[str, Mean]
 
 
-class Summary(TypedDict, total=False):
+class ContextShiftSummary(TypedDict, total=False):
     """Settings of the tasks, and a row per method."""
 
     dataset: str
@@ -93,11 +93,11 @@ class Summary(TypedDict, total=False):
     n_shot: int
     n_query: int
     chance: float
-    rows: list[Row]
+    rows: list[ContextShiftRow]
     left_out: list[str]
 
 
-def check(spec: RawSettings) -> Spec:
+def check(spec: RawSettings) -> ContextShiftSpec:
     """The spec with every setting; shape, split and backbone fit the dataset if not requested."""
     requested = SETTINGS.requested(spec)
     dataset = datasets.load_with_contexts(requested["dataset"])
@@ -108,23 +108,23 @@ def check(spec: RawSettings) -> Spec:
     if not values["methods"]:
         raise BadInput("At least one method is needed, for example --methods protonet,ridge.")
     dataset.split_class_ids(values["split"])
-    return cast(Spec, {**values, "dataset": dataset.name})
+    return cast(ContextShiftSpec, {**values, "dataset": dataset.name})
 
 
-def supports(spec: Spec) -> dict[str, dict[str, Any]]:
+def supports(spec: ContextShiftSpec) -> dict[str, dict[str, Any]]:
     """Sampler settings of every support, by name. Losses are relative to the first."""
     if spec["question"] == "dial":
         return {f"{shift:g}": {"sampler": "context", "shift": shift} for shift in DIAL}
     return {name: {"sampler": name} for name in SUPPORTS}
 
 
-def sweeps(spec: Spec) -> dict[str, Sequence[Value]]:
+def sweeps(spec: ContextShiftSpec) -> dict[str, Sequence[Value]]:
     """Shots and ways that fit the dataset, and its backbones."""
     dataset = datasets.load(spec["dataset"])
     n_classes = len(dataset.split_class_ids(spec["split"]))
     values: dict[str, Sequence[Value]] = {draw.BACKBONE.name: list(features.available(dataset))}
     for name, grid in GRIDS.items():
-        specs = [cast(Spec, {**spec, name: value}) for value in grid]
+        specs = [cast(ContextShiftSpec, {**spec, name: value}) for value in grid]
         values[name] = [of[name] for of in specs if n_classes - len(left_out(dataset, of)) >= of["n_way"]]  # type: ignore[literal-required]
     return values
 
@@ -145,7 +145,7 @@ def _recipe(dataset: Dataset, spec: Settings, sampler: str, **more: Any) -> draw
     return draw.recipe_for(dataset, **{name: spec[name] for name in TASKS}, sampler=sampler, **more)
 
 
-def draw_tasks(spec: Spec) -> dict[str, Testbed]:
+def draw_tasks(spec: ContextShiftSpec) -> dict[str, Testbed]:
     """The tasks of a spec with every support."""
     dataset = datasets.load(spec["dataset"])
     table = features.load(dataset, spec["backbone"])
@@ -158,15 +158,15 @@ def draw_tasks(spec: Spec) -> dict[str, Testbed]:
 # --- work and chunks ---------------------------------------------------------------------------------------------
 
 
-def work(spec: Spec) -> Work:
+def work(spec: ContextShiftSpec) -> Work:
     return Work(spec["n_tasks"], "tasks", guess_seconds(spec))
 
 
-def shorten(spec: Spec, n: int) -> Spec | None:
+def shorten(spec: ContextShiftSpec, n: int) -> ContextShiftSpec | None:
     return {**spec, "n_tasks": max(n, _FEWEST)} if spec["n_tasks"] > _FEWEST else None
 
 
-def guess_seconds(spec: Spec) -> float:
+def guess_seconds(spec: ContextShiftSpec) -> float:
     """Estimated time of a spec on one ordinary core."""
     dataset = datasets.load(spec["dataset"])
     blank = np.zeros((spec["n_tasks"], spec["n_way"], 1), dtype=np.int64)
@@ -175,7 +175,7 @@ def guess_seconds(spec: Spec) -> float:
     return once * len(supports(spec))
 
 
-def _correct(spec: Spec, method: str, tasks: Mapping[str, Tasks]) -> dict[str, np.ndarray]:
+def _correct(spec: ContextShiftSpec, method: str, tasks: Mapping[str, Tasks]) -> dict[str, np.ndarray]:
     """Which queries (T, W, Q) a method classifies correctly, by support."""
     dataset = datasets.load(spec["dataset"])
     return {
@@ -188,25 +188,25 @@ def accuracy(predictions: Predictions) -> np.ndarray:
     return evaluation.task_accuracy(predictions)
 
 
-def prepare(spec: Spec, folder: Path) -> Spec:
+def prepare(spec: ContextShiftSpec, folder: Path) -> ContextShiftSpec:
     """Save the tasks with every support in `folder`."""
     for name, bed in draw_tasks(spec).items():
         snapshot.freeze(folder, bed, name)
     return spec
 
 
-def parts(spec: Spec) -> list[Part]:
+def parts(spec: ContextShiftSpec) -> list[Part]:
     """One part per method."""
     return [Part(METHODS[name].title, spec["n_tasks"], _CHUNK) for name in spec["methods"]]
 
 
-def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: ContextShiftSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """Which queries (t, W, Q) of a range of tasks a method classifies correctly, by support."""
     tasks = {name: snapshot.tasks(spec["folder"], name, start, stop) for name in supports(spec)}
     return _correct(spec, spec["methods"][part], tasks)
 
 
-def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
+def collect(spec: ContextShiftSpec, chunks: Sequence[Arrays]) -> ContextShiftSummary:
     """One row per method: accuracy with every support, and loss relative to the first, in percent."""
     names, rows = list(supports(spec)), []
     for part, arrays in joined(chunks).items():
@@ -214,7 +214,7 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
         at = arrays["positions"]
         tasks = {name: snapshot.tasks(spec["folder"], name).take(at) for name in names}
         correct = {name: 100.0 * arrays[name] for name in names}
-        row: Row = {
+        row: ContextShiftRow = {
             "method": method.name,
             "title": method.title,
             "family": method.family,
@@ -229,12 +229,12 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
     base = {name: spec[name] for name in ("dataset", "split", "backbone", "question", "n_way", "n_shot", "n_query")}
     dataset = datasets.load(spec["dataset"])
     return cast(
-        Summary,
+        ContextShiftSummary,
         base | {"chance": 100 / spec["n_way"], "rows": rows, "left_out": list(left_out(dataset, spec).values())},
     )
 
 
-def headline(summary: Summary) -> list[HeadlineNumber]:
+def headline(summary: ContextShiftSummary) -> list[HeadlineNumber]:
     """Accuracy and loss of every method with every support."""
     numbers = []
     for row in summary["rows"]:
@@ -247,6 +247,40 @@ def headline(summary: Summary) -> list[HeadlineNumber]:
             loss = HeadlineNumber.around(f"loss_{row['method']}_{name}", title, mean["mean"], mean["ci95"], "points")
             numbers.append(loss)
     return numbers
+
+
+def loss_answer(summary: ContextShiftSummary, method: str, values: Sequence[str] = ()) -> tuple[str, str]:
+    """The loss of a method with other contexts as a bold sentence, and its setting.
+
+    values  what differs between the rows of the method, in words ("1 shot"), if there are several
+    """
+    rows = [row for row in summary["rows"] if row["method"] == method]
+    support = "ood" if "ood" in rows[0]["loss"] else list(rows[0]["loss"])[-1]
+    shape = f"{summary['n_way']:,}-way {summary['n_shot']:,}-shot "
+    if len(rows) > 1:
+        order = sorted(range(len(rows)), key=lambda i: rows[i]["loss"][support]["mean"])
+        least, most = (f"{values[i]} ({_points(rows[i]['loss'][support])})" for i in (order[0], order[-1]))
+        return (
+            f"{rows[0]['title']} loses most with {most} and least with {least} when the support shows other contexts.",
+            f"{rows[0]['n_tasks']:,} tasks each, 95% CI over tasks.",
+        )
+    row, loss = rows[0], rows[0]["loss"][support]
+    before, after = (row["accuracy"][name]["mean"] for name in (next(iter(row["accuracy"])), support))
+    if loss["ci95"] is None or abs(loss["mean"]) <= loss["ci95"]:
+        sentence = f"{row['title']} shows no significant loss when the support shows other contexts: {_points(loss)}."
+    else:
+        verb = "loses" if loss["mean"] > 0 else "gains"
+        sentence = f"{row['title']} {verb} {_points(loss, signed=False)} when the support shows other contexts."
+    wider = "" if loss["ci95_classes"] is None else f" (± {loss['ci95_classes']:.1f} over classes)"
+    return sentence, (
+        f"{before:.1f}% → {after:.1f}% correct on {row['n_tasks']:,} {shape}tasks, chance level "
+        f"{summary['chance']:.0f}%; 95% CI over tasks{wider}."
+    )
+
+
+def _points(loss: Mean, signed: bool = True) -> str:
+    half = "" if loss["ci95"] is None else f" ± {loss['ci95']:.1f}"
+    return f"{loss['mean'] if signed else abs(loss['mean']):.1f}{half} points"
 
 
 def _with_both_supports(first: Tasks, second: Tasks) -> Tasks:
@@ -300,14 +334,23 @@ class ContextResults:
         """Loss per query (T, W, Q): 1 if correct only before the shift, -1 if only after it, else 0."""
         return (self.first_predictions.rank == 0).astype(int) - (self.second_predictions.rank == 0).astype(int)
 
+    @property
+    def tasks_by_loss(self) -> np.ndarray:
+        """Positions of the tasks, largest loss first."""
+        return np.argsort(-self.loss.sum((1, 2)), kind="stable")
 
-def compare_supports(spec: Spec, method: str, shift: float) -> ContextResults:
+    def ways_by_loss(self, task: int) -> np.ndarray:
+        """Positions of the classes of a task, largest loss first."""
+        return np.argsort(-self.loss[task].sum(1), kind="stable")
+
+
+def compare_supports(spec: ContextShiftSpec, method: str, shift: float) -> ContextResults:
     """Classify the tasks of a spec with matching support, and with this share of it in other contexts."""
     (first, first_predictions), (second, second_predictions) = (classify(spec, method, at) for at in (0.0, shift))
     return ContextResults(first, second, first_predictions, second_predictions)
 
 
-def classify(spec: Spec, method: str, shift: float) -> tuple[Tasks, Predictions]:
+def classify(spec: ContextShiftSpec, method: str, shift: float) -> tuple[Tasks, Predictions]:
     """Tasks with this share of the support in other contexts, and predictions of a method."""
     dataset = datasets.load(spec["dataset"])
     usable = features.load(dataset, spec["backbone"]).image_ids

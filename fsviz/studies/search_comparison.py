@@ -66,7 +66,7 @@ _MIN_PREVIEW = 10  # tasks of a preview
 # --- the comparison, as a run -----------------------------------------------------------------------------------
 
 
-class Spec(support_sets.Spec, total=False):
+class SearchSpec(support_sets.SupportSpec, total=False):
     """A checked spec: the settings of a search, and the names of the searches to compare."""
 
     searches: list[str]
@@ -98,7 +98,7 @@ STEPS = Table(
 )
 
 
-class Row(TypedDict):
+class SearchRow(TypedDict):
     """One search with one objective: accuracy in percent, seconds per task, points behind greedy on the same tasks.
 
     None if greedy search is not part of the comparison.
@@ -114,32 +114,32 @@ class Row(TypedDict):
     behind_ci95: Any
 
 
-class Summary(TypedDict):
+class SearchSummary(TypedDict):
     """The rows of a comparison, and the tasks they are of."""
 
     dataset: str
     backbone: str
     n_tasks: int
-    rows: list[Row]
+    rows: list[SearchRow]
 
 
 @dataclass(frozen=True)
-class Cell:
+class SearchCell:
     """One search with one objective; the random supports are a cell of their own."""
 
     search: str
     objective: str
 
 
-def check(spec: RawSettings) -> Spec:
+def check(spec: RawSettings) -> SearchSpec:
     """The spec with every setting; ways, shots and queries fit the dataset, and greedy search comes last."""
     requested = SETTINGS.requested(spec)
     names = requested.pop(SEARCHES.name, None) or SEARCHES.default
     of_search = support_sets.check({N_TASKS.name: DEFAULT_TASKS, **requested})
-    return cast(Spec, {**SETTINGS.pick(of_search), "searches": sorted(names, key=lambda name: name == "greedy")})
+    return cast(SearchSpec, {**SETTINGS.pick(of_search), "searches": sorted(names, key=lambda name: name == "greedy")})
 
 
-def prepare(spec: Spec, folder: Path) -> Spec:
+def prepare(spec: SearchSpec, folder: Path) -> SearchSpec:
     """Saves the random tasks of a spec in `folder`."""
     base = _base(spec, RANDOM)
     snapshot.freeze(
@@ -148,28 +148,28 @@ def prepare(spec: Spec, folder: Path) -> Spec:
     return spec
 
 
-def cells(spec: Spec) -> list[Cell]:
+def cells(spec: SearchSpec) -> list[SearchCell]:
     """All cells in the order of computing: random supports, then the quick searches, greedy last."""
-    return [Cell(RANDOM, RANDOM), *(Cell(s, o) for s in spec["searches"] for o in OBJECTIVES)]
+    return [SearchCell(RANDOM, RANDOM), *(SearchCell(s, o) for s in spec["searches"] for o in OBJECTIVES)]
 
 
-def parts(spec: Spec) -> list[Part]:
+def parts(spec: SearchSpec) -> list[Part]:
     """One part per cell."""
     return [Part(_title(cell), spec["n_tasks"], _CHUNK.get(cell.search, MAX_AT_ONCE)) for cell in cells(spec)]
 
 
-def _title(cell: Cell) -> str:
+def _title(cell: SearchCell) -> str:
     if cell.search == RANDOM:
         return "random supports"
     return f"{SEARCH.choices[cell.search]}, {cell.objective} supports"
 
 
-def n_bytes(spec: Spec) -> float:
+def n_bytes(spec: SearchSpec) -> float:
     """About how large the results are: two numbers per task and cell, and a small file per chunk."""
     return float(16 * len(cells(spec)) * spec["n_tasks"] + 1500 * STUDY.n_chunks(spec))
 
 
-def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: SearchSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """Accuracies of one range of tasks of one cell, and the seconds of the search per task."""
     cell, table = cells(spec)[part], chunk_data.features_of(spec["dataset"], spec["backbone"])
     tasks, seconds, base = snapshot.tasks(spec["folder"], start=start, stop=stop), 0.0, _base(spec, cell.search)
@@ -185,17 +185,17 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
     return {"seconds": np.full(len(tasks), seconds / len(tasks)), "accuracy": accuracy}
 
 
-def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
+def collect(spec: SearchSpec, chunks: Sequence[Arrays]) -> SearchSummary:
     """Per search and objective: accuracy, seconds per task, and points behind greedy on the same tasks."""
     all_cells, finished = cells(spec), joined(chunks)
     accuracy = np.full((len(all_cells), spec["n_tasks"]), np.nan)
     for part, arrays in finished.items():
         accuracy[part, arrays["positions"]] = 100 * arrays["accuracy"]
-    rows: list[Row] = []
+    rows: list[SearchRow] = []
     for which, arrays in finished.items():
         cell, done = all_cells[which], np.isfinite(accuracy[which])
         mean, half_width = mean_and_ci95(accuracy[which])
-        row: Row = {
+        row: SearchRow = {
             "search": cell.search,
             "objective": cell.objective,
             "accuracy": float(mean),
@@ -216,7 +216,7 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
     return {"dataset": spec["dataset"], "backbone": spec["backbone"], "n_tasks": spec["n_tasks"], "rows": rows}
 
 
-def headline(summary: Summary) -> list[HeadlineNumber]:
+def headline(summary: SearchSummary) -> list[HeadlineNumber]:
     """The accuracy of every search with every objective, and its seconds per task."""
     numbers = []
     for row in summary["rows"]:
@@ -229,20 +229,20 @@ def headline(summary: Summary) -> list[HeadlineNumber]:
     return numbers
 
 
-def work(spec: Spec) -> Work:
+def work(spec: SearchSpec) -> Work:
     return Work(spec["n_tasks"], "tasks", spec["n_tasks"] * _seconds_per_task(spec))
 
 
-def shorten(spec: Spec, n: int) -> Spec | None:
+def shorten(spec: SearchSpec, n: int) -> SearchSpec | None:
     """Fewer tasks, without greedy search if it would leave too few."""
-    quick: Spec = {**spec, "searches": [name for name in spec["searches"] if name != "greedy"]}
+    quick: SearchSpec = {**spec, "searches": [name for name in spec["searches"] if name != "greedy"]}
     if n < min(_MIN_PREVIEW, spec["n_tasks"]) and quick["searches"]:
         n, spec = int(max(n, 1) * _seconds_per_task(spec) / _seconds_per_task(quick)), quick
         return {**spec, "n_tasks": min(spec["n_tasks"], max(n, _MIN_PREVIEW))}
     return {**spec, "n_tasks": max(n, _MIN_PREVIEW)} if spec["n_tasks"] > max(n, _MIN_PREVIEW) else None
 
 
-def _seconds_per_task(spec: Spec) -> float:
+def _seconds_per_task(spec: SearchSpec) -> float:
     """For all searches and objectives; fast searches are timed several times."""
     dataset = datasets.load(spec["dataset"])
     classified = support_sets.seconds_to_classify(spec, dataset)
@@ -254,10 +254,10 @@ def _seconds_per_task(spec: Spec) -> float:
     return total
 
 
-def _base(spec: Settings, search: str) -> support_sets.Spec:
+def _base(spec: Settings, search: str) -> support_sets.SupportSpec:
     """The spec of the study `support_sets` for one of the searches."""
     own = {"search": SEARCH.default if search == RANDOM else search, "objective": support_sets.OBJECTIVE.default}
-    return cast(support_sets.Spec, {**support_sets.SETTINGS.pick(spec), **own})
+    return cast(support_sets.SupportSpec, {**support_sets.SETTINGS.pick(spec), **own})
 
 
 STUDY = Study(
@@ -278,7 +278,7 @@ STUDY = Study(
 )
 
 
-def describe_comparison(rows: Sequence[Row]) -> str:
+def describe_comparison(rows: Sequence[SearchRow]) -> str:
     """FastDiffSel compared with greedy search, in accuracy and time, as sentences."""
     by_cell = {(row["search"], row["objective"]): row for row in rows}
     random = by_cell[RANDOM, RANDOM]["accuracy"]
@@ -345,7 +345,7 @@ def _mean(name: str, values: np.ndarray) -> dict[str, float]:
     return {name: float(mean), f"{name}_ci95": float(half_width)}
 
 
-def compared_rows(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def compared_rows(rows: Sequence[SearchRow]) -> list[dict[str, Any]]:
     """The rows of COMPARED, with titles of searches and milliseconds."""
     titles = {RANDOM: "none", **SEARCH.choices}
     return [
@@ -378,8 +378,8 @@ def describe_steps(table: pd.DataFrame) -> str:
     else:
         text = "No number of steps finds significantly harder sets than one."
     weighted = table.set_index("n_steps")["weighted"]
-    top, chosen = int(weighted.idxmax()), int(after["selected"].idxmax())
-    text += f" The loss of the weighted prototypes is highest {_after(top)}, that of the selected sets {_after(chosen)}"
+    top, selected = int(weighted.idxmax()), int(after["selected"].idxmax())
+    text += f" Loss of the weighted prototypes: highest {_after(top)}; of the selected sets: {_after(selected)}"
     return text + f"; accuracy is lowest {_after(hardest_at)}."
 
 
@@ -402,7 +402,7 @@ def _after(n_steps: int) -> str:
 class RarityResult:
     """Random tasks, the hardest of them, and tasks with searched supports.
 
-    tasks    one row per task: kind ("random", "filtered" or "searched"), accuracy, n_way, coarsity if known
+    tasks    one row per task: kind ("random", "filtered" or "searched"), accuracy, n_way, coarsity if available
     curve    accuracy, draws: the average number of random tasks until one is as hard
     as_hard  how rare random tasks are that are as hard as the mean of the searched ones
     sets     the tasks by kind, in the order of their rows
@@ -425,7 +425,7 @@ class RarityResult:
 
     @property
     def means(self) -> pd.DataFrame:
-        """Per kind: n_tasks, and accuracy, n_way and coarsity (if known) with their ci95."""
+        """Per kind: n_tasks, and accuracy, n_way and coarsity (if available) with their ci95."""
         rows = []
         for kind, group in self.tasks.groupby("kind", sort=False):
             means = {k: v for name in group.columns if name != "kind" for k, v in _mean(name, group[name]).items()}
@@ -457,17 +457,17 @@ def filtered_tasks(spec: RawSettings, progress: Progress | None = None) -> Rarit
 
     with_search = support_sets.search(spec, first, table, "hard", spec["seed"], report)
     searched = 100 * evaluation.task_accuracy(support_sets.classify(spec, table, with_search))
-    kept = hardest(accuracy, max(1, n_random // PAPER_SHARE))
+    filtered = hardest(accuracy, max(1, n_random // PAPER_SHARE))
     tasks = pd.concat(
         [
             _task_rows("random", random, accuracy),
-            _task_rows("filtered", random.take(kept), accuracy[kept]),
+            _task_rows("filtered", random.take(filtered), accuracy[filtered]),
             _task_rows("searched", first, searched),
         ],
         ignore_index=True,
     )
     curve = pd.DataFrame(dict(zip(("accuracy", "draws"), draws_needed(accuracy), strict=True)))
-    sets = {"random": random, "filtered": random.take(kept), "searched": with_search}
+    sets = {"random": random, "filtered": random.take(filtered), "searched": with_search}
     return RarityResult(tasks, curve, rarity(accuracy, float(searched.mean())), sets)
 
 

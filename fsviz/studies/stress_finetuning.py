@@ -53,7 +53,7 @@ FINETUNING: dict[str, Setting] = {
 }
 
 
-def learning_rate(spec: Settings, base: support_sets.Spec, backbone: str) -> float:
+def learning_rate(spec: Settings, base: support_sets.SupportSpec, backbone: str) -> float:
     """The best rate of LEARNING_RATES on random validation tasks, chosen once per run and saved in its folder."""
     from fsviz.difficulty.full_finetuning import choose_learning_rate
 
@@ -73,7 +73,7 @@ def learning_rate(spec: Settings, base: support_sets.Spec, backbone: str) -> flo
     return chosen
 
 
-def _validation_tasks(spec: Settings, base: support_sets.Spec, backbone: str) -> Tasks:
+def _validation_tasks(spec: Settings, base: support_sets.SupportSpec, backbone: str) -> Tasks:
     """Random tasks of split val if it is large enough, else of the same split with another seed."""
     dataset = datasets.load(spec["dataset"])
     table = chunk_data.features_of(spec["dataset"], backbone)

@@ -74,7 +74,7 @@ _MIN_PREVIEW = 10  # tasks of a preview
 _FULL_SECONDS = 60.0  # of full fine-tuning per task, with default steps and size, on one ordinary core
 
 
-class Spec(support_sets.Spec, total=False):
+class StressSpec(support_sets.SupportSpec, total=False):
     """A checked spec: that of a search without backbone and classifier, and the cells; a prepared one has a folder."""
 
     sources: list[str]
@@ -87,7 +87,7 @@ class Spec(support_sets.Spec, total=False):
     finetuning_augment: float
 
 
-class Row(TypedDict):
+class StressRow(TypedDict):
     """One cell of the matrix: a backbone with an adaptation on tasks hard for a source, and on random ones; percent."""
 
     source: str
@@ -128,12 +128,12 @@ class Agreement(TypedDict):
     loss_over: Any
 
 
-class Summary(TypedDict):
+class StressSummary(TypedDict):
     """Results of a stress test, over the finished tasks."""
 
     dataset: str
     n_tasks: int
-    matrix: list[Row]
+    matrix: list[StressRow]
     spearman: list[LossCorrelation]
     agreement: list[Agreement]
     learning_rates: dict[str, dict[str, Any]]
@@ -141,7 +141,7 @@ class Summary(TypedDict):
 
 
 @dataclass(frozen=True)
-class Cell:
+class StressCell:
     """One set of tasks, classified with one backbone and one adaptation."""
 
     source: str  # RANDOM, or the backbone that the hard sets were searched with
@@ -159,7 +159,7 @@ class StressTest:
     learning_rates  of full fine-tuning by backbone: the chosen one, and the validation accuracies
     """
 
-    spec: Spec
+    spec: StressSpec
     tasks: Mapping[str, Tasks]
     accuracy: Mapping[tuple[str, str, str], np.ndarray]
     loss: Mapping[tuple[str, str, str], np.ndarray]
@@ -187,7 +187,7 @@ def predictions_of(test: StressTest, source: str, backbone: str, adaptation: str
     return _classified(test.spec, backbone, adaptation, test.tasks[source])
 
 
-def _classified(spec: Spec, backbone: str, adaptation: str, tasks: Tasks, first: int = 0) -> Predictions:
+def _classified(spec: StressSpec, backbone: str, adaptation: str, tasks: Tasks, first: int = 0) -> Predictions:
     table = chunk_data.features_of(spec["dataset"], backbone)
     return evaluation.evaluate(table, tasks, adaptation, device=spec["device"], first=first)
 
@@ -195,7 +195,7 @@ def _classified(spec: Spec, backbone: str, adaptation: str, tasks: Tasks, first:
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def prepare(spec: Spec, folder: Path) -> Spec:
+def prepare(spec: StressSpec, folder: Path) -> StressSpec:
     """Freezes the random tasks of a spec into `folder`."""
     dataset = datasets.load(spec["dataset"])
     tables = {name: features.load(dataset, name) for name in {*spec["sources"], *spec["backbones"]}}
@@ -217,7 +217,7 @@ def _shared_images(table: Features, tables: Mapping[str, Features]) -> Features:
     return replace(table, values=table.values[kept], image_ids=table.image_ids[kept], class_ids=table.class_ids[kept])
 
 
-def parts(spec: Spec) -> list[Part]:
+def parts(spec: StressSpec) -> list[Part]:
     """One part per source for the searches, then one per cell; cells wait for the hard sets."""
     size = support_sets.tasks_per_chunk(spec)
     searches = [Part(f"searching {_title(source)}", spec["n_tasks"], size) for source in spec["sources"]]
@@ -240,13 +240,13 @@ def _title(source: str) -> str:
     return "random tasks" if source == RANDOM else f"tasks hard for {title_of(source)}"
 
 
-def n_bytes(spec: Spec) -> float:
+def n_bytes(spec: StressSpec) -> float:
     """About how large the results are: supports in folder and chunks, two numbers per task and cell, chunk files."""
     searched = 16.0 * snapshot.tasks(spec["folder"], RANDOM).support.size * len(spec["sources"])
     return searched + 1500 * STUDY.n_chunks(spec) + sum(16 * cell.n_tasks for cell in cells(spec))
 
 
-def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: StressSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """The hard supports of one range of tasks, or accuracy and query loss of one range of tasks of one cell."""
     n_searches = len(spec["sources"])
     if part < n_searches:
@@ -261,7 +261,7 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
     return {"accuracy": evaluation.task_accuracy(predictions), "loss": predictions.loss()}
 
 
-def collect(spec: Spec, chunks: Sequence[Arrays]) -> StressTest:
+def collect(spec: StressSpec, chunks: Sequence[Arrays]) -> StressTest:
     """The searched tasks and the classified cells of the finished chunks."""
     finished, random = joined(chunks), snapshot.tasks(spec["folder"], RANDOM)
     tasks = {RANDOM: random}
@@ -277,7 +277,7 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> StressTest:
             at = finished[part]["positions"]
             accuracy[key][at], loss[key][at] = finished[part]["accuracy"], finished[part]["loss"]
     return StressTest(
-        cast(Spec, SETTINGS.pick(spec)),
+        cast(StressSpec, SETTINGS.pick(spec)),
         tasks,
         accuracy,
         loss,
@@ -285,21 +285,21 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> StressTest:
     )
 
 
-def work(spec: Spec) -> Work:
+def work(spec: StressSpec) -> Work:
     return Work(spec["n_tasks"], "tasks", _seconds(spec))
 
 
-def shorten(spec: Spec, n: int) -> Spec | None:
+def shorten(spec: StressSpec, n: int) -> StressSpec | None:
     """Fewer tasks, without full fine-tuning, and by FastDiffSel if the search is slower."""
     adaptations = [name for name in spec["adaptations"] if name != FULL] or ADAPTED.default[:1]
     search = "fastdiffsel" if spec["search"] in ("refined", "greedy") else spec["search"]
-    fast: Spec = {**spec, "adaptations": adaptations, "search": search}
+    fast: StressSpec = {**spec, "adaptations": adaptations, "search": search}
     n = int(max(n, 1) * _seconds(spec) / _seconds(fast))
     fast["n_tasks"] = min(spec["n_tasks"], max(n, _MIN_PREVIEW))
     return fast if fast != spec else None
 
 
-def _seconds(spec: Spec) -> float:
+def _seconds(spec: StressSpec) -> float:
     """About how long all searches and cells take on one ordinary core."""
     dataset = datasets.load(spec["dataset"])
     n_sets = 1 + len(spec["sources"])
@@ -320,7 +320,7 @@ def _seconds(spec: Spec) -> float:
 # --- the hard sets -----------------------------------------------------------------------------------------------
 
 
-def hard_tasks(spec: Spec, source: str, start: int = 0, stop: int | None = None) -> Tasks:
+def hard_tasks(spec: StressSpec, source: str, start: int = 0, stop: int | None = None) -> Tasks:
     """The random tasks from `start` to `stop` with the hard sets that were searched with a source."""
     if source == RANDOM:
         return snapshot.tasks(spec["folder"], RANDOM, start, stop)
@@ -335,7 +335,7 @@ def hard_tasks(spec: Spec, source: str, start: int = 0, stop: int | None = None)
     return Tasks(random.class_ids, support, random.query, random.measures)
 
 
-def _hard_supports(spec: Spec, source: str, start: int, stop: int) -> np.ndarray:
+def _hard_supports(spec: StressSpec, source: str, start: int, stop: int) -> np.ndarray:
     """Hard supports (t, W, S) of one range of tasks, searched once per run and saved in its folder."""
     path = Path(spec["folder"]) / "inputs" / f"source{spec['sources'].index(source)}-{start}.npy"
     try:
@@ -362,7 +362,7 @@ def _pool_of(dataset: str, source: str, names: tuple[str, ...], stamp: str) -> F
 # --- results ----------------------------------------------------------------------------------------------------
 
 
-def summary(test: StressTest) -> Summary:
+def summary(test: StressTest) -> StressSummary:
     """The matrix of accuracies in percent over the finished tasks, and how far difficulty transfers."""
     spec, rows = test.spec, []
     for source in spec["sources"]:
@@ -398,7 +398,7 @@ def _lower_bound_note(test: StressTest) -> str:
     return support_sets.lower_bound_note(_base(test.spec), test.tasks[RANDOM], datasets.load(test.spec["dataset"]))
 
 
-def _row(source: str, backbone: str, adaptation: str, random: np.ndarray, hard: np.ndarray) -> Row:
+def _row(source: str, backbone: str, adaptation: str, random: np.ndarray, hard: np.ndarray) -> StressRow:
     of_random, of_hard, lost = (mean_and_ci95(100 * values) for values in (random, hard, random - hard))
     return {
         "source": source,
@@ -457,34 +457,36 @@ def _correlation(name: str, measure: np.ndarray, accuracy: np.ndarray, class_ids
 # --- cells and chunks --------------------------------------------------------------------------------------------
 
 
-def cells(spec: Spec) -> list[Cell]:
+def cells(spec: StressSpec) -> list[StressCell]:
     """All cells in the order of computing: quick adaptations first."""
     rows = []
     for adaptation in sorted(spec["adaptations"], key=lambda a: a == FULL):
         n_tasks = min(spec["n_tasks"], spec["finetuning_tasks"]) if adaptation == FULL else spec["n_tasks"]
         for backbone in spec["backbones"]:
             for source in (RANDOM, *spec["sources"]):
-                rows.append(Cell(source, backbone, adaptation, n_tasks))
+                rows.append(StressCell(source, backbone, adaptation, n_tasks))
     return rows
 
 
 # --- checking ----------------------------------------------------------------------------------------------------
 
 
-def check(spec: RawSettings) -> Spec:
+def check(spec: RawSettings) -> StressSpec:
     """The spec with every setting; ways, shots and queries fit the dataset and the first source."""
     requested = {name: value for name, value in SETTINGS.requested(spec).items() if value != []}
     backbones = requested.get("backbones") or features.required(datasets.load(requested["dataset"]))
     sources = requested.get("sources") or backbones[:1]
     search = {name: value for name, value in requested.items() if name in support_sets.SETTINGS.settings}
     base = support_sets.check({**search, "dataset": requested["dataset"], "backbone": sources[0]})
-    return cast(Spec, SETTINGS.check({**requested, **SETTINGS.pick(base), "sources": sources, "backbones": backbones}))
+    return cast(
+        StressSpec, SETTINGS.check({**requested, **SETTINGS.pick(base), "sources": sources, "backbones": backbones})
+    )
 
 
-def _base(spec: Settings) -> support_sets.Spec:
+def _base(spec: Settings) -> support_sets.SupportSpec:
     """The spec of the search for tasks that are hard for the first source."""
     own = {s.name: s.default for s in (support_sets.CLASSIFIER, support_sets.OBJECTIVE)}
-    return cast(support_sets.Spec, {**support_sets.SETTINGS.pick(spec), "backbone": spec["sources"][0], **own})
+    return cast(support_sets.SupportSpec, {**support_sets.SETTINGS.pick(spec), "backbone": spec["sources"][0], **own})
 
 
 MATRIX = Table(

@@ -21,12 +21,13 @@ from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 from fsviz.splits.class_features import ClassFeatures, mean_features
 from fsviz.splits.clustering import DIVERGENCES
 from fsviz.studies import chunk_data, evaluate
-from fsviz.studies.prediction.tasks import Spec, class_overlaps
+from fsviz.studies.prediction.tasks import PredictionSpec, class_overlaps
 from fsviz.studies.thread_limits import limit_threads
 from fsviz.tasks import draw
 
 OF_IMAGES = {"images", "support", "queries"}  # needs that features of the tasks' own images meet
 TRAIN = "train"
+UNDEFINED = "Undefined for these tasks."
 
 
 def measure_tasks(
@@ -57,7 +58,7 @@ def undefined_measures(tasks: Tasks, dataset: Dataset, backbone: str) -> dict[st
     for measure in MEASURES.values():
         try:
             if not np.isfinite(measured(measure, tasks.take(slice(0, 2)), dataset, table)).any():
-                reasons[measure.name] = "Undefined for tasks like these."
+                reasons[measure.name] = UNDEFINED
         except FsvizError as error:
             reasons[measure.name] = str(error)
     return reasons
@@ -126,7 +127,11 @@ def _distances_at(dataset: str, split: str, backbone: str, stamp: str) -> np.nda
 
 
 def _overlaps(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
-    spec: Spec = {"dataset": dataset.name, "backbone": table.backbone, "split": dataset.split_of(tasks.class_ids)}
+    spec: PredictionSpec = {
+        "dataset": dataset.name,
+        "backbone": table.backbone,
+        "split": dataset.split_of(tasks.class_ids),
+    }
     class_ids, overlaps = class_overlaps(spec)
     return {"positions": tasks.positions(class_ids), "overlaps": overlaps}
 

@@ -2,8 +2,8 @@
 
     settings -> recipe -> classes, and images for them (a sampler) -> coarsity -> testbed
 
-A recipe decides the tasks: drawing it twice gives the same. From it follow the name of the testbed, the command that
-draws it again and the link that shows it.
+A recipe decides the tasks: sampling it twice gives the same ones. The name of the testbed, the command that samples it
+and the link that shows it follow from the recipe.
 """
 
 from __future__ import annotations
@@ -39,14 +39,13 @@ from fsviz.settings import (
 )
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 
-SPLIT = Setting("split", "Split", "The classes to draw from: test where the dataset has it, else all.", "text", "")
-SHOTS = N_SHOT.with_(low=0, default=0, help="Support images per class; 0 draws classes only.")
-BACKBONE = Setting("backbone", "Backbone", "Whose features the distance 'features' compares.", "text", "")
+SPLIT = Setting("split", "Split", "Classes to sample from: test if the dataset has it, else all.", "text", "")
+SHOTS = N_SHOT.with_(low=0, default=0, help="Labelled images per class (shots). 0 samples classes only.")
+BACKBONE = Setting("backbone", "Backbone", "Backbone of the distance 'features'.", "text", "")
 KEEP_GROUPS = Setting(
     "keep_groups",
     "Keep groups together",
-    "Copies of a picture and frames of a video stay on one side of a task: no query is a copy of a support image. "
-    "Without effect where the dataset has no groups.",
+    "Duplicates and video frames never appear in both support and query. No effect on datasets without groups.",
     "flag",
     True,
     advanced=True,
@@ -85,9 +84,9 @@ class TaskSpec(TypedDict, total=False):
 class Recipe:
     """Everything that decides the tasks of a testbed.
 
-    settings  of the sampler, with n_shot and n_query where images are dealt to its classes, and keep_groups where
-              images are drawn from a dataset with groups
-    distance  between classes: by it the semantic sampler draws, and coarsity is measured; dag and backbone say how
+    settings  of the sampler; n_shot and n_query if images are sampled for its classes, keep_groups if the dataset has
+              groups of images
+    distance  between classes, for the semantic sampler and coarsity; dag and backbone complete it
     """
 
     dataset: str
@@ -102,7 +101,7 @@ class Recipe:
 
     @property
     def values(self) -> dict[str, Value]:
-        """Every setting by name, as a command and a link need them; what has no effect here is left out."""
+        """Every setting by name, for a command or a link, without those that have no effect here."""
         by_features = DISTANCES[self.distance].needs == "features"
         classes_only = "n_shot" not in self.settings and not SAMPLERS[self.sampler].samples_images
         return {
@@ -118,22 +117,22 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        """A name that follows from all settings: another recipe, another name."""
+        """A name made of all settings: another recipe has another name."""
         return safe_name([self.dataset, self.split, self.sampler, *self.parts], asdict(self))
 
     @property
     def parts(self) -> list[str]:
-        """The parts of the name that settings give, after dataset, split and sampler."""
-        always = {name: value for name, value in self.values.items() if name not in ("split", "sampler")}
-        return name_parts({n: v for n, v in always.items() if n != "n_shot" or v}, SETTINGS)
+        """The parts of the name after dataset, split and sampler."""
+        values = {name: value for name, value in self.values.items() if name not in ("split", "sampler")}
+        return name_parts({n: v for n, v in values.items() if n != "n_shot" or v}, SETTINGS)
 
     @property
     def arguments(self) -> dict[str, Value]:
-        """The settings that a command has to say: all but a distance at its default."""
+        """The settings of the command: all but a distance at its default."""
         return {n: v for n, v in self.values.items() if n not in ("distance", "dag") or v != SETTINGS[n].default}
 
     def command(self, out: str = "") -> str:
-        """The command that draws the same testbed again."""
+        """The command that samples the same testbed."""
         to = ["--out", out] if out else []
         return shlex.join(["fsviz", "sample", self.dataset, *to_args(self.arguments, SETTINGS), *to])
 
@@ -201,23 +200,21 @@ def recipe_for(dataset: Dataset, **requested: object) -> Recipe:
 def recipe_of(testbed: Testbed, dataset: Dataset) -> Recipe:
     """The recipe of a testbed; refuses testbeds that no sampler made (imported, searched)."""
     if testbed.recipe.get("sampler") not in SAMPLERS:
-        raise Missing(f"The testbed {testbed.name!r} was not drawn by a sampler, so its settings cannot draw it again.")
+        raise Missing(
+            f"The testbed {testbed.name!r} was not sampled, so it cannot be sampled again. Choose another testbed."
+        )
     return recipe_for(dataset, **{name: value for name, value in testbed.recipe.items() if name in SETTINGS})
 
 
-# How near classes should be --------------------------------------------------------------------------------------
+# The semantic weight alpha --------------------------------------------------------------------------------------
 
-FALL = 1 / 3  # by this much the median coarsity of tieredImageNet's test tasks falls at the paper's alpha
-FEW_CLASSES = 100  # classes; from so many on the paper's alpha serves
+FALL = 1 / 3  # share by which the median coarsity of tieredImageNet's test tasks falls at the paper's alpha
+FEW_CLASSES = 100  # splits with fewer classes have an alpha of their own
 
 
 @dataclass(frozen=True)
 class FittedAlpha:
-    """An alpha that was chosen for a split of few classes.
-
-    fall        share by which the median coarsity is below that of uniform tasks
-    usual_fall  the same at the usual alpha
-    """
+    """The alpha of a split with few classes, and the share by which it lowers the median coarsity (`fall`)."""
 
     alpha: float
     fall: float
@@ -225,15 +222,18 @@ class FittedAlpha:
     usual_fall: float
 
     def describe(self) -> str:
+        return f"α = {self.alpha:g} chosen for this dataset (few classes)."
+
+    @property
+    def details(self) -> str:
         return (
-            f"α {self.alpha:g} was chosen for so few classes: the median coarsity falls by {self.fall:.0%} against "
-            f"uniform tasks (by {FALL:.0%} on tieredImageNet in the paper); {self.usual_alpha:g} would give "
-            f"{self.usual_fall:.0%}."
+            f"The median coarsity is {self.fall:.0%} below that of uniform tasks, and {self.usual_fall:.0%} with the "
+            f"usual α = {self.usual_alpha:g}. Paper: {FALL:.0%} on tieredImageNet."
         )
 
 
 def alpha_for(dataset: Dataset, requested: Mapping[str, object]) -> dict[str, Value]:
-    """{"alpha": ...} where tasks of these settings should have another than the usual one; see `fitted_alpha`."""
+    """{"alpha": ...} if tasks of these settings need another than the usual one, else {}; see `fitted_alpha`."""
     sampler = str(SAMPLER.check(requested.get("sampler") or SAMPLER.default))
     if requested.get("alpha") is not None or not any(s.name == "alpha" for s in SAMPLERS[sampler].settings):
         return {}
@@ -250,10 +250,10 @@ def fitted_alpha(
     backbone: object = "",
     n_way: object = SAMPLER_SETTINGS["n_way"].default,
 ) -> FittedAlpha | None:
-    """The alpha at which the median coarsity falls by FALL against uniform tasks, or as far as it can.
+    """The alpha that lowers the median coarsity by FALL compared with uniform tasks, or as far as possible.
 
-    For splits of fewer than SMALL classes of datasets that the user added; None elsewhere: what ships is drawn with the
-    paper's alpha, so that numbers can be compared.
+    For splits with fewer than FEW_CLASSES classes of datasets that the user added. None for built-in datasets: the
+    paper's alpha keeps their numbers comparable.
     """
     from fsviz.datasets import shipped_names, stamp
 
@@ -267,7 +267,7 @@ def fitted_alpha(
         try:
             distances = class_distances(dataset, split, distance, str(dag), str(backbone) or None)
             fitted = fit_alpha(distances, n_way, DISTANCES[distance].alpha)
-        except FsvizError:  # no taxonomy, or no features: whoever draws says so
+        except FsvizError:  # no taxonomy, or no features: sampling then fails with a message
             fitted = None
         if len(_FITTED) > 100:
             _FITTED.clear()
@@ -279,8 +279,10 @@ _FITTED: dict[tuple[Any, ...], FittedAlpha | None] = {}
 
 
 def fit_alpha(distances: np.ndarray, n_way: int, usual_alpha: float, n_tasks: int = 1000) -> FittedAlpha:
-    """The alpha for these distances between classes: the usual one where it is enough, else one found by halving, of
-    two digits. Where no alpha lowers the median coarsity by FALL, the smallest that lowers it as far as any."""
+    """The alpha for these distances between classes, with two digits: the usual one if it is large enough.
+
+    If no alpha lowers the median coarsity by FALL, the smallest one that lowers it as far as any.
+    """
     class_ids = np.arange(len(distances))
 
     def median(tasks: Tasks) -> float:
@@ -315,7 +317,7 @@ def fit_alpha(distances: np.ndarray, n_way: int, usual_alpha: float, n_tasks: in
     return FittedAlpha(alpha, fall(alpha), usual_alpha, usual_fall)
 
 
-# Drawing ---------------------------------------------------------------------------------------------------------
+# Sampling ---------------------------------------------------------------------------------------------------------
 
 
 def sample(
@@ -340,9 +342,9 @@ def sample_testbed(
 ) -> Testbed:
     """Samples the tasks of a recipe and measures their coarsity.
 
-    distances  the matrix of `class_distances`, where the caller already has it
-    usable     image_ids that may be drawn (those with features, say); all where None
-    A sampler that needs no distances draws where there are none, and its tasks then carry no coarsity.
+    distances  the matrix of `class_distances`, if the caller has it
+    usable     image_ids that may be sampled, such as those with features; None for all
+    Without distances, samplers that need none give tasks without coarsity.
     """
     sampler = SAMPLERS[recipe.sampler]
     pool = _pool(dataset, recipe, distances, usable)
@@ -350,8 +352,8 @@ def sample_testbed(
     tasks = sampler.sample(pool, recipe.n_tasks, recipe.seed, **own)
     record: dict[str, Any] = {"dataset": recipe.dataset, **recipe.values}
     if pool.distances is None:
-        for left_out in ("distance", "dag", "backbone"):
-            record.pop(left_out, None)
+        for name_without_effect in ("distance", "dag", "backbone"):
+            record.pop(name_without_effect, None)
     else:
         tasks = measure_coarsity(tasks, pool.class_ids, pool.distances)
     record |= {"n_distinct": sampling.count_distinct(tasks.class_ids), "version": fsviz.__version__}
@@ -406,16 +408,14 @@ def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable
 
 
 def _concepts(dataset: Dataset, recipe: Recipe) -> tuple[np.ndarray | None, bool]:
-    """The concepts that a setting of the recipe draws classes from, and whether they are one level; None without."""
+    """The concepts that a setting of the recipe samples classes from, and whether they are one level; None without."""
     names = [name for name, need in SAMPLERS[recipe.sampler].needs_if.items() if need == "concepts"]
     names = [name for name in names if recipe.settings.get(name)]
     if not names:
         return None, False
     if dataset.taxonomy is None:
-        raise Missing(
-            f"{names[0]} needs a taxonomy, and {dataset.title} has none. Draw without it "
-            f"({' '.join(SAMPLER_SETTINGS[names[0]].to_args(False))}), or give the dataset a taxonomy."
-        )
+        off = " ".join(SAMPLER_SETTINGS[names[0]].to_args(False))
+        raise Missing(f"{names[0]} needs a taxonomy; {dataset.title} has none. Use {off}, or add a taxonomy.")
     return taxonomy.class_concepts(dataset, recipe.split)
 
 
@@ -455,7 +455,7 @@ def max_images(settings: Settings) -> int:
     return has.get("max_support", ways * has.get("n_shot", 1)) + ways * has.get("n_query", has.get("max_query", 1))
 
 
-# What a dataset can give -----------------------------------------------------------------------------------------
+# Capabilities of a dataset -----------------------------------------------------------------------------------------
 
 
 def default_split(dataset: Dataset) -> str:
@@ -463,7 +463,7 @@ def default_split(dataset: Dataset) -> str:
 
 
 def check_n_classes(dataset: Dataset, split: str, subject: str = "A task") -> int:
-    """The number of classes of a split; refused if that is too few for a task, or whatever else needs two."""
+    """The number of classes of a split; refused if there are fewer than two. subject: what needs them."""
     n_classes = len(dataset.split_class_ids(split))
     if n_classes < 2:
         title = dataset.title if split == "all" else f"Split {split!r} of {dataset.title}"
@@ -543,13 +543,13 @@ def measure_coarsity(tasks: Tasks, class_ids: np.ndarray, distances: np.ndarray)
 
 
 def with_coarsity(tasks: Tasks, dataset: Dataset) -> Tasks:
-    """The tasks with their coarsity, where the dataset has a taxonomy and it is not known yet."""
+    """The tasks with their coarsity, if the dataset has a taxonomy and they have none yet."""
     if "coarsity" in tasks.measures or dataset.taxonomy is None:
         return tasks
     split = dataset.split_of(tasks.class_ids)
     try:
         return measure_coarsity(tasks, dataset.split_class_ids(split), class_distances(dataset, split))
-    except FsvizError:  # a class outside the taxonomy, a task of one way: kept all the same, without its coarsity
+    except FsvizError:  # a class outside the taxonomy, or a task of one way: no coarsity
         return tasks
 
 
@@ -558,16 +558,15 @@ def explain(measure: str, recipe: RawSettings) -> str:
     if measure not in measures.MEASURES:
         return ""
     spec = measures.MEASURES[measure]
+    sentence = f"{spec.title}: {spec.description}"
     kind = DISTANCES.get(str(recipe.get("distance", DISTANCE.default)))
     if "distances" not in spec.needs or kind is None:
-        return f"{spec.title}: {spec.description}"
-    looks = "between mean features: how alike classes look, not what they mean"
-    return (
-        f"{spec.title}: {spec.description} Distances are {looks if kind.needs == 'features' else f'by {kind.title}'}."
-    )
+        return sentence
+    by_features = "between class means in feature space, not semantic"
+    return f"{sentence} Distances are {by_features if kind.needs == 'features' else f'by {kind.title}'}."
 
 
-# Names and keeping -----------------------------------------------------------------------------------------------
+# Names and saving -----------------------------------------------------------------------------------------------
 
 
 def safe_name(parts: Sequence[str], settings: Settings, between: str = "_") -> str:
@@ -581,7 +580,7 @@ def safe_name(parts: Sequence[str], settings: Settings, between: str = "_") -> s
 
 
 def title_of(name: str, recipe: RawSettings) -> str:
-    """A readable title of a testbed whose name was made from its recipe; a name chosen by a person stays."""
+    """A readable title of a testbed that is named after its recipe; any other name stays."""
     sampler = SAMPLERS.get(str(recipe.get("sampler", "")))
     start = safe_name([str(recipe.get(part, "")) for part in ("dataset", "split", "sampler")], {})
     if sampler is None or not name.startswith(f"{start}_"):
@@ -594,7 +593,7 @@ def title_of(name: str, recipe: RawSettings) -> str:
 
 
 def save(testbed: Testbed, number: bool = False) -> tuple[str, str]:
-    """Saves a testbed in the workspace, replacing nothing (see testbeds.save_testbed): its name, and a sentence."""
+    """Save a testbed without replacing another (see testbeds.save_testbed); returns its name and a message."""
     name = testbeds.save_testbed(testbed, number).stem
-    because = "" if name == testbed.name else f" {testbed.name} is the name of other tasks already."
-    return name, f"Saved as {name}.{because}"
+    note = "" if name == testbed.name else f" {testbed.name} is the name of another testbed."
+    return name, f"Saved as {name}.{note}"

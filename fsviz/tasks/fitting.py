@@ -1,7 +1,7 @@
 """Fit ways, shots and queries to a dataset: the one rule of all commands, pages and functions.
 
-A value that was given stays; whoever draws the tasks refuses it if the dataset cannot give it. A default is lowered to
-what the dataset can give, and `Fit.describe` says so. Ways are lowered to the number of classes; images until the
+A value that was set stays; the sampler refuses it if the dataset cannot give it. A default is lowered to what the
+dataset can give, and `Fit.describe` says so. Ways are lowered to the number of classes; images until the
 smallest class of the split has enough, in the order of `fsviz.settings.largest_images`.
 """
 
@@ -39,7 +39,7 @@ class Fit:
     def describe(self, used: RawSettings | None = None) -> str:
         """A sentence that says which defaults were lowered and why; "" if none was.
 
-        used  the settings in use: one that somebody changed since is left out
+        used  the settings in use: one that somebody changed since is excluded
         """
         used = {**self.values, **(used or {})}
         changes = [
@@ -71,7 +71,7 @@ def fit(
     split = str(requested.get("split") or draw.default_split(dataset))
     n_classes = draw.check_n_classes(dataset, split)
     sampler = SAMPLERS.get(str(requested.get("sampler") or fallback.get("sampler") or "uniform"))
-    if sampler is None:  # whoever draws refuses it
+    if sampler is None:  # the sampler refuses it
         return Fit({}, {})
     defaults = {N_WAY.name: N_WAY.default, **fallback}
     names = {setting.name for setting in sampler.all_settings}
@@ -94,7 +94,7 @@ def fit(
         usable = _usable(dataset, backbones)
         if sampler.excluded is not None:
             count, needed = _in_contexts(dataset, {**requested, "sampler": sampler.name, "split": split}, usable), 2
-            if N_WAY.name in free:  # classes that are seen in too few contexts are left out
+            if N_WAY.name in free:  # classes that are seen in too few contexts are excluded
                 needed = values[N_WAY.name] = max(2, min(values[N_WAY.name], count(1, 1)))
                 if needed < min(target[N_WAY.name], n_classes):
                     reasons = [f"only {needed} classes of {title} can give such tasks"]
@@ -107,7 +107,7 @@ def fit(
         largest = largest_images(shots, queries, lambda s, q: count((1 + choice) * s, q) >= needed, images)
         if largest is None:  # without a choice, then
             largest = largest_images(shots, queries, lambda s, q: count(s, q) >= needed, images)
-        if largest is None and len(images) == 2:  # refused by who draws: not even the smallest task fits
+        if largest is None and len(images) == 2:  # refused by the sampler: not even the smallest task fits
             return Fit(values | {N_SHOT.name: 1, N_QUERY.name: 1}, {})
         elif choice and largest != (shots, queries):
             reason += ", of which a search chooses from twice as many as n_shot"
@@ -189,12 +189,12 @@ class _Sizes:
             return int((self.images >= n_support + n_query).sum())
         return sum(max_per_side(sizes, n_support) >= n_query for sizes in self.groups)
 
-    def describe(self, dataset: Dataset, whose: str) -> str:
+    def describe(self, dataset: Dataset, owner: str) -> str:
         """A clause about the smallest class; `whose` follows the name of the class."""
         at = int((self.images if self.groups is None else np.array([len(g) for g in self.groups])).argmin())
         groups = "" if self.groups is None else f" in {len(self.groups[at])} groups that stay together"
         name = str(dataset.classes["class_name"].iloc[self.class_ids[at]])
-        return f"class {name!r}{whose} has {self.images[at]} images{groups}"
+        return f"class {name!r}{owner} has {self.images[at]} images{groups}"
 
 
 def _usable(dataset: Dataset, backbones: Sequence[str]) -> np.ndarray | None:

@@ -14,7 +14,7 @@ from fsviz.tasks import draw
 
 @dataclass(frozen=True)
 class RepeatCounts:
-    """How many of the sampled tasks had classes that came before.
+    """Number of sampled tasks whose classes came before.
 
     n_drawn     tasks that were sampled to choose from
     n_repeated  of them, those whose classes had come before
@@ -64,7 +64,9 @@ def count_repeats(dataset: Dataset, testbed: Testbed, distances: np.ndarray | No
     class_settings = {name: value for name, value in recipe.settings.items() if name not in image_settings}
     all_recipe = replace(recipe, settings={**class_settings, REPEATS.name: True}, n_tasks=2 * recipe.n_tasks)
     sampled = draw.sample_testbed(dataset, all_recipe, distances=distances)
-    coarsity, kept = (float(np.median(bed.tasks.measures.get("coarsity", np.nan))) for bed in (sampled, testbed))
+    coarsity, kept_coarsity = (
+        float(np.median(bed.tasks.measures.get("coarsity", np.nan))) for bed in (sampled, testbed)
+    )
     spread = float(np.std(testbed.tasks.measures.get("coarsity", np.nan)))
     stray = 1.96 * 1.2533 * spread / len(testbed.tasks) ** 0.5  # the standard error of a median, about
     n_drawn, n_distinct = len(sampled.tasks), int(sampled.recipe["n_distinct"])
@@ -73,6 +75,6 @@ def count_repeats(dataset: Dataset, testbed: Testbed, distances: np.ndarray | No
         n_drawn - n_distinct,
         int(testbed.recipe["n_distinct"]),
         coarsity,
-        kept,
+        kept_coarsity,
         stray,
     )

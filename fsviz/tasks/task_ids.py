@@ -4,8 +4,8 @@
 
 A task is named TESTBED:POSITION. TESTBED is one of
 
-    drawn~DATASET~split-test~sampler-semantic~...~CHECK   the recipe itself: any machine draws the same tasks from it
-    saved~DATASET~NAME~CHECK                              a testbed of the workspace that no sampler draws again
+    drawn~DATASET~split-test~sampler-semantic~...~CHECK   the recipe itself: any machine samples the same tasks from it
+    saved~DATASET~NAME~CHECK                              a testbed of the workspace that no sampler samples again
     run~DATASET~ID~PART~CHECK                             what a run froze, where neither of the two has it
     hand~DATASET~SUPPORT~QUERY~CHECK                      one task made by hand: its images
 
@@ -33,14 +33,12 @@ from fsviz.sampling import SAMPLERS, testbed_tables, testbeds
 from fsviz.settings import RawSettings, Setting, Value
 from fsviz.tasks import draw, snapshot
 
-TASK_NAME = Setting(
-    "task_name", "Task", "A task by name, TESTBED:POSITION, as links have it; positions count from 0.", "text", ""
-)
+TASK_NAME = Setting("task_name", "Task", "Task as TESTBED:POSITION, as in links; positions count from 0.", "text", "")
 KINDS = {"drawn": 2, "saved": 3, "run": 4, "hand": 4}  # how many parts a name has at least, without its check
-MAX_REDRAWN = 100_000  # tasks; a recipe of more is not drawn again only to give a name
+MAX_REDRAWN = 100_000  # tasks; a recipe of more is not sampled again only to give a name
 _CHECK = 12  # letters of the check: half for the images of the dataset, half for the tasks
-_FROM = "from"  # names the backbones whose images were drawn from, where they are not all
-_named: OrderedDict[tuple[str, ...], str] = OrderedDict()
+_FROM = "from"  # names the backbones whose images were sampled from, if they are not all
+_names: OrderedDict[tuple[str, ...], str] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class ResolvedTestbed:
 
     @property
     def cache_key(self) -> str:
-        """What changes when the testbed does: its name stands for its content."""
+        """Key that changes whenever the testbed does: its name stands for its content."""
         return self.name
 
     @property
@@ -80,8 +78,8 @@ def name_task(
 ) -> TaskId | None:
     """The name of one of these tasks: its testbed's where that has one, else that of its own images, if it has some.
 
-    recipe     the settings they were drawn by; others may stand beside them
-    backbones  whose images they were drawn from
+    recipe     the settings they were sampled with; others may be included
+    backbones  whose images they were sampled from
     saved      the testbed of the workspace they are
     run        the run they are of, and which of its testbeds
     """
@@ -99,7 +97,7 @@ def name_testbed(
     saved: str = "",
     run: tuple[str, int] | None = None,
 ) -> str:
-    """The name of these tasks (see `name_task`), "" where they have none: a name is given only where it leads back."""
+    """The name of these tasks (see `name_task`), "" if they have none: a name is given only where it leads back."""
     check = check_of(dataset, tasks)
     key = (
         datasets.stamp(dataset.name),
@@ -109,20 +107,20 @@ def name_testbed(
         repr(run),
         repr(list(backbones)),
     )
-    if key not in _named:
+    if key not in _names:
         name = _drawn_again(dataset, recipe or {}, backbones, check)
         if not name and saved and _holds(saved, dataset, check):
             name = _joined("saved", dataset.name, saved, check)
         if not name and run is not None:
             name = _joined("run", dataset.name, run[0], str(run[1]), check)
-        _named[key] = name
-        while len(_named) > 200:
-            _named.popitem(last=False)
-    return _named[key]
+        _names[key] = name
+        while len(_names) > 200:
+            _names.popitem(last=False)
+    return _names[key]
 
 
 def _drawn_again(dataset: Dataset, settings: RawSettings, backbones: Sequence[str], check: str) -> str:
-    """The name of the recipe with these settings where it draws tasks with this check, else ""."""
+    """The name of the recipe with these settings where it samples tasks with this check, else ""."""
     if settings.get("sampler") not in SAMPLERS:
         return ""
     requested = {name: value for name, value in settings.items() if name in draw.SETTINGS}
@@ -185,7 +183,7 @@ def _rows_text(rows: np.ndarray) -> str:
 
 
 def parse_task_id(text: str) -> TaskId:
-    """The name of a task as text, refused in one sentence where it is none.
+    """The name of a task as text, refused in one sentence if it is none.
 
     NAME:POSITION is read too, for a testbed of the workspace.
     """
@@ -223,7 +221,7 @@ def n_images_of(name: str) -> int:
 
 
 def find(name: str, dataset: Dataset | None = None, run_folder: Callable[[str], Path] | None = None) -> ResolvedTestbed:
-    """The testbed of this name, refused with a sentence where it is not the one that was named.
+    """The testbed of this name, refused with a sentence if it is not the one that was named.
 
     dataset     the one it is of, where it is loaded already
     run_folder  where the run with an id lies
@@ -274,7 +272,7 @@ def _frozen(parts: list[str], run_folder: Callable[[str], Path] | None) -> Testb
         tasks = snapshot.tasks(run_folder(run_id), file)
     except (FsvizError, ValueError) as error:
         raise Missing(
-            f"This task was frozen by the run {run_id!r} of {dataset!r}, and that run is not in this workspace. Open "
+            f"This task belongs to the run {run_id!r} of {dataset!r}, and that run is not in this workspace. Open "
             "the link where the run was made, or copy its folder into runs of this workspace."
         ) from error
     return Testbed(f"run {run_id}", tasks, {"dataset": dataset})

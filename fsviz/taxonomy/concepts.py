@@ -1,4 +1,4 @@
-"""The concepts above the classes of a split, as sets of classes: what Meta-Dataset draws a task's classes from."""
+"""The concepts above the classes of a split, as sets of classes: what Meta-Dataset samples a task's classes from."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from fsviz.taxonomy.dag import Dag, split_dag
 
 
 def class_concepts(dataset: Dataset, split: str) -> tuple[np.ndarray, bool]:
-    """Which classes of a split each concept holds (V, C), and whether the taxonomy has two levels; see `concepts`."""
+    """Mask (V, C) of the classes of a split below each concept, and whether there are two levels; see `concepts`."""
     return concepts(split_dag(dataset, split, "all_paths"))
 
 
 def concepts(dag: Dag) -> tuple[np.ndarray, bool]:
-    """Which classes each concept of a graph holds (V, C), and whether it has two levels.
+    """Mask (V, C) of the classes below each concept of a graph, and whether it has two levels.
 
     A concept is a node with children, from the lowest one that holds every class down. Concepts that hold the same
     classes are one: a node with a single child says nothing that its child does not. In a graph of two levels (a root,

@@ -103,16 +103,16 @@ def split_dag(dataset: Dataset, split: str, mode: str = "shortest_path") -> Dag:
     """The graph that spans the classes of a split of a dataset."""
     if dataset.taxonomy is None:
         raise Missing(
-            f"{dataset.title} has no taxonomy, so distances in meaning cannot be measured. "
-            "Use the distance 'features', or pick a dataset that has a taxonomy."
+            f"{dataset.title} has no taxonomy, so semantic distance is not available. "
+            'Use the distance "features", or choose a dataset with a taxonomy.'
         )
     class_ids = dataset.split_class_ids(split)
     table = dataset.classes.loc[class_ids]
     without = table.loc[table["node"].astype(str) == "", "class_name"].astype(str).tolist()
     if without:
         raise BadInput(
-            f"Every class needs a node in the taxonomy. Got none for {_listed(without)} in split {split!r} of "
-            f"{dataset.title}. Add them to the taxonomy or take them out of the split."
+            f"Classes of split {split!r} missing from the taxonomy of {dataset.title}: {_listed(without)}. "
+            "Add them, or remove them from the split."
         )
     return span(
         dataset.taxonomy,
@@ -162,15 +162,15 @@ def span(
     root = _root(closure, class_nodes, up, down)
     if mode == "shortest_path":
         depth = _depths(root, down, closure)
-        kept: set[str] = set()
+        nodes: set[str] = set()
         for class_node in class_nodes:
             node: str | None = class_node
-            while node is not None and node not in kept:
-                kept.add(node)
+            while node is not None and node not in nodes:
+                nodes.add(node)
                 node = _first_parent(node, up, depth)
     else:
-        kept = closure & set(_depths(root, down, closure))
-    return _assemble(root, kept, up, down, class_nodes, np.asarray(weights, dtype=float), names or {})
+        nodes = closure & set(_depths(root, down, closure))
+    return _assemble(root, nodes, up, down, class_nodes, np.asarray(weights, dtype=float), names or {})
 
 
 def collapse(dag: Dag) -> Dag:
@@ -185,13 +185,13 @@ def collapse(dag: Dag) -> Dag:
         down[parent].append(child)
     classes = set(dag.class_nodes.tolist())
     waiting = deque(range(len(dag)))
-    kept = set(range(len(dag)))
+    nodes_left = set(range(len(dag)))
     while waiting:
         node = waiting.popleft()
-        if node in classes or node not in kept or len(up[node]) != 1 or len(down[node]) != 1:
+        if node in classes or node not in nodes_left or len(up[node]) != 1 or len(down[node]) != 1:
             continue
         parent, child = up[node][0], down[node][0]
-        kept.remove(node)
+        nodes_left.remove(node)
         if child in down[parent]:  # two tunnels side by side leave one edge
             down[parent].remove(node)
             up[child].remove(node)
@@ -199,17 +199,17 @@ def collapse(dag: Dag) -> Dag:
         else:
             down[parent][down[parent].index(node)] = child
             up[child][up[child].index(node)] = parent
-    named = {dag.nodes[node]: dag.names[node] for node in kept}
-    children = {dag.nodes[p]: [dag.nodes[c] for c in down[p]] for p in kept}
-    parents = {dag.nodes[c]: [dag.nodes[p] for p in up[c]] for c in kept}
+    names = {dag.nodes[node]: dag.names[node] for node in nodes_left}
+    children = {dag.nodes[p]: [dag.nodes[c] for c in down[p]] for p in nodes_left}
+    parents = {dag.nodes[c]: [dag.nodes[p] for p in up[c]] for c in nodes_left}
     above = {}
-    for node in kept - {0}:
+    for node in nodes_left - {0}:
         parent = int(dag.tree_parent[node])
-        while parent not in kept:
+        while parent not in nodes_left:
             parent = int(dag.tree_parent[parent])
         above[dag.nodes[node]] = dag.nodes[parent]
     class_nodes = [dag.nodes[node] for node in dag.class_nodes]
-    return _assemble(dag.nodes[0], set(named), parents, children, class_nodes, dag.weights, named, above)
+    return _assemble(dag.nodes[0], set(names), parents, children, class_nodes, dag.weights, names, above)
 
 
 def branch(dag: Dag, node: int) -> Dag:
@@ -263,13 +263,13 @@ def _root(
                     ready.append(child)
     if done < len(closure):
         raise BadInput(
-            f"A taxonomy may have no cycle. Got {' is a '.join(_cycle(waiting_for, up))}. Remove one of these edges."
+            f"The taxonomy has a cycle: {' is a '.join(_cycle(waiting_for, up))}. Remove one of these edges."
         )
-    wanted = set(class_nodes)
-    reach = {root: wanted & set(_depths(root, down, closure)) for root in roots}
+    targets = set(class_nodes)
+    reach = {root: targets & set(_depths(root, down, closure)) for root in roots}
     root = max(roots, key=lambda r: (len(reach[r]), r))
-    if len(reach[root]) < len(wanted):
-        outside = sorted(wanted - reach[root])
+    if len(reach[root]) < len(targets):
+        outside = sorted(targets - reach[root])
         raise BadInput(
             f"A taxonomy must have one root above every class. Got {len(roots)} roots, and {_listed(outside, 3)} "
             f"cannot be reached from {root!r}. Join the pieces under one root."
@@ -279,7 +279,7 @@ def _root(
 
 def _cycle(waiting_for: Mapping[str, int], up: Mapping[str, list[str]]) -> list[str]:
     """One cycle among the nodes that never became free: from any of them, walk up until a node repeats."""
-    node = min(n for n, left in waiting_for.items() if left > 0)
+    node = min(n for n, n_left in waiting_for.items() if n_left > 0)
     walked: list[str] = []
     while node not in walked:
         walked.append(node)
@@ -307,7 +307,7 @@ def _first_parent(node: str, up: Mapping[str, list[str]], depth: Mapping[str, in
 
 def _assemble(
     root: str,
-    kept: set[str],
+    nodes: set[str],
     up: Mapping[str, list[str]],
     down: Mapping[str, list[str]],
     class_nodes: Sequence[str],
@@ -315,9 +315,9 @@ def _assemble(
     names: Mapping[str, str],
     above: Mapping[str, str] | None = None,
 ) -> Dag:
-    """The graph of the nodes that are kept; `above` is the tree parent of each, chosen here where it is not given."""
-    depths = _depths(root, down, kept)
-    order = _topological(root, kept, down)
+    """The graph of the nodes that are kept; `above` is the tree parent of each, chosen here if it is not given."""
+    depths = _depths(root, down, nodes)
+    order = _topological(root, nodes, down)
     index = {node: i for i, node in enumerate(order)}
     pairs = [(index[p], index[c]) for p in order for c in down.get(p, ()) if c in index]
     parents, children = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
@@ -345,7 +345,7 @@ def _assemble(
 def _tree_parents(parents: np.ndarray, children: np.ndarray, depth: np.ndarray, below: np.ndarray) -> np.ndarray:
     """(V,) for every node the parent that keeps it with its nearest relatives, -1 for the root.
 
-    Relatives are other classes below a parent or, where it has none, below the nearest tree parent above that has: the
+    Relatives are other classes below a parent or, if it has none, below the nearest tree parent above that has: the
     deeper that lies, the nearer they are. Dogs hang below canines with wolves and foxes, not below domestic animals,
     right under animals. Of two as deep, the one with fewer classes.
     """
@@ -373,19 +373,19 @@ def _classes_below(n_nodes: int, edges: Sequence[tuple[int, int]], at: np.ndarra
     return np.unpackbits(packed.reshape(n_nodes, n_bytes), axis=1, count=len(at), bitorder="little").view(bool)
 
 
-def _topological(root: str, kept: set[str], down: Mapping[str, list[str]]) -> list[str]:
-    left: dict[str, int] = defaultdict(int)
-    for node in kept:
+def _topological(root: str, nodes: set[str], down: Mapping[str, list[str]]) -> list[str]:
+    n_parents: dict[str, int] = defaultdict(int)
+    for node in nodes:
         for child in down.get(node, ()):
-            if child in kept:
-                left[child] += 1
+            if child in nodes:
+                n_parents[child] += 1
     ready, order = deque([root]), []
     while ready:
         node = ready.popleft()
         order.append(node)
         for child in down.get(node, ()):
-            if child in kept:
-                left[child] -= 1
-                if left[child] == 0:
+            if child in nodes:
+                n_parents[child] -= 1
+                if n_parents[child] == 0:
                     ready.append(child)
     return order

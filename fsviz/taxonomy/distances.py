@@ -166,17 +166,16 @@ DISTANCES: dict[str, Distance] = {
 }
 DISTANCE = Setting(
     "distance",
-    "Distance between classes",
-    "How the distance between two classes is measured.",
+    "Class distance",
+    "Distance between two classes.",
     "choice",
     "jiang_conrath",
     choices={name: distance.title for name, distance in DISTANCES.items()},
 )
 DAG = Setting(
     "dag",
-    "Paths of the taxonomy",
-    "A concept may have several parents. The paper keeps the shortest path from the root to each class; with all "
-    "paths, classes with several parents come a little closer.",
+    "Taxonomy paths",
+    "Classes with several parents: shortest path only (as published) or all paths, which brings them slightly closer.",
     "choice",
     "shortest_path",
     choices=DAG_MODES,
@@ -226,10 +225,10 @@ def _log_weights(dag: Dag) -> np.ndarray:
     if len(bad):
         name = dag.names[dag.class_nodes[bad[0]]]
         raise BadInput(
-            f"This distance needs at least one image in every class. Got {dag.weights[bad[0]]:g} for {name!r}"
-            f"{f' and {len(bad) - 1} more' if len(bad) > 1 else ''}. "
-            "Pick a split whose classes all have images (of a benchmark with images for some classes: any but 'all'), "
-            "or the distance Path length."
+            f"This distance needs images in every class; {name!r} has {dag.weights[bad[0]]:g}"
+            f"{f', and {len(bad) - 1} more have too few' if len(bad) > 1 else ''}. "
+            "Choose another split (if only some classes of a benchmark have images: any but 'all'), or the distance "
+            "Path length."
         )
     return np.log(dag.weights)
 

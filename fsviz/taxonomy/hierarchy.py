@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fsviz.errors import FsvizError
-from fsviz.records import Dataset
+from fsviz.records import PAD, Dataset
 from fsviz.records.graphs import Hierarchy
 from fsviz.taxonomy.dag import collapse, split_dag
 
@@ -13,10 +13,10 @@ NEARLY_ALL = 0.8
 
 
 def class_hierarchy(dataset: Dataset) -> Hierarchy:
-    """The classes below their taxonomy, or below their split where there is no taxonomy that spans them.
+    """The classes below their taxonomy, or below their split if there is no taxonomy that spans them.
 
     A taxonomy may give a node several parents: it stands below one of them (`Dag.tree_parent`), so that every class
-    stands once. Concepts that hold no class then are left out.
+    stands once. Concepts that hold no class then are excluded.
     """
     try:
         dag = collapse(split_dag(dataset, "all"))
@@ -35,21 +35,23 @@ def class_hierarchy(dataset: Dataset) -> Hierarchy:
         parent = dag.tree_parent[node]
         n_classes[parent] += n_classes[node]
         below[parent] |= below[node]
-    is_class = np.zeros(len(dag), dtype=bool)
-    is_class[dag.class_nodes] = True
+    class_ids = np.full(len(dag), PAD)
+    class_ids[dag.class_nodes] = np.arange(len(dag.class_nodes))
+    is_class = class_ids != PAD
     # A group that holds nearly all of its parent ("physical entity" in "entity") says nothing: its children move up.
     parents = dag.tree_parent.copy()
-    kept = np.ones(len(dag), dtype=bool)
+    is_kept = np.ones(len(dag), dtype=bool)
     for node in range(1, len(dag)):
-        if not kept[parents[node]]:
+        if not is_kept[parents[node]]:
             parents[node] = parents[parents[node]]
-        kept[node] = is_class[node] or 0 < n_classes[node] < NEARLY_ALL * n_classes[parents[node]]
+        is_kept[node] = is_class[node] or 0 < n_classes[node] < NEARLY_ALL * n_classes[parents[node]]
     return Hierarchy(
-        ids=tuple(dag.nodes[i] for i in np.flatnonzero(kept)),
-        labels=tuple(labels[i] for i in np.flatnonzero(kept)),
-        parents=(None, *(dag.nodes[parents[i]] for i in np.flatnonzero(kept)[1:])),
-        n_classes=tuple(n_classes[kept].tolist()),
-        split=tuple(next(iter(below[i])) if len(below[i]) == 1 else "mixed" for i in np.flatnonzero(kept)),
+        ids=tuple(dag.nodes[i] for i in np.flatnonzero(is_kept)),
+        labels=tuple(labels[i] for i in np.flatnonzero(is_kept)),
+        parents=(None, *(dag.nodes[parents[i]] for i in np.flatnonzero(is_kept)[1:])),
+        n_classes=tuple(n_classes[is_kept].tolist()),
+        split=tuple(next(iter(below[i])) if len(below[i]) == 1 else "mixed" for i in np.flatnonzero(is_kept)),
+        class_ids=tuple(class_ids[is_kept].tolist()),
     )
 
 
@@ -62,4 +64,5 @@ def _split_hierarchy(dataset: Dataset) -> Hierarchy:
         parents=(None, *("root" for _ in groups), *(f"split {s}" for s in split)),
         n_classes=(len(class_name), *(split.count(g) for g in groups), *(1 for _ in class_name)),
         split=(groups[0] if len(groups) == 1 else "mixed", *groups, *split),
+        class_ids=(PAD, *(PAD for _ in groups), *range(len(class_name))),
     )

@@ -1,4 +1,4 @@
-"""Where to draw the nodes of a taxonomy. Every node hangs below its tree parent; other edges are drawn across."""
+"""Positions of the nodes of a taxonomy. Every node is below its tree parent; other edges cross."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ def class_order(dag: Dag) -> np.ndarray:
     return np.argsort(rank[dag.class_nodes], kind="stable")
 
 
-def radial(dag: Dag, shown: np.ndarray) -> np.ndarray:
+def radial(dag: Dag, nodes: np.ndarray) -> np.ndarray:
     """(len(shown), 2) places with the root in the middle and the ends of branches evenly around a circle.
 
     The radius is the depth; ends lie on the outermost circle however deep they are, so that their names can be read.
     """
-    across, slots, ends = _across(dag, shown)
-    angle = 2 * np.pi * across[shown] / max(slots, 1)
-    depth = dag.tree_depth[shown]
-    radius = np.where(ends[shown], max(int(depth.max()), 1), depth).astype(float)
+    across, slots, ends = _across(dag, nodes)
+    angle = 2 * np.pi * across[nodes] / max(slots, 1)
+    depth = dag.tree_depth[nodes]
+    radius = np.where(ends[nodes], max(int(depth.max()), 1), depth).astype(float)
     return np.stack([radius * np.sin(angle), -radius * np.cos(angle)], axis=1)
 
 
-def layered(dag: Dag, shown: np.ndarray) -> np.ndarray:
+def layered(dag: Dag, nodes: np.ndarray) -> np.ndarray:
     """(len(shown), 2) places with the root on the left, a column for each depth, ends of branches in the last one."""
-    across, slots, ends = _across(dag, shown)
-    depth = dag.tree_depth[shown]
+    across, slots, ends = _across(dag, nodes)
+    depth = dag.tree_depth[nodes]
     last = max(int(depth.max()), 1)
-    column = np.where(ends[shown], last, depth).astype(float)
-    return np.stack([column, across[shown] / max(slots - 1, 1) * last], axis=1)
+    column = np.where(ends[nodes], last, depth).astype(float)
+    return np.stack([column, across[nodes] / max(slots - 1, 1) * last], axis=1)
 
 
-def _across(dag: Dag, shown: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
+def _across(dag: Dag, nodes: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
     """Place of every shown node along the outer edge, the number of places, and which nodes are ends of branches.
 
     Ends take one place each, other nodes the middle of their ends. Concepts that hold no class, as all below them hangs
     below nearer ones, stand above what they lead to, a little to the side.
     """
     visible = np.zeros(len(dag), dtype=bool)
-    visible[shown] = True
+    visible[nodes] = True
     holds = dag.holds
     walk = [node for node in _walk(dag) if visible[node] and holds[node]]
     low, high = np.full(len(dag), np.inf), np.zeros(len(dag))
@@ -60,8 +60,8 @@ def _across(dag: Dag, shown: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
     across = (low + high) / 2
     empty = np.flatnonzero(visible & ~holds)
     for i, node in enumerate(empty[::-1].tolist()):
-        beside = dag.children[(dag.parents == node) & visible[dag.children]]
-        middle = across[beside].mean() if len(beside) else across[_held_above(dag, node, holds)]
+        children = dag.children[(dag.parents == node) & visible[dag.children]]
+        middle = across[children].mean() if len(children) else across[_held_above(dag, node, holds)]
         across[node] = np.floor(2 * middle) / 2 + (i + 1) / (2 * len(empty) + 2)  # no two in one place
     return across, slots, visible & holds & ~has_child
 

@@ -110,14 +110,14 @@ def _part(graph: Dag, root: int, positions: Sequence[int] | np.ndarray) -> Dag:
     edge = within[graph.parents] & within[graph.children] & (graph.children != root)
     edges = pd.DataFrame({"child": nodes[graph.children[edge]], "parent": nodes[graph.parents[edge]]})
     names = dict(zip(graph.nodes, graph.names, strict=True))
-    chosen = nodes[graph.class_nodes[positions]].tolist()
-    return span(edges, chosen, graph.weights[positions], names=names)
+    class_nodes = nodes[graph.class_nodes[positions]].tolist()
+    return span(edges, class_nodes, graph.weights[positions], names=names)
 
 
 def concept_tree(graph: Dag) -> ConceptTree:
     """The graph as a tree: a node hangs below its tree parent, the largest branches stand first.
 
-    Tunnels are left out, concepts that hold no class, and a concept that holds nearly all of its parent ("physical
+    Tunnels are excluded, concepts that hold no class, and a concept that holds nearly all of its parent ("physical
     entity" in "entity"), which says nothing: what is below it moves up.
     """
     graph = collapse(graph)
@@ -127,13 +127,13 @@ def concept_tree(graph: Dag) -> ConceptTree:
     for node in range(len(graph) - 1, 0, -1):  # children stand behind their parents
         n_classes[graph.tree_parent[node]] += n_classes[node]
     above = graph.tree_parent.copy()
-    kept = np.ones(len(graph), dtype=bool)
+    is_kept = np.ones(len(graph), dtype=bool)
     for node in range(1, len(graph)):
-        if not kept[above[node]]:
+        if not is_kept[above[node]]:
             above[node] = above[above[node]]
-        kept[node] = class_at[node] != PAD or 0 < n_classes[node] < NEARLY_ALL * n_classes[above[node]]
+        is_kept[node] = class_at[node] != PAD or 0 < n_classes[node] < NEARLY_ALL * n_classes[above[node]]
     children: dict[int, list[int]] = {}
-    for node in np.flatnonzero(kept)[1:].tolist():
+    for node in np.flatnonzero(is_kept)[1:].tolist():
         children.setdefault(int(above[node]), []).append(node)
     order, waiting = [], [0]
     while waiting:
@@ -170,8 +170,8 @@ class ClassCard:
 
 def class_card(graph: Dag, distances: np.ndarray, position: int, n: int = 5) -> ClassCard:
     """Path, image count and nearest classes of the class at this position of the split; others by position too."""
-    others = np.delete(np.arange(len(distances)), position)
-    order = others[np.argsort(distances[position, others], kind="stable")]
+    neighbours = np.delete(np.arange(len(distances)), position)
+    order = neighbours[np.argsort(distances[position, neighbours], kind="stable")]
     return ClassCard(
         tuple(graph.names[v] for v in graph.path_to(int(graph.class_nodes[position]))),
         float(graph.weights[position]),

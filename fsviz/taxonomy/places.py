@@ -1,4 +1,4 @@
-"""Where one class sits in its dataset's taxonomy, and which classes are its nearest relatives."""
+"""Place of one class in its dataset's taxonomy, and its nearest relatives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fsviz.records import Dataset
 
 @dataclass(frozen=True)
 class TaxonomyPlace:
-    """Where a class sits in its taxonomy.
+    """Place of a class in its taxonomy.
 
     path      readable names from the root down to the class, along a shortest path
     shared    the lowest node on it that other classes of the dataset are below, too ("" when there is none)

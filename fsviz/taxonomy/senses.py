@@ -40,8 +40,8 @@ _TREE = 4.0  # against the plant where the food has the same name: pictures show
 _ODD = 4.0  # against proper names (Crane the writer) and people (half the animals are also a kind of person)
 _UNSEEN = 3.0  # against what no camera sees
 _KIN = 13.0  # of the similarity to the nearest other classes, in large company
-_FEW = 3  # classes beside which company counts half: that many may be of any kind, and how usual a sense is counts more
-_NEAREST = 3  # how many other classes a sense is held against, at most
+_FEW = 3  # at so many classes company counts half: that many may be of any kind, and how usual a sense is counts more
+_NEAREST = 3  # how many other classes a sense is compared with, at most
 _COMPANY = 400  # how many other classes are asked
 _TURNS = 4  # of weighing senses against the senses that the other classes then have
 # Similarities to the nearest other classes, 0 to 1, below which the sense of a class is doubted.
@@ -128,20 +128,20 @@ class Taxonomy:
     notes: tuple[str, ...] = ()
 
 
-def taxonomy_from_senses(chosen: Mapping[str, str]) -> Taxonomy | None:
+def taxonomy_from_senses(synset_of: Mapping[str, str]) -> Taxonomy | None:
     """The part of WordNet above the chosen senses (class_name -> synset id, "" for none); None when none is chosen.
 
     A class without a sense hangs directly below "entity", far from everything; classes that share a sense become its
     children, so that every class keeps a node of its own.
     """
-    synsets = {name: synset for name, synset in chosen.items() if synset}
+    synsets = {name: synset for name, synset in synset_of.items() if synset}
     if not synsets:
         return None
     edges, names = wordnet.hypernym_closure(dict.fromkeys(synsets.values()))
     names = dict(names)
     shared = {synset for synset, n in Counter(synsets.values()).items() if n > 1}
     extra, nodes = [], {}
-    for name, synset in chosen.items():
+    for name, synset in synset_of.items():
         if synset and synset not in shared:
             nodes[name] = synset
             continue
@@ -150,11 +150,11 @@ def taxonomy_from_senses(chosen: Mapping[str, str]) -> Taxonomy | None:
         extra.append((nodes[name], synset or ROOT))
     names.setdefault(ROOT, "entity")
     edges = pd.concat([edges, pd.DataFrame(extra, columns=["child", "parent"])], ignore_index=True)
-    without = [name for name in chosen if not chosen[name]]
+    without = [name for name in synset_of if not synset_of[name]]
     notes = []
     if without:
         notes.append(
-            f"{len(without)} of {len(chosen)} classes have no WordNet sense and hang directly below 'entity': "
+            f"{len(without)} of {len(synset_of)} classes have no WordNet sense and hang directly below 'entity': "
             f"{', '.join(without[:5])}{', ...' if len(without) > 5 else ''}."
         )
     return Taxonomy(nodes, edges, names, tuple(notes))
@@ -195,25 +195,25 @@ def taxonomy_from_folders(class_names: Iterable[str]) -> Taxonomy:
     return Taxonomy(nodes, pd.DataFrame(list(edges), columns=["child", "parent"]), names)
 
 
-def describe(guess: SenseGuess, chosen: str) -> dict[str, Any]:
+def describe(guess: SenseGuess, synset_id: str) -> dict[str, Any]:
     """A guess as plain values: the sense taken, its path, and the other candidates."""
     by_id = {s.synset_id: s for s in guess.candidates}
-    taken = by_id.get(chosen) or (wordnet.sense(chosen) if chosen else None)
+    sense = by_id.get(synset_id) or (wordnet.sense(synset_id) if synset_id else None)
     return {
         "class_name": guess.class_name,
-        "synset": chosen or None,
-        "meaning": None if taken is None else taken.gloss,
-        "path": [] if taken is None else list(taken.path),
-        "doubt": guess.doubt if chosen == guess.synset_id else "",
+        "synset": synset_id or None,
+        "meaning": None if sense is None else sense.gloss,
+        "path": [] if sense is None else list(sense.path),
+        "doubt": guess.doubt if synset_id == guess.synset_id else "",
         "candidates": [{"synset": s.synset_id, "name": s.name, "gloss": s.gloss} for s in guess.candidates],
     }
 
 
 def _candidates(name: str) -> tuple[str, tuple[Sense, ...]]:
     """The cleaned words of a class name and its senses, those a camera can see first."""
-    named = wordnet.named_sense(name)
-    if named is not None:
-        return name, (named,)
+    exact = wordnet.named_sense(name)
+    if exact is not None:
+        return name, (exact,)
     words = clean(name)
     matches = wordnet.senses(words) if len(words) > 1 else []
     if " " in words and not _covers_name(matches, words):
@@ -273,7 +273,7 @@ def _unknown(words: str) -> str:
     return "one word counted through says nothing" if counted else "WordNet does not know this name"
 
 
-def _doubt(name: str, words: str, candidates: tuple[Sense, ...], taken: Sense, close: float, typical: float) -> str:
+def _doubt(name: str, words: str, candidates: tuple[Sense, ...], guess: Sense, close: float, typical: float) -> str:
     """Why a person should look at the sense taken, "" when there is nothing to doubt.
 
     close    similarity of the sense to those of the nearest other classes
@@ -282,17 +282,17 @@ def _doubt(name: str, words: str, candidates: tuple[Sense, ...], taken: Sense, c
     n_visible = sum(_is_visible(sense) for sense in candidates)
     if wordnet.named_sense(name) is not None:
         return ""
-    if not _covers_name([taken], words):
-        return f"only {_part_that_says(taken, words)!r} was found in WordNet"
+    if not _covers_name([guess], words):
+        return f"only {_part_that_says(guess, words)!r} was found in WordNet"
     if not n_visible:
         return "nothing a camera can see goes by this name"
-    if not _is_visible(taken):
+    if not _is_visible(guess):
         return "among these classes it means nothing a camera can see"
     if 0 < close < max(_FAR * typical, _ALIEN):
-        return f"no other class means anything like {taken.name!r}"
+        return f"no other class means anything like {guess.name!r}"
     if n_visible > 1:
         return f"{n_visible} meanings that a camera can see"
-    if any(_is_odd(taken)) and close < _AT_HOME:
+    if any(_is_odd(guess)) and close < _AT_HOME:
         return "a person or a proper name, as few image classes are"
     return ""
 
@@ -307,7 +307,7 @@ def _part_that_says(sense: Sense, words: str) -> str:
 def _weigh(candidates: Sequence[tuple[Sense, ...]], words: Sequence[str]) -> list[np.ndarray]:
     """For every class the weights of its senses (logarithms of odds, as large as they are likely).
 
-    A sense starts with how usual it is. In turns it is then held against the other classes: the mean similarity to
+    A sense starts with how usual it is. In turns it is then compared with the other classes: the mean similarity to
     those nearest to it, each with the senses it likely has by then. The nearest only, because datasets mix kinds: a
     bird is at home where some others are birds.
     """
@@ -343,33 +343,33 @@ def _of_nearest(alike: np.ndarray, nearest: int) -> np.ndarray:
     return np.maximum(-np.partition(-alike, nearest - 1, axis=1)[:, :nearest], 0.0).mean(axis=1)
 
 
-def _compared(class_names: Sequence[str] = (), taken: Sequence[Sense] = ()) -> list[tuple[float, float]]:
+def _compared(class_names: Sequence[str] = (), senses: Sequence[Sense] = ()) -> list[tuple[float, float]]:
     """`_closeness` of the sense of every class, among all classes or, where it is farther off, those of its folder.
 
     Folders are in the names: among Fruit/Apple/Gala and its like a pink lady is no drink, whatever else is there.
     """
-    closeness = np.stack(_closeness(taken), axis=1)
+    closeness = np.stack(_closeness(senses), axis=1)
     folders: dict[str, list[int]] = {}
     for i, name in enumerate(class_names):
         folders.setdefault(name.rstrip("/").rpartition("/")[0], []).append(i)
     for places in folders.values():
-        if 2 < len(places) < len(taken):
-            inside = np.stack(_closeness([taken[i] for i in places]), axis=1)
+        if 2 < len(places) < len(senses):
+            inside = np.stack(_closeness([senses[i] for i in places]), axis=1)
             farther = inside[:, 0] * closeness[places, 1] < closeness[places, 0] * inside[:, 1]
             closeness[places] = np.where(farther[:, None], inside, closeness[places])
     return [(float(close), float(typical)) for close, typical in closeness]
 
 
-def _closeness(taken: Sequence[Sense]) -> tuple[np.ndarray, np.ndarray]:
+def _closeness(senses: Sequence[Sense]) -> tuple[np.ndarray, np.ndarray]:
     """For every class the mean similarity of its sense to the nearest other ones, and the median of that of the others.
 
     The median is 0 for fewer than three classes, as nothing is typical then; alone a class has the similarity 0.
     """
-    n = len(taken)
+    n = len(senses)
     if n < 2:
         return np.zeros(n), np.zeros(n)
     compared = np.arange(n)[:: -(-n // _COMPANY)]
-    alike = _similarities(taken, compared)
+    alike = _similarities(senses, compared)
     alike[compared, np.arange(len(compared))] = -1.0
     close = _of_nearest(alike, max(1, min(_NEAREST, len(compared) // 2)))
     if n < 3:
@@ -381,7 +381,7 @@ def _closeness(taken: Sequence[Sense]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _usual(senses: tuple[Sense, ...], words: str, alone: float) -> np.ndarray:
-    """How likely each sense of a class is by itself, as a logarithm of odds; `alone` is 1 where it has no company."""
+    """Log odds of each sense of a class by itself; `alone` is 1 if there are no other classes."""
     ids = {i for sense in senses if sense.is_physical for i in sense.above}
     some_met = any(sense.met for sense in senses)
     weights = []
@@ -395,7 +395,7 @@ def _usual(senses: tuple[Sense, ...], words: str, alone: float) -> np.ndarray:
     return np.array(weights, dtype=float)
 
 
-def _similarities(senses: Sequence[Sense], others: np.ndarray) -> np.ndarray:
+def _similarities(senses: Sequence[Sense], references: np.ndarray) -> np.ndarray:
     """(senses, others) twice the number of concepts above both, over the sum of those above each: 0 to 1.
 
     In a tree this is the similarity of Wu & Palmer (1994); WordNet gives some senses several parents.
@@ -407,8 +407,8 @@ def _similarities(senses: Sequence[Sense], others: np.ndarray) -> np.ndarray:
     sizes = np.array([len(sense.above) for sense in senses])
     pointers = np.concatenate([[0], np.cumsum(sizes)])
     above = csr_array((np.ones(len(indices), np.float32), indices, pointers), shape=(len(senses), len(column)))
-    shared = (above @ above[others].T).toarray()
-    return 2 * shared / (sizes[:, None] + sizes[others][None, :])
+    shared = (above @ above[references].T).toarray()
+    return 2 * shared / (sizes[:, None] + sizes[references][None, :])
 
 
 def _letters(text: str) -> str:

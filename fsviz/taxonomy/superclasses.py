@@ -65,8 +65,8 @@ class SuperclassShare:
 
 
 def superclass_shares(dataset: Dataset, split: ClassSplit) -> list[SuperclassShare]:
-    """Of train and of test, the concept whose share is the most above that among the other classes, where there is one;
-    [] without a taxonomy. Val and test classes are drawn from one side in turn, so val says nothing more."""
+    """Of train and of test, the concept whose share is the most above that among the other classes, if there is one;
+    [] without a taxonomy. Val and test classes are sampled from one side in turn, so val says nothing more."""
     try:
         dag = collapse(spanning(dataset, split.class_ids))
     except FsvizError:
@@ -96,7 +96,7 @@ def groups_of(dataset: Dataset, split: ClassSplit, n_groups: int = 8) -> list[st
 
 
 def _smallest(split: ClassSplit) -> int:
-    """How many classes a superclass has at least to be named: of few classes, two are many."""
+    """Smallest number of classes of a superclass with a name: of few classes, two are many."""
     return 3 if len(split.names) >= 30 else 2
 
 

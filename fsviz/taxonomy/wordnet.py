@@ -59,22 +59,22 @@ def senses(name: str) -> list[Sense]:
     unknown, its head (the last word, in English) is looked up instead: "red kitchen chair" gives "chair". A WordNet id
     in the name ("vessel n04530566") says which sense is meant.
     """
-    if (named := named_sense(name)) is not None:
-        return [named]
+    if (exact := named_sense(name)) is not None:
+        return [exact]
     text = re.sub(r"^\d+[.\s_-]+", "", str(name)).replace("_", " ").lower()
-    spelt = _named(SHIPPED, "_".join(text.split()))  # WordNet writes some names with hyphens
+    spelt = _exact_senses(SHIPPED, "_".join(text.split()))  # WordNet writes some names with hyphens
     if spelt:
         return list(spelt)
     words = text.replace("-", " ").split()
     for start in range(len(words)):
-        matches = _named(SHIPPED, "_".join(words[start:]))
+        matches = _exact_senses(SHIPPED, "_".join(words[start:]))
         if matches:
             return list(matches)
     return []
 
 
 @lru_cache(maxsize=8192)
-def _named(shipped: Path, lemma: str) -> tuple[Sense, ...]:
+def _exact_senses(shipped: Path, lemma: str) -> tuple[Sense, ...]:
     """The senses of a name as WordNet spells it, or of its singular."""
     synsets = _reader().synsets(lemma, pos="n")
     if not synsets:
@@ -103,7 +103,7 @@ def _index(shipped: Path) -> list[bytes]:
 
 
 def named_sense(name: str) -> Sense | None:
-    """The sense whose id stands in a name, as in "crane (n02012849)"; None where there is no id of WordNet."""
+    """The sense whose id stands in a name, as in "crane (n02012849)"; None if there is no id of WordNet."""
     for match_id in _ID_IN_NAME.findall(str(name)):
         try:
             return sense(match_id.lower())
@@ -140,7 +140,7 @@ def hypernym_closure(synset_ids: Iterable[str]) -> tuple[pd.DataFrame, dict[str,
 
 
 def source() -> str:
-    """Where the WordNet in use comes from, for people."""
+    """Source of the WordNet in use, as a phrase."""
     return "your nltk_data" if _reader_and_source()[1] == "user" else "the copy that ships with fsviz"
 
 
@@ -148,7 +148,7 @@ def _synset(synset_id: str) -> Any:
     match = _SYNSET_ID.fullmatch(str(synset_id))
     if match:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # NLTK warns and returns None where no synset starts
+            warnings.simplefilter("ignore")  # NLTK warns and returns None if no synset starts
             synset = _reader().synset_from_pos_and_offset("n", int(match[1]))
         if synset is not None:
             return synset
@@ -223,7 +223,7 @@ def _private_copy() -> Path:
     NLTK reads nothing that other accounts may write, as after a clone with umask 002, or that another account owns.
     """
     source = SHIPPED / "corpora" / "wordnet"
-    folder = Path(_kept(tempfile.TemporaryDirectory(prefix="fsviz-wordnet-")).name)
+    folder = Path(_keep_folder(tempfile.TemporaryDirectory(prefix="fsviz-wordnet-")).name)
     target = folder / "corpora" / "wordnet"
     target.mkdir(parents=True, mode=0o700)
     (folder / "corpora").chmod(0o700)
@@ -248,6 +248,6 @@ def _private_copy() -> Path:
 
 
 @lru_cache(maxsize=1)
-def _kept(folder: tempfile.TemporaryDirectory[str]) -> tempfile.TemporaryDirectory[str]:
+def _keep_folder(folder: tempfile.TemporaryDirectory[str]) -> tempfile.TemporaryDirectory[str]:
     """Keeps the folder as long as this process; it is removed at its end."""
     return folder

@@ -22,7 +22,7 @@ from fsviz.errors import UnknownName
 from fsviz.training.declaration import Trainer
 
 _PIECES = {"declaration", "networks", "inner_loop", "prototypes", "finetuning"}
-FINETUNE = "finetune"  # the name of what finetuning gives, beside those of trainers
+FINETUNE = "finetune"  # the name of finetuning, next to those of trainers
 
 
 def _declared() -> dict[str, Trainer]:

@@ -13,12 +13,12 @@ from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, RawSettings, S
 
 @dataclass(frozen=True)
 class Trainer:
-    """A way to train a network on the train classes of a split, declared beside its `step` and `scores`.
+    """A way to train a network on the train classes of a split, declared next to its `step` and `scores`.
 
     order         position in lists
-    learns_from   "images": an epoch shows every train image once; "tasks": it shows tasks drawn from the train classes
+    learns_from   "images": an epoch shows every train image once; "tasks": it shows tasks of the train classes
     adapts        what a test task changes: nothing, the head, or all weights
-    own_settings  its own beside those that all share
+    own_settings  settings in addition to the shared ones
     """
 
     name: str
@@ -52,47 +52,43 @@ class Trainer:
 NETWORK = Setting(
     "network",
     "Network",
-    "The network that is trained: four convolutions (CNN4), or a residual network of twelve (ResNet12).",
+    "Network to train: four convolutions (CNN4) or a residual network of twelve (ResNet12).",
     "choice",
     "cnn4",
     choices={"cnn4": "CNN4", "resnet12": "ResNet12"},
 )
-WIDTH = Setting(
-    "width", "Filters", "Filters of the first layer; the papers have 64, fewer train sooner.", "int", 32, 2, 256
-)
-SIDE = Setting("side", "Pixels per side", "Images are made so many pixels wide and high.", "int", 32, 16, 224)
-EPOCHS = Setting("epochs", "Epochs", "How many rounds of training at most.", "int", 30, 1, 2000)
+WIDTH = Setting("width", "Filters", "Filters of the first layer. Papers: 64; fewer train faster.", "int", 32, 2, 256)
+SIDE = Setting("side", "Pixels per side", "Width and height of the images in pixels.", "int", 32, 16, 224)
+EPOCHS = Setting("epochs", "Epochs", "Largest number of epochs.", "int", 30, 1, 2000)
 PATIENCE = Setting(
     "patience",
     "Patience",
-    "Training ends early once so many epochs brought no better accuracy on validation tasks.",
+    "Epochs without better accuracy on validation tasks before training stops.",
     "int",
     10,
     1,
     2000,
 )
-LR = Setting("lr", "Learning rate", "The size of a step of Adam.", "float", 1e-3, 1e-7, 1.0)
+LR = Setting("lr", "Learning rate", "Learning rate of Adam.", "float", 1e-3, 1e-7, 1.0)
 VAL_TASKS = Setting(
     "val_tasks",
     "Validation tasks",
-    "Tasks of validation classes that every epoch is measured on.",
+    "Tasks of validation classes to evaluate after every epoch.",
     "int",
     60,
     1,
     10_000,
 )
-TEST_TASKS = N_TASKS.with_(
-    default=600, help="Tasks of test classes that the trained network is measured on.", high=100_000
-)
+TEST_TASKS = N_TASKS.with_(default=600, help="Tasks of test classes to evaluate the trained network on.", high=100_000)
 SHARED = (
     *(NETWORK, WIDTH, SIDE, EPOCHS, PATIENCE, LR, N_WAY, N_SHOT, N_QUERY, VAL_TASKS, TEST_TASKS),
     SEED.with_(help="The same seed gives the same first weights, the same batches and the same tasks."),
 )
-BATCH = Setting("batch", "Images at once", "Images per step of training.", "int", 64, 2, 4096)
+BATCH = Setting("batch", "Batch size", "Images per training step.", "int", 64, 2, 4096)
 FINETUNE_STEPS = Setting(
     "finetune_steps",
-    "Steps of Finetune",
-    "Gradient steps through the backbone on the support of a test task; 0 leaves Finetune out. The paper: 5.",
+    "Finetune steps",
+    "Gradient steps through the backbone on the support of a test task; 0 skips Finetune. Paper: 5.",
     "int",
     5,
     0,
@@ -100,8 +96,8 @@ FINETUNE_STEPS = Setting(
 )
 FINETUNE_LR = Setting(
     "finetune_lr",
-    "Learning rate of Finetune",
-    "The size of such a step; 0 takes the best of 0.00001, 0.0001, 0.001 and 0.01 on validation tasks.",
+    "Finetune learning rate",
+    "Learning rate of these steps; 0 picks the best of 0.00001, 0.0001, 0.001 and 0.01 on validation tasks.",
     "float",
     0.0,
     0.0,
@@ -109,39 +105,39 @@ FINETUNE_LR = Setting(
 )
 FROM_IMAGES = (BATCH, FINETUNE_STEPS, FINETUNE_LR)
 TASKS_PER_EPOCH = Setting(
-    "tasks_per_epoch", "Tasks per epoch", "Tasks of train classes that an epoch shows.", "int", 100, 1, 100_000
+    "tasks_per_epoch", "Tasks per epoch", "Tasks of train classes per epoch.", "int", 100, 1, 100_000
 )
-TASKS_PER_STEP = Setting("tasks_per_step", "Tasks at once", "Tasks per step of training.", "int", 4, 1, 256)
+TASKS_PER_STEP = Setting("tasks_per_step", "Tasks per batch", "Tasks per training step.", "int", 4, 1, 256)
 FROM_TASKS = (TASKS_PER_EPOCH, TASKS_PER_STEP)
 INNER_LR = Setting(
     "inner_lr",
-    "Learning rate on a task",
-    "The size of a gradient step on the support of a task.",
+    "Inner learning rate",
+    "Learning rate on the support of a task.",
     "float",
     0.1,
     1e-6,
     10.0,
 )
 INNER_STEPS = Setting(
-    "inner_steps", "Steps on a task", "Gradient steps on the support of a task. The paper: 5.", "int", 5, 1, 100
+    "inner_steps", "Inner steps", "Gradient steps on the support of a task. Paper: 5.", "int", 5, 1, 100
 )
 ORDER = Setting(
     "order",
     "Order of derivatives",
-    "second: the meta-gradient looks through the steps on a task, as published. first: it takes the adapted weights "
-    "as if they did not hang on the first ones, which is faster.",
+    "Second: differentiate through the inner steps, as published. First: ignore how the adapted weights "
+    "depend on the initial ones, which is faster.",
     "choice",
     "second",
     choices={"second": "Second order", "first": "First order"},
 )
 STATISTICS = Setting(
     "statistics",
-    "Batch norm by",
-    "support: activations of a task are centred and scaled as those of its support images are, so that each query is "
-    "answered alone. together: queries by their own mean and spread, as in most published code; a query then knows of "
-    "the others.",
+    "Batch-norm statistics",
+    "Support images: normalise a task's activations by its support, so each query is classified alone. "
+    "Each batch: normalise queries by their own mean and variance, as most published code does; a query "
+    "then depends on the others.",
     "choice",
     "support",
-    choices={"support": "The support images", "together": "The images at hand"},
+    choices={"support": "Support images", "together": "Each batch"},
 )
 INNER_LOOP = (INNER_LR, INNER_STEPS, ORDER, STATISTICS)

@@ -18,7 +18,7 @@ from fsviz.settings import Settings
 from fsviz.training.networks import Images, Learner, Model, labels_of, normalised_by_first, update
 
 Weights = dict[str, Tensor]
-_TEST_TASKS = 8  # tasks adapted at once where nothing is learned from them
+_TEST_TASKS = 8  # tasks adapted at once if nothing is learned from them
 
 
 def adapt(
@@ -51,7 +51,7 @@ def task_scores(
     both = torch.cat([support, query])
     n = len(support)
 
-    def seen(fast: Weights, images: Tensor) -> Tensor:
+    def forward(fast: Weights, images: Tensor) -> Tensor:
         return functional_call(model, {**still, **fast}, (images,))
 
     if only:  # the backbone stays: its features are computed once, whatever the head does
@@ -64,11 +64,11 @@ def task_scores(
 
         fast = adapt(lambda w: F.cross_entropy(head(w, "support"), labels), moving, **_steps(settings))
         return head(fast, "query")
-    fast = adapt(lambda w: F.cross_entropy(seen(w, support), labels), moving, **_steps(settings))
+    fast = adapt(lambda w: F.cross_entropy(forward(w, support), labels), moving, **_steps(settings))
     if not by_support:
-        return seen(fast, query)
+        return forward(fast, query)
     with normalised_by_first(model, n):
-        return seen(fast, both)[n:]
+        return forward(fast, both)[n:]
 
 
 def meta_step(
@@ -96,10 +96,10 @@ def adapted_scores(
     """Scores (T, W, W Q) of the queries of test tasks, each after adapting on its support."""
     learner.model.train()  # statistics are those of the task
     weights = {name: w.detach() for name, w in learner.model.named_parameters()}
-    chosen = {**settings, "order": "first"}  # nothing looks through the steps
+    first_order = {**settings, "order": "first"}  # nothing looks through the steps
 
     def of_task(one_support: Tensor, one_query: Tensor) -> Tensor:
-        return task_scores(learner.model, weights, one_support, one_query, only, chosen)
+        return task_scores(learner.model, weights, one_support, one_query, only, first_order)
 
     parts = [
         vmap(of_task)(

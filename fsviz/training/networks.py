@@ -20,7 +20,7 @@ _MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of every weight
 
 
 class Model(nn.Module):
-    """A backbone and, where there is one, a linear head: images (n, 3, height, width) -> (n, outputs)."""
+    """A backbone and, if there is one, a linear head: images (n, 3, height, width) -> (n, outputs)."""
 
     def __init__(self, backbone: nn.Module, head: nn.Module) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Model(nn.Module):
 
 
 class TaskNorm2d(nn.BatchNorm2d):
-    """Batch norm of one task at a time: while training by the images at hand, or by the first `n_first` of them.
+    """Batch norm of one task at a time: while training by the images of the batch, or by the first `n_first` of them.
 
     Nothing is remembered on the way, so that it may run inside torch.func; see `cache_data` for the running statistics.
     Written out, because second derivatives of torch's own batch norm are off by up to a percent inside vmap (torch
@@ -43,9 +43,9 @@ class TaskNorm2d(nn.BatchNorm2d):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.track_running_stats:
             return super().forward(x)
-        seen = x[: self.n_first]
-        mean = seen.mean((0, 2, 3), keepdim=True)
-        spread = (seen - mean).square().mean((0, 2, 3), keepdim=True)
+        first = x[: self.n_first]
+        mean = first.mean((0, 2, 3), keepdim=True)
+        spread = (first - mean).square().mean((0, 2, 3), keepdim=True)
         scale = self.weight.view(1, -1, 1, 1) * (spread + self.eps).rsqrt()
         return (x - mean) * scale + self.bias.view(1, -1, 1, 1)
 
@@ -113,9 +113,9 @@ class Learner:
         """The learner as it was when `arrays` were taken, to the last bit."""
         self.load({name.removeprefix("weights."): v for name, v in arrays.items() if name.startswith("weights.")})
         for name, parameter in self.model.named_parameters():
-            kept = {m: torch.from_numpy(np.array(arrays[f"{m}.{name}"])) for m in _MOMENTS if f"{m}.{name}" in arrays}
-            if kept:
-                moments = {m: value if m == "step" else value.to(parameter.device) for m, value in kept.items()}
+            stored = {m: torch.from_numpy(np.array(arrays[f"{m}.{name}"])) for m in _MOMENTS if f"{m}.{name}" in arrays}
+            if stored:
+                moments = {m: value if m == "step" else value.to(parameter.device) for m, value in stored.items()}
                 self.optimiser.state[parameter] = moments
 
 

@@ -3,7 +3,7 @@
     ./mine.py            a file; what in it is meant, its kind of use decides
     ./net.py:build       something in a file
     package.module:name  something in a package that is installed
-    here:3:nearest       a function of this very process, a notebook's say (`keep`)
+    here:3:nearest       a function of this process, a notebook's say (`keep`)
 
 Such code runs only in a process that was started for it, by a command or in a notebook, and says so (`allow`): never
 in the server of the dashboard, nor in a worker, which anybody with a browser could have started.
@@ -26,7 +26,7 @@ from fsviz.errors import BadInput, BrokenCode, NotAllowed
 
 HERE = "here:"
 _allowed = False
-_kept: dict[str, Any] = {}  # functions of this process, by reference
+_functions: dict[str, Any] = {}  # functions of this process, by reference
 _modules: dict[tuple[Path, str], ModuleType] = {}  # files that were run, by path and content
 
 
@@ -36,8 +36,8 @@ class Code:
 
     reference  as it can be given again, from any folder
     name       for people: "mine.py", "net.py:build", "nearest"
-    sha256     of the file; "" where it is none
-    attribute  what is meant in the file or module; "" where the use decides
+    sha256     of the file; "" if it is none
+    attribute  what is meant in the file or module; "" if the use decides
     """
 
     reference: str
@@ -52,7 +52,7 @@ class Code:
 
 
 def allow() -> None:
-    """From now on this process may run code of the user: a command or a notebook asked for it."""
+    """Lets this process run user code from now on: a command or a notebook requested it."""
     global _allowed
     _allowed = True
 
@@ -66,9 +66,9 @@ def is_reference(text: str) -> bool:
 
 def keep(thing: Any) -> str:
     """A reference to something of this process, good as long as the process lives."""
-    references = (reference for reference, value in _kept.items() if value is thing)
-    reference = next(references, f"{HERE}{len(_kept)}:{getattr(thing, '__name__', type(thing).__name__)}")
-    _kept[reference] = thing
+    references = (reference for reference, value in _functions.items() if value is thing)
+    reference = next(references, f"{HERE}{len(_functions)}:{getattr(thing, '__name__', type(thing).__name__)}")
+    _functions[reference] = thing
     return reference
 
 
@@ -85,9 +85,7 @@ def locate(text: str, sha256: str = "") -> Code:
     except OSError as error:
         raise BadInput(f"The file {file} cannot be read ({error.strerror or error}). Check the path.") from error
     if sha256 and digest != sha256:
-        raise BadInput(
-            f"{file} changed since the run started, and answers of two versions must not be mixed. Start a new run."
-        )
+        raise BadInput(f"{file} changed since the run started. Two versions must not be mixed: start a new run.")
     added = f":{attribute}" if attribute else ""
     return Code(f"{file}{added}", f"{file.name}{added}", digest, attribute)
 
@@ -97,9 +95,9 @@ def load(code: Code) -> Any:
     if not _allowed:
         raise NotAllowed(f"{code.name} is user code: run it from the command line or a notebook.")
     if code.reference.startswith(HERE):
-        if code.reference not in _kept:
+        if code.reference not in _functions:
             raise BadInput(f"{code.name} was a function of a notebook that has ended. Evaluate it there again.")
-        return _kept[code.reference]
+        return _functions[code.reference]
     path = code.path
     try:
         module = importlib.import_module(code.reference.rpartition(":")[0]) if path is None else _run(path, code.sha256)
@@ -129,7 +127,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def _run(path: Path, sha256: str) -> ModuleType:
-    """The module that a file is, run once for each content of it; what lies beside it can be imported by it."""
+    """The module that a file is, run once for each content of it; it can import what is next to it."""
     key = (path, sha256)
     if key not in _modules:
         spec = importlib.util.spec_from_file_location(f"fsviz_own_{path.stem}_{sha256[:8]}", path)

@@ -1,4 +1,4 @@
-"""From a folder of images to a dataset: look, guess what the classes mean, let the user correct, save."""
+"""From a folder of images to a dataset: read it, guess WordNet senses, let the user correct them, save."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 import shlex
 import shutil
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -74,9 +74,9 @@ def save(
     else:
         senses = senses or {}
         if senses or corrected:
-            chosen = chosen_senses(name, class_names) if overwrite else {}
-            senses = {**senses, **{c: s for c, s in chosen.items() if c not in corrected}}
-            table = _table(class_names, senses, {*chosen, *corrected})
+            previous_senses = chosen_senses(name, class_names) if overwrite else {}
+            senses = {**senses, **{c: s for c, s in previous_senses.items() if c not in corrected}}
+            table = _table(class_names, senses, {*previous_senses, *corrected})
         taxonomy = taxonomy_from_senses({c: senses.get(c, "") for c in class_names})
     preview = replace(preview, class_titles={**_titles(preview), **preview.class_titles})
     dataset = image_folders.register(
@@ -110,7 +110,7 @@ def add(
 ) -> dict[str, Any]:
     """All of it in one go, for the command line; `options` are those of datasets.image_folders.inspect.
 
-    taxonomy_file  a CSV child,parent, or one of the words FOLDERS, WORDNET and NONE; where nothing is said, nested
+    taxonomy_file  a CSV child,parent, or one of the words FOLDERS, WORDNET and NONE; if nothing is said, nested
                    folders are their own taxonomy, as on the page
     by_size  splits follow the number of images of a class, as in MetaCoCo, whatever the folders say
     """
@@ -130,8 +130,8 @@ def add(
     corrected = (
         _checked_senses(tables.read_senses(senses_file), class_names) if senses_file and source == WORDNET else {}
     )
-    chosen = {guess.class_name: guess.synset_id for guess in guesses} | previous | corrected
-    dataset = save(name, preview, chosen, edges, title, overwrite=overwrite, upload=upload, corrected=corrected)
+    synset_of = {guess.class_name: guess.synset_id for guess in guesses} | previous | corrected
+    dataset = save(name, preview, synset_of, edges, title, overwrite=overwrite, upload=upload, corrected=corrected)
     return {
         "name": dataset.name,
         "source": preview.source,
@@ -149,7 +149,7 @@ def add(
         "problems": [{"kind": p.kind, "message": p.message, "items": list(p.items)} for p in preview.problems],
         "taxonomy": source if source in (WORDNET, FOLDERS, NONE) else "file",
         "kept": len(set(previous) - set(corrected)),
-        "guesses": [describe(guess, chosen[guess.class_name]) for guess in guesses],
+        "guesses": [describe(guess, synset_of[guess.class_name]) for guess in guesses],
         "notes": list(dataset.notes),
     }
 
@@ -169,7 +169,42 @@ def is_nested(preview: Preview) -> bool:
     return preview.source.startswith("folder") and bool(preview.classes["class_name"].str.contains("/").all())
 
 
-# What the classes of a dataset mean, later -----------------------------------------------------------------------
+# Next step -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """The recommended next step for a dataset, in one sentence.
+
+    action  "add", "attach", "extract", "senses" or "explore"
+    state   the state of the dataset, in one sentence; "" for a dataset that the user did not add
+    """
+
+    action: Literal["add", "attach", "extract", "senses", "explore"]
+    sentence: str
+    state: str = ""
+
+
+def next_step(dataset: Dataset) -> NextStep:
+    """Features first, then doubtful senses; for other datasets, images."""
+    if dataset.name not in workspace_dataset_names():
+        if dataset.images is None:
+            return NextStep("attach", f"Next: add your copy of the images of {dataset.title}.")
+        return NextStep("add", "Next: give a folder of images, one folder per class.")
+    contents = [f"{dataset.n_classes:,} classes", f"{dataset.n_images or 0:,} images"]
+    contents += ["features"] if dataset.has_features else []
+    contents += ["a taxonomy"] if dataset.taxonomy is not None else []
+    state = f"It has {', '.join(contents[:-1])} and {contents[-1]}."
+    if dataset.has_pixels and not dataset.has_features:
+        return NextStep("extract", f"Next: extract features of {dataset.title}.", state)
+    doubts = sum(map(bool, sense_doubts(class_senses(dataset))))
+    if doubts:
+        senses = f"{doubts:,} of {dataset.n_classes:,} WordNet senses"
+        return NextStep("senses", f"Next: check {senses} of {dataset.title}.", state)
+    return NextStep("explore", f"Next: see what makes tasks of {dataset.title} hard.", state)
+
+
+# WordNet senses of a dataset -------------------------------------------------------------------------------------
 
 
 def class_senses(dataset: Dataset) -> pd.DataFrame:
@@ -187,7 +222,7 @@ def class_senses(dataset: Dataset) -> pd.DataFrame:
 
 
 def sense_doubts(table: pd.DataFrame) -> list[str]:
-    """Why a person should look at each row of `meanings`, "" where nothing is in doubt or a person chose the sense."""
+    """The reason to check each row of `class_senses`; "" if there is none or a person chose the sense."""
     if not (table["by"] == "guess").any():
         return [""] * len(table)
     rows = zip(guess_senses(table["class"]), table["synset"], table["by"], strict=True)
@@ -207,9 +242,9 @@ def correct_senses(name: str, corrected: Mapping[str, str]) -> Dataset:
     if not (table["synset"] != "").any():
         guesses = guess_senses(table["class"])
         table = table.assign(synset=[guess.synset_id for guess in guesses], by="guess")
-    chosen = dict(zip(table["class"], table["synset"], strict=True)) | corrected
+    synset_of = dict(zip(table["class"], table["synset"], strict=True)) | corrected
     by_you = {*corrected, *table["class"][table["by"] == "you"]}
-    return _with_senses(dataset, chosen, by_you)
+    return _with_senses(dataset, synset_of, by_you)
 
 
 def chosen_senses(name: str, class_names: Collection[str] | None = None) -> dict[str, str]:
@@ -222,18 +257,18 @@ def chosen_senses(name: str, class_names: Collection[str] | None = None) -> dict
     return dict(zip(mine["class"], mine["synset"], strict=True))
 
 
-def _with_senses(dataset: Dataset, chosen: Mapping[str, str], by_you: Collection[str]) -> Dataset:
+def _with_senses(dataset: Dataset, synset_of: Mapping[str, str], by_you: Collection[str]) -> Dataset:
     """The dataset in the workspace with the taxonomy of these senses (one per class, in their order)."""
-    taxonomy = taxonomy_from_senses(chosen)
+    taxonomy = taxonomy_from_senses(synset_of)
     notes = tuple(note for note in dataset.notes if "WordNet sense" not in note)
     changed = replace(
         dataset,
-        classes=dataset.classes.assign(node=[taxonomy.nodes[c] if taxonomy else "" for c in chosen]),
+        classes=dataset.classes.assign(node=[taxonomy.nodes[c] if taxonomy else "" for c in synset_of]),
         taxonomy=taxonomy.edges if taxonomy else None,
         node_names=dict(taxonomy.names) if taxonomy else {},
         notes=(*notes, *(taxonomy.notes if taxonomy else ())),
     )
-    return save_senses(changed, _table(list(chosen), chosen, by_you))
+    return save_senses(changed, _table(list(synset_of), synset_of, by_you))
 
 
 def _table(class_names: Collection[str], senses: Mapping[str, str], by_you: Collection[str]) -> pd.DataFrame:
@@ -268,7 +303,7 @@ def attach_preview(
     title: str = "",
     upload: Path | None = None,
 ) -> dict[str, Any]:
-    """Saves the images of a preview as a copy of a benchmark; what is missing is told.
+    """Saves the images of a preview as a copy of a benchmark; reports what is missing.
 
     upload  the workspace folder that images were written to; they move into the dataset
     """
@@ -280,7 +315,7 @@ def attach_preview(
     names = parent.classes["class_name"].astype(str)
     problems = [{"kind": p.kind, "message": p.message, "items": list(p.items)} for p in preview.problems]
     if matched.unknown:
-        message = f"{len(matched.unknown):,} folders are no class of {parent.title} and are left out."
+        message = f"{len(matched.unknown):,} folders match no class of {parent.title}: skipped."
         problems.insert(0, {"kind": "unknown", "message": message, "items": list(matched.unknown)})
     if matched.missing:
         message = f"{len(matched.missing):,} of {parent.n_classes:,} classes of {parent.title} have no images there."
@@ -366,9 +401,9 @@ def import_features(name: str, path: str, **options: Any) -> dict[str, Any]:
         guesses = guess_senses(imported.dataset.classes["class_name"])
     if any(guess.synset_id for guess in guesses):
         previous = {guess.class_name: before[guess.class_name] for guess in guesses if guess.class_name in before}
-        chosen = {guess.class_name: guess.synset_id for guess in guesses} | previous
-        _with_senses(imported.dataset, chosen, previous)
-        return result | {"guesses": [describe(guess, chosen[guess.class_name]) for guess in guesses]}
+        synset_of = {guess.class_name: guess.synset_id for guess in guesses} | previous
+        _with_senses(imported.dataset, synset_of, previous)
+        return result | {"guesses": [describe(guess, synset_of[guess.class_name]) for guess in guesses]}
     return result | {"guesses": []}
 
 

@@ -50,7 +50,7 @@ def code_of(name: str) -> user_code.Code:
 
 
 def load_method(code: user_code.Code) -> Method:
-    """The method that this code is; runs it, the first time. Raises BrokenCode where it is none."""
+    """The method that this code is; runs it, the first time. Raises BrokenCode if it is none."""
     torchvision_guard.install()  # easyfsl imports torchvision
     loaded = user_code.load(code)
     declaration = None

@@ -42,8 +42,8 @@ def read(path: Path, testbed: Testbed, dataset: Dataset) -> Predictions:
     counts = np.bincount(at, minlength=tasks.query.size)
     is_query = (tasks.query != PAD).ravel()
     for wrong, words in (
-        (counts > 1, "{} answered more than once"),
-        (is_query & (counts == 0), "{} without an answer"),
+        (counts > 1, "{} predicted more than once"),
+        (is_query & (counts == 0), "{} without a prediction"),
     ):
         problems.add(int(wrong.sum()), words, "queries", _first(tasks, wrong))
     confidence = _confidence(table, problems)
@@ -115,7 +115,7 @@ class _Problems:
             self.messages.append(f"{words.format(f'{n:,} {unit_text}')} ({example})")
 
     def without(self, fine: np.ndarray, words: str, table: pd.DataFrame, rows: Any = None) -> np.ndarray:
-        """The positions that are fine; the others are told."""
+        """Positions without problems; reports the others."""
         bad = np.flatnonzero(~fine)
         if len(bad):
             row = int(bad[0] if rows is None else rows[bad[0]])
@@ -145,14 +145,14 @@ def _table(path: Path) -> pd.DataFrame:
 
 
 def _whole(column: pd.Series) -> np.ndarray:
-    """Whole numbers, PAD where a cell holds none."""
+    """Whole numbers, PAD if a cell holds none."""
     values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float)
     fine = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2**53)
     return np.where(fine, values, PAD).astype(np.int64)
 
 
 def _class_ids(column: pd.Series, dataset: Dataset) -> np.ndarray:
-    """The class_id of what was predicted, PAD where it is no class: names where all of them are, else class_ids."""
+    """The class_id of what was predicted, PAD if it is no class: names where all of them are, else class_ids."""
     names = dataset.classes["class_name"].astype(str)
     labels = column.astype(str)
     by_name = {name: i for i, name in enumerate(names) if not (names == name).sum() > 1}

@@ -543,8 +543,8 @@ def indoor(rng: Rng) -> str:
     ]
     parts += [line(f"M0,{y:.0f} H320", dark, 1.2, 0.5) for y in (level + 26, level + 60)]
     parts += [rect(0, level - 11, SIZE, 11, "#fbf7ef"), rect(0, level - 1, SIZE, 3, "#6b4a30", 0.5)]
-    left = rng.random() < 0.5
-    x = 34 if left else 186
+    on_the_left = rng.random() < 0.5
+    x = 34 if on_the_left else 186
     parts += [
         rect(x, 30, 100, 118, "#ffffff"),
         rect(x + 7, 37, 86, 104, "#a9dbf7"),
@@ -564,21 +564,23 @@ def indoor(rng: Rng) -> str:
             line(f"M{cx + d * flip},24 q{2 * flip},60 {-3 * flip},136", "#000000", 1.2, 0.18) for d in (7, 14, 20)
         ]
     parts.append(rect(x - 26, 18, 152, 5, "#6b4a30", 1, 2))
-    other = 232 if left else 52
+    opposite_x = 232 if on_the_left else 52
     if rng.random() < 0.5:
         parts += [
-            rect(other + 24, 95, 4, level - 100, "#5a4636"),
-            oval(other + 26, level - 3, 20, 5, "#5a4636"),
-            shape([(other + 8, 95), (other + 44, 95), (other + 36, 58), (other + 16, 58)], "#ffdf8a"),
-            oval(other + 26, 84, 54, 44, "#fff0b8", 0.25),
+            rect(opposite_x + 24, 95, 4, level - 100, "#5a4636"),
+            oval(opposite_x + 26, level - 3, 20, 5, "#5a4636"),
+            shape(
+                [(opposite_x + 8, 95), (opposite_x + 44, 95), (opposite_x + 36, 58), (opposite_x + 16, 58)], "#ffdf8a"
+            ),
+            oval(opposite_x + 26, 84, 54, 44, "#fff0b8", 0.25),
         ]
     else:
         parts += [
-            rect(other - 6, 52, 68, 54, "#7b5a3c"),
-            rect(other, 58, 56, 42, "#fdf6e6"),
-            shape([(other + 4, 98), (other + 24, 70), (other + 38, 98)], "#6f9bb8"),
-            shape([(other + 22, 98), (other + 40, 78), (other + 54, 98)], "#48718c"),
-            oval(other + 44, 68, 5, 5, "#f5b942"),
+            rect(opposite_x - 6, 52, 68, 54, "#7b5a3c"),
+            rect(opposite_x, 58, 56, 42, "#fdf6e6"),
+            shape([(opposite_x + 4, 98), (opposite_x + 24, 70), (opposite_x + 38, 98)], "#6f9bb8"),
+            shape([(opposite_x + 22, 98), (opposite_x + 40, 78), (opposite_x + 54, 98)], "#48718c"),
+            oval(opposite_x + 44, 68, 5, 5, "#f5b942"),
         ]
     parts.append(oval(160, level + 62, 120, 26, pick(rng, "#8f3b3b", "#3f5f85", "#5c7a4c"), 0.75))
     parts.append(oval(160, level + 62, 100, 20, "#f4e3c3", 0.35))

@@ -64,7 +64,7 @@ def rows_of(
     own = sprites[sprites["class_name"] == name]
     styles = sorted(own["style"].unique())
     drawn_styles = rng.permutation(np.resize(rng.permutation(styles), len(places)))
-    others = sprites.index[sprites["class_name"] != name].to_numpy()
+    other_sprites = sprites.index[sprites["class_name"] != name].to_numpy()
     scenes = demo.background_table().query("part == 'scene'")["variant"].max() + 1
     fronts = demo.background_table().query("part == 'front'")["variant"].max() + 1
     rows = []
@@ -99,7 +99,7 @@ def rows_of(
             "mirror": bool(rng.random() < 0.5),
             "front": int(rng.integers(fronts)) if covered else -1,
             "cover": round(rng.uniform(*COVER), 3) if covered else 0.0,
-            "second": int(rng.choice(others)) if cluttered else -1,
+            "second": int(rng.choice(other_sprites)) if cluttered else -1,
             # The second object stands in front, on the side that the first one leaves free.
             "second_x": round(0.5 + (1 if x < 0.5 else -1) * rng.uniform(0.28, 0.38), 3),
             "second_y": round(rng.uniform(0.70, 0.84), 3),
@@ -141,21 +141,21 @@ def taxonomy(nodes: list[str], wordnet: Path) -> tuple[pd.DataFrame, pd.DataFram
             parents[node] = [
                 "n" + pointers[2 + 4 * k] for k in range(int(pointers[0])) if pointers[1 + 4 * k] in ("@", "@i")
             ]
-    edges, seen, todo = [], set(), list(dict.fromkeys(nodes))
+    edges, visited, todo = [], set(), list(dict.fromkeys(nodes))
     while todo:
         node = todo.pop(0)
-        if node in seen:
+        if node in visited:
             continue
-        seen.add(node)
+        visited.add(node)
         edges += [(node, parent) for parent in parents[node]]
         todo += parents[node]
     edges = pd.DataFrame(sorted(edges), columns=["child", "parent"])
-    return edges, pd.DataFrame([(n, names[n]) for n in sorted(seen)], columns=["node", "name"])
+    return edges, pd.DataFrame([(n, names[n]) for n in sorted(visited)], columns=["node", "name"])
 
 
 def contact_sheet(table: pd.DataFrame, path: Path, px: int = 112, columns: int = 16, rows: int = 12) -> None:
-    chosen = np.random.default_rng(3).choice(len(table), columns * rows, replace=False)
-    pictures = demo.compose_rows(table.iloc[np.sort(chosen)].to_dict("records"), px)
+    rows_shown = np.random.default_rng(3).choice(len(table), columns * rows, replace=False)
+    pictures = demo.compose_rows(table.iloc[np.sort(rows_shown)].to_dict("records"), px)
     sheet = pictures.reshape(rows, columns, px, px, 3).transpose(0, 2, 1, 3, 4).reshape(rows * px, columns * px, 3)
     Image.fromarray(sheet).save(path)
 

@@ -24,9 +24,9 @@ def ship(backbone: str) -> None:
     def progress(done: int, total: int, message: str) -> None:
         print(f"\r{backbone}: {message}, {done} of {total}", end="", flush=True)
 
-    made = maps.with_quality(stored, maps.BETTER, maps.lay_out(stored, maps.BETTER, progress))
-    path = maps.save(stored, made, maps.SHIPPED / f"{backbone}.npz")
-    print(f"\n{backbone}: {made.kept:.1%} of neighbours kept, {path.stat().st_size / 1e3:.0f} KB")
+    layout = maps.with_quality(stored, maps.BETTER, maps.lay_out(stored, maps.BETTER, progress))
+    path = maps.save(stored, layout, maps.SHIPPED / f"{backbone}.npz")
+    print(f"\n{backbone}: {layout.kept:.1%} of neighbours kept, {path.stat().st_size / 1e3:.0f} KB")
 
 
 def main() -> None:

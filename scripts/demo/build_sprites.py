@@ -81,7 +81,7 @@ def _style_of(archive: Path) -> str:
 
 
 def svg_of(icons: dict, name: str) -> str | None:
-    """The SVG of one icon, following aliases; None where the set does not have it."""
+    """The SVG of one icon, following aliases; None if the set does not have it."""
     for _ in range(5):
         if name in icons["icons"]:
             break

@@ -87,11 +87,11 @@ def training_rows(n_images: int) -> list[dict]:
 
 def draw(rows: list[dict]) -> np.ndarray:
     """Images (n, SIDE, SIDE, 3) uint8."""
-    drawn = np.empty((len(rows), SIDE, SIDE, 3), np.uint8)
+    images = np.empty((len(rows), SIDE, SIDE, 3), np.uint8)
     for k, row in enumerate(rows):
         large = Image.fromarray(demo.compose_rows([row], DRAWN)[0])
-        drawn[k] = np.asarray(large.resize((SIDE, SIDE), Image.Resampling.BICUBIC))
-    return drawn
+        images[k] = np.asarray(large.resize((SIDE, SIDE), Image.Resampling.BICUBIC))
+    return images
 
 
 def augmented(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -148,7 +148,7 @@ def train(minutes: float, wall: float, n_images: int, batch: int, rate: float) -
             break
         for group in optimiser.param_groups:
             group["lr"] = rate * min(1, (step + 1) / 60) * (0.5 * (1 + np.cos(np.pi * share)) + 0.01)
-        chosen = rng.choice(len(rows), batch, replace=False)
+        indices = rng.choice(len(rows), batch, replace=False)
         # A caption names both words, or only the concept, or only the context; what it leaves out it does not deny.
         kind = rng.choice(3, batch, p=(0.5, 0.3, 0.2))
         texts = [
@@ -157,12 +157,12 @@ def train(minutes: float, wall: float, n_images: int, batch: int, rate: float) -
                 names[concepts[i]],
                 places[contexts[i]],
             )
-            for i, t in zip(chosen, kind)
+            for i, t in zip(indices, kind)
         ]
-        same_concept = (concepts[chosen][:, None] == concepts[chosen][None]) | (kind == 2)[None]
-        same_context = (contexts[chosen][:, None] == contexts[chosen][None]) | (kind == 1)[None]
+        same_concept = (concepts[indices][:, None] == concepts[indices][None]) | (kind == 2)[None]
+        same_context = (contexts[indices][:, None] == contexts[indices][None]) | (kind == 1)[None]
         fits = torch.from_numpy(same_concept & same_context).float()  # (images, captions)
-        x = torch.from_numpy(augmented(pixels[chosen], rng)).permute(0, 3, 1, 2)
+        x = torch.from_numpy(augmented(pixels[indices], rng)).permute(0, 3, 1, 2)
         image, text, scale = model((x - mean) / std, tokenizer(texts))[:3]
         logits = scale * image @ text.T
         loss = -(
@@ -236,7 +236,7 @@ def measure() -> dict:
 
 def write_card(about: dict, metrics: dict) -> None:
     (FOLDER / "metrics.json").write_text(json.dumps({**metrics, "training": about}, indent=2) + "\n", encoding="utf-8")
-    held, seen = metrics["held_out_style"], metrics["seen_styles_new_images"]
+    held, same_style = metrics["held_out_style"], metrics["seen_styles_new_images"]
     lines = [
         "# demo_clip: a small image-text model for the demo",
         "",
@@ -252,12 +252,12 @@ def write_card(about: dict, metrics: dict) -> None:
         "",
         f"| measured on the demo's own images | {HELD_OUT}, never seen | other styles, new images |",
         "| --- | --- | --- |",
-        f"| images | {held['n_images']} | {seen['n_images']} |",
-        f"| right concept of 107 (chance 0.9%) | {held['concept_top1']:.1%} | {seen['concept_top1']:.1%} |",
-        f"| right concept among the best five | {held['concept_top5']:.1%} | {seen['concept_top5']:.1%} |",
-        f"| right context of 14 (chance 7.1%) | {held['context_top1']:.1%} | {seen['context_top1']:.1%} |",
-        f"| right caption of {held['captions']} / {seen['captions']} | {held['caption_top1']:.1%} "
-        f"| {seen['caption_top1']:.1%} |",
+        f"| images | {held['n_images']} | {same_style['n_images']} |",
+        f"| right concept of 107 (chance 0.9%) | {held['concept_top1']:.1%} | {same_style['concept_top1']:.1%} |",
+        f"| right concept among the best five | {held['concept_top5']:.1%} | {same_style['concept_top5']:.1%} |",
+        f"| right context of 14 (chance 7.1%) | {held['context_top1']:.1%} | {same_style['context_top1']:.1%} |",
+        f"| right caption of {held['captions']} / {same_style['captions']} | {held['caption_top1']:.1%} "
+        f"| {same_style['caption_top1']:.1%} |",
     ]
     (FOLDER / "CARD.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 

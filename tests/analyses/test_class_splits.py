@@ -1,4 +1,4 @@
-"""Splits of a dataset: found, agreed upon, set beside others, saved as splits of the dataset, and its trees."""
+"""Splits of a dataset: search, agreement, comparison, saving, and trees."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def test_the_demos_stable_split_is_the_same_for_ten_seeds_and_says_what_it_reach
     dataset, classes = demo
     published = study.find_split(dataset, classes, divergence=2.0, penalty=1.0)
     assert published.split.reached == pytest.approx(1.49, abs=0.01) and not published.is_reached
-    assert "divergence of 2 is not reached in 8 dimensions: the nearest" in study.describe_split(published)
-    found = study.find_split(dataset, classes, divergence=2.0)
-    assert found.split.reached == pytest.approx(1.93, abs=0.01) and found.is_reached and not found.is_at_floor
-    assert {side: len(ids) for side, ids in found.split.parts.items()} == {"train": 65, "val": 21, "test": 21}
+    assert "Target 2 not reached in 8 dimensions: the divergence is 1.49." in study.describe_split(published)
+    result = study.find_split(dataset, classes, divergence=2.0)
+    assert result.split.reached == pytest.approx(1.93, abs=0.01) and result.is_reached and not result.is_at_floor
+    assert {side: len(ids) for side, ids in result.split.parts.items()} == {"train": 65, "val": 21, "test": 21}
     alike = study.agreement(dataset, classes, divergence=2.0)
     assert (alike.value, alike.on_test, alike.n_splits, alike.n_seeds) == (1.0, 1.0, 1, 10)
     assert alike.chance == pytest.approx((65**2 + 2 * 21**2) / 107**2)
     assert alike.chance_on_test == pytest.approx(21 / 107)
-    animals = study.superclass_shares(dataset, found.split)[1]
+    animals = study.superclass_shares(dataset, result.split)[1]
     assert (animals.side, animals.concept, animals.n, animals.of) == ("test", "animal", 21, 21)
-    assert study.superclass_table(dataset, found.split).loc["artifact"].tolist() == [30, 0, 0]
+    assert study.superclass_table(dataset, result.split).loc["artifact"].tolist() == [30, 0, 0]
     tiered = datasets.load("tiered_imagenet")
     published = study.published_split(tiered, 0.96)
     first, bars = study.superclass_shares(tiered, published)[0], study.superclass_table(tiered, published)
@@ -62,21 +62,21 @@ def test_the_demos_stable_split_is_the_same_for_ten_seeds_and_says_what_it_reach
 
 def test_the_default_divergence_is_reached_and_every_seed_finds_the_same_test_classes(demo, toy) -> None:
     for dataset, classes in (demo, (toy, study.class_features(toy))):
-        found = study.find_split(dataset, classes)
-        assert found.is_reached and study.describe_split(found) == "" and found.settings["penalty"] == 10
+        result = study.find_split(dataset, classes)
+        assert result.is_reached and study.describe_split(result) == "" and result.settings["penalty"] == 10
         seeds = study.splits_over(dataset, classes, [{"seed": seed} for seed in range(4)])
-        assert len({tuple(one.split.on("test")) for one in seeds}) == 1
+        assert len({tuple(item.split.on("test")) for item in seeds}) == 1
     assert study.find_split(*demo, mode="paper").settings["penalty"] == 1
 
 
 def test_agreement_is_whole_only_if_test_classes_agree(toy, monkeypatch: pytest.MonkeyPatch) -> None:
     classes = study.class_features(toy, "alpha_net")
-    found = study.find_split(toy, classes, starts=4)
-    swapped = found.split.sides.copy()
+    result = study.find_split(toy, classes, starts=4)
+    swapped = result.split.sides.copy()
     test, val = np.flatnonzero(swapped == 2)[0], np.flatnonzero(swapped == 1)[0]
     swapped[[test, val]] = swapped[[val, test]]
-    other = replace(found, split=replace(found.split, sides=swapped))
-    monkeypatch.setattr(stability, "splits_over", lambda *_, **__: [found, other])
+    second = replace(result, split=replace(result.split, sides=swapped))
+    monkeypatch.setattr(stability, "splits_over", lambda *_, **__: [result, second])
     alike = study.agreement(toy, classes, 2)
     assert (alike.value, alike.on_test, alike.n_splits) == (14 / 16, 2 / 3, 2)  # the same classes are held out
 
@@ -84,8 +84,8 @@ def test_agreement_is_whole_only_if_test_classes_agree(toy, monkeypatch: pytest.
 def test_random_splits_say_how_near_training_classes_are_by_chance(demo) -> None:
     dataset, classes = demo
     low, high = study.nearest_at_random(classes, study.find_split(dataset, classes).split)
-    drawn = [study.find_split(dataset, classes, mode="random", seed=seed).nearest for seed in range(40)]
-    assert low < np.mean(drawn) < high and np.mean([low <= value <= high for value in drawn]) >= 0.8
+    sampled = [study.find_split(dataset, classes, mode="random", seed=seed).nearest for seed in range(40)]
+    assert low < np.mean(sampled) < high and np.mean([low <= value <= high for value in sampled]) >= 0.8
     whole = study.find_split(dataset, classes, mode="superclasses")
     assert whole.nearest > study.nearest_at_random(classes, whole.split)[1]  # relatives are kept together
 
@@ -103,8 +103,8 @@ def test_few_classes_get_few_dimensions_so_that_seeds_still_agree(toy) -> None:
 
 def test_the_published_way_reaches_the_floor_and_agrees_by_chance(demo) -> None:
     dataset, classes = demo
-    found = study.find_split(dataset, classes, mode="paper")
-    assert found.is_at_floor and found.is_reached and study.describe_split(found) == ""
+    result = study.find_split(dataset, classes, mode="paper")
+    assert result.is_at_floor and result.is_reached and study.describe_split(result) == ""
     alike = study.agreement(dataset, classes, 6, mode="paper")
     assert abs(alike.value - alike.chance) < 0.1 and alike.n_splits == 6
 
@@ -117,10 +117,12 @@ def test_a_sweep_over_dimensions_and_over_divergences(toy) -> None:
     assert table["chance"].iloc[0] == pytest.approx((10**2 + 2 * 3**2) / 16**2)
     assert table["chance_on_test"].iloc[0] == pytest.approx(3 / 16)
     many = study.over_targets(toy, classes, [0.1, 1.0], starts=4)
-    assert [one.split.requested for one in many] == [0.1, 1.0] and many[0].split.title.startswith("asked 0.1, reached ")
+    assert [one.split.requested for one in many] == [0.1, 1.0] and many[0].split.title.startswith(
+        "target 0.1, reached "
+    )
     assert study.centroid_distance(many[1].split) > study.centroid_distance(many[0].split)
     alone = study.find_split(toy, classes, divergence=1.0, starts=4)
-    assert np.array_equal(alone.split.sides, many[1].split.sides)  # whatever else was found beside it
+    assert np.array_equal(alone.split.sides, many[1].split.sides)  # whatever else was computed with it
 
 
 def test_splits_to_compare_with(toy) -> None:
@@ -134,38 +136,38 @@ def test_splits_to_compare_with(toy) -> None:
     )
     study.save(own, whole.split, "groups", study.recipe(whole))
     table = study.comparison_table(datasets.load("toy"), classes, study.find_split(own, classes))
-    rows = ["this split", "at random", "whole superclasses", "the dataset's own", "saved: groups"]
+    rows = ["this split", "random", "whole superclasses", "the dataset's own", "saved: groups"]
     assert table["split"].tolist() == rows and (table[["train", "val", "test"]].sum(axis=1) == 16).all()
-    kept, rule = table.set_index("split").loc[["saved: groups", "whole superclasses"], "nearest"]
-    assert kept == rule
+    saved, rule = table.set_index("split").loc[["saved: groups", "whole superclasses"], "nearest"]
+    assert saved == rule
     train, test = whole.split.sides == 0, whole.split.sides == 2
     by_hand = np.linalg.norm(classes.points[test][:, None] - classes.points[train][None], axis=-1).min(1).mean()
     assert rule == pytest.approx(by_hand)
 
 
 def test_a_saved_split_is_a_split_of_the_dataset_everywhere(toy, home: Path) -> None:
-    found = study.find_split(toy, study.class_features(toy, "alpha_net"))
+    result = study.find_split(toy, study.class_features(toy, "alpha_net"))
     before = datasets.stamp("toy")
-    assert study.save(toy, found.split, "hard", study.recipe(found)) == ["hard_train", "hard_val", "hard_test"]
+    assert study.save(toy, result.split, "hard", study.recipe(result)) == ["hard_train", "hard_val", "hard_test"]
     assert datasets.stamp("toy") != before
     again = datasets.load("toy")
     for side in SIDES:
-        assert np.array_equal(again.split_class_ids(f"hard_{side}"), found.split.on(side))
+        assert np.array_equal(again.split_class_ids(f"hard_{side}"), result.split.on(side))
     recipe = draw.recipe_for(again, split="hard_test", n_way=3, n_tasks=4, seed=0)
     tasks = draw.sample_testbed(again, recipe).tasks
-    assert set(tasks.class_ids.ravel()) <= set(found.split.on("test"))
+    assert set(tasks.class_ids.ravel()) <= set(result.split.on("test"))
     assert saved_splits.split_recipe("toy", "hard")["divergence"] == 0.96
     assert "Stable" in study.describe_recipe(saved_splits.split_recipe("toy", "hard"))
     with pytest.raises(BadInput, match="has a split named 'hard' already"):
-        study.save(again, found.split, "hard", {})
-    study.save(again, found.split, "hard", {}, replace=True)
+        study.save(again, result.split, "hard", {})
+    study.save(again, result.split, "hard", {}, replace=True)
     with pytest.raises(BadInput, match="may have letters"):
-        study.save(again, found.split, "../up", {})
+        study.save(again, result.split, "../up", {})
     saved_splits.remove_split("toy", "hard")
     assert "hard_test" not in datasets.load("toy").splits
     with pytest.raises(UnknownName, match="Unknown saved split 'hard'"):
         saved_splits.remove_split("toy", "hard")
-    study.save(toy, found.split, "hard", {})
+    study.save(toy, result.split, "hard", {})
     remove_dataset("toy")
     assert not (home / "splits" / "toy").exists()
 
@@ -178,8 +180,8 @@ def test_a_name_that_the_dataset_has_is_refused() -> None:
 
 
 def test_a_split_of_other_classes_is_left_out_and_told(toy, home: Path) -> None:
-    found = study.find_split(toy, study.class_features(toy, "alpha_net"))
-    study.save(toy, found.split, "hard", {})
+    result = study.find_split(toy, study.class_features(toy, "alpha_net"))
+    study.save(toy, result.split, "hard", {})
     path = home / "splits" / "toy" / "hard.json"
     facts = json.loads(path.read_text())
     facts["test"][0] = "a stranger"
@@ -194,14 +196,14 @@ def test_a_split_of_other_classes_is_left_out_and_told(toy, home: Path) -> None:
 
 
 def test_files_come_back_as_they_were_written(toy) -> None:
-    found = study.find_split(toy, study.class_features(toy, "alpha_net"))
-    for content in (study.as_json(toy, found.split, {}), study.as_csv(found.split)):
+    result = study.find_split(toy, study.class_features(toy, "alpha_net"))
+    for content in (study.as_json(toy, result.split, {}), study.as_csv(result.split)):
         parts = saved_splits.read_split(toy, content.encode(), "file")
-        assert all(np.array_equal(parts[side], found.split.on(side)) for side in SIDES)
+        assert all(np.array_equal(parts[side], result.split.on(side)) for side in SIDES)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"{", "cannot be read as a split"),
         (b"\xff\xfe\x00", "cannot be read as a split"),
@@ -213,8 +215,8 @@ def test_files_come_back_as_they_were_written(toy) -> None:
         (b'{"train": ["group 0 <b>kind</b> 0"], "val": ["group 0 <b>kind</b> 0"], "test": []}', "is there twice"),
     ],
 )
-def test_files_that_are_no_split_are_one_sentence(toy, content: bytes, said: str) -> None:
-    with pytest.raises(BadInput, match=said):
+def test_files_that_are_no_split_are_one_sentence(toy, content: bytes, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         saved_splits.read_split(toy, content, "mine.csv")
 
 
@@ -243,8 +245,8 @@ def test_a_dataset_without_taxonomy_or_own_splits_works(toy) -> None:
     classes = study.class_features(bare)
     found = study.find_split(bare, classes)
     assert study.superclass_shares(bare, found.split) == [] and "superclasses" not in study.possible_modes(bare)
-    assert study.comparison_table(bare, classes, found)["split"].tolist() == ["this split", "at random"]
-    with pytest.raises(Missing, match="Two trees are compared"):
+    assert study.comparison_table(bare, classes, found)["split"].tolist() == ["this split", "random"]
+    with pytest.raises(Missing, match="needs two trees"):
         study.hop_table(bare, study.known_trees(bare), classes.class_ids)
 
 
@@ -292,17 +294,68 @@ def test_published_splits_are_whole_and_named() -> None:
 
 def test_names_and_commands_follow_from_the_settings(demo) -> None:
     dataset, classes = demo
-    found = study.find_split(dataset, classes, mode="random", seed=3)
-    assert study.fitting_name(found) == "random-seed3"
-    assert study.command(dataset, found.settings).endswith("split demo --mode random --seed 3")
+    result = study.find_split(dataset, classes, mode="random", seed=3)
+    assert study.fitting_name(result) == "random-seed3"
+    assert study.command(dataset, result.settings).endswith("split demo --mode random --seed 3")
     said_of = (("stable", 10.0, ""), ("stable", 1.0, " --penalty 1"), ("paper", 1.0, " --mode paper"))
     for mode, penalty, words in said_of:
         spec = study.checked({"divergence": 2.0, "penalty": penalty, "mode": mode, "dims": 8})
-        said = study.command(dataset, spec)
-        assert sorted(said.split()) == sorted(f"fsviz split demo --divergence 2 --seed 0{words}".split())
+        command = study.command(dataset, spec)
+        assert sorted(command.split()) == sorted(f"fsviz split demo --divergence 2 --seed 0{words}".split())
     spec = study.checked({"divergence": 2.0, "penalty": 4.0, "mode": "paper", "dims": 30})
-    said = study.command(dataset, spec)
-    assert said.endswith("split demo --divergence 2 --mode paper --seed 0 --penalty 4")
+    command = study.command(dataset, spec)
+    assert command.endswith("split demo --divergence 2 --mode paper --seed 0 --penalty 4")
     assert study.safe_stem("my split (2).json") == "my-split-2" and study.safe_stem("…") == "mine"
-    near = study.neighbours(classes, found.split, 0)
+    near = study.neighbours(classes, result.split, 0)
     assert isinstance(near, pd.DataFrame) and near["distance"].is_monotonic_increasing and len(near) == 6
+
+
+# --- answers ------------------------------------------------------------------------------------------------------
+
+
+def test_the_distance_is_answered_next_to_random_splits_and_the_target(toy) -> None:
+    classes = study.class_features(toy, "alpha_net")
+    result = study.find_split(toy, classes, starts=4)
+    alike = study.SplitAgreement(0.9, 0.45, 0.8, 0.2, 2, 10)
+    sentence, more = study.distance_answer(result, (0.4, 0.5), alike)
+    split = result.split
+    assert sentence == (
+        f"Test classes are {result.nearest:.2f} from their nearest training class (95% of random splits: 0.40 to "
+        f"0.50). Divergence reached: {split.reached:.2f} of 0.96."
+    )
+    assert more == "10 / 3 / 3 train, val and test classes. Two seeds agree on 90% of classes (45% expected by chance)."
+    without_target = study.find_split(toy, classes, mode="random")
+    assert "Divergence" not in study.distance_answer(without_target, (0.4, 0.5))[0]
+
+
+def test_the_nearest_class_of_every_class_by_hand() -> None:
+    points = np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 5.0]])
+    table = study.nearest_classes(study.ClassFeatures("d", "b", np.arange(3), ("a", "b", "c"), points))
+    assert table.to_dict("list") == {"class": ["a", "b", "c"], "nearest": ["b", "c", "b"], "distance": [5.0, 1.0, 1.0]}
+    sentence, more = study.few_answer("Few", table, 10)
+    assert "2.33 from their nearest class" in sentence and "at least 10 classes with features; there are 3" in more
+
+
+def test_stability_comparison_and_trees_are_answered_next_to_chance() -> None:
+    table = pd.DataFrame({"dims": [2, 8, 106], "on_test": [0.9, 0.8, 0.25], "chance_on_test": 0.2})
+    assert study.stability_answer(table, 8) == (
+        "With all 106 dimensions two seeds share 25% of test classes (20% expected by chance).",
+        "With 8 dimensions they share 80%.",
+    )
+    assert study.stability_answer(table, 106)[1] == ""
+    splits = pd.DataFrame({"split": ["this split", "random", "whole superclasses"], "nearest": [0.48, 0.47, 0.52]})
+    assert study.comparison_answer(splits, (0.45, 0.5)) == (
+        "Test classes are farthest from training classes in the split “whole superclasses”: 0.52.",
+        "This split: 0.48. 95% of random splits: 0.45 to 0.50.",
+    )
+    assert "in this split: 0.48" in study.comparison_answer(splits[:2], (0.45, 0.5))[0]
+    sentence, more = study.tree_answer({"hops": 3.07, "normalised": 0.24, "chance": 0.33}, "A", "B")
+    assert "differ by 3.1 edges between the trees of A and B" in sentence and "0.33 expected by chance" in more
+
+
+def test_the_sweep_is_answered_by_its_two_ends(toy) -> None:
+    classes = study.class_features(toy, "alpha_net")
+    results = study.over_targets(toy, classes, [0.1, 0.5, 1.0], starts=4)
+    sentence, more = study.sweep_answer(results, (0.4, 0.5))
+    assert "From target 0.1 to 1, " in sentence and more == "95% of random splits: 0.40 to 0.50."
+    assert f"goes from {results[0].nearest:.2f} to {results[-1].nearest:.2f}." in sentence

@@ -17,8 +17,8 @@ def small(rows: list[tuple[int, str]]) -> Dataset:
     images = pd.DataFrame(rows, columns=["class_id", "context"]).sort_values("class_id", ignore_index=True)
     sizes = images["class_id"].value_counts().reindex(range(3), fill_value=0)
     classes = pd.DataFrame({"class_name": ["dog", "cat", "cow"], "split": "all", "n_images": sizes, "node": ""})
-    known = images[images["context"] != ""].groupby(["class_id", "context"]).size().rename("n_images").reset_index()
-    return Dataset("small", "Small", classes, {"all": np.arange(3)}, contexts=known, images=images.assign(path=""))
+    expected = images[images["context"] != ""].groupby(["class_id", "context"]).size().rename("n_images").reset_index()
+    return Dataset("small", "Small", classes, {"all": np.arange(3)}, contexts=expected, images=images.assign(path=""))
 
 
 def test_counts_by_hand() -> None:
@@ -50,11 +50,11 @@ def test_every_order_is_one_of_all_rows_and_columns(name: str) -> None:
 
 def test_concepts_of_the_demo_and_of_metacoco_are_tied_to_their_contexts() -> None:
     for name, n_concepts, n_contexts in (("demo", 107, 14), ("metacoco", 23, 69)):
-        found = contexts.summary(datasets.load(name), "all")
-        assert (found["n_concepts"], found["n_contexts"]) == (n_concepts, n_contexts)
-        tied = found["association"]
+        summary = contexts.summary(datasets.load(name), "all")
+        assert (summary["n_concepts"], summary["n_contexts"]) == (n_concepts, n_contexts)
+        tied = summary["association"]
         assert 3 * tied["chance"] < tied["low"] < tied["v"] < tied["high"] < 1
-        assert sum(cell["n_images"] for cell in found["cells"]) == found["n_images"]
+        assert sum(cell["n_images"] for cell in summary["cells"]) == summary["n_images"]
 
 
 def test_shuffled_contexts_are_not_tied() -> None:
@@ -63,8 +63,8 @@ def test_shuffled_contexts_are_not_tied() -> None:
     shuffled = np.random.default_rng(0).permutation(demo.images["context"].to_numpy())
     counts = pd.crosstab(demo.images["class_id"], shuffled)
     table = contexts.context_table(demo, "all")
-    found = contexts.association(type(table)(table.class_ids, table.names, tuple(counts.columns), counts.to_numpy()))
-    assert found["v"] is not None and found["v"] < 2 * (found["chance"] or 0)
+    result = contexts.association(type(table)(table.class_ids, table.names, tuple(counts.columns), counts.to_numpy()))
+    assert result["v"] is not None and result["v"] < 2 * (result["chance"] or 0)
 
 
 def test_a_table_of_one_context_has_no_association() -> None:
@@ -76,3 +76,13 @@ def test_without_contexts_the_way_to_them_is_said() -> None:
         contexts.context_table(datasets.load("digits"))
     with pytest.raises(Missing, match="No image of split"):
         contexts.context_table(small([(0, ""), (1, "")]), "all")
+
+
+def test_the_answer_says_whether_class_and_context_are_associated() -> None:
+    strong = {"v": 0.34, "low": 0.32, "high": 0.36, "chance": 0.05}
+    assert contexts.association_answer(strong) == (
+        "Class and context are associated: V = 0.34 (expected by chance below 0.05).",
+        "95% CI 0.32 to 0.36 over images. 0 = independent, 1 = context determines the class.",
+    )
+    assert "not significantly associated" in contexts.association_answer({**strong, "v": 0.04})[0]
+    assert "not available" in contexts.association_answer(dict.fromkeys(strong))[0]

@@ -89,24 +89,40 @@ def test_a_task_of_too_many_images_is_refused_with_the_number() -> None:
     images = np.zeros((1, 2, study.MAX_IMAGES // 4), dtype=np.int64)
     study.check_size(Tasks(np.array([[0, 1]]), images, images))
     more = np.concatenate([images, images], axis=2)
-    with pytest.raises(BadInput, match=r"at most 4,000 images\. Got 6,000\. Lower n_shot"):
+    with pytest.raises(BadInput, match=r"at most 4,000 images here\. Got 6,000\. Lower n_shot"):
         study.check_size(Tasks(np.array([[0, 1]]), more, images))
 
 
 def test_a_swap_turns_the_queries_that_it_must() -> None:
     dataset = on_a_line()
-    before = study.answer(dataset, "place", cat_or_dog(dataset))
+    before = study.evaluate_task(dataset, "place", cat_or_dog(dataset))
     # the border between 0 and 10 is at 5: of the cats only the one at 1 is right, all dogs are
-    assert before.right.tolist() == [[True, False, False], [True, True, True]]
+    assert before.correct.tolist() == [[True, False, False], [True, True, True]]
     assert before.n_queries == 6 and before.accuracy == pytest.approx(4 / 6)
-    after = study.answer(dataset, "place", study.swapped(before.tasks, 0, 1))
+    after = study.evaluate_task(dataset, "place", study.swap_image(before.tasks, 0, 1))
     # cat at 4: the border is at 7, where the lower label wins
-    assert after.right.tolist() == [[True, True, True], [True, True, True]]
-    changed = study.change(before, after)
+    assert after.correct.tolist() == [[True, True, True], [True, True, True]]
+    changed = study.compare_results(before, after)
     assert changed.gained.tolist() == [[0, 1], [0, 2]] and not len(changed.lost) and not len(changed.moved)
     assert changed.accuracy == pytest.approx(2 / 6)
-    back = study.change(after, before)
+    back = study.compare_results(after, before)
     assert back.lost.tolist() == changed.gained.tolist() and back.accuracy == -changed.accuracy
+
+
+def test_the_headline_counts_the_queries_that_a_swap_changes() -> None:
+    dataset = on_a_line()
+    before = study.evaluate_task(dataset, "place", cat_or_dog(dataset))
+    after = study.evaluate_task(dataset, "place", study.swap_image(before.tasks, 0, 1))
+    assert study.headline(before) == ("4 of 6 queries correct (67%).", "Chance level: 50%.")
+    gain = study.headline(after, study.compare_results(before, after))
+    assert gain == (
+        "Swap: +33 points. 2 queries now correct, 0 now incorrect.",
+        "Now 6 of 6 queries correct (100%); chance level: 50%.",
+    )
+    loss = study.headline(before, study.compare_results(after, before))
+    assert loss[0] == "Swap: −33 points. 0 queries now correct, 2 now incorrect."
+    same = study.headline(before, study.compare_results(before, before))
+    assert same[0] == "Swap: accuracy unchanged. 0 queries now correct, 0 now incorrect."
 
 
 def test_effects_are_what_the_swaps_then_do() -> None:
@@ -114,30 +130,36 @@ def test_effects_are_what_the_swaps_then_do() -> None:
     tasks = cat_or_dog(dataset)
     images = study.candidates(dataset, table_of(dataset), tasks, 0)
     assert images.tolist() == [1, 2]  # 0 is the support, 3 to 5 are asked
-    found = study.effects(dataset, "place", tasks, 0, images)
-    one_by_one = [study.answer(dataset, "place", study.swapped(tasks, 0, int(i))).right.sum() for i in images]
-    assert found is not None and (found + 4).tolist() == one_by_one
+    result = study.swap_effects(dataset, "place", tasks, 0, images)
+    one_by_one = [
+        study.evaluate_task(dataset, "place", study.swap_image(tasks, 0, int(i))).correct.sum() for i in images
+    ]
+    assert result is not None and (result + 4).tolist() == one_by_one
     # with the cat at 9 the border is at 9.5: all cats are right, and of the dogs the one at 12 alone
-    assert found.tolist() == [2, 0]
+    assert result.tolist() == [2, 0]
 
 
 def test_context_overlap_is_the_share_of_queries_in_a_context_of_their_support() -> None:
     dataset = on_a_line()
-    overlap = {c.name: c.value for c in study.answer(dataset, "place", cat_or_dog(dataset)).causes}["context_overlap"]
+    overlap = {c.name: c.value for c in study.evaluate_task(dataset, "place", cat_or_dog(dataset)).measures}[
+        "context_overlap"
+    ]
     # both supports are in context a; queries are in a, a, b for either class
     assert overlap == pytest.approx(4 / 6)
-    swapped = study.swapped(cat_or_dog(dataset), 0, 1)  # the cat's support is now in b
-    overlap = {c.name: c.value for c in study.answer(dataset, "place", swapped).causes}["context_overlap"]
+    swapped = study.swap_image(cat_or_dog(dataset), 0, 1)  # the cat's support is now in b
+    overlap = {c.name: c.value for c in study.evaluate_task(dataset, "place", swapped).measures}["context_overlap"]
     assert overlap == pytest.approx(3 / 6)
 
 
 def test_what_is_not_known_says_why() -> None:
     dataset = on_a_line()
-    causes = {c.name: c for c in study.answer(dataset, "place", cat_or_dog(dataset)).causes}
+    causes = {c.name: c for c in study.evaluate_task(dataset, "place", cat_or_dog(dataset)).measures}
     assert np.isnan(causes["coarsity"].value) and "no taxonomy" in causes["coarsity"].why_not
     assert np.isfinite(causes["query_loss"].value) and not causes["query_loss"].why_not
     toy = make_toy()
-    causes = {c.name: c for c in study.answer(toy, "alpha_net", study.build(toy, table_of(toy), [0, 1, 5])).causes}
+    causes = {
+        c.name: c for c in study.evaluate_task(toy, "alpha_net", study.build(toy, table_of(toy), [0, 1, 5])).measures
+    }
     assert "context" in causes["context_overlap"].why_not
     assert np.isfinite(causes["coarsity"].value) and np.isfinite(causes["class_overlap"].value)
 
@@ -145,10 +167,10 @@ def test_what_is_not_known_says_why() -> None:
 def test_a_measure_of_a_built_task_is_that_of_the_same_task_in_a_testbed() -> None:
     toy = make_toy()
     tasks = study.build(toy, table_of(toy), [2, 7, 9], 2, 4, seed=3)
-    found = study.answer(toy, "alpha_net", tasks, "ridge")
-    other = evaluate.predict_tasks(toy, "alpha_net", "ridge", {}, tasks)
-    assert np.array_equal(found.predictions.predicted, other.predicted)
-    assert {c.name: c.value for c in found.causes}["query_loss"] == pytest.approx(float(other.loss()[0]))
+    result = study.evaluate_task(toy, "alpha_net", tasks, "ridge")
+    second = evaluate.predict_tasks(toy, "alpha_net", "ridge", {}, tasks)
+    assert np.array_equal(result.predictions.predicted, second.predicted)
+    assert {c.name: c.value for c in result.measures}["query_loss"] == pytest.approx(float(second.loss()[0]))
 
 
 def test_images_of_a_class_do_not_depend_on_the_other_classes() -> None:
@@ -177,9 +199,9 @@ def test_groups_stay_on_one_side() -> None:
     [
         ({"class_ids": [0]}, "2 to 20 classes"),
         ({"class_ids": [0, 1], "support": [[0]]}, "each of the 2 classes"),
-        ({"class_ids": [0, 1], "support": [[0], [1]]}, "is of another class"),
-        ({"class_ids": [0, 1], "n_shot": 4, "n_query": 3}, "cannot give"),
-        ({"class_ids": [0, 1], "support": [[0], [999]]}, "is none of the"),
+        ({"class_ids": [0, 1], "support": [[0], [1]]}, "image 1 is of class 'cat', not"),
+        ({"class_ids": [0, 1], "n_shot": 4, "n_query": 3}, "has 6 images with features; n_shot \\+ n_query needs 7"),
+        ({"class_ids": [0, 1], "support": [[0], [999]]}, "unknown image 999"),
     ],
 )
 def test_impossible_tasks_are_refused_in_a_sentence(more: dict, words: str) -> None:

@@ -1,4 +1,4 @@
-"""One hard task, one easy task, and what is known to part them."""
+"""A hard and an easy task, their accuracies, and the causes of the difference."""
 
 from __future__ import annotations
 
@@ -61,6 +61,46 @@ def test_causes_that_explain_are_known_and_ordered(found: study.TaskContrast) ->
     assert all(found.dataset.classes["class_name"].isin([name]).any() for name in found.closest_of(found.hard))
 
 
+def test_the_answer_states_the_gap_the_main_cause_and_the_baselines(found: study.TaskContrast) -> None:
+    causes = found.main_causes()
+    gap = 100 * (found.accuracy[found.easy] - found.accuracy[found.hard])
+    sentence, setting = study.answer(found, causes)
+    assert sentence.startswith(f"The hard task is {gap:.0f} points below the easy one: ")
+    share = f"about {found.points(causes[0]):.0f} of the {gap:.0f} points."
+    assert sentence.endswith(f"Main difference: {study.name_cause(found, causes[0])}, {share}")
+    assert setting.endswith("chance level 20%.") and f"mean {100 * found.accuracy.mean():.1f} ±" in setting
+    assert "No single cause: none of the" in study.answer(found, [])[0]
+    assert study.answer(found, None)[0] in sentence
+    third = replace(found, accuracy=np.where(np.arange(len(found.tasks)) == found.hard, 1 / 3, found.accuracy))
+    assert (
+        "33.3% vs " in study.answer(third, None)[0]
+        and f"{100 * found.accuracy[found.easy]:.1f}%" in (study.answer(third, None)[0])
+    )
+
+
+def test_a_cause_is_described_by_its_values_in_both_tasks(found: study.TaskContrast) -> None:
+    support = next(cause for cause in found.causes if cause.kind == "support")
+    hard, easy = support.values[found.hard], support.values[found.easy]
+    described = study.describe(found, support)
+    assert (
+        described == f"atypical support images ({hard:.2f}x the usual distance from their class centre vs {easy:.2f}x)"
+    )
+
+
+def test_mistakes_are_counted_per_class_and_add_up(found: study.TaskContrast) -> None:
+    for task in (found.hard, found.easy):
+        names = found.names_of(task)
+        n_correct = 0
+        for way in range(found.tasks.n_way):
+            correct, n_queries, instead, n_instead = found.mistakes_of(task, way)
+            predicted = [names[p] for p in found.predictions.predicted[task, way]]
+            assert (correct, n_queries) == (predicted.count(names[way]), 10)
+            wrong = [name for name in predicted if name != names[way]]
+            assert n_instead == max((wrong.count(name) for name in wrong), default=0) == predicted.count(instead)
+            n_correct += correct
+        assert n_correct == round(50 * found.accuracy[task])
+
+
 def test_what_chance_gives_is_no_cause(found: study.TaskContrast) -> None:
     noise = np.random.default_rng(3)
     measured = {("gap", f"noise {i}", True): noise.random(len(found.tasks)) for i in range(12)}
@@ -112,7 +152,7 @@ def test_without_features_and_taxonomy_bare_pixels_are_compared() -> None:
     two = found.tasks.take(np.array([found.hard, found.easy]))
     again = evaluation.task_accuracy(evaluation.evaluate(table, two, "protonet"))
     assert np.allclose(again, found.accuracy[[found.hard, found.easy]]) and again[0] < again[1]
-    assert any("in their pixels" in study.describe(found, cause) for cause in found.main_causes())
+    assert any("in pixel space" in study.describe(found, cause) for cause in found.main_causes())
 
 
 def test_pixels_are_colours_on_a_grid() -> None:

@@ -15,56 +15,58 @@ SPEC = {"dataset": "demo", "split": "test"}
 
 
 @pytest.fixture(scope="module")
-def found() -> study.ImageTextSimilarity:
+def similarity() -> study.ImageTextSimilarity:
     return study.measure(SPEC)
 
 
-def test_similarities_are_those_of_open_clip(found: study.ImageTextSimilarity) -> None:
+def test_similarities_are_those_of_open_clip(similarity: study.ImageTextSimilarity) -> None:
     demo, model = datasets.load("demo"), load_image_text("demo_clip", on="cpu")
     at = np.array([0, 333, 1200])
-    seen = model.encode_images([datasets.open_image(demo, int(i)) for i in found.image_ids[at]])
+    vectors = model.encode_images([datasets.open_image(demo, int(i)) for i in similarity.image_ids[at]])
     for k, i in enumerate(at):
-        name, context = demo.classes["class_name"][found.class_ids[i]], found.contexts[i]
+        name, context = demo.classes["class_name"][similarity.class_ids[i]], similarity.contexts[i]
         concept = model.encode_texts([f"a photo of a {name}"])[0]
         both = model.encode_texts([f"a photo of {context}", f"a photo taken in {context}"]).sum(0)
-        assert found.concept[i] == pytest.approx(float(seen[k] @ concept), abs=0.01)
-        assert found.context[i] == pytest.approx(float(seen[k] @ both / np.linalg.norm(both)), abs=0.01)
+        assert similarity.concept[i] == pytest.approx(float(vectors[k] @ concept), abs=0.01)
+        assert similarity.context[i] == pytest.approx(float(vectors[k] @ both / np.linalg.norm(both)), abs=0.01)
 
 
-def test_swapping_the_prompts_swaps_the_axes(found: study.ImageTextSimilarity) -> None:
-    spec = found.spec
+def test_swapping_the_prompts_swaps_the_axes(similarity: study.ImageTextSimilarity) -> None:
+    spec = similarity.spec
     swapped = study.measure(
         {**SPEC, "concept_prompt": spec["context_prompt"], "context_prompt": spec["concept_prompt"]}
     )
-    assert np.allclose(swapped.concept, found.context, atol=1e-6)
-    assert np.allclose(swapped.context, found.concept, atol=1e-6)
+    assert np.allclose(swapped.concept, similarity.context, atol=1e-6)
+    assert np.allclose(swapped.context, similarity.concept, atol=1e-6)
     assert swapped.correct["concept"] is None and study.summary(swapped)["zero_shot_concept"] is None
 
 
-def test_the_summary_follows_from_the_images(found: study.ImageTextSimilarity) -> None:
-    told = study.summary(found)
-    assert told["n_images"] == 1440
-    assert told["m_context"]["mean"] == pytest.approx(found.context.mean(), abs=1e-6)
-    assert told["nearer_to_context"]["mean"] == pytest.approx((found.context > found.concept).mean())
+def test_the_summary_follows_from_the_images(similarity: study.ImageTextSimilarity) -> None:
+    summary = study.summary(similarity)
+    assert summary["n_images"] == 1440
+    assert summary["m_context"]["mean"] == pytest.approx(similarity.context.mean(), abs=1e-6)
+    assert summary["nearer_to_context"]["mean"] == pytest.approx((similarity.context > similarity.concept).mean())
     assert (
-        told["zero_shot_context"]["mean"]
+        summary["zero_shot_context"]["mean"]
         > 0.9
-        > told["zero_shot_concept"]["mean"]
-        > 20 * told["chance"]["concept"] / 10
+        > summary["zero_shot_concept"]["mean"]
+        > 20 * summary["chance"]["concept"] / 10
     )
-    assert told["m_concept"]["ci95_classes"] > 1.5 * told["m_concept"]["ci95"]  # images of a class hang together
-    table = study.by_class(found)
+    assert summary["m_concept"]["ci95_classes"] > 1.5 * summary["m_concept"]["ci95"]  # images of a class hang together
+    table = study.by_class(similarity)
     assert len(table) == 30 and table["n_images"].sum() == 1440
-    assert np.average(table["m_concept"], weights=table["n_images"]) == pytest.approx(found.concept.mean(), abs=1e-5)
+    assert np.average(table["m_concept"], weights=table["n_images"]) == pytest.approx(
+        similarity.concept.mean(), abs=1e-5
+    )
     assert len(study.benchmarks()) == 18
 
 
-def test_task_accuracy_against_closeness_has_its_interval(found: study.ImageTextSimilarity) -> None:
-    against = study.against_accuracy(found, "efficientnet_lite0", n_tasks=100)
-    told = against.summary
-    assert -1 <= told["low"] <= told["pearson"] <= told["high"] <= 1 and told["n_tasks"] == 100
-    assert told["pearson"] == pytest.approx(np.corrcoef(against.closeness, against.accuracy)[0, 1])
-    assert against.line is not None and np.sign(np.diff(against.line[1])) == np.sign(told["pearson"])
+def test_task_accuracy_against_closeness_has_its_interval(similarity: study.ImageTextSimilarity) -> None:
+    against = study.against_accuracy(similarity, "efficientnet_lite0", n_tasks=100)
+    summary = against.summary
+    assert -1 <= summary["low"] <= summary["pearson"] <= summary["high"] <= 1 and summary["n_tasks"] == 100
+    assert summary["pearson"] == pytest.approx(np.corrcoef(against.closeness, against.accuracy)[0, 1])
+    assert against.line is not None and np.sign(np.diff(against.line[1])) == np.sign(summary["pearson"])
 
 
 @pytest.mark.parametrize("prompt", ["", " | ", "a photo", "a photo of {concept}|nothing"])
@@ -86,3 +88,13 @@ def test_weights_of_a_file_read_the_words_too() -> None:
     with pytest.raises(BadInput, match="does not hold the weights"):
         text_similarity._model("demo_clip@00000000", str(DEMO_FOLDER / "model.safetensors"))
     assert text_similarity._model("demo_clip@2d2855f1", str(DEMO_FOLDER / "model.safetensors")).dims == 128
+
+
+def test_the_answer_has_the_share_its_intervals_and_the_chance_levels() -> None:
+    mean = {"mean": 0.781, "ci95": 0.021, "ci95_classes": 0.052}
+    result = {"nearer_to_context": mean, "n_images": 1440, "zero_shot_concept": {"mean": 0.8}}
+    result |= {"zero_shot_context": None, "chance": {"concept": 1 / 30, "context": 1 / 14}}
+    assert study.closer_answer(result) == (
+        "78 ± 2% of images are closer to the text of their context than to that of their class.",
+        "1,440 images; 95% CI over images, ± 5 over classes. Zero-shot accuracy: class 80% (chance level 3%).",
+    )

@@ -28,10 +28,10 @@ def stop(name: str, percent: np.ndarray | float, **facts: float) -> ControlPosit
 
 
 def test_a_position_has_a_mean_and_an_interval() -> None:
-    found = stop("a", 60 + EVEN)
-    assert found.accuracy[:2].tolist() == [50, 70]
-    assert found.mean == pytest.approx((60, 1.96 * np.sqrt(N / (N - 1)) * 10 / np.sqrt(N)), rel=1e-3)
-    assert found.summary == "60.0 ± 3.1%"
+    result = stop("a", 60 + EVEN)
+    assert result.accuracy[:2].tolist() == [50, 70]
+    assert result.mean == pytest.approx((60, 1.96 * np.sqrt(N / (N - 1)) * 10 / np.sqrt(N)), rel=1e-3)
+    assert result.summary == "60.0 ± 3.1%"
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_a_position_has_a_mean_and_an_interval() -> None:
     ],
 )
 def test_one_answer_in_points_holds_the_number_that_is_shown(points: float, half_width: float, expected: str) -> None:
-    options, found = lessons._bands(Difference(points, half_width))
-    assert options[found] == expected and len(set(options)) == 5
+    options, result = lessons._bands(Difference(points, half_width))
+    assert options[result] == expected and len(set(options)) == 5
 
 
 def test_semantics_costs_what_was_measured_or_nothing() -> None:
@@ -58,83 +58,83 @@ def test_semantics_costs_what_was_measured_or_nothing() -> None:
         stop("1", 50 + EVEN, coarsity=10),
         stop("2", 65 + EVEN, coarsity=9),
     )
-    asked = lessons.ask_semantics([far, near])
-    assert asked.options[asked.correct] == "10 to 19.9 points"
-    assert "65.0% → 50.0%, a drop of 15.0 ± 4.4 points" in asked.takeaway
-    asked = lessons.ask_semantics([far, near, same])
+    question = lessons.ask_semantics([far, near])
+    assert question.options[question.correct] == "10 to 19.9 points"
+    assert "65.0% → 50.0%, a drop of 15.0 ± 4.4 points" in question.takeaway
+    question = lessons.ask_semantics([far, near, same])
     assert (
-        asked.options[asked.correct] == "No significant drop"
-        and "semantics does not predict difficulty" in asked.takeaway
+        question.options[question.correct] == "No significant drop"
+        and "semantics does not predict difficulty" in question.takeaway
     )
 
 
 @pytest.mark.parametrize(
-    ("other", "swapped", "right"),
+    ("second", "swapped", "right"),
     [(70, 70, 0), (60, 60, 1), (60, 40, 2), (60, 65, 1), (70, 50, 2), (80, 70, 0)],
 )
-def test_contexts_hurt_as_measured(other: float, swapped: float, right: int) -> None:
-    stops = [stop("same", 70 + EVEN), stop("other", other + EVEN), stop("swapped", swapped + EVEN)]
-    asked = lessons.ask_context(stops)
-    assert asked.correct == right
-    assert f"cost {70 - other:.1f} ± 0.0 points" in asked.takeaway  # paired by task
+def test_contexts_hurt_as_measured(second: float, swapped: float, right: int) -> None:
+    stops = [stop("same", 70 + EVEN), stop("other", second + EVEN), stop("swapped", swapped + EVEN)]
+    question = lessons.ask_context(stops)
+    assert question.correct == right
+    assert f"cost {70 - second:.1f} ± 0.0 points" in question.takeaway  # paired by task
 
 
 @pytest.mark.parametrize(("hard", "easy", "right"), [(20, 70, 0), (50, 90, 1), (40, 80, 2)])
 def test_the_loss_or_the_gain_is_larger_or_neither(hard: float, easy: float, right: int) -> None:
     values = {"hard": hard, "unlucky": 55, "typical": 60, "lucky": 65, "easy": easy}
-    asked = lessons.ask_support([stop(name, value + EVEN) for name, value in values.items()])
-    assert asked.correct == right and "makes 10.0 ± 0.0 points" in asked.takeaway
+    question = lessons.ask_support([stop(name, value + EVEN) for name, value in values.items()])
+    assert question.correct == right and "makes 10.0 ± 0.0 points" in question.takeaway
 
 
 def test_the_hardest_partner_and_those_not_significantly_different() -> None:
     a_point_below = 55 + EVEN - 5 * (np.arange(N) < N // 5)
     values = {"lemon": (90, 0.0), "van": (55 + EVEN, 0.8), "engine": (a_point_below, 0.9), "fox": (80, 0.1)}
     stops = tuple(stop(name, percent, confusion=bits) for name, (percent, bits) in values.items())
-    asked = lessons.ask_confusion(lessons.ClassPairs("ambulance", 0, (1, 2, 3, 4), stops, (), (), ()))
-    assert asked.options == tuple(values) and asked.options[asked.correct] == "engine"
-    assert "Not significantly different: van." in asked.takeaway and "cannot be separated" in asked.takeaway
-    assert asked.tied == (1,)
+    question = lessons.ask_confusion(lessons.ClassPairs("ambulance", 0, (1, 2, 3, 4), stops, (), (), ()))
+    assert question.options == tuple(values) and question.options[question.correct] == "engine"
+    assert "Not significantly different: van." in question.takeaway and "cannot be separated" in question.takeaway
+    assert question.tied == (1,)
 
 
 @pytest.mark.parametrize(("slope", "ci95", "best"), [(-5.0, 2.0, 0), (5.0, 2.0, 1), (-1.0, 5.0, 2), (-1.0, None, 2)])
 def test_a_slope_counts_only_if_significant(slope: float, ci95: float | None, best: int) -> None:
     points = pd.DataFrame({"x": [0.1, 3.0], "accuracy": [60.0, 50.0], "ci95": [4.0, 4.0]})
     line = transfer.AccuracySlope("multiclass", "both", slope, ci95, 60.0, 2, 4)
-    found = tuple(SimpleNamespace(nearest=near) for near in (0.5, 0.6))
-    asked = lessons.ask_transfer(lessons.TransferLesson(found, points, line, 4, "2026-11-17", 60.0))
-    assert asked.correct == best
-    assert ("not significant" in asked.takeaway) == (best == 2)
+    result = tuple(SimpleNamespace(nearest=near) for near in (0.5, 0.6))
+    question = lessons.ask_transfer(lessons.TransferLesson(result, points, line, 4, "2026-11-17", 60.0))
+    assert question.correct == best
+    assert ("not significant" in question.takeaway) == (best == 2)
 
 
 def together(**measures: np.ndarray) -> lessons.CombinedLesson:
     accuracy = 5 * np.random.default_rng(0).integers(4, 20, N)
-    one = stop("random", accuracy)
+    item = stop("random", accuracy)
     table = pd.DataFrame({name: make(accuracy) for name, make in measures.items()})
-    found = {name: evaluation.correlation(one.accuracy, table[name].to_numpy()) for name in table}
+    result = {name: evaluation.correlation(item.accuracy, table[name].to_numpy()) for name in table}
     order = np.argsort(accuracy, kind="stable")
-    return lessons.CombinedLesson(one, table, found, int(order[0]), int(order[-1]))
+    return lessons.CombinedLesson(item, table, result, int(order[0]), int(order[-1]))
 
 
 def test_the_planted_cause_is_the_answer_and_noise_is_not() -> None:
     rng = np.random.default_rng(1)
     noise = rng.normal(size=(3, N))
-    found = together(
+    result = together(
         coarsity=lambda accuracy: accuracy + 30 * noise[0],  # easier
         support_loss=lambda accuracy: -accuracy + noise[1],  # harder
         support_separation=lambda accuracy: noise[2],
     )
-    asked = lessons.ask_combined(found)
-    assert asked.options[asked.correct] == "Support training loss"
-    assert found.percentile("support_loss", found.hard) > 90 > 10 > found.percentile("support_loss", found.easy)
-    gap = found.position.accuracy[found.easy] - found.position.accuracy[found.hard]
-    assert found.points("support_loss") == pytest.approx(gap, rel=0.1)
-    asked = lessons.ask_combined(together(coarsity=lambda _: noise[2], support_loss=lambda _: noise[1]))
-    assert asked.options[asked.correct] == "None significantly"
+    question = lessons.ask_combined(result)
+    assert question.options[question.correct] == "Support training loss"
+    assert result.percentile("support_loss", result.hard) > 90 > 10 > result.percentile("support_loss", result.easy)
+    gap = result.position.accuracy[result.easy] - result.position.accuracy[result.hard]
+    assert result.points("support_loss") == pytest.approx(gap, rel=0.1)
+    question = lessons.ask_combined(together(coarsity=lambda _: noise[2], support_loss=lambda _: noise[1]))
+    assert question.options[question.correct] == "None significantly"
 
 
 def test_a_cause_that_points_the_wrong_way_is_no_cause() -> None:
-    asked = lessons.ask_combined(together(coarsity=lambda accuracy: -accuracy))  # a coarse task should be easier
-    assert asked.options[asked.correct] == "None significantly"
+    question = lessons.ask_combined(together(coarsity=lambda accuracy: -accuracy))  # a coarse task should be easier
+    assert question.options[question.correct] == "None significantly"
 
 
 def test_the_task_that_is_shown_is_typical() -> None:
@@ -150,10 +150,10 @@ def test_random_supports_are_of_the_class_and_never_ask_what_they_show() -> None
     table = Features("toy", "b", np.zeros((60, 2)), image_ids, image_ids // 20)
     query = np.stack([np.arange(20 * c, 20 * c + 10) for c in range(3)])[None].repeat(4, axis=0)
     tasks = Tasks(np.tile([0, 1, 2], (4, 1)), query[:, :, :2] + 10, query)
-    found = lessons._random_supports(table, tasks)
-    assert found.shape == (lessons.N_SUPPORTS, 4, 3, 2)
-    assert (found // 20 == np.arange(3)[:, None]).all() and (found % 20 >= 10).all()
-    assert (found[..., 0] != found[..., 1]).all() and len(np.unique(found)) == 30
+    result = lessons._random_supports(table, tasks)
+    assert result.shape == (lessons.N_SUPPORTS, 4, 3, 2)
+    assert (result // 20 == np.arange(3)[:, None]).all() and (result % 20 >= 10).all()
+    assert (result[..., 0] != result[..., 1]).all() and len(np.unique(result)) == 30
 
 
 def test_the_plane_of_two_directions_keeps_distances() -> None:
@@ -171,10 +171,10 @@ def test_the_command_of_a_lesson_measures_what_it_shows(
 ) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
     dataset = datasets.load("demo")
-    shown = lessons.measure_semantics(dataset)[-1]
-    said = lessons.command(dataset, 1, shown.name).split()[1:]
-    (result,) = run_json(capsys, *said)["results"]
-    assert result["accuracy"] == pytest.approx(shown.mean[0])
+    visible = lessons.measure_semantics(dataset)[-1]
+    command = lessons.command(dataset, 1, visible.name).split()[1:]
+    (result,) = run_json(capsys, *command)["results"]
+    assert result["accuracy"] == pytest.approx(visible.mean[0])
     parser = cli.build_parser()
     for place, at in ((2, "half"), (2, "swapped"), (3, "5"), (4, "hard"), (5, "0"), (6, "coarsity")):
         words = lessons.command(dataset, place, at).split()

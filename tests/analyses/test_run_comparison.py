@@ -82,11 +82,11 @@ def test_paired_differences_by_hand() -> None:
     random = np.random.default_rng(0)
     base = random.uniform(0.3, 0.7, 400)
     better, same = base + 0.05 + 0.02 * random.standard_normal(400), base + 0.02 * random.standard_normal(400)
-    found = run_comparison.differences([line("Base", base), line("Better", better), line("Same", same)], "Base")
-    found = found.set_index("name")
-    assert found.loc["Better", "difference"] == pytest.approx(100 * (better - base).mean())
-    assert found.loc["Better", "significant"] and not found.loc["Same", "significant"]
-    assert found.loc["Better", ["wins", "ties", "losses"]].sum() == 400
+    result = run_comparison.differences([line("Base", base), line("Better", better), line("Same", same)], "Base")
+    result = result.set_index("name")
+    assert result.loc["Better", "difference"] == pytest.approx(100 * (better - base).mean())
+    assert result.loc["Better", "significant"] and not result.loc["Same", "significant"]
+    assert result.loc["Better", ["wins", "ties", "losses"]].sum() == 400
     assert run_comparison.differences([line("Base", base), line("Better", better)])["reference"].tolist() == ["Better"]
     assert run_comparison.differences([line("Base", base)]).empty
 
@@ -94,7 +94,7 @@ def test_paired_differences_by_hand() -> None:
 def test_different_tasks_are_not_compared() -> None:
     lines = [line("A", [1, 0]), line("B", [1, 0], digest="other")]
     for act in (run_comparison.differences, run_comparison.ranks):
-        with pytest.raises(BadInput, match="same tasks"):
+        with pytest.raises(BadInput, match="These runs use 2 different testbeds"):
             act(lines)
     assert [len(group) for group in run_comparison.groups(lines).values()] == [1, 1]
 
@@ -152,12 +152,12 @@ def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     table = run_comparison.result_table(lines)
     assert table["accuracy"].tolist() == pytest.approx([r["accuracy"] for r in run.summary["results"]])
     assert table["Q1"].tolist() == pytest.approx([r["quartiles"][0] for r in run.summary["results"]])
-    kept = run_comparison.method_runs(run.id, settled, jobs.chunks(run.id), run.summary)
-    assert all(line.result for line in kept) and not any(line.result for line in lines)
+    saved = run_comparison.method_runs(run.id, settled, jobs.chunks(run.id), run.summary)
+    assert all(line.result for line in saved) and not any(line.result for line in lines)
     pd.testing.assert_frame_equal(
-        run_comparison.result_table(kept), table, check_like=True, rtol=1e-4
+        run_comparison.result_table(saved), table, check_like=True, rtol=1e-4
     )  # 1.96, or 1.95996
-    pd.testing.assert_frame_equal(run_comparison.correlations(kept), run_comparison.correlations(lines))
+    pd.testing.assert_frame_equal(run_comparison.correlations(saved), run_comparison.correlations(lines))
     answer = evaluate.predictions(settled, jobs.chunks(run.id), 0)
     tasks = snapshot.tasks(jobs.folder(run.id))
     pairs = run_comparison.pairs_table(answer, tasks, toy)
@@ -172,12 +172,12 @@ def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def two_samplers() -> list[MethodRun]:
     both = {"semantic": ([0.2, 0.4, 0.6, 0.8], "s"), "uniform": ([0.9, 0.9, 0.8, 0.8], "u")}
-    found = []
+    matches = []
     for sampler, (accuracy, digest) in both.items():
         for label, method, more in (("TIM", "tim", 0.1), ("ProtoNet", "protonet", 0.0)):
-            made = line(label, np.array(accuracy) + more, digest, coarsity=[1, 2, 3, 4], sampler=sampler)
-            found.append(replace(made, method=method, testbed=f"{sampler} bed"))
-    return found
+            output = line(label, np.array(accuracy) + more, digest, coarsity=[1, 2, 3, 4], sampler=sampler)
+            matches.append(replace(output, method=method, testbed=f"{sampler} bed"))
+    return matches
 
 
 def test_semantic_and_uniform_tasks_stand_side_by_side_as_in_the_paper() -> None:
@@ -198,13 +198,17 @@ def test_semantic_and_uniform_tasks_stand_side_by_side_as_in_the_paper() -> None
 
 def test_correlations_of_a_measure_with_accuracy_by_hand() -> None:
     lines = [line("Up", [0.1, 0.2, 0.4, 0.8], coarsity=[1, 2, 3, 4]), line("Flat", [0.5] * 4, coarsity=[1, 2, 3, 4])]
-    found = run_comparison.correlations(lines).set_index("name")
-    assert found.loc["Up", "pearson"] == pytest.approx(np.corrcoef([1, 2, 3, 4], [0.1, 0.2, 0.4, 0.8])[0, 1])
-    assert found.loc["Up", "spearman"] == pytest.approx(1) and found.loc["Up", "n_tasks"] == 4
-    assert found.loc["Up", "pearson_low"] < found.loc["Up", "pearson"] < found.loc["Up", "pearson_high"] < 1
-    assert found.loc["Flat", ["pearson", "spearman_low"]].isna().all()
+    correlations = run_comparison.correlations(lines).set_index("name")
+    assert correlations.loc["Up", "pearson"] == pytest.approx(np.corrcoef([1, 2, 3, 4], [0.1, 0.2, 0.4, 0.8])[0, 1])
+    assert correlations.loc["Up", "spearman"] == pytest.approx(1) and correlations.loc["Up", "n_tasks"] == 4
+    assert (
+        correlations.loc["Up", "pearson_low"]
+        < correlations.loc["Up", "pearson"]
+        < correlations.loc["Up", "pearson_high"]
+        < 1
+    )
+    assert correlations.loc["Flat", ["pearson", "spearman_low"]].isna().all()
     assert run_comparison.correlations(lines, "unknown").empty
-    assert run_comparison.measures_of(lines) == ["coarsity"] and run_comparison.measures_of([line("A", [1.0])]) == []
 
 
 def test_intervals_over_images_are_wider_and_decide_what_is_real() -> None:
@@ -213,9 +217,9 @@ def test_intervals_over_images_are_wider_and_decide_what_is_real() -> None:
     class_ids = np.argsort(rng.random((2000, 8)), axis=1)[:, :4]
     images = class_ids[:, :, None] * 12 + np.argsort(rng.random((2000, 4, 12)), axis=2)
     tasks = Tasks(class_ids, images[:, :, :2], images[:, :, 2:7])
-    ease = rng.random(96)  # how often each image is named rightly, whatever the task
-    other = np.clip(ease + rng.normal(0.01, 0.15, 96), 0, 1)
-    right = [(rng.random(tasks.query.shape) < chance[tasks.query]).astype(float) for chance in (ease, other)]
+    ease = rng.random(96)  # how often each image is classified correctly, whatever the task
+    second = np.clip(ease + rng.normal(0.01, 0.15, 96), 0, 1)
+    right = [(rng.random(tasks.query.shape) < chance[tasks.query]).astype(float) for chance in (ease, second)]
     lines = [
         replace(line(label, values.mean((1, 2)), coarsity=rng.random(2000)), right=values, tasks=tasks)
         for label, values in zip("AB", right, strict=True)
@@ -250,10 +254,10 @@ def test_a_run_in_words_and_as_a_command_that_runs_the_same(tmp_path: Path, monk
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "sampler": sampler, "device": "cpu"}
     spec |= {"methods": [{"name": "protonet"}, {"name": "tim", "parameters": {"steps": 5}}], "seed": 3}
     run = jobs.run_in_foreground(spec)
-    told = dict(run_comparison.describe(run.spec))
-    assert told["Dataset"] == "Toy" and told["Backbone"] == "alpha_net" and "TIM (steps 5)" in told["Methods"]
-    assert told["Tasks"].startswith("20 of 4-way 2-shot, 5 query images per class, drawn by the sampler ")
-    assert "jiang_conrath" not in told["Tasks"] and "seed 3" in told["Tasks"]
+    values = dict(run_comparison.describe(run.spec))
+    assert values["Dataset"] == "Toy" and values["Backbone"] == "alpha_net" and "TIM (steps 5)" in values["Methods"]
+    assert values["Tasks"].startswith("20 of 4-way 2-shot, 5 query images per class, drawn by the sampler ")
+    assert "jiang_conrath" not in values["Tasks"] and "seed 3" in values["Tasks"]
     args = build_parser().parse_args(shlex.split(run_comparison.command(run.spec))[1:])
     assert (args.dataset, args.backbone, args.alpha, args.seed, args.n_tasks) == ("toy", "alpha_net", 0.5, 3, 20)
     assert [m["parameters"].get("steps") for m in _methods(args.methods, args.set)][1] == 5
@@ -266,12 +270,12 @@ def test_a_run_in_words_and_as_a_command_that_runs_the_same(tmp_path: Path, monk
 
 def test_extremes_and_tasks_around_a_value() -> None:
     tasks = Tasks(np.zeros((8, 2), int), np.zeros((8, 2, 1), int), np.zeros((8, 2, 1), int))
-    one = replace(line("A", [0.5, 0.1, 0.9, 0.3, 0.7, 0.2, 0.8, np.nan], coarsity=EIGHT), tasks=tasks)
-    hard, easy = run_comparison.extremes(one, 2)
+    item = replace(line("A", [0.5, 0.1, 0.9, 0.3, 0.7, 0.2, 0.8, np.nan], coarsity=EIGHT), tasks=tasks)
+    hard, easy = run_comparison.extremes(item, 2)
     assert hard.tolist() == [1, 5] and easy.tolist() == [2, 6]
-    near = run_comparison.nearest_tasks(one, "coarsity", EIGHT[2], 3)
+    near = run_comparison.nearest_tasks(item, "coarsity", EIGHT[2], 3)
     assert set(near.tolist()) == {1, 2, 3} and near.tolist() == [1, 3, 2]  # the hardest first
-    assert [len(part) for part in run_comparison.extremes(replace(one, tasks=None))] == [0, 0]
+    assert [len(part) for part in run_comparison.extremes(replace(item, tasks=None))] == [0, 0]
 
 
 def test_lines_are_named_by_titles_and_stay_apart() -> None:
@@ -291,13 +295,13 @@ def test_confidence_is_held_against_right_and_wrong_answers_by_hand() -> None:
     shape = (1, 2, 2)
     rank = np.array([[[0, 0], [1, 0]]])
     sure = np.array([[[0.9, 0.4], [0.5, 0.5]]], dtype=np.float32)
-    found = run_comparison.confidence_of(Predictions(np.zeros(shape, np.int16), rank, sure, sure))
-    assert found.auroc == pytest.approx((1 + 0 + 0.5) / 3) and not found.orders and found.is_told
+    result = run_comparison.confidence_of(Predictions(np.zeros(shape, np.int16), rank, sure, sure))
+    assert result.auroc == pytest.approx((1 + 0 + 0.5) / 3) and not result.orders and result.is_told
     flat = np.full(shape, 0.22, dtype=np.float32)
-    found = run_comparison.confidence_of(Predictions(np.zeros(shape, np.int16), rank, flat, flat))
-    assert found.auroc == 0.5 and not found.is_told
-    found = run_comparison.confidence_of(Predictions(np.zeros(shape, np.int16), np.zeros(shape), sure, sure))
-    assert np.isnan(found.auroc) and not found.orders
+    result = run_comparison.confidence_of(Predictions(np.zeros(shape, np.int16), rank, flat, flat))
+    assert result.auroc == 0.5 and not result.is_told
+    result = run_comparison.confidence_of(Predictions(np.zeros(shape, np.int16), np.zeros(shape), sure, sure))
+    assert np.isnan(result.auroc) and not result.orders
 
 
 # --- partial lines, and what intervals are over ------------------------------------------------------------------
@@ -329,9 +333,9 @@ def test_partial_lines_are_compared_on_the_tasks_that_all_have_finished() -> Non
     whole, half = line("Whole", [0.2] * 50 + [1.0] * 50), line("Half", [0.4] * 50 + [np.nan] * 50, entry=1)
     groups, notes = run_comparison.group_by_tasks([whole, half])
     (group,) = groups.values()
-    assert [one.label for one in group] == ["Half", "Whole"]  # on the common tasks: over its own, Whole has 60%
+    assert [item.label for item in group] == ["Half", "Whole"]  # on the common tasks: over its own, Whole has 60%
     assert notes == [
-        "Of 100 tasks Half has finished 50. All are compared on the 50 tasks that every one of them has finished."
+        "Of 100 tasks Half has finished 50. All methods are compared on the 50 tasks that every method has finished."
     ]
     table = run_comparison.result_table(group).set_index("name")
     assert table["n_tasks"].tolist() == [50, 50] and table.loc["Whole", "accuracy"] == pytest.approx(20)
@@ -343,7 +347,7 @@ def test_a_line_that_has_hardly_begun_is_left_out_and_named() -> None:
     whole, begun = line("Whole", [0.5] * 100), line("Begun", [1.0] * 5 + [np.nan] * 95, entry=1)
     groups, notes = run_comparison.group_by_tasks([whole, begun])
     assert [one.label for one in groups["same"]] == ["Whole"] and np.isfinite(groups["same"][0].accuracy).all()
-    assert notes == ["Of 100 tasks Begun has finished 5. Too few to compare, so left out: Begun."]
+    assert notes == ["Of 100 tasks Begun has finished 5. Excluded, too few tasks: Begun."]
     assert run_comparison.differences([whole, begun]).empty
 
 
@@ -352,9 +356,13 @@ def test_a_partial_line_has_the_intervals_of_its_common_tasks() -> None:
     (group,) = run_comparison.group_by_tasks(both)[0].values()
     first = [
         replace(
-            one, accuracy=one.accuracy[:200], right=one.right[:200], tasks=one.tasks.take(slice(0, 200)), measures={}
+            item,
+            accuracy=item.accuracy[:200],
+            right=item.right[:200],
+            tasks=item.tasks.take(slice(0, 200)),
+            measures={},
         )
-        for one in both
+        for item in both
     ]
     for over in run_comparison.CI_UNITS:
         mine, theirs = (run_comparison.differences(lines, "A", over).iloc[0] for lines in (group, first))
@@ -368,32 +376,32 @@ def test_intervals_are_over_the_widest_that_is_known_unless_one_is_chosen() -> N
     assert run_comparison.widest(lines) == "classes"
     assert run_comparison.differences(lines)["over"].tolist() == ["classes"]
     same_classes = np.tile(np.arange(3), (400, 1))
-    always = [replace(one, tasks=Tasks(same_classes, one.tasks.support, one.tasks.query)) for one in lines]
+    always = [replace(item, tasks=Tasks(same_classes, item.tasks.support, item.tasks.query)) for item in lines]
     assert run_comparison.widest(always) == "images"
-    unknown = [replace(one, right=None, tasks=None) for one in lines]
+    unknown = [replace(item, right=None, tasks=None) for item in lines]
     assert run_comparison.widest(unknown) == "tasks" and run_comparison.differences(unknown)["over"].tolist() == [
         "tasks"
     ]
-    assert run_comparison.differences(unknown, over="classes")["verdict"].tolist() == ["not known"]
+    assert run_comparison.differences(unknown, over="classes")["verdict"].tolist() == ["not available"]
 
 
 def test_every_interval_follows_the_choice() -> None:
-    one = with_queries("A")
-    tables_ = {over: run_comparison.result_table([one], over=over).iloc[0] for over in run_comparison.CI_UNITS}
+    item = with_queries("A")
+    tables_ = {over: run_comparison.result_table([item], over=over).iloc[0] for over in run_comparison.CI_UNITS}
     for column in ("Q1_ci95", "Q4_ci95", "fine_to_coarse_ci95"):
         assert 0 < tables_["tasks"][column] < tables_["images"][column] and tables_["classes"][column] > 0
         assert tables_["tasks"][column] < tables_["classes"][column]
     assert len({table["fine_to_coarse"] for table in tables_.values()}) == 1
-    bands = {over: run_comparison.curves([one], window=80, over=over)["A"] for over in run_comparison.CI_UNITS}
+    bands = {over: run_comparison.curves([item], window=80, over=over)["A"] for over in run_comparison.CI_UNITS}
     assert bands["tasks"]["ci95"].mean() < bands["images"]["ci95"].mean()
     assert bands["tasks"]["ci95"].mean() < bands["classes"]["ci95"].mean()
-    whole = run_comparison.curves([one], window=400, over="classes")[
+    whole = run_comparison.curves([item], window=400, over="classes")[
         "A"
     ]  # one window of all tasks: the whole's interval
-    assert whole["ci95"].tolist() == pytest.approx([100 * intervals.difference(one, None, "classes").ci95])
-    over_tasks, over_classes = (run_comparison.correlations([one], over=over).iloc[0] for over in ("tasks", "classes"))
+    assert whole["ci95"].tolist() == pytest.approx([100 * intervals.difference(item, None, "classes").ci95])
+    over_tasks, over_classes = (run_comparison.correlations([item], over=over).iloc[0] for over in ("tasks", "classes"))
     assert over_tasks["over"] == "tasks" and over_tasks["pearson_low"] != over_classes["pearson_low"]
-    assert np.isnan(run_comparison.correlations([one], over="images").iloc[0]["pearson_low"])
+    assert np.isnan(run_comparison.correlations([item], over="images").iloc[0]["pearson_low"])
 
 
 def test_the_interval_between_quarters_holds_the_truth_as_often_as_it_says() -> None:
@@ -401,9 +409,9 @@ def test_the_interval_between_quarters_holds_the_truth_as_often_as_it_says() -> 
     would be too wide."""
     held, halves, apart = [], [], []
     for seed in range(60):
-        one = with_queries("A", seed=seed)
-        one = replace(one, measures={"coarsity": np.random.default_rng(seed).random(400)})
-        row = run_comparison.result_table([one], over="classes").iloc[0]
+        item = with_queries("A", seed=seed)
+        item = replace(item, measures={"coarsity": np.random.default_rng(seed).random(400)})
+        row = run_comparison.result_table([item], over="classes").iloc[0]
         held.append(abs(row["fine_to_coarse"]) <= row["fine_to_coarse_ci95"])
         halves.append(row["fine_to_coarse_ci95"])
         apart.append(np.hypot(row["Q1_ci95"], row["Q4_ci95"]))
@@ -412,25 +420,84 @@ def test_the_interval_between_quarters_holds_the_truth_as_often_as_it_says() -> 
 
 def test_a_measure_that_is_the_same_in_all_tasks_gives_no_curve_no_quarters_and_says_why() -> None:
     """Sums in another order differ in the sixteenth digit, which is no difference."""
-    constant = 8.25 + 1e-15 * np.arange(40)
-    lines = [replace(with_queries(name, n_tasks=40), measures={"coarsity": constant}) for name in ("A", "B")]
+    constant = 8.25 + 1e-15 * np.arange(60)
+    lines = [replace(with_queries(name, n_tasks=60), measures={"coarsity": constant}) for name in ("A", "B")]
     assert (
         run_comparison.measures_of(lines) == []
         and run_comparison.curves(lines) == {}
         and run_comparison.ranks(lines).empty
     )
     assert run_comparison.result_table(lines)[["Q1", "Q4"]].isna().all(axis=None)
-    assert (
-        run_comparison.no_curve_reason(lines)
-        == "Coarsity is 8.25 in every task: there is nothing to draw accuracy against."
-    )
-    ids = np.array([np.random.default_rng(t).permutation(3) for t in range(40)])
+    assert run_comparison.no_curve_reason(lines) == "Coarsity is 8.25 in every task: there is no accuracy by coarsity."
+    ids = np.array([np.random.default_rng(t).permutation(3) for t in range(60)])
     all_classes = [replace(one, tasks=Tasks(ids, one.tasks.support, one.tasks.query)) for one in lines]
     assert run_comparison.no_curve_reason(all_classes).startswith(
-        "Every task holds the same 3 classes, so coarsity is 8.25"
+        "Every task has the same 3 classes, so coarsity is 8.25"
     )
     assert "no taxonomy" in run_comparison.no_curve_reason([replace(lines[0], measures={})])
     assert run_comparison.no_curve_reason([with_queries("A")]) == ""
+
+
+def test_curves_need_enough_tasks() -> None:
+    """A rolling mean of 20 tasks out of 49 says little."""
+    few, enough = (
+        line("A", np.linspace(0, 1, n), coarsity=np.arange(n)) for n in (run_comparison.MIN_CURVE_TASKS - 1, 50)
+    )
+    assert run_comparison.measures_of([few]) == [] == run_comparison.measures_of([line("A", [0.5] * 60)])
+    assert run_comparison.no_curve_reason([few]) == "Accuracy by coarsity needs at least 50 tasks; 49 are finished."
+    assert run_comparison.measures_of([enough]) == ["coarsity"] and run_comparison.no_curve_reason([enough]) == ""
+
+
+def compared(*lines: MethodRun) -> run_comparison.RunComparison:
+    return run_comparison.compare(run_comparison.groups(lines), over="tasks")
+
+
+def test_the_answer_names_the_best_method_and_every_method_that_it_does_not_beat() -> None:
+    rng = np.random.default_rng(0)
+    best = rng.uniform(0.6, 1, 200)
+    near = line("Near", best - rng.normal(0.001, 0.1, 200))
+    far = line("Far", best - rng.normal(0.2, 0.1, 200))
+    clear, close = compared(line("Best", best), far), compared(line("Best", best), near, far)
+    (row,) = clear.differences.to_dict("records")
+    lead = f"{-row['difference']:.1f} ± {row['ci95']:.1f} points"
+    top = clear.main_table.iloc[0]
+    accuracy = f"{top['accuracy']:.1f} ± {top['ci95']:.1f}%"
+    assert row["significant"] and row["p_holm"] < 0.001
+    sentence = run_comparison.best_method(clear.main_table, clear.differences)
+    assert sentence == f"Best is best: {accuracy}, {lead} ahead of Far."
+    sentence, more = run_comparison.significance(clear)
+    assert sentence == f"Best beats Far by {lead} (p < 0.001, 200 tasks)."
+    assert more.startswith(f"{accuracy} vs ") and more.endswith("95% CI over tasks.")
+
+    assert close.differences["significant"].tolist() == [False, True]
+    row = close.differences.iloc[0]
+    lead = f"{abs(row['difference']):.1f} ± {row['ci95']:.1f} points"
+    name, other = row["reference"], row["name"]
+    sentence = run_comparison.best_method(close.main_table, close.differences, n_missing=1)
+    assert sentence.startswith(f"Of 3 of 4 methods, {name} is most accurate, ")
+    assert sentence.endswith(f", but is not significantly better than {other} ({lead} behind).")
+    sentence, more = run_comparison.significance(close, n_missing=2)
+    p = run_comparison.describe_p_value(row["p_holm"])
+    assert sentence == f"No significant difference: {name} is {lead} ahead of {other} ({p}, 200 tasks)."
+    assert more.endswith("Significantly better than 1 of 2 other methods. 2 methods without results yet.")
+
+
+def test_the_answer_of_one_method_and_of_what_cannot_be_tested() -> None:
+    alone = compared(line("Only", [0.5, 0.7]))
+    assert run_comparison.significance(alone)[0] == "Only: 60.0 ± 19.6% over 2 tasks."
+    assert run_comparison.best_method(alone.main_table, alone.differences) == "Only: 60.0 ± 19.6%."
+    assert run_comparison.best_method(alone.main_table, alone.differences, 1).endswith("1 method not compared yet.")
+    one_task = compared(line("A", [1.0]), line("B", [0.5]))
+    assert run_comparison.significance(one_task)[0] == (
+        "A is 50.0 points ahead of B on 1 task; the difference cannot be tested."
+    )
+    assert run_comparison.significance(one_task)[1] == "100.0% vs 50.0%."
+    sentence = run_comparison.best_method(one_task.main_table, one_task.differences)
+    assert sentence == "A is most accurate, 100.0%, but cannot be tested against B (50.0 points behind)."
+    quarters = compared(line("A", [0, 0.2, 0.4, 0.6, 0.8, 1, 1, 1], coarsity=EIGHT)).main_table.iloc[0]
+    assert run_comparison.describe_quarters(quarters).startswith("fine-grained tasks (Q1) 10.0 ± 19.6%, coarse tasks")
+    assert run_comparison.describe_quarters(quarters).endswith("(Q4) 100.0 ± 0.0%, +90.0 ± 19.6 points")
+    assert run_comparison.describe_quarters(alone.main_table.iloc[0]) == ""
 
 
 def test_top5_is_printed_from_six_ways_up() -> None:
@@ -449,8 +516,8 @@ def test_a_comparison_is_of_the_largest_group_and_its_tables_agree() -> None:
     own = run_comparison.with_interval(run_comparison.result_table(comparison.main), "tasks")
     pd.testing.assert_frame_equal(comparison.main_table, own)
     pd.testing.assert_frame_equal(comparison.differences, run_comparison.differences(comparison.main, over="tasks"))
-    other = run_comparison.compare(run_comparison.groups(several), "other", "tasks")
-    assert len(other.main) == 1 and other.differences.empty and other.main_table["testbed"].tolist() == ["other"]
+    second = run_comparison.compare(run_comparison.groups(several), "other", "tasks")
+    assert len(second.main) == 1 and second.differences.empty and second.main_table["testbed"].tolist() == ["other"]
 
 
 def test_coarsity_without_effect_is_reported() -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from fsviz import datasets
 from fsviz.analyses import semantic_sampling as study
 from fsviz.errors import Missing
-from fsviz.records import PAD, Features
+from fsviz.methods import METHODS
+from fsviz.records import PAD, Features, Tasks, Testbed
+from fsviz.studies import evaluate
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES, feature_distances, maps
 from tests.sampling.small import small_dataset
+from tests.studies.toy_dataset import make_toy
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +39,8 @@ def test_uniform_tasks_have_the_published_median_coarsity(tiered, dag: str, medi
 def test_semantic_tasks_have_the_published_quartiles(tiered, seed: int) -> None:
     testbed = draw.sample(tiered, n_tasks=5000, seed=seed)
     summary = study.summarise(testbed, tiered)
-    found = [summary["quantiles"][q] for q in ("25", "50", "75")]
-    assert found == pytest.approx([39.5, 56.0, 69.4], abs=1.5)
+    result = [summary["quantiles"][q] for q in ("25", "50", "75")]
+    assert result == pytest.approx([39.5, 56.0, 69.4], abs=1.5)
     assert summary["n_tasks"] == 5000
     counts = study.class_counts(testbed, tiered)
     assert counts.sum() == 25_000
@@ -72,6 +77,40 @@ def test_semantic_tasks_by_features_are_closer_in_features() -> None:
     twins = (testbed.tasks.class_ids // 2)[:, 0] == (testbed.tasks.class_ids // 2)[:, 1]
     assert twins.mean() > 0.9
     assert testbed.recipe["backbone"] == "x"
+
+
+def bed_of(sampler: str, coarsity: list[float]) -> Testbed:
+    tasks = Tasks(np.zeros((len(coarsity), 2), dtype=np.int64)).with_measure("coarsity", np.array(coarsity))
+    return Testbed(sampler, tasks, {"sampler": sampler})
+
+
+def test_the_headline_compares_a_testbed_with_uniform_tasks() -> None:
+    uniform = bed_of("uniform", [float(value) for value in range(1, 101)])  # the finest 5% are at most 5.95
+    semantic = bed_of("semantic", [2.0, 3.0, 4.0, 50.0])
+    assert study.headline(semantic, uniform) == (
+        "Semantic tasks: median coarsity 3.50 vs 50.5 for uniform; 75% are fine-grained (5% when uniform).",
+        "Fine-grained: coarsity in the lowest 5% of uniform tasks.",
+    )
+    second = bed_of("semantic", [1.0, 20.0])
+    assert study.headline(semantic, uniform, second)[1].endswith(" B: median coarsity 10.5, 50% fine-grained.")
+    assert study.headline(uniform, uniform) == (
+        "Uniform tasks: median coarsity 50.5.",
+        "Half of the tasks lie between 25.8 and 75.2; lower is finer.",
+    )
+    constant = bed_of("uniform", [7.0] * 4)
+    assert study.headline(bed_of("semantic", [7.0] * 4), constant)[1] == "All uniform tasks have the same coarsity."
+
+
+def test_quick_predictions_are_those_of_protonet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    make_toy("quick", noise=2.0)
+    toy = datasets.load("quick")
+    tasks = draw.sample(toy, sampler="uniform", n_way=3, n_shot=2, n_query=4, n_tasks=5).tasks
+    predictions = study.quick_predictions(toy, tasks)
+    expected = evaluate.predict_tasks(toy, "alpha_net", "protonet", METHODS["protonet"].checked(), tasks)
+    assert predictions is not None and np.array_equal(predictions.predicted, expected.predicted)
+    assert study.quick_predictions(toy, draw.sample(toy, sampler="uniform", n_way=3, n_tasks=5).tasks) is None
+    assert study.quick_predictions(datasets.load("tiered_imagenet"), tasks) is None
 
 
 def test_uniform_tasks_need_no_taxonomy_and_semantic_ones_say_so() -> None:
@@ -139,11 +178,11 @@ def test_a_card_and_a_set_by_hand() -> None:
     assert [i for i, _ in card.nearest] == [1, 2]
     assert card.nearest[0][1] == pytest.approx(2 * np.log(3))
     assert {i for i, _ in card.farthest} <= {3, 4, 5}
-    found = study.class_set(graph, distances, [0, 1, 2])
-    assert found.superordinate == "animal"
-    assert found.superordinate_classes == 3
-    assert found.coarsity == pytest.approx((2 * np.log(3)) ** 2)
-    assert found.share_finer == 0
+    result = study.class_set(graph, distances, [0, 1, 2])
+    assert result.superordinate == "animal"
+    assert result.superordinate_classes == 3
+    assert result.coarsity == pytest.approx((2 * np.log(3)) ** 2)
+    assert result.share_finer == 0
     mixed = study.class_set(graph, distances, [0, 3])
     assert mixed.superordinate == "thing"
     small = maps.task_map(graph, [3, 4])

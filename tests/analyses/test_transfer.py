@@ -43,30 +43,30 @@ def rows() -> pd.DataFrame:
 
 
 def test_slopes_of_one_side_and_of_both(rows) -> None:
-    found = {(s.method, s.sides): s for s in transfer.slopes(rows)}
-    assert set(found) == {("maml", "first"), ("maml", "second"), ("maml", "both"), ("multiclass", "first")}
+    result = {(s.method, s.sides): s for s in transfer.slopes(rows)}
+    assert set(result) == {("maml", "first"), ("maml", "second"), ("maml", "both"), ("multiclass", "first")}
     for sides, slope, n_runs in (("first", -2, 8), ("second", -4, 8), ("both", -3, 16)):
-        one = found["maml", sides]
-        assert one.slope == pytest.approx(slope) and one.at_zero == pytest.approx(70.5)
-        assert (one.n_points, one.n_runs) == (4, n_runs) and one.ci95 == pytest.approx(0, abs=1e-6)
+        item = result["maml", sides]
+        assert item.slope == pytest.approx(slope) and item.at_zero == pytest.approx(70.5)
+        assert (item.n_points, item.n_runs) == (4, n_runs) and item.ci95 == pytest.approx(0, abs=1e-6)
     # by hand: slope -1 through (1, 78); residuals 1, -2, 1; error sqrt(6 / 1 / 2); t of one degree of freedom 12.706
-    noisy = found["multiclass", "first"]
+    noisy = result["multiclass", "first"]
     assert noisy.slope == pytest.approx(-1) and noisy.ci95 == pytest.approx(12.706 * np.sqrt(3), rel=1e-4)
 
 
 def test_slopes_may_be_by_the_divergence_asked_for(rows) -> None:
     rows = rows.assign(reached=rows["reached"] / 2)
     assert transfer.slopes(rows)[1].slope == pytest.approx(-4)
-    asked = transfer.slopes(rows, by="asked")
-    assert [s.slope for s in asked if s.sides == "first"] == pytest.approx([-1, -2])
+    by_target = transfer.slopes(rows, by="asked")
+    assert [s.slope for s in by_target if s.sides == "first"] == pytest.approx([-1, -2])
     with pytest.raises(BadInput, match="reached or asked"):
         transfer.slopes(rows, by="wished")
 
 
 def test_two_points_have_a_slope_and_no_interval() -> None:
     few = transfer.run_table(run(i, "anil", at(r), 60 - r) for i, r in enumerate((0.0, 2.0)))
-    (one,) = transfer.slopes(few)
-    assert one.slope == pytest.approx(-1) and one.ci95 is None
+    (item,) = transfer.slopes(few)
+    assert item.slope == pytest.approx(-1) and item.ci95 is None
     assert transfer.slopes(few[:1]) == []
 
 
@@ -85,12 +85,12 @@ def test_methods_on_easy_and_hard_splits_stand_beside_random_ones(rows) -> None:
     mine = transfer.run_table(
         [*others, run(210, "maml", {"mode": "own"}, 69.0), run(211, "anil", {"mode": "file"}, 1.0)]
     )
-    found = transfer.by_split(pd.concat([rows, mine]))
-    told = dict(zip(found["split"], found["accuracy"]))
-    assert told == pytest.approx(
-        {"R = 0": 70.5, "R = 1": 67.5, "R = 2": 64.5, "R = 4": 58.5, "at random": 72.0, "the dataset's own": 69.0}
+    result = transfer.by_split(pd.concat([rows, mine]))
+    accuracies = dict(zip(result["split"], result["accuracy"]))
+    assert accuracies == pytest.approx(
+        {"R = 0": 70.5, "R = 1": 67.5, "R = 2": 64.5, "R = 4": 58.5, "random": 72.0, "the dataset's own": 69.0}
     )
-    assert set(found["method"]) == {"maml"} and found["asked"].isna().sum() == 2  # a file says nothing of its split
+    assert set(result["method"]) == {"maml"} and result["asked"].isna().sum() == 2  # a file says nothing of its split
 
 
 def test_published_tables_are_named_as_ours_are() -> None:
@@ -109,8 +109,8 @@ def test_points_of_both_sides_have_the_interval_of_their_mean(rows) -> None:
     assert both["method"].unique().tolist() == ["maml"] and both["n_runs"].tolist() == [4] * 4  # two sides, two seeds
     assert both["ci95"].tolist() == pytest.approx([2.5] * 4)  # sqrt(9 + 16) / 2: seeds make it no smaller
     assert both["accuracy"].tolist() == pytest.approx([70.5, 67.5, 64.5, 58.5])
-    one = transfer.accuracy_points(rows, "second")
-    assert one["ci95"].tolist() == pytest.approx([4.0] * 4) and one["accuracy"].iloc[-1] == pytest.approx(54.5)
+    row = transfer.accuracy_points(rows, "second")
+    assert row["ci95"].tolist() == pytest.approx([4.0] * 4) and row["accuracy"].iloc[-1] == pytest.approx(54.5)
 
 
 def test_the_lead_of_a_family_is_compared_split_by_split() -> None:
@@ -138,15 +138,15 @@ def test_matched_pairs_by_hand() -> None:
         pair("second", "farthest", 67.4),
         pair("second", "nearest", 99, seed=1),
     ]
-    (found,) = transfer.matched_differences(transfer.run_table(measured))
-    assert (found.n_pairs, found.difference) == (2, pytest.approx(3.15))  # the seed without a partner is left out
-    assert found.ci95 == pytest.approx(12.706 * 0.35, rel=1e-3)  # 3.5 and 2.8: their error is 0.35
+    (result,) = transfer.matched_differences(transfer.run_table(measured))
+    assert (result.n_pairs, result.difference) == (2, pytest.approx(3.15))  # the seed without a partner is left out
+    assert result.ci95 == pytest.approx(12.706 * 0.35, rel=1e-3)  # 3.5 and 2.8: their error is 0.35
     twice = [*measured[:4], pair("first", "nearest", 77.0, 1), pair("first", "farthest", 72.5, 1)]
     (more,) = transfer.matched_differences(transfer.run_table(twice))
     assert (more.n_pairs, more.n_splits, more.difference) == (3, 2, pytest.approx(3.4))  # 4.0 of two seeds, and 2.8
     assert more.ci95 == pytest.approx(12.706 * 0.6, rel=1e-3)  # seeds of one split are no further splits
-    (one,) = transfer.matched_differences(transfer.run_table(measured[:2]))
-    assert one.ci95 is None and transfer.slopes(transfer.run_table(measured)) == []
+    (item,) = transfer.matched_differences(transfer.run_table(measured[:2]))
+    assert item.ci95 is None and transfer.slopes(transfer.run_table(measured)) == []
 
 
 def test_runs_on_other_splits_are_in_the_table_and_in_no_comparison() -> None:
@@ -163,10 +163,10 @@ def demo() -> tuple:
 
 def test_the_mirror_image_holds_out_the_other_side(demo) -> None:
     dataset, classes = demo
-    found = class_splits.find_split(dataset, classes, divergence=2.0)
-    other = transfer.mirrored(found)
-    assert {s: len(ids) for s, ids in other.parts.items()} == {s: len(ids) for s, ids in found.split.parts.items()}
-    assert not set(other.on("val", "test")) & set(found.split.on("val", "test"))
+    result = class_splits.find_split(dataset, classes, divergence=2.0)
+    second = transfer.mirrored(result)
+    assert {s: len(ids) for s, ids in second.parts.items()} == {s: len(ids) for s, ids in result.split.parts.items()}
+    assert not set(second.on("val", "test")) & set(result.split.on("val", "test"))
     with pytest.raises(BadInput, match="two sides to swap"):
         transfer.mirrored(class_splits.find_split(dataset, classes, mode="random"))
 
@@ -203,26 +203,26 @@ def test_a_grid_has_a_run_for_every_cell(demo) -> None:
     }
     with pytest.raises(UnknownName, match="epochs"):
         transfer.grid(dataset, classes, ["maml"], (0.0,), epoch=3)
-    beside = transfer.grid(dataset, classes, ["anil"], (), compared=["random", "superclasses", "own"])
-    assert [spec["split"]["recipe"]["mode"] for spec in beside] == ["random", "superclasses", "own"]
-    assert len(beside[2]["split"]["test"]) == len(dataset.splits["test"])
+    compared = transfer.grid(dataset, classes, ["anil"], (), compared=["random", "superclasses", "own"])
+    assert [spec["split"]["recipe"]["mode"] for spec in compared] == ["random", "superclasses", "own"]
+    assert len(compared[2]["split"]["test"]) == len(dataset.splits["test"])
     with pytest.raises(UnknownName, match="superclasses"):
         transfer.grid(dataset, classes, ["anil"], (), compared=["superclass"])
 
 
 def test_a_split_without_divergence_can_be_trained_on_and_stands_in_no_curve(demo) -> None:
     dataset, classes = demo
-    found = class_splits.find_split(dataset, classes, mode="random", seed=3)
-    facts = transfer.split_to_train(dataset, classes, found)
+    result = class_splits.find_split(dataset, classes, mode="random", seed=3)
+    facts = transfer.split_to_train(dataset, classes, result)
     assert facts["name"] == "random-seed3" and "comparison" not in facts["recipe"]
-    half = transfer.split_to_train(dataset, classes, found, trained_on="nearest")
+    half = transfer.split_to_train(dataset, classes, result, trained_on="nearest")
     assert half["test"] == facts["test"] and set(half["train"]) < set(facts["train"])
     assert half["recipe"]["comparison"] == "matched"
 
 
 def test_the_recorded_grid_is_whole() -> None:
     """Every method at every divergence on both sides, matched pairs, and correlations of every run."""
-    (first, *others) = transfer.training_grid("demo")
+    (first, *rest) = transfer.training_grid("demo")
     rows, facts = first.rows, first.facts
     recipe = facts["recipe"]
     cells = rows[rows["comparison"] == "divergence"].groupby(["method", "asked", "side", "seed"]).size()
@@ -230,18 +230,18 @@ def test_the_recorded_grid_is_whole() -> None:
     assert len(cells) == len(methods) * len(recipe["targets"]) * 2 * len(recipe["seeds"]) and (cells == 1).all()
     assert {pair.method for pair in transfer.matched_differences(rows)} == set(methods)
     assert rows["accuracy"].between(25, 100).all() and (rows["ci95_classes"] > rows["ci95"]).mean() > 0.9
-    for grid in (first, *others):
+    for grid in (first, *rest):
         assert {row["run"] for row in grid.facts["correlations"]} == set(grid.rows["run"])
         slopes = [slope for slope in transfer.slopes(grid.rows) if slope.sides == "both"]
         assert slopes and all(slope.ci95 is not None for slope in slopes)
-        assert transfer.matched_differences(grid.rows) and len({g.title for g in (first, *others)}) == 1 + len(others)
+        assert transfer.matched_differences(grid.rows) and len({g.title for g in (first, *rest)}) == 1 + len(rest)
 
 
 def grid_of(seed: int, **more) -> dict:
     rows = [{"method": "anil", "seed": seed, "accuracy": 50.0 + seed, "run": f"run{seed}"}]
     recipe = {"methods": ["anil"], "seeds": [seed], "epochs": 2, **more}
-    told = {"date": f"2026-11-{17 + seed}", "seconds": 10.0 * (seed + 1), "correlations": [{"run": f"run{seed}"}]}
-    return {"dataset": "demo", "recipe": recipe, "rows": rows, **told}
+    values = {"date": f"2026-11-{17 + seed}", "seconds": 10.0 * (seed + 1), "correlations": [{"run": f"run{seed}"}]}
+    return {"dataset": "demo", "recipe": recipe, "rows": rows, **values}
 
 
 def test_recorded_grids_of_other_seeds_are_joined() -> None:
@@ -264,14 +264,14 @@ def test_the_script_joins_a_grid_that_is_finished(tmp_path: Path) -> None:
     facts = {**recorded.facts, "rows": recorded.rows.to_dict("records")}
     recipe = {**facts["recipe"], "seeds": [9]}
     rows = [{**row, "seed": 9, "accuracy": row["accuracy"] + 2} for row in facts["rows"]]
-    for name, one in (("old", facts), ("new", {**facts, "recipe": recipe, "rows": rows})):
-        write_json(tmp_path / name, plain_json(one))
+    for name, item in (("old", facts), ("new", {**facts, "recipe": recipe, "rows": rows})):
+        write_json(tmp_path / name, plain_json(item))
     script = [sys.executable, str(ROOT / "scripts" / "train_grid.py")]
-    wanted = ["--add-to", str(tmp_path / "old"), "--from", str(tmp_path / "new")]
-    subprocess.run([*script, *wanted], check=True, capture_output=True, cwd=tmp_path)
+    target = ["--add-to", str(tmp_path / "old"), "--from", str(tmp_path / "new")]
+    subprocess.run([*script, *target], check=True, capture_output=True, cwd=tmp_path)
     both = read_json(tmp_path / "old")
     assert both["recipe"]["seeds"] == [*facts["recipe"]["seeds"], 9] and len(both["rows"]) == 2 * len(rows)
-    again = subprocess.run([*script, *wanted], capture_output=True, text=True, cwd=tmp_path)
+    again = subprocess.run([*script, *target], capture_output=True, text=True, cwd=tmp_path)
     assert again.returncode == 2 and "Seed 9 is recorded already" in again.stderr
     before, after = (transfer.slopes(pd.DataFrame(r, columns=list(transfer.COLUMNS))) for r in (rows, both["rows"]))
     assert [s.slope for s in after] == pytest.approx([s.slope for s in before])  # all higher by 1, as steep
@@ -283,17 +283,17 @@ def test_the_divergence_of_a_task_grows_with_its_distance_from_the_train_classes
     means = np.stack([np.cos(around), np.sin(around)], axis=1)
     classes = class_splits.ClassFeatures("toy", "toy", np.arange(6), tuple("abcdef"), means)
     tasks = Tasks(np.array([[0, 2], [3, 3], [4, 4], [5, 5]]))
-    found = transfer.task_divergences(classes, np.arange(3), tasks)
-    assert set(found) == {*clustering.DIVERGENCES, *gaussians.TITLES}
-    for values in found.values():
+    result = transfer.task_divergences(classes, np.arange(3), tasks)
+    assert set(result) == {*clustering.DIVERGENCES, *gaussians.TITLES}
+    for values in result.values():
         assert (np.diff(values) > 0).all()
     centre = np.stack([np.cos(around), np.sin(around)], axis=1)[:3].mean(axis=0)
-    assert found["euclidean"][3] == pytest.approx(np.linalg.norm(centre - [np.cos(2.5), np.sin(2.5)]), abs=1e-5)
+    assert result["euclidean"][3] == pytest.approx(np.linalg.norm(centre - [np.cos(2.5), np.sin(2.5)]), abs=1e-5)
     # KL by hand: softmax of minus squared distances over the three train classes and the task's, here twice
     points = np.stack([np.cos(around), np.sin(around)], axis=1)[[0, 1, 2, 5, 5]]
     logits = -((points[None] - np.stack([centre, points[-1]])[:, None]) ** 2).sum(-1)
     p, q = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    assert found["kl"][3] == pytest.approx((p * np.log(p / q)).sum())
-    assert found["symmetric_kl"][3] == pytest.approx(((p - q) * np.log(p / q)).sum())
+    assert result["kl"][3] == pytest.approx((p * np.log(p / q)).sum())
+    assert result["symmetric_kl"][3] == pytest.approx(((p - q) * np.log(p / q)).sum())
     with pytest.raises(Missing, match="no features under toy"):
         transfer.task_divergences(classes, np.arange(3), Tasks(np.array([[7, 8]])))

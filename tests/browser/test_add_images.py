@@ -55,7 +55,7 @@ def pets(tmp_path: Path) -> Path:
 
 def test_a_folder_becomes_a_dataset_with_taxonomy_and_features(page, app: str, pets: Path) -> None:
     open_page(page, app)
-    page.get_by_text("Any of these will do").wait_for()
+    page.get_by_text("Supported layouts").wait_for()
     give_path(page, pets)
     page.get_by_role("button", name="Save dataset").wait_for()
     settle(page)
@@ -67,8 +67,8 @@ def test_a_folder_becomes_a_dataset_with_taxonomy_and_features(page, app: str, p
     expect(page).to_have_url(re.compile("dataset=browser_pets"))
     page.get_by_role("button", name="Extract features").last.click()
     page.get_by_text("Last extraction: 12 images").wait_for()
-    page.get_by_text("Features are there under EfficientNet-Lite0").wait_for()
-    page.locator('[data-testid="stMainBlockContainer"]').get_by_role("link", name="Images").click()
+    page.get_by_text("Available: EfficientNet-Lite0").wait_for()
+    page.locator(".st-key-fsviz_siblings").get_by_role("link", name="Images", exact=True).click()
     page.wait_for_url("**/images**")
     settle(page)
     page.locator(".wall").first.locator(".caption", has_text="onerror").first.wait_for()
@@ -94,7 +94,7 @@ def correct_first(page, word: str) -> None:
     still(table)  # it is drawn on a canvas: nothing in the page tells when it is done
     meaning = page.locator('input[id^="react-select"]')
     # the meaning of the first class, below the header
-    insist(lambda: table.dblclick(position={"x": 250, "y": 36 + 18}), meaning, "attached")
+    insist(lambda: table.dblclick(position={"x": 300, "y": 36 + 18}), meaning, "attached")
     expect(meaning).to_be_focused()
     page.keyboard.type(word)
     page.get_by_role("option", name=word).wait_for()
@@ -116,13 +116,13 @@ def test_a_meaning_can_be_corrected_in_the_table_and_later(page, app: str, tmp_p
     table = page.locator('[data-testid="stDataFrame"]').last
     expect(table.locator("td", has_text="lifts and moves heavy objects")).to_have_count(1)  # no longer the bird's gloss
     save_as(page, "browser_cranes")
-    page.goto(f"{app}/add_images?dataset=browser_cranes&do=Meanings")
-    page.get_by_role("button", name="Save meanings").wait_for()
+    page.goto(f"{app}/add_images?dataset=browser_cranes&do=WordNet+senses")
+    page.get_by_role("button", name="Save senses").wait_for()
     settle(page)
     expect(table.locator("td", has_text="lifts and moves heavy objects")).to_have_count(1)  # as it was saved
     correct_first(page, "wading bird")
-    page.get_by_role("button", name="Save meanings").click()
-    page.get_by_text("1 meaning changed").first.wait_for()
+    page.get_by_role("button", name="Save senses").click()
+    page.get_by_text("1 sense changed").first.wait_for()
     page.goto(f"{app}/images?dataset=browser_cranes&order=class")
     settle(page)
     page.get_by_text("wading bird").first.wait_for()
@@ -147,7 +147,7 @@ def an_archive_that_leads_outside_is_refused_and_another_is_saved(page, tmp_path
         for name in ("robin", "crane"):
             for i in range(3):
                 archive.writestr(f"birds/{name}/{i}.png", picture_bytes.getvalue())
-    page.get_by_role("radio", name="Files to upload").click()
+    page.get_by_role("radio", name="Upload").click()
     with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:
         archive.writestr("../evil.png", b"x")
     page.locator('input[type="file"]').set_input_files(str(tmp_path / "evil.zip"))
@@ -200,6 +200,6 @@ def copies_are_shown_and_folders_of_frames_become_groups(page, tmp_path: Path) -
     page.get_by_text("like frames of videos").first.click()
     expect_metric(page, "Classes", "4")
     settle(page)
-    page.get_by_role("button", name="Take folders as groups").click()
+    page.get_by_role("button", name="Group by folder").click()
     page.get_by_text("24 images in 4 groups").first.wait_for()
     expect_metric(page, "Classes", "2")

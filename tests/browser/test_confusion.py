@@ -1,4 +1,4 @@
-"""The Confusion page in a real browser: the graph is there at once and answers clicks on edges and classes."""
+"""Page Confusion in a browser: hovers and clicks on edges and classes of the graph."""
 
 from __future__ import annotations
 
@@ -52,36 +52,53 @@ def click(page, colour, chart: str = GRAPH) -> None:
     still(page.locator(chart).first)
 
     def place() -> list[float]:
-        found = page.evaluate(PLACE, [chart, *map(list, colour)])
-        assert found, "nothing of this colour is drawn"
-        return found
+        spot = page.evaluate(PLACE, [chart, *map(list, colour)])
+        assert spot, "nothing of this colour is drawn"
+        return spot
 
     page.mouse.click(*eventually(page, place))
 
 
-def test_the_demo_opens_with_its_graph_and_clicks_pick_a_pair_and_a_class(page, app: str) -> None:
+def test_the_demo_opens_with_its_graph_and_clicks_select_a_pair_and_a_class(page, app: str) -> None:
     open_page(page, app)
-    page.get_by_text("Nothing is picked yet").wait_for()
-    expect(page.locator(".tile")).to_have_count(48)  # the pair at the top, in images
+    page.get_by_text("Most confused pair").wait_for()
+    expect(page.locator(".tile")).to_have_count(8 + 48)  # the most confused pair, next to the graph and below
+    assert page.locator(".tile").nth(7).bounding_box()["y"] < 800  # in the first screen
     click(page, BLUE)
-    page.get_by_text("is most alike to").wait_for()
-    page.get_by_text("Nothing is picked yet").wait_for(state="detached")
+    page.get_by_text("Closest to").wait_for()
+    page.get_by_text("Most confused pair").wait_for(state="detached")
     eventually(page, lambda: len(re.findall("classes=", page.url)) == 1)
     settle(page)
     page.mouse.move(5, 5)
     click(page, RED)
     page.wait_for_url(re.compile("classes=.*classes="))
-    page.get_by_text("is most alike to").wait_for(state="detached")
+    page.get_by_text("Closest to").wait_for(state="detached")
+    page.get_by_text("Selected pair").wait_for()
     settle(page)
-    expect(page.locator(".tile")).to_have_count(48)
+    expect(page.locator(".tile")).to_have_count(8 + 48)
 
 
-def test_base_classes_are_matched_and_an_edge_shows_its_images(page, app: str) -> None:
+def test_a_hover_shows_a_picture_and_the_most_similar_classes(page, app: str) -> None:
+    open_page(page, app)
+
+    def place() -> list[float]:
+        spot = page.evaluate(PLACE, [GRAPH, *map(list, BLUE)])
+        assert spot, "no node of this colour"
+        return spot
+
+    page.mouse.move(*eventually(page, place))
+    box = page.locator(".st-key-class_graph div", has_text=re.compile(r"[a-z]: 0\.\d\d bits")).last
+    box.wait_for()
+    image = box.locator("img")
+    expect(image).to_have_count(1)
+    eventually(page, lambda: image.evaluate("image => image.naturalWidth > image.naturalHeight"))
+
+
+def test_training_classes_are_matched_and_an_edge_shows_its_images(page, app: str) -> None:
     chart = ".st-key-base_graph canvas"
-    open_page(page, app, "?show=Base+classes&split=val", chart)
-    for title in ("Perfect matches", "Split base classes", "Split novel classes"):
+    open_page(page, app, "?show=Training+classes&split=val", chart)
+    for title in ("One-to-one", "One training class, several test classes", "One test class, several training classes"):
         page.get_by_text(title).first.wait_for()
-    page.get_by_text("looks like").first.wait_for()
     click(page, RED, chart)
-    page.locator(".tile").first.wait_for()
-    page.get_by_text("runs of Louvain's algorithm").wait_for()
+    page.locator(".tile").nth(8).wait_for()  # after the eight next to the graph above
+    page.get_by_text("Louvain runs), ").wait_for()

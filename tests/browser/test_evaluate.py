@@ -81,12 +81,12 @@ def test_one_click_makes_the_first_run_whose_exports_are_whole_and_ask_no_networ
         jobs.delete(run.id)
     page.goto(f"{app}/runs?dataset=digits")
     settle(page)
-    expect(page.get_by_text("No evaluation of Handwritten digits has results yet.")).to_be_visible()
-    expect(page.get_by_text(re.compile("Published numbers, not computed here"))).to_be_visible()
+    expect(page.get_by_text("Handwritten digits has no results yet.")).to_be_visible()
+    expect(page.get_by_text(re.compile("not computed here"))).to_be_visible()
     expect(page.locator(".js-plotly-plot")).to_have_count(1)
-    page.get_by_role("button", name="Start a first run").click()
-    expect(page.get_by_role("heading", name="Is the difference real?", exact=True)).to_be_visible()
-    expect(page.get_by_text("Best method")).to_be_visible()
+    page.locator(".st-key-first_run button").click()
+    expect(page.locator(".st-key-fsviz_answer")).to_contain_text(re.compile(r"\d+\.\d ± \d+\.\d points"))
+    expect(page.get_by_role("heading", name="Results", exact=True)).to_be_visible()
     table = page.locator(".results table").first
     expect(table.locator("tbody tr:not(.published):not(.divider)")).to_have_count(5)
     expect(table.locator("b").first).to_be_attached()
@@ -124,15 +124,15 @@ def test_a_run_from_start_to_finish(page, app: str, workspace: Path) -> None:
 
     page.goto(f"{app}/evaluate?{SMALL}&methods=ProtoNet&methods=SimpleShot")
     settle(page)
-    expect(page.get_by_text("from a quick trial")).to_be_visible()
+    expect(page.get_by_text(re.compile("Full run: 2 methods × 100 tasks"))).to_be_visible()
     before = {run.id for run in jobs.list_runs()}
     start(page)
-    expect(page.get_by_text(re.compile("Finished run "))).to_be_visible()  # in the place of the first look
-    expect(page.get_by_text(re.compile("First look"))).to_have_count(0)
+    expect(page.get_by_text(re.compile("Full run finished"))).to_be_visible()  # in the place of the preview
+    expect(page.get_by_text(re.compile("Preview: "))).to_have_count(0)
     (run,) = (run for run in jobs.list_runs() if run.id not in before)
     assert run.state == "finished" and [r["method"] for r in run.summary["results"]] == ["protonet", "simpleshot"]
     best = max(run.summary["results"], key=lambda r: r["accuracy"])
     half = best["ci95_classes"] if best["ci95_classes"] is not None else best["ci95_images"]
     expect(page.get_by_text(f"{best['accuracy']:.1f} ± {half:.1f}%").first).to_be_visible()
-    page.get_by_role("link", name=re.compile("whole comparison")).click()
+    page.get_by_role("link", name=re.compile("Compare methods in Runs")).click()
     expect(page.get_by_role("heading", name="Is one method significantly better?")).to_be_visible()

@@ -53,17 +53,22 @@ def test_a_cell_of_the_heat_map_leads_to_its_two_classes_and_a_task_of_them(page
     box = eventually(page, chart.bounding_box)
     page.mouse.click(box["x"] + box["width"] * 0.5 + 3, box["y"] + box["height"] * 0.21)
     page.wait_for_url(re.compile("classes="))
-    page.get_by_text(re.compile("runs of Louvain's algorithm on")).first.wait_for()
-    page.get_by_role("link", name=re.compile("^Build a task of")).or_(page.get_by_text("Build a task of")).first.click()
+    page.get_by_text("Selected pair").first.wait_for()
+    page.get_by_text("Create a task from these classes").first.click()
     page.wait_for_url(re.compile(r"edit_task\?.*task_of=[^&]+%2C"))
     settle(page)
-    expect(page.get_by_text("queries are named rightly")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"\d+ of \d+ queries correct"))).to_be_visible()
     expect(page).to_have_url(re.compile(r"task_of=[^&]+%2C"))  # pages that keep classes in their link take nothing away
     before = page.url
     page.locator(".st-key-swap_wall .tile").first.click()
     page.wait_for_url(re.compile("swap="))
-    expect(page.get_by_text("took the place of")).to_be_visible()
+    expect(page.get_by_text("now correct")).to_be_visible()
+    expect(page.locator(".st-key-fsviz_answer .tile img")).to_have_count(
+        2
+    )  # the image that was removed, and the new one
+    page.locator(".st-key-built_name").scroll_into_view_if_needed()
+    expect(page.get_by_text("now correct")).to_be_in_viewport()  # pinned
     page.go_back()  # a swap is one step, and its click is not followed once more
-    expect(page.get_by_text("took the place of")).to_be_hidden()
+    expect(page.get_by_text("now correct")).to_be_hidden()
     settle(page)
     expect(page).to_have_url(before)

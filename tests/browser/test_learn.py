@@ -20,10 +20,10 @@ def test_one_press_leads_back_from_where_a_lesson_leads(page, app: str, place: i
     assert n_links
     for at in range(n_links):
         page.locator(LINKS).nth(at).click()
-        page.wait_for_url(re.compile(r"^(?!.*/Learn)"))
+        page.wait_for_url(re.compile(r"^(?!.*/learn)"))
         settle(page)
         page.go_back()
-        page.wait_for_url(re.compile("/Learn"))
+        page.wait_for_url(re.compile("/learn"))
         settle(page)
         expect(page).to_have_url(here)
         expect(page.get_by_text("Question:")).to_be_visible()

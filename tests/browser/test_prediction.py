@@ -19,6 +19,11 @@ def open_page(page, app: str, query: str = "") -> None:
 def test_the_demo_opens_with_its_scatter_and_a_point_leads_to_its_task(page, app: str) -> None:
     open_page(page, app, "?n_tasks=100")
     page.wait_for_selector("text=Prediction uncertainty")
+    answer = page.locator(".st-key-fsviz_answer")
+    expect(answer).to_contain_text(re.compile(r"Predicted accuracy is off by \d+\.\d ± \d+\.\d points"))
+    figure = page.locator(".js-plotly-plot").first.bounding_box()
+    assert answer.bounding_box()["y"] < 230 and figure["y"] < 300
+    assert figure["y"] + figure["height"] < page.viewport_size["height"] - 200  # the task begins inside the window
     first = page.locator("h3", has_text=re.compile(r"Task \d+: \d+% accuracy"))
     first.wait_for()
     before = first.inner_text()

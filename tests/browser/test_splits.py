@@ -26,7 +26,7 @@ def test_a_slider_moves_the_split_a_class_is_clicked_and_seen_and_two_trees_are_
     page.goto(f"{app}/train_test_distance")
     expect(page.get_by_text("asked for 0.96")).to_be_visible()
     expect(page.get_by_text("by chance 45%")).to_be_visible()
-    page.get_by_role("slider", name="Divergence asked for (R)").focus()
+    page.get_by_role("slider", name="Target divergence (R)").focus()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_text("asked for 1", exact=True)).to_be_visible()
     page.wait_for_url(re.compile(r"divergence=1(&|$)"))

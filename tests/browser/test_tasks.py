@@ -22,9 +22,10 @@ def open_page(page, app: str, query: str = "") -> None:
     settle(page)
 
 
-def metric(page, label: str) -> float:
-    box = page.locator('[data-testid="stMetric"]').filter(has_text=label).first
-    return float(re.search(r"[\d.]+", box.locator('[data-testid="stMetricValue"]').inner_text())[0])
+def medians(page) -> list[float]:
+    """The median coarsity of semantic and of uniform tasks in the answer."""
+    answer = page.locator(".st-key-fsviz_answer").inner_text()
+    return list(map(float, re.search(r"median coarsity ([\d.]+) vs ([\d.]+) for uniform", answer).groups()))
 
 
 def coarsity(page) -> float:
@@ -48,16 +49,33 @@ def slider(page, label: str):
 
 def test_the_demo_shows_histograms_and_a_task_with_images_at_once(page, app: str) -> None:
     open_page(page, app)
-    eventually(page, lambda: metric(page, "Median coarsity, semantic") < metric(page, "Median coarsity, uniform"))
-    page.locator(".st-key-class_balance .js-plotly-plot").first.wait_for()
+    semantic, uniform = eventually(page, lambda: medians(page))
+    assert semantic < uniform
     page.locator(".st-key-task_images img").first.wait_for()
     expect(page.locator(".st-key-task_images .row")).to_have_count(10)  # support and queries of five classes
     page.locator(".st-key-task_distances .js-plotly-plot").wait_for()
     page.locator(".st-key-task_tree canvas").first.wait_for()
-    _what_is_shown_can_be_taken_along(page)
+    _export(page)
+    page.get_by_text("Class balance", exact=True).click()
+    page.locator(".st-key-class_balance .js-plotly-plot").first.wait_for()
+    expect(page).to_have_url(re.compile("show=Class"))
 
 
-def _what_is_shown_can_be_taken_along(page) -> None:
+def test_a_click_is_answered_inside_the_window(page, app: str) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    open_page(page, app)
+    assert page.locator(".st-key-fsviz_answer").bounding_box()["y"] < 230
+    assert page.locator(HISTOGRAM).first.bounding_box()["y"] < 300
+    still(page.locator(HISTOGRAM).first)
+    box = page.locator(HISTOGRAM).first.bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 0.86, box["y"] + box["height"] - 60)
+    expect(page.get_by_text(re.compile("tasks with a coarsity of"))).to_be_in_viewport()
+    settle(page)
+    expect(page.locator(".st-key-task_list .task").first).to_be_in_viewport()
+    expect(page.locator(".st-key-task_images .tile").first).to_be_in_viewport()
+
+
+def _export(page) -> None:
     """Pictures are taken by the browser, pages written when asked for; the list stays open meanwhile."""
     page.get_by_role("button", name="Export").click()
     listed = page.locator('[data-testid="stPopoverBody"]')
@@ -113,6 +131,7 @@ def test_every_step_of_a_slider_redraws_the_histogram_and_a_bar_opens_its_tasks(
 def test_a_testbed_is_kept_and_brought_in_and_two_settings_are_compared(page, app: str, tmp_path: Path) -> None:
     open_page(page, app, "?n_tasks=100")
     files = {}
+    page.get_by_role("button", name="Save as testbed").click()
     for name in ("Parquet", "CSV", "JSON"):
         with page.expect_download() as caught:
             page.get_by_role("button", name=name, exact=True).click()
@@ -127,6 +146,7 @@ def test_a_testbed_is_kept_and_brought_in_and_two_settings_are_compared(page, ap
     assert len(pd.read_parquet(files["Parquet"])) == 100
     page.get_by_role("button", name="Save testbed").click()
     page.get_by_text(re.compile(r"Saved .*100 tasks")).wait_for()
+    page.keyboard.press("Escape")
 
     page.get_by_text("Import a testbed").click()
     page.locator('[data-testid="stFileUploader"] input').set_input_files(files["CSV"])

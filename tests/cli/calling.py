@@ -1,4 +1,4 @@
-"""How the tests call the command line: what went well is one JSON object, what did not is one sentence."""
+"""Calls of the command line: a success is one JSON object, a failure is one sentence."""
 
 from __future__ import annotations
 

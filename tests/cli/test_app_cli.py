@@ -23,8 +23,8 @@ def parsed(*words: str):
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.20", "some.host.example", ""])
 def test_an_open_address_needs_a_rule_for_visitors(capsys, address: str) -> None:
-    said = fails(capsys, "app", "--address", address)
-    assert "--share" in said and "--password" in said
+    message = fails(capsys, "app", "--address", address)
+    assert "--share" in message and "--password" in message
     assert app.rule_of(parsed("--address", address, "--share")).look
 
 
@@ -56,7 +56,7 @@ def test_a_password_is_no_argument(capsys) -> None:
 
 
 def ask_on_a_terminal(*typed: str) -> str:
-    """What the command says when these lines are typed on its terminal."""
+    """Output of the command when these lines are typed on its terminal."""
     ours, theirs = pty.openpty()
     code = (
         "from fsviz.cli import app, build_parser\nfrom fsviz.sharing import is_password\n"
@@ -74,17 +74,17 @@ def ask_on_a_terminal(*typed: str) -> str:
         start_new_session=True,
     )
     os.close(theirs)
-    said = b""
+    message = b""
     for line in typed:
-        while not said.endswith(b": "):  # what is typed before the question is thrown away
+        while not message.endswith(b": "):  # what is typed before the question is thrown away
             letter = process.stdout.read(1)
-            assert letter, said
-            said += letter
+            assert letter, message
+            message += letter
         os.write(ours, f"{line}\n".encode())
-        said += b"\n"
-    said += process.communicate(timeout=120)[0]
+        message += b"\n"
+    message += process.communicate(timeout=120)[0]
     os.close(ours)
-    return said.decode()
+    return message.decode()
 
 
 def test_the_password_is_asked_for_on_a_terminal() -> None:
@@ -104,7 +104,7 @@ def test_folders_are_checked_and_resolved(tmp_path: Path, capsys, monkeypatch) -
     (tmp_path / "link").symlink_to(tmp_path / "pets")
     rule = app.rule_of(parsed("--password", "--folder", str(tmp_path / "link"), "--folder", str(tmp_path)))
     assert rule.folders == (tmp_path / "pets", tmp_path)
-    assert str(tmp_path / "pets") in app.in_words(rule)
+    assert str(tmp_path / "pets") in app.describe(rule)
     assert "a folder that is there" in fails(capsys, "app", "--password", "--folder", str(tmp_path / "absent"))
     assert "full use" in fails(capsys, "app", "--share", "--folder", str(tmp_path))
 
@@ -112,5 +112,5 @@ def test_folders_are_checked_and_resolved(tmp_path: Path, capsys, monkeypatch) -
 def test_a_login_needs_its_settings(capsys, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(app, "ROOT", tmp_path)
-    said = fails(capsys, "app", "--login")
-    assert "streamlit[auth]" in said or "secrets.toml" in said
+    message = fails(capsys, "app", "--login")
+    assert "streamlit[auth]" in message or "secrets.toml" in message

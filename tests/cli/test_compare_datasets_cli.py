@@ -12,13 +12,13 @@ from tests.studies.toy_dataset import make_toy
 
 
 def test_benchmarks_are_compared_in_meaning_and_the_rest_is_null(capsys) -> None:
-    found = run_json(capsys, "compare-datasets", "mini_imagenet", "tiered_imagenet:val", "--n-tasks", "50")
-    assert [side["side"] for side in found["sides"]] == ["mini_imagenet:test", "tiered_imagenet:val"]
-    assert len(found["in_words"]) == 1 and "coarsity" in found["in_words"][0]
-    rows = {(row["measure"], row["side"]): row for row in found["measures"]}
+    results = run_json(capsys, "compare-datasets", "mini_imagenet", "tiered_imagenet:val", "--n-tasks", "50")
+    assert [side["side"] for side in results["sides"]] == ["mini_imagenet:test", "tiered_imagenet:val"]
+    assert len(results["in_words"]) == 1 and "coarsity" in results["in_words"][0]
+    rows = {(row["measure"], row["side"]): row for row in results["measures"]}
     assert rows["coarsity", "tiered_imagenet:val"]["n_tasks"] == 50
     assert rows["accuracy", "mini_imagenet:test"]["mean"] is None
-    assert "None of them has features" in rows["accuracy", "tiered_imagenet:val"]["why"]
+    assert "No dataset has features" in rows["accuracy", "tiered_imagenet:val"]["why"]
 
 
 def test_for_a_person_every_number_has_its_interval(capsys) -> None:
@@ -33,10 +33,10 @@ def test_the_suite_marks_what_was_published(capsys, tmp_path: Path, monkeypatch:
     asked = ("compare-datasets", "toy", "mini_imagenet", "--suite", "--n-tasks", "10", "--n-shot", "2")
     found = run_json(capsys, *asked)
     (row,) = found["suite"]
-    assert row["hard"] < row["random"] and list(found["left_out"]) == ["mini_imagenet:test"]
+    assert row["hard"] < row["random"] and list(found["excluded"]) == ["mini_imagenet:test"]
     assert all(row["published"] for row in found["published"])
     assert main(list(asked)) == 0
-    assert "Published, not computed here" in capsys.readouterr().out
+    assert "Published (median and range" in capsys.readouterr().out
 
 
 def test_what_cannot_be_compared_is_refused_in_a_sentence(capsys) -> None:

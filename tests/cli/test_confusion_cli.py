@@ -29,8 +29,8 @@ def test_confusion_prints_the_promised_json(toy, capsys) -> None:
     assert answer["pairs"] == 15 and 0 <= answer["mean"] <= 1
     bits = [bits for _, _, bits in answer["most_confused"]]
     assert bits == sorted(bits, reverse=True) and all(0 <= b <= 1 for b in bits)
-    known = set(toy.classes["class_name"])
-    assert all(a in known and b in known for a, b, _ in answer["most_confused"])
+    expected = set(toy.classes["class_name"])
+    assert all(a in expected and b in expected for a, b, _ in answer["most_confused"])
     based = run_json(capsys, *words, "--base", "train")
     assert based["pairs"] == 60
     slow = run_json(capsys, *words, "--backend", "python_louvain")
@@ -43,8 +43,8 @@ def test_classes_of_few_images_get_the_edges_they_have_room_for(toy, capsys) -> 
     small = save_dataset(replace(toy, name="small", images=few, classes=classes, splits={}))
     save_toy_features(small, "alpha_net")
     assert main(["confusion", "small"]) == 0
-    told = capsys.readouterr()
-    assert "k = 11 edges per image" in told.err and "120 pairs" in told.out
+    printed = capsys.readouterr()
+    assert "at most k = 11 edges per image" in printed.err and "120 pairs" in printed.out
     assert "Lower k to 11" in fails(capsys, "confusion", "small", "--k", "12")
 
 
@@ -58,8 +58,8 @@ def test_graphs_are_compared_and_written(toy, capsys, tmp_path: Path) -> None:
     meaning = run_json(capsys, "confusion", "mini_imagenet", "--likeness", "jiang_conrath")
     assert meaning["likeness"] == "jiang_conrath" and meaning["pairs"] == 190
     assert main(["confusion", "toy", "--versus", "jiang_conrath", "--out", str(tmp_path / "g.csv")]) == 0
-    said = capsys.readouterr().out
-    assert "against jiang_conrath: pearson" in said and "over classes" in said
+    printed = capsys.readouterr().out
+    assert "Compared with jiang_conrath: pearson" in printed and "over classes" in printed
     assert len((tmp_path / "g.csv").read_text().splitlines()) == 16
 
 

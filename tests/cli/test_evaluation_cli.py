@@ -49,9 +49,9 @@ def test_evaluate_prints_the_promised_json(toy, capsys) -> None:
 
 def test_methods_that_see_the_scale_of_features_are_named(toy, capsys) -> None:
     assert main(["evaluate", "--dataset", "toy", "--methods", "protonet,tim,pt_map,finetune", *SAMPLER]) == 0
-    said = capsys.readouterr().out
-    assert "TIM, Finetune: predictions depend on the scale of the features, because the learning rate" in said
-    assert "PT-MAP: predictions depend on the scale" in said and "ProtoNet:" not in said
+    message = capsys.readouterr().out
+    assert "TIM, Finetune: predictions depend on the scale of the features, because the learning rate" in message
+    assert "PT-MAP: predictions depend on the scale" in message and "ProtoNet:" not in message
 
 
 def test_the_same_seed_gives_the_same_numbers_and_another_seed_others(toy, capsys) -> None:
@@ -71,10 +71,10 @@ def test_every_dataset_is_the_first_word_or_a_flag(capsys) -> None:
     taking = [name for name, parser in commands.items() if "dataset" in _words(parser)]
     assert {"show", "extract", "distances", "coarsity", "sample", "evaluate", "hard", "stress"} <= set(taking)
     for name in taking:
-        asked = [a for a in commands[name]._actions if a.required]
-        asked.sort(key=lambda a: bool(a.option_strings))  # a further word comes right after the dataset
-        needed = [w for a in asked for w in (*a.option_strings[:1], next(iter(a.choices)) if a.choices else "1")]
-        n_words = sum(not a.option_strings for a in asked)
+        required = [a for a in commands[name]._actions if a.required]
+        required.sort(key=lambda a: bool(a.option_strings))  # a further word comes right after the dataset
+        needed = [w for a in required for w in (*a.option_strings[:1], next(iter(a.choices)) if a.choices else "1")]
+        n_words = sum(not a.option_strings for a in required)
         last = [*needed[n_words:], "--json", "x", *needed[:n_words]]
         spellings = (["x", *needed], last, ["--dataset", "x", *needed])
         word, last, flag = (parser.parse_args([name, *words]) for words in spellings)
@@ -122,12 +122,12 @@ def test_every_backbone_is_taken_when_none_is_named(toy, capsys) -> None:
 
 def test_runs_are_listed_shown_and_deleted(toy, capsys) -> None:
     assert main(["runs"]) == 0
-    assert "no runs yet" in capsys.readouterr().out
+    assert "No runs yet" in capsys.readouterr().out
     run_id = run_json(capsys, "evaluate", "toy", *SAMPLER)["run"]
     (listed,) = run_json(capsys, "runs")["runs"]
     assert listed["run"] == run_id and listed["state"] == "finished" and listed["study"] == "evaluate"
-    shown = run_json(capsys, "runs", "show", run_id)
-    assert shown["results"][0]["method"] == "protonet" and shown["spec"]["sampler"]["n_way"] == 4
+    visible = run_json(capsys, "runs", "show", run_id)
+    assert visible["results"][0]["method"] == "protonet" and visible["spec"]["sampler"]["n_way"] == 4
     assert main(["runs", "show", run_id]) == 0
     text = capsys.readouterr().out
     assert "ProtoNet" in text and "Q1" in text
@@ -182,7 +182,7 @@ def test_background_and_cancel(toy, capsys) -> None:
         (["evaluate", "toy", "--n-way", "99"], "16"),
         (["evaluate", "toy", "--device", "cuda:5"], "cuda:5"),
         (["evaluate", "toy", "--side-by-side", "one"], "such as 1,5"),
-        (["evaluate", "toy", "--side-by-side", "--sampler", "uniform"], "Leave out --sampler"),
+        (["evaluate", "toy", "--side-by-side", "--sampler", "uniform"], "Remove --sampler"),
         (["evaluate", "toy", "--side-by-side", "--testbed", "a"], "--side-by-side has no effect"),
         (["runs", "show", "nothing"], "Unknown run 'nothing'"),
         (["runs", "show"], "needs the ID"),
@@ -219,30 +219,30 @@ def test_damaged_runs_are_rows_and_their_advice_helps(toy, capsys) -> None:
 def test_clean_says_what_it_would_free_and_frees_it_when_told(toy, capsys, tmp_path) -> None:
     run_id = run_json(capsys, "evaluate", "toy", *SAMPLER)["run"]
     assert main(["clean"]) == 0
-    assert "Nothing is left over" in capsys.readouterr().out
-    left = tmp_path / "ws" / "runs" / run_id / "chunks" / ".tmp-abc.npz"
-    left.write_bytes(b"x" * 2_000_000)
+    assert "Nothing to clean" in capsys.readouterr().out
+    remaining = tmp_path / "ws" / "runs" / run_id / "chunks" / ".tmp-abc.npz"
+    remaining.write_bytes(b"x" * 2_000_000)
     assert run_json(capsys, "clean")["leftovers"] == []  # a process may still write it
-    os.utime(left, (0, 0))
-    found = run_json(capsys, "clean")
-    assert [row["path"] for row in found["leftovers"]] == [str(left)] and found["n_bytes"] == 2_000_000
+    os.utime(remaining, (0, 0))
+    results = run_json(capsys, "clean")
+    assert [row["path"] for row in results["leftovers"]] == [str(remaining)] and results["n_bytes"] == 2_000_000
     assert main(["clean"]) == 0
     assert "'fsviz clean --yes' frees 2 MB" in capsys.readouterr().out
-    assert left.exists() and run_json(capsys, "clean", "--yes")["freed"]
-    assert not left.exists() and [r["run"] for r in run_json(capsys, "runs")["runs"]] == [run_id]
+    assert remaining.exists() and run_json(capsys, "clean", "--yes")["freed"]
+    assert not remaining.exists() and [r["run"] for r in run_json(capsys, "runs")["runs"]] == [run_id]
 
 
 def test_clean_frees_small_images_of_training_and_sweeping_leaves_them(toy, capsys, tmp_path) -> None:
-    kept = tmp_path / "ws" / "pixels" / "toy" / "abc" / "000000.npz"
-    kept.parent.mkdir(parents=True)
-    kept.write_bytes(b"x" * 1000)
+    saved = tmp_path / "ws" / "pixels" / "toy" / "abc" / "000000.npz"
+    saved.parent.mkdir(parents=True)
+    saved.write_bytes(b"x" * 1000)
     assert run_json(capsys, "clean")["leftovers"] == []  # a run may have just read them
-    os.utime(kept, (0, 0))
-    os.utime(kept.parent, (0, 0))
+    os.utime(saved, (0, 0))
+    os.utime(saved.parent, (0, 0))
     workspace.sweep("pixels")
-    assert kept.exists()
-    (found,) = run_json(capsys, "clean", "--yes")["leftovers"]
-    assert found["path"] == str(kept.parent) and "read again" in found["what"] and not kept.parent.exists()
+    assert saved.exists()
+    (results,) = run_json(capsys, "clean", "--yes")["leftovers"]
+    assert results["path"] == str(saved.parent) and "read again" in results["what"] and not saved.parent.exists()
 
 
 def test_a_saved_testbed_is_found_by_its_name_with_dots(toy, capsys) -> None:
@@ -269,7 +269,7 @@ def test_tables_one_and_two_and_intervals_over_images_from_the_terminal(toy, cap
     assert -1 <= semantic["correlations"]["coarsity"]["spearman"]["value"] <= 1
     assert main(["runs", "show", answer["run"]]) == 0
     shown = capsys.readouterr().out
-    assert "Semantic and uniform tasks" in shown and "± over images (points)" in shown and "Pearson" in shown
+    assert "Semantic vs uniform tasks" in shown and "± over images (points)" in shown and "Pearson" in shown
     one = run_json(capsys, "evaluate", "toy", *shape, "--side-by-side")
     assert sorted(one["side_by_side"]) == ["toy, 4-way 5-shot"]
 
@@ -282,9 +282,9 @@ def test_shots_and_queries_fit_small_classes_where_nothing_is_asked(tmp_path, mo
     )
     run_json(capsys, "features", "import", "few", str(tmp_path / "f.npz"))
     assert main(["evaluate", "few", "--n-tasks", "10", "--sampler", "uniform", "--json"]) == 0
-    told = capsys.readouterr()
+    captured = capsys.readouterr()
     why = "Split 'test' of few has 4 classes and class 'a' has 12 images"
-    assert f"{why}, so n_way is 4 instead of 5 and n_query is 7 instead of 10." in told.err
-    recipe = run_json(capsys, "runs", "show", json.loads(told.out)["run"])["spec"]["recipe"]
+    assert f"{why}, so n_way is 4 instead of 5 and n_query is 7 instead of 10." in captured.err
+    recipe = run_json(capsys, "runs", "show", json.loads(captured.out)["run"])["spec"]["recipe"]
     assert (recipe["n_way"], recipe["n_shot"], recipe["n_query"]) == (4, 5, 7)
     assert "fewer than n_shot + n_query" in fails(capsys, "evaluate", "few", "--n-shot", "9", "--n-query", "9")

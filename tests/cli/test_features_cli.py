@@ -113,18 +113,18 @@ def test_features_are_imported_as_a_new_dataset_or_join_one(tmp_path: Path, home
 def test_damaged_features_are_named_and_the_command_in_the_sentence_makes_them_again(
     pictures, capsys, tmp_path, name, size
 ) -> None:
-    made = run(capsys, "extract", "pictures", "--backbone", "conv64f", "--device", "cpu")
+    output = run(capsys, "extract", "pictures", "--backbone", "conv64f", "--device", "cpu")
     np.savez(tmp_path / "mine.npz", features=np.arange(24.0).reshape(6, 4) ** 1.5, labels=["a", "b"] * 3)
     there = run(capsys, "features", "import", "pictures", str(tmp_path / "mine.npz"), "--backbone", "mine")
-    for path, backbone in ((made["path"], "conv64f"), (there["path"], "mine")):
+    for path, backbone in ((output["path"], "conv64f"), (there["path"], "mine")):
         file = Path(path) / name
         content = (Path(path) / "values.npy").read_bytes()
         file.write_bytes(file.read_bytes()[:size]) if size is not None else file.unlink()
         assert main(["features"]) == 0
         assert "damaged" in capsys.readouterr().out
         sampler = ["--sampler", "uniform", "--split", "test", "--n-way", "2", "--n-shot", "1", "--n-query", "1"]
-        told = refused(capsys, "evaluate", "--dataset", "pictures", "--backbone", backbone, *sampler)
-        command = shlex.split(re.search(r"'fsviz ([^']*)'", told)[1].replace("FILE", str(tmp_path / "mine.npz")))
+        captured = refused(capsys, "evaluate", "--dataset", "pictures", "--backbone", backbone, *sampler)
+        command = shlex.split(re.search(r"'fsviz ([^']*)'", captured)[1].replace("FILE", str(tmp_path / "mine.npz")))
         run(capsys, *command)
         assert (Path(path) / "values.npy").read_bytes() == content
         run(capsys, "evaluate", "--dataset", "pictures", "--backbone", backbone, *sampler, "--n-tasks", "5")
@@ -140,8 +140,8 @@ def test_features_of_changed_images_are_named_and_the_command_in_the_sentence_ma
     save_dataset(dataclasses.replace(pictures, images=images), overwrite=True)
     sampler = ["--sampler", "uniform", "--split", "test", "--n-way", "2", "--n-shot", "1", "--n-query", "1"]
     for backbone in ("conv64f", "mine"):
-        told = refused(capsys, "evaluate", "--dataset", "pictures", "--backbone", backbone, *sampler)
-        assert "older than its images" in told
-        command = re.search(r"'fsviz ([^']*)'", told)[1].replace("FILE", str(tmp_path / "mine.npz"))
+        captured = refused(capsys, "evaluate", "--dataset", "pictures", "--backbone", backbone, *sampler)
+        assert "older than its images" in captured
+        command = re.search(r"'fsviz ([^']*)'", captured)[1].replace("FILE", str(tmp_path / "mine.npz"))
         run(capsys, *shlex.split(command))
         run(capsys, "evaluate", "--dataset", "pictures", "--backbone", backbone, *sampler, "--n-tasks", "5")

@@ -25,21 +25,21 @@ def test_a_task_by_its_name_or_by_that_of_a_saved_testbed(capsys) -> None:
     bed = draw.sample(toy, name="mine", **SHAPE)
     testbeds.save_testbed(bed)
     name = task_ids.name_testbed(toy, bed.tasks, bed.recipe)
-    told = run_json(capsys, "passport", f"{name}:5")
-    assert told == run_json(capsys, "passport", "mine:5") and told["task"] == f"{name}:5"
-    assert told["support"] == bed.tasks.support[5].tolist() and told["query"] == bed.tasks.query[5].tolist()
+    captured = run_json(capsys, "passport", f"{name}:5")
+    assert captured == run_json(capsys, "passport", "mine:5") and captured["task"] == f"{name}:5"
+    assert captured["support"] == bed.tasks.support[5].tolist() and captured["query"] == bed.tasks.query[5].tolist()
     coarsity = bed.tasks.measures["coarsity"]
-    (row,) = [m for m in told["measures"] if m["measure"] == "coarsity"]
-    others = [c for i, c in enumerate(coarsity) if i != 5]
-    below = sum(c < coarsity[5] - 1e-9 for c in others) + sum(abs(c - coarsity[5]) < 1e-9 for c in others) / 2
+    (row,) = [m for m in captured["measures"] if m["measure"] == "coarsity"]
+    rest = [c for i, c in enumerate(coarsity) if i != 5]
+    below = sum(c < coarsity[5] - 1e-9 for c in rest) + sum(abs(c - coarsity[5]) < 1e-9 for c in rest) / 2
     assert row["value"] == coarsity[5] and row["percentile"] == pytest.approx(100 * below / 11)
     assert row["harder_than"] == pytest.approx(100 - row["percentile"])
-    sets = told["support_sets"]
-    assert sets["random"] == next(m["accuracy"] for m in told["methods"] if m["method"] == "ProtoNet")
+    sets = captured["support_sets"]
+    assert sets["random"] == next(m["accuracy"] for m in captured["methods"] if m["method"] == "ProtoNet")
     assert main(["passport", "mine:5"]) == 0
-    shown = capsys.readouterr().out
-    assert shown.startswith("Task 5 of Uniform 3-way 2-shot, 12 tasks, split test, seed 0, dataset told\n")
-    assert "Harder than (% of tasks)" in shown and f"this support {sets['random']:.0f}%" in shown
+    visible = capsys.readouterr().out
+    assert visible.startswith("Task 5 of Uniform 3-way 2-shot, 12 tasks, split test, seed 0, dataset told\n")
+    assert "Harder than (% of tasks)" in visible and f"this support {sets['random']:.0f}%" in visible
 
 
 def test_a_benchmark_and_what_is_no_task(capsys) -> None:

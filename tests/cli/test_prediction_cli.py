@@ -27,9 +27,9 @@ def test_predict_prints_the_promised_json(toy, capsys, setting: str) -> None:
     answer = run_json(capsys, "predict", "toy", *TASKS, "--setting", setting)
     assert answer["n_tasks"] == 20
     assert ("prediction_uncertainty" in answer["correlations"]) == (setting == "semi")
-    for found in answer["correlations"].values():
-        assert {"pearson", "spearman", "low", "high"} <= set(found)
-        assert -1 <= found["low"] <= found["pearson"] <= found["high"] <= 1
+    for correlations in answer["correlations"].values():
+        assert {"pearson", "spearman", "low", "high"} <= set(correlations)
+        assert -1 <= correlations["low"] <= correlations["pearson"] <= correlations["high"] <= 1
 
 
 @pytest.mark.parametrize(
@@ -51,17 +51,17 @@ def test_every_question_has_an_answer_for_a_person(toy, capsys, question: str, w
 
 
 def test_intervals_over_classes_task_counts_and_missing_images_are_said(toy, capsys) -> None:
-    def told(*asked: str) -> str:
-        assert main(["predict", "toy", *TASKS, *asked]) == 0
+    def printed(*request: str) -> str:
+        assert main(["predict", "toy", *TASKS, *request]) == 0
         return capsys.readouterr().out
 
-    assert "); 95% CI over classes." in told()
+    assert "); 95% CI over classes." in printed()
     for vary, title in (("n_way", "Classes per task"), ("n_shot", "Support images"), ("n_query", "Query images")):
         assert main(["sweep", "prediction", "toy", *TASKS, "--vary", vary]) == 0
         header, _, *rows = capsys.readouterr().out.split("\n\n")[0].splitlines()
         assert header.startswith(title) and "Mean accuracy (%)" in header
         assert len(rows) > 3
-    fewer = told("--share", "0.9", "--n-query", "15")
+    fewer = printed("--share", "0.9", "--n-query", "15")
     assert "23 unlabelled images per task instead of 45 (3 ways x 15 queries)" in fewer
 
 
@@ -89,15 +89,15 @@ def test_one_task_is_too_few_and_no_error(toy, capsys, question: str) -> None:
 def test_accuracies_that_are_all_the_same_have_no_spread_to_part(toy, capsys) -> None:
     make_toy("easy", noise=0.001)
     assert main(["predict", "easy", *TASKS, "--n-tasks", "100", "--question", "spread"]) == 0
-    said = capsys.readouterr().out
-    assert "random tasks" in said and "Share of the variance" not in said
-    assert "All random tasks have the same accuracy: there is no variance." in said
+    message = capsys.readouterr().out
+    assert "random tasks" in message and "Share of the variance" not in message
+    assert "All random tasks have the same accuracy: there is no variance." in message
 
 
 def test_the_parts_of_the_spread_are_said_with_their_intervals(toy, capsys) -> None:
-    asked = ["predict", "toy", *TASKS, "--n-tasks", "100", "--question", "spread"]
-    parts = run_json(capsys, *asked)["parts"]["parts"]
-    assert main(asked) == 0
-    told = capsys.readouterr().out
+    request = ["predict", "toy", *TASKS, "--n-tasks", "100", "--question", "spread"]
+    parts = run_json(capsys, *request)["parts"]["parts"]
+    assert main(request) == 0
+    captured = capsys.readouterr().out
     words = ", ".join(f"{p['cause']} {p['share']:.0%} ({p['low']:.0%} to {p['high']:.0%})" for p in parts)
-    assert f"Share of the variance: {words}; 95% CI from 20 sets of classes with 5 tasks." in told
+    assert f"Share of the variance: {words}; 95% CI from 20 sets of classes with 5 tasks." in captured

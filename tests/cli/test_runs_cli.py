@@ -25,7 +25,7 @@ def shifted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_every_study_prints_the_table_of_its_command(shifted, capsys) -> None:
-    asked = {
+    settings = {
         "support_sets": ["hard", "shifted", "--backbone", "first", *TASKS],
         "stress_test": ["stress", "shifted", "--backbones", "first", "--adaptations", "protonet", *TASKS],
         "search_comparison": ["searches", "shifted", "--backbone", "first", "--searches", "fastdiffsel", *TASKS],
@@ -33,15 +33,15 @@ def test_every_study_prints_the_table_of_its_command(shifted, capsys) -> None:
         "evaluate": ["evaluate", "shifted", "--backbone", "first", "--sampler", "uniform", *TASKS],
     }
     printed = {}
-    for study, words in asked.items():
+    for study, words in settings.items():
         assert main(words) == 0, study
         printed[study] = capsys.readouterr().out.strip()
     listed = {row["study"]: row for row in run_json(capsys, "runs")["runs"]}
-    assert set(listed) == set(asked)
+    assert set(listed) == set(settings)
     for study, row in listed.items():
         assert main(["runs", "show", row["run"]]) == 0
-        shown = capsys.readouterr().out
-        assert printed[study] in shown, study
+        visible = capsys.readouterr().out
+        assert printed[study] in visible, study
         assert row["backbones"] == ["first"] and row["sampler"] == "uniform"
     evaluated = listed["evaluate"]
     assert evaluated["methods"] == ["protonet"]
@@ -51,11 +51,27 @@ def test_every_study_prints_the_table_of_its_command(shifted, capsys) -> None:
     assert f"{next(iter(evaluated['accuracy'].values())):.1f}" in line and "protonet" in line and "uniform" in line
 
 
+def test_a_run_has_a_name_and_a_note(shifted, capsys) -> None:
+    run = run_json(capsys, "evaluate", "shifted", "--backbone", "first", "--sampler", "uniform", *TASKS)["run"]
+    assert main(["runs", "label", run, "--name", "Base  line", "--note", "first\ntry"]) == 0
+    assert capsys.readouterr().out.strip() == f"Run {run}: Base line (first try)"
+    assert run_json(capsys, "runs", "label", run, "--note", "")["name"] == "Base line"
+    assert (jobs.status(run).name, jobs.status(run).note) == ("Base line", "")
+    assert run_json(capsys, "runs")["runs"][0]["name"] == "Base line"
+    assert main(["runs", "show", run]) == 0 and capsys.readouterr().out.startswith("Base line\n")
+    assert "at most 80 characters. Got 81." in fails(capsys, "runs", "label", run, "--name", 81 * "x")
+    assert "takes --name or --note" in fails(capsys, "runs", "label", run)
+    assert "takes --name or --note" in fails(capsys, "runs", "show", run, "--name", "other")
+    assert jobs.status(run).name == "Base line"
+    (jobs.folder(run) / "label.json").write_text("[]")  # a damaged label is no label
+    assert jobs.status(run).name == "" and jobs.status(run).state == "finished"
+
+
 def test_several_runs_at_once(shifted, capsys) -> None:
     first, second = (
         run_json(capsys, "hard", "shifted", "--backbone", "first", *TASKS, "--seed", seed)["run"] for seed in "01"
     )
-    assert [one["run"] for one in run_json(capsys, "runs", "show", first, second)["several"]] == [first, second]
+    assert [row["run"] for row in run_json(capsys, "runs", "show", first, second)["several"]] == [first, second]
     assert "Unknown run 'nothing'" in fails(capsys, "runs", "delete", first, "nothing")
     assert len(jobs.list_runs()) == 2, "a wrong id is named before anything is deleted"
     assert main(["runs", "delete", first, second, first]) == 0
@@ -83,19 +99,21 @@ def test_names_that_hold_what_was_typed_are_meant() -> None:
 def test_a_command_that_is_nearly_right(capsys) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["datasts"])
-    told = capsys.readouterr().err
-    assert ended.value.code == 2 and "did you mean datasets" in told and len(told.splitlines()) == 1
+    captured = capsys.readouterr().err
+    assert ended.value.code == 2 and "did you mean datasets" in captured and len(captured.splitlines()) == 1
 
 
 def test_every_flag_and_word_is_explained() -> None:
     def unexplained(parser: argparse.ArgumentParser, path: str) -> list[str]:
-        found = []
+        matches = []
         for action in parser._actions:
             if isinstance(action, argparse._SubParsersAction):
-                found += [one for name, inner in action.choices.items() for one in unexplained(inner, f"{path} {name}")]
+                matches += [
+                    item for name, inner in action.choices.items() for item in unexplained(inner, f"{path} {name}")
+                ]
             elif not action.help:
-                found.append(f"{path} {'/'.join(action.option_strings) or action.dest}")
-        return found
+                matches.append(f"{path} {'/'.join(action.option_strings) or action.dest}")
+        return matches
 
     assert unexplained(build_parser(), "fsviz") == []
 

@@ -44,19 +44,19 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_says_what_it_lowers(command: str, capsys) -> None:
-    words, told = COMMANDS[command]
+    words, text = COMMANDS[command]
     assert main([*words, "--json"]) == 0
-    said = capsys.readouterr().err
-    assert "of Twelve has 12 images" in said and told in said
+    message = capsys.readouterr().err
+    assert "of Twelve has 12 images" in message and text in message
     assert main([*words, "--n-shot", "3", "--n-query", "4", "--json"]) == 0
     assert "instead of" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("task", "hard", "stress")])
 def test_what_was_given_is_refused_with_what_fits(command: str, capsys) -> None:
-    told = fails(capsys, *COMMANDS[command][0], "--n-shot", "9", "--n-query", "9")
-    assert "n_shot + n_query needs 18" in told or "n_shot + n_query = 18" in told
-    assert "The largest that fits all classes is n_shot 7 with n_query 5." in told
+    captured = fails(capsys, *COMMANDS[command][0], "--n-shot", "9", "--n-query", "9")
+    assert "n_shot + n_query needs 18" in captured or "n_shot + n_query = 18" in captured
+    assert "The largest that fits all classes is n_shot 7 with n_query 5." in captured
     assert main([*COMMANDS[command][0], "--n-shot", "7", "--n-query", "5", "--json"]) == 0
 
 
@@ -68,13 +68,13 @@ def test_one_class_is_refused_by_every_command(command: str, capsys) -> None:
 
 def test_all_commands_have_one_default_of_shots() -> None:
     (commands,) = (a.choices for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction))
-    told = {
+    values = {
         name: action.help
         for name, command in commands.items()
         for action in command._actions
         if action.dest == "n_shot"
     }
-    assert len(told) > 8 and all(text.endswith("(5)") for text in told.values()), told
+    assert len(values) > 8 and all(text.endswith("(default: 5).") for text in values.values()), values
 
 
 def test_functions_warn_of_what_they_lower_and_refuse_what_was_given() -> None:
@@ -96,6 +96,6 @@ def test_functions_warn_of_what_they_lower_and_refuse_what_was_given() -> None:
 
 
 def test_a_function_warns_of_a_search_that_finds_the_opposite(capsys) -> None:
-    with pytest.warns(UserWarning, match="easy sets are harder than random ones"):
+    with pytest.warns(UserWarning, match="found no easy sets"):
         fsviz.hard("demo", loss="plain", n_tasks=60)
     assert run_json(capsys, "hard", "demo", "--loss", "plain", "--n-tasks", "60")["failed"]

@@ -31,8 +31,8 @@ def test_a_split_is_saved_used_written_read_and_deleted(toy, capsys, tmp_path: P
     out = tmp_path / "split.json"
     first = run_json(capsys, "split", "toy", "--starts", "4", "--seeds", "2", "--save", "hard", "--out", str(out))
     assert first["saved"] == ["hard_train", "hard_val", "hard_test"]
-    drawn = run_json(capsys, "sample", "toy", "--split", "hard_test", "--n-way", "3", "--n-tasks", "5")
-    assert drawn["recipe"]["split"] == "hard_test"
+    sampled = run_json(capsys, "sample", "toy", "--split", "hard_test", "--n-way", "3", "--n-tasks", "5")
+    assert sampled["recipe"]["split"] == "hard_test"
     assert "already" in fails(capsys, "split", "toy", "--starts", "1", "--seeds", "2", "--save", "hard")
     again = run_json(capsys, "split", "toy", "--from", str(out), "--save", "copy")
     assert [again[side] for side in ("train", "val", "test")] == [first[side] for side in ("train", "val", "test")]
@@ -48,18 +48,18 @@ def test_what_a_person_reads(toy, capsys) -> None:
     said = capsys.readouterr().out
     assert "from its nearest training class (95% of random splits:" in said
     assert "3 seeds put" in said and "of the test classes" in said
-    assert "reached" in said and "at random" in said and "test (3):" in said
+    assert "target 0.96" in said and "random" in said and "test (3):" in said
     assert main(["trees", "toy"]) == 0
     assert "taxonomy" in capsys.readouterr().out
-    found = run_json(capsys, "trees", "toy", "--backbones", "alpha_net")
-    assert [(row["first"], row["second"]) for row in found["trees"]] == [("alpha_net", "taxonomy")]
+    results = run_json(capsys, "trees", "toy", "--backbones", "alpha_net")
+    assert [(row["first"], row["second"]) for row in results["trees"]] == [("alpha_net", "taxonomy")]
     swept = run_json(capsys, "split", "toy", "--starts", "2", "--seeds", "2", "--over", "dims")
     assert [row["dims"] for row in swept["over"]] == [2, 4, 8, 12]
 
 
 def test_published_splits_need_no_features(toy, capsys) -> None:
-    found = run_json(capsys, "split", "cifar100", "--published", "0.96", "--save", "p")
-    assert [len(found[side]) for side in ("train", "val", "test")] == [60, 20, 20]
+    results = run_json(capsys, "split", "cifar100", "--published", "0.96", "--save", "p")
+    assert [len(results[side]) for side in ("train", "val", "test")] == [60, 20, 20]
     assert run_json(capsys, "show", "cifar100")["splits"]["p_test"] == 20
 
 
@@ -72,4 +72,4 @@ def test_what_must_be_called_otherwise_is_one_sentence(toy, capsys, tmp_path: Pa
     (tmp_path / "other.csv").write_text("class_name,split\ncat,train\n")
     assert "other classes" in fails(capsys, "split", "toy", "--from", str(tmp_path / "other.csv"))
     assert "Unknown tree" in fails(capsys, "trees", "toy", "--backbones", "gamma_net")
-    assert "Two trees are compared" in fails(capsys, "trees", "cu_birds")
+    assert "A comparison needs two trees" in fails(capsys, "trees", "cu_birds")

@@ -113,12 +113,12 @@ def test_filtered_restricted_and_steps(shifted, capsys) -> None:
     assert answer["as_hard"]["n_drawn"] == 200 and [row["n_tasks"] for row in answer["means"]] == [200, 4, 8]
     assert main(["filtered", "shifted", *FEW, "--n-random", "200"]) == 0
     assert "random tasks" in capsys.readouterr().out
-    wanted = ["--attribute", "context", "--value", "sand", "--value", "snow"]
-    answer = run_json(capsys, "restricted", "shifted", *FEW, *wanted)
+    target = ["--attribute", "context", "--value", "sand", "--value", "snow"]
+    answer = run_json(capsys, "restricted", "shifted", *FEW, *target)
     water = [row["share"] for row in answer["shares"] if (row["set"], row["value"]) == ("query", "water")]
     assert water == [0] and set(answer["accuracy"]) == {"hard", "random", "easy"}
-    assert main(["restricted", "shifted", *FEW, *wanted]) == 0
-    assert "Of the hard supports" in capsys.readouterr().out
+    assert main(["restricted", "shifted", *FEW, *target]) == 0
+    assert "Support images with the same values: " in capsys.readouterr().out
     assert "attribute" in fails(capsys, "restricted", "shifted", *FEW, "--attribute", "colour", "--value", "red")
     answer = run_json(capsys, "steps", "shifted", *FEW)
     assert [row["n_steps"] for row in answer["steps"]] == list(range(7)) and answer["steps"][0]["selected"] is None
@@ -142,8 +142,8 @@ def test_a_plain_folder_of_small_classes_takes_fewer_images_and_says_where_there
     # shots that leave no choice are allowed, and reported as a lower bound of the cost
     forced = run_json(capsys, "hard", "toy", "--n-shot", "2", "--n-query", "10", *few)
     assert forced["drop"] == 0 and "lower bound" in forced["understated"] and "100%" in forced["understated"]
-    told = run_json(capsys, "stress", "toy", "--n-shot", "2", "--n-query", "10", "--adaptations", "protonet", *few)
-    assert told["understated"] == forced["understated"]
+    captured = run_json(capsys, "stress", "toy", "--n-shot", "2", "--n-query", "10", "--adaptations", "protonet", *few)
+    assert captured["understated"] == forced["understated"]
     assert run_json(capsys, "stress", "toy", "--adaptations", "protonet", *few)["understated"] == ""
 
 
@@ -158,10 +158,10 @@ def test_small_classes_can_be_left_out(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_reasons_are_printed_with_what_gaps_cost(shifted, capsys) -> None:
-    found = run_json(capsys, "hard", "shifted", "--backbone", "first", "--reasons", "--n-tasks", "60")["reasons"]
-    costs = {row["attribute"]: row for row in found["costs"]}
+    results = run_json(capsys, "hard", "shifted", "--backbone", "first", "--reasons", "--n-tasks", "60")["reasons"]
+    costs = {row["attribute"]: row for row in results["costs"]}
     assert costs["context"]["p_holm"] < 0.05 < costs["noise"]["p_holm"] and costs["noise"]["explains"] == 0
-    assert found["hardest"].startswith("Task ") and "noise" not in found["hardest"]
+    assert results["hardest"].startswith("Task ") and "noise" not in results["hardest"]
     assert main(["hard", "shifted", "--reasons", "--n-tasks", "20"]) == 0
     assert "Cost of a gap of one (points)" in capsys.readouterr().out
 
@@ -171,9 +171,9 @@ def test_a_search_that_finds_the_opposite_says_so(capsys, tmp_path: Path, monkey
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     easy = ["hard", "demo", "--objective", "easy", "--n-tasks", "60"]
     assert main([*easy, "--loss", "plain"]) == 0
-    told = capsys.readouterr().out
-    assert "The search found no easy sets (mean accuracy: easy " in told
-    assert "Try FastDiffSel, refined or the loss Euclidean." in told
+    captured = capsys.readouterr().out
+    assert "The search found no easy sets (mean accuracy: easy " in captured
+    assert "Try FastDiffSel, refined or the loss Euclidean." in captured
     for advice in (["--loss", "plain", "--search", "refined"], ["--loss", "euclidean"]):
         answer = run_json(capsys, *easy, *advice)
         assert answer["failed"] == "" and answer["accuracy"]["easy"] > answer["accuracy"]["random"]

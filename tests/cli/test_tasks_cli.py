@@ -73,12 +73,12 @@ def test_a_sampled_file_is_measured_alike(capsys, tmp_path: Path, ending: str) -
         "--seed",
         "0",
     ]
-    made = run(capsys, "sample", "tiered_imagenet", *words, "--n-shot", "1", "--n-query", "10", "--out", str(out))
-    assert made["out"] == str(out)
-    assert made["n_tasks"] == 60
+    output = run(capsys, "sample", "tiered_imagenet", *words, "--n-shot", "1", "--n-query", "10", "--out", str(out))
+    assert output["out"] == str(out)
+    assert output["n_tasks"] == 60
     measured = run(capsys, "coarsity", "tiered_imagenet", "--testbed", str(out))
-    assert measured["quantiles"] == pytest.approx(made["quantiles"])
-    assert measured["class_counts"] == made["class_counts"]
+    assert measured["quantiles"] == pytest.approx(output["quantiles"])
+    assert measured["class_counts"] == output["class_counts"]
     if ending == "csv":
         frame = pd.read_csv(out)
         assert len(frame) == 60 * 5 * 11
@@ -86,18 +86,18 @@ def test_a_sampled_file_is_measured_alike(capsys, tmp_path: Path, ending: str) -
 
 
 def test_sample_without_out_goes_to_the_workspace(capsys) -> None:
-    made = run(capsys, "sample", "mini_imagenet", "--sampler", "uniform", "--n-tasks", "20", "--name", "mine")
-    assert Path(made["out"]).name == "mine.parquet"
+    output = run(capsys, "sample", "mini_imagenet", "--sampler", "uniform", "--n-tasks", "20", "--name", "mine")
+    assert Path(output["out"]).name == "mine.parquet"
     assert run(capsys, "coarsity", "mini_imagenet", "--testbed", "mine")["n_tasks"] == 20
 
 
 def test_tasks_of_variable_ways_and_shots(capsys, tmp_path: Path) -> None:
     out = tmp_path / "bed.parquet"
     words = ["cifar100", "--sampler", "variable", "--max-way", "8", "--n-tasks", "30", "--seed", "2"]
-    made = run(capsys, "sample", *words, "--out", str(out))
-    assert made["recipe"]["max_way"] == 8 and "n_way" not in made["recipe"]
-    assert run(capsys, "coarsity", *words)["quantiles"] == made["quantiles"]
-    assert run(capsys, "coarsity", "cifar100", "--testbed", str(out))["quantiles"] == pytest.approx(made["quantiles"])
+    output = run(capsys, "sample", *words, "--out", str(out))
+    assert output["recipe"]["max_way"] == 8 and "n_way" not in output["recipe"]
+    assert run(capsys, "coarsity", *words)["quantiles"] == output["quantiles"]
+    assert run(capsys, "coarsity", "cifar100", "--testbed", str(out))["quantiles"] == pytest.approx(output["quantiles"])
 
 
 def test_nothing_is_replaced(capsys) -> None:
@@ -172,13 +172,13 @@ def test_a_task_made_by_hand_before_and_after_a_swap(capsys, tmp_path: Path) -> 
     words = ["task", "hand", "--classes", "#0,#5", "--support", "0.1,120.121", "--query", "2.3.4,122.123.124"]
     plain = run(capsys, *words)
     assert main(["task", "hand", "--classes", "#0,#0,#5"]) == 2 and "is there twice" in capsys.readouterr().err
-    assert plain["n_queries"] == 6 and plain["accuracy"] == plain["right"] / 6 and "before" not in plain
+    assert plain["n_queries"] == 6 and plain["accuracy"] == plain["correct"] / 6 and "before" not in plain
     out = tmp_path / "one.csv"
-    found = run(capsys, *words, "--swap", "0.9", "--out", str(out))
-    assert found["before"]["right"] == plain["right"] and found["support"][0] == [9, 1]
-    assert found["right"] - plain["right"] == len(found["gained"]) - len(found["lost"])
+    result = run(capsys, *words, "--swap", "0.9", "--out", str(out))
+    assert result["before"]["correct"] == plain["correct"] and result["support"][0] == [9, 1]
+    assert result["correct"] - plain["correct"] == len(result["gained"]) - len(result["lost"])
     assert len(out.read_text().splitlines()) == 1 + 10
     assert main([*words, "--swap", "0.9"]) == 0
-    assert "took the place of image 0" in capsys.readouterr().out
-    assert "no support image" in refused(capsys, *words, "--swap", "7.9")
-    assert "is of another class" in refused(capsys, *words, "--swap", "0.130")
+    assert "replaced image 0" in capsys.readouterr().out
+    assert "Image 7 is none" in refused(capsys, *words, "--swap", "7.9")
+    assert "image 130 is of class" in refused(capsys, *words, "--swap", "0.130")

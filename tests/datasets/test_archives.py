@@ -38,7 +38,7 @@ def encoded(image: np.ndarray, form: str = "PNG") -> bytes:
     return buffer.getvalue()
 
 
-def shown(dataset, class_name: str) -> list[np.ndarray]:
+def images_of_class(dataset, class_name: str) -> list[np.ndarray]:
     class_id = dataset.classes["class_name"].tolist().index(class_name)
     ids = np.flatnonzero(dataset.image_class_ids() == class_id)
     return [np.asarray(datasets.open_image(dataset, int(i))) for i in ids]
@@ -58,12 +58,12 @@ def test_mini_imagenets_pickles_become_a_copy_of_the_benchmark(
         rows = {str(parent.classes["node"][c]): list(range(3 * i, 3 * i + 3)) for i, c in enumerate(ids)}
         content = {"image_data": images, "class_dict": rows}
         (tmp_path / f"mini-imagenet-cache-{split}.pkl").write_bytes(pickle.dumps(content, protocol))
-    told = run_json(capsys, "add", "mini_imagenet", str(tmp_path), "--groups", "none")
-    assert told["n_images"] == 9 and len(told["missing"]) == 97
+    captured = run_json(capsys, "add", "mini_imagenet", str(tmp_path), "--groups", "none")
+    assert captured["n_images"] == 9 and len(captured["missing"]) == 97
     mine = datasets.load("my_mini_imagenet")
     assert mine.splits["test"].tolist() == test.tolist() and mine.splits["train"].tolist() == train.tolist()
     name = str(parent.classes["class_name"][test[1]])
-    assert np.array_equal(shown(mine, name), pixels(6, len("test"))[3:])
+    assert np.array_equal(images_of_class(mine, name), pixels(6, len("test"))[3:])
     assert not list((home / "datasets").glob(".upload-*")), "the images moved into the dataset"
 
 
@@ -92,9 +92,9 @@ def test_tiered_imagenets_files_are_joined_with_their_labels(tmp_path: Path, hom
         np.savez(tmp_path / "val_images.npz", images=images)
     labels = {"label_specific": np.array([0, 1, 1, 0, 1]), "label_specific_str": names, "label_general": [0] * 5}
     (tmp_path / "val_labels.pkl").write_bytes(pickle.dumps(labels, 2))
-    told = run_json(capsys, "add", "mine", str(tmp_path), "--like", "tiered_imagenet", "--groups", "none")
-    assert told["n_images"] == 5 and told["splits"]["val"]["n_classes"] == 2
-    assert np.array_equal(shown(datasets.load("mine"), names[0]), images[[0, 3]])
+    captured = run_json(capsys, "add", "mine", str(tmp_path), "--like", "tiered_imagenet", "--groups", "none")
+    assert captured["n_images"] == 5 and captured["splits"]["val"]["n_classes"] == 2
+    assert np.array_equal(images_of_class(datasets.load("mine"), names[0]), images[[0, 3]])
 
 
 class Danger:
@@ -117,7 +117,7 @@ def test_nothing_of_a_pickle_is_run(tmp_path: Path, home: Path, capsys, protocol
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "text"),
     [
         (b"no pickle", "not a pickle that can be read"),
         (pickle.dumps([1, 2]), "must hold image_data and class_dict"),
@@ -127,9 +127,9 @@ def test_nothing_of_a_pickle_is_run(tmp_path: Path, home: Path, capsys, protocol
         (pickle.dumps({"image_data": pixels(0), "class_dict": {}}), "holds no images"),
     ],
 )
-def test_files_that_are_something_else(tmp_path: Path, home: Path, content: bytes, told: str) -> None:
+def test_files_that_are_something_else(tmp_path: Path, home: Path, content: bytes, text: str) -> None:
     (tmp_path / "x.pkl").write_bytes(content)
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=text):
         archives.unpack(tmp_path / "x.pkl")
 
 
@@ -167,9 +167,9 @@ def test_meta_datasets_records_become_a_copy_of_the_source(tmp_path: Path, home:
     for number in (0, 2):
         content = b"".join(record(encoded(image), number) for image in images[number : number + 2])
         (tmp_path / f"{number}.tfrecords").write_bytes(content)
-    told = run_json(capsys, "add", "birds", str(tmp_path), "--like", "cu_birds", "--groups", "none")
-    assert told["n_images"] == 4 and told["n_classes"] == 2 and names[1] in told["missing"]
-    assert np.array_equal(shown(datasets.load("birds"), names[2]), images[2:])
+    captured = run_json(capsys, "add", "birds", str(tmp_path), "--like", "cu_birds", "--groups", "none")
+    assert captured["n_images"] == 4 and captured["n_classes"] == 2 and names[1] in captured["missing"]
+    assert np.array_equal(images_of_class(datasets.load("birds"), names[2]), images[2:])
     (tmp_path / "0.tfrecords").write_bytes(content[:-30])
     assert "Convert" in fails(capsys, "add", "cut", str(tmp_path), "--like", "cu_birds")
 
@@ -232,7 +232,7 @@ def test_every_other_structure_is_one_sentence(tmp_path: Path, home: Path, form:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "text"),
     [
         ({"image_data": pixels(2), "class_dict": [[0], [1]]}, "class_dict must hold a table of class names"),
         ({"image_data": pixels(2), "class_dict": {"a": [0, 2]}}, "class_dict go from 0 to 1. Got 2"),
@@ -246,8 +246,8 @@ def test_every_other_structure_is_one_sentence(tmp_path: Path, home: Path, form:
         ({"images": list(pixels(2)), "label_specific": 4, "label_specific_str": ["a", "b"]}, "Got int"),
     ],
 )
-def test_the_sentence_says_which_part_is_wrong(tmp_path: Path, home: Path, content: dict, told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_the_sentence_says_which_part_is_wrong(tmp_path: Path, home: Path, content: dict, text: str) -> None:
+    with pytest.raises(BadInput, match=text):
         archives.unpack(benchmark_files(tmp_path / "files", content))
 
 
@@ -297,7 +297,7 @@ except BadInput as error:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "text"),
     [
         (b"\x80\x02Nr\xff\xff\xff\x0f.", "numbers a part 268,435,455"),  # a table of as many places
         (b"Np268435455\n.", "numbers a part 268,435,455"),
@@ -309,11 +309,11 @@ except BadInput as error:
     ],
     ids=["memo", "memo in text", "deep", "shared", "shared and deep", "array of zeros", "cut bytes"],
 )  # fmt: skip
-def test_a_small_pickle_takes_little_memory(tmp_path: Path, content: bytes, told: str) -> None:
+def test_a_small_pickle_takes_little_memory(tmp_path: Path, content: bytes, text: str) -> None:
     (tmp_path / "x.pkl").write_bytes(content)
     out = subprocess.run([sys.executable, "-c", PEAK, str(tmp_path / "x.pkl")], capture_output=True, text=True)
     grown, _, sentence = out.stdout.partition(" ")
-    assert told in sentence, out.stdout + out.stderr
+    assert text in sentence, out.stdout + out.stderr
     assert int(grown) < 200, "MB"
 
 

@@ -46,12 +46,12 @@ def ancestors(dataset: Dataset) -> dict[str, set[str]]:
     parents = defaultdict(set)
     for child, parent in dataset.taxonomy.itertuples(index=False):
         parents[child].add(parent)
-    found: dict[str, set[str]] = {}
+    values: dict[str, set[str]] = {}
 
     def climb(node: str) -> set[str]:
-        if node not in found:
-            found[node] = parents[node].union(*(climb(p) for p in parents[node]))
-        return found[node]
+        if node not in values:
+            values[node] = parents[node].union(*(climb(p) for p in parents[node]))
+        return values[node]
 
     return {node: climb(node) for node in dataset.classes["node"]}
 
@@ -126,10 +126,10 @@ def test_the_test_split_has_close_relatives(dataset: Dataset) -> None:
 
 
 def test_the_node_names_come_from_wordnet_3_0(dataset: Dataset) -> None:
-    known = pd.read_csv(ROOT / "data" / "taxonomies" / "wordnet_imagenet_names.csv").set_index("node")["name"]
-    shared = [node for node in dataset.node_names if node in known.index]
+    expected = pd.read_csv(ROOT / "data" / "taxonomies" / "wordnet_imagenet_names.csv").set_index("node")["name"]
+    shared = [node for node in dataset.node_names if node in expected.index]
     assert len(shared) > 100
-    assert all(dataset.node_names[node] == known[node] for node in shared)
+    assert all(dataset.node_names[node] == expected[node] for node in shared)
 
 
 def test_table_and_pack_agree(dataset: Dataset, recipes: pd.DataFrame) -> None:
@@ -140,8 +140,8 @@ def test_table_and_pack_agree(dataset: Dataset, recipes: pd.DataFrame) -> None:
     for column in ("style", "family", "pose"):
         assert (used[column] == recipes[column]).all()
     cluttered = recipes[recipes["second"] >= 0]
-    other = sprites.loc[cluttered["second"], "class_name"].to_numpy()
-    assert (other != cluttered["class_id"].map(names).to_numpy()).all()
+    second = sprites.loc[cluttered["second"], "class_name"].to_numpy()
+    assert (second != cluttered["class_id"].map(names).to_numpy()).all()
     assert ((recipes["clutter"] > 0) == (recipes["second"] >= 0)).all()
     pictures = set(demo.background_table()[["context", "part", "variant"]].itertuples(index=False, name=None))
     assert {(c, "scene", v) for c, v in recipes[["context", "scene"]].itertuples(index=False)} <= pictures
@@ -204,14 +204,14 @@ def test_the_same_row_gives_the_same_picture() -> None:
         "import hashlib, numpy as np; from fsviz.datasets import demo;"
         "print(hashlib.sha256(demo.compose(np.arange(0, 5000, 413)[::-1], 96).tobytes()).hexdigest())"
     )
-    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert other.stdout.strip() == hashlib.sha256(first[::-1].tobytes()).hexdigest()
+    second = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert second.stdout.strip() == hashlib.sha256(first[::-1].tobytes()).hexdigest()
 
 
 def test_pictures_are_the_ones_that_were_shipped() -> None:
     pictures = demo.compose(list(QUARTERS), 64).astype(float)
-    found = pictures.reshape(len(QUARTERS), 2, 32, 2, 32, 3).mean(axis=(2, 4)).reshape(len(QUARTERS), -1)
-    assert np.abs(found - np.array(list(QUARTERS.values()))).max() < 1.5
+    result = pictures.reshape(len(QUARTERS), 2, 32, 2, 32, 3).mean(axis=(2, 4)).reshape(len(QUARTERS), -1)
+    assert np.abs(result - np.array(list(QUARTERS.values()))).max() < 1.5
 
 
 def test_sizes_show_the_same_picture() -> None:
@@ -225,19 +225,19 @@ def test_attributes_do_what_they_say(recipes: pd.DataFrame) -> None:
     plain = recipes[(recipes["front"] < 0) & (recipes["second"] < 0) & (recipes["context"] == "wood")].iloc[0]
     row = {**plain.to_dict(), "blur": 0.0, "brightness": 1.0, "rotation": 0.0, "x": 0.5, "y": 0.5, "scale": 0.5}
 
-    def drawn(**change: object) -> np.ndarray:
+    def compose(**change: object) -> np.ndarray:
         return demo.compose_rows([{**row, **change}], 96)[0].astype(float)
 
-    base = drawn()
-    assert drawn(brightness=0.7).mean() == pytest.approx(0.7 * base.mean(), rel=0.02)
-    roughness = [np.abs(np.diff(drawn(blur=b), axis=0)).mean() for b in (0.0, 0.5, 1.0)]
+    base = compose()
+    assert compose(brightness=0.7).mean() == pytest.approx(0.7 * base.mean(), rel=0.02)
+    roughness = [np.abs(np.diff(compose(blur=b), axis=0)).mean() for b in (0.0, 0.5, 1.0)]
     assert roughness[0] > roughness[1] > roughness[2]
-    empty = drawn(scale=0.02)
+    empty = compose(scale=0.02)
     changed = (np.abs(base - empty).sum(axis=2) > 30).mean()
-    assert (np.abs(drawn(scale=0.8) - empty).sum(axis=2) > 30).mean() > 1.5 * changed
-    columns = np.abs(drawn(x=0.3) - empty).sum(axis=(0, 2))
+    assert (np.abs(compose(scale=0.8) - empty).sum(axis=2) > 30).mean() > 1.5 * changed
+    columns = np.abs(compose(x=0.3) - empty).sum(axis=(0, 2))
     assert np.average(np.arange(96), weights=columns) < 40
-    assert not np.array_equal(drawn(rotation=30.0), base)
+    assert not np.array_equal(compose(rotation=30.0), base)
 
 
 def test_opening_goes_through_the_datasets_room(dataset: Dataset) -> None:

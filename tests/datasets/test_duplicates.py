@@ -37,16 +37,16 @@ def saved(image: Image.Image, form: str, **options: object) -> Image.Image:
     return Image.open(file).convert("RGB")
 
 
-def seen(images: list[Image.Image], folder: Path, ending: str = "png") -> np.ndarray:
+def hashes(images: list[Image.Image], folder: Path, ending: str = "png") -> np.ndarray:
     """Glimpses as `add` takes them, from files."""
     folder.mkdir(parents=True, exist_ok=True)
-    found = []
+    matches = []
     for i, image in enumerate(images):
         image.save(folder / f"{i}.{ending}")
         problem, pixels = read_thumbnail(folder / f"{i}.{ending}", None, duplicates.SIDE)
         assert problem == ""
-        found.append(pixels)
-    return np.stack(found)
+        matches.append(pixels)
+    return np.stack(matches)
 
 
 AGAIN: dict[str, Callable[[Image.Image], Image.Image]] = {
@@ -63,9 +63,9 @@ AGAIN: dict[str, Callable[[Image.Image], Image.Image]] = {
 @pytest.mark.parametrize("how", AGAIN)
 def test_a_picture_saved_again_is_a_copy(tmp_path: Path, how: str) -> None:
     originals = [photograph(seed) for seed in range(12)]
-    glimpses = seen([*originals, *(AGAIN[how](image) for image in originals)], tmp_path)
+    glimpses = hashes([*originals, *(AGAIN[how](image) for image in originals)], tmp_path)
     assert duplicates.find_copies(glimpses).tolist() == [*range(12), *range(12)]
-    as_jpeg = seen([AGAIN[how](image) for image in originals], tmp_path / "jpeg", "jpg")  # decoded at a smaller size
+    as_jpeg = hashes([AGAIN[how](image) for image in originals], tmp_path / "jpeg", "jpg")  # decoded at a smaller size
     assert duplicates.find_copies(np.concatenate([glimpses[:12], as_jpeg])).tolist() == [*range(12), *range(12)]
 
 
@@ -96,7 +96,7 @@ def test_drawings_of_one_character_are_not_copies(tmp_path: Path) -> None:
             for stroke in strokes + rng.normal(0, 4, strokes.shape):
                 ImageDraw.Draw(image).line([tuple(point) for point in stroke], fill="black", width=3)
             drawings.append(image)
-    assert (duplicates.find_copies(seen(drawings, tmp_path)) == PAD).all()
+    assert (duplicates.find_copies(hashes(drawings, tmp_path)) == PAD).all()
 
 
 def test_a_small_difference_in_one_place_is_another_picture(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_small_difference_in_one_place_is_another_picture(tmp_path: Path) -> N
         spot = ground.copy()
         ImageDraw.Draw(spot).ellipse([x, 80, x + 16, 96], fill="white" if x != 100 else "black")
         spots.append(spot)
-    assert (duplicates.find_copies(seen(spots, tmp_path)) == PAD).all()
+    assert (duplicates.find_copies(hashes(spots, tmp_path)) == PAD).all()
 
 
 def test_blank_pictures_and_fine_textures_are_left_alone(tmp_path: Path) -> None:
@@ -117,15 +117,15 @@ def test_blank_pictures_and_fine_textures_are_left_alone(tmp_path: Path) -> None
         paper[tuple(rng.integers(0, 600, 2))] = 0
         dots.append(Image.fromarray(paper))
     grain = [Image.fromarray(rng.integers(90, 110, (600, 600, 3), dtype=np.uint8)) for _ in range(4)]
-    assert (duplicates.find_copies(seen([*dots, *grain], tmp_path)) == PAD).all()
+    assert (duplicates.find_copies(hashes([*dots, *grain], tmp_path)) == PAD).all()
 
 
 def test_a_crowd_of_copies_is_one_group() -> None:
     """Far more copies than neighbours are looked at, each with noise of its own."""
     base = np.stack([np.asarray(photograph(seed).resize((16, 16), Image.BILINEAR)) for seed in range(3)]).astype(int)
     crowd = np.repeat(base, 300, axis=0) + RNG.integers(-1, 2, (900, 16, 16, 3))
-    found = duplicates.find_copies(np.clip(crowd, 0, 255).astype(np.uint8))
-    assert found.tolist() == np.repeat(np.arange(3), 300).tolist()
+    result = duplicates.find_copies(np.clip(crowd, 0, 255).astype(np.uint8))
+    assert result.tolist() == np.repeat(np.arange(3), 300).tolist()
 
 
 def test_labels_join_into_groups_numbered_by_their_first_image() -> None:
@@ -148,8 +148,8 @@ def test_add_reports_groups_of_copies_and_keeps_them(tmp_path: Path, home: Path)
     photograph(10).save(root / "dog" / "0_small.jpg", quality=60)
     photograph(13).resize((120, 90), Image.LANCZOS).save(root / "cat" / "dog.webp")
     preview = image_folders.inspect(root)
-    told = next(p.message for p in preview.problems if p.kind == "copies")
-    assert told.startswith("3 groups of duplicates (6 images, 2 byte by byte, at most 2 together)")
+    text = next(p.message for p in preview.problems if p.kind == "copies")
+    assert text.startswith("3 groups of duplicates (6 images, 2 byte by byte, at most 2 together)")
     assert "cat/0.png = cat/z.png" in items(preview, "copies")
     assert items(preview, "two_classes") == "cat/dog.webp = dog/3.png"
     dataset = image_folders.register("pets", preview)
@@ -228,8 +228,8 @@ def test_a_column_of_groups_wins(tmp_path: Path, home: Path) -> None:  # noqa: F
     preview = image_folders.inspect(tmp_path / "list.csv")
     assert preview.images["group"].tolist() == [0, 0, 0, 0, 1, 1, PAD, PAD]
     assert "copies" not in kinds(preview) and preview.attributes == ("clip",)
-    named = image_folders.inspect(tmp_path / "list.csv", columns={"group": "clip"})
-    assert named.images["group"].tolist() == [0, 1, 0, 1, 0, 1, 0, 1]
+    names = image_folders.inspect(tmp_path / "list.csv", columns={"group": "clip"})
+    assert names.images["group"].tolist() == [0, 1, 0, 1, 0, 1, 0, 1]
 
 
 def test_looking_for_copies_can_be_left_out(tmp_path: Path) -> None:
@@ -244,8 +244,8 @@ def test_a_class_that_is_one_group_is_told(tmp_path: Path) -> None:
         picture(tmp_path / "set" / "copies" / f"{i}.png", "teal")
         picture(tmp_path / "set" / "others" / f"{i}.png")
     preview = image_folders.inspect(tmp_path / "set")
-    told = next(p for p in preview.problems if "single group" in p.message)
-    assert told.items == ("copies: 3 images",)
+    text = next(p for p in preview.problems if "single group" in p.message)
+    assert text.items == ("copies: 3 images",)
 
 
 def test_very_large_images_are_compared_by_their_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,8 +32,8 @@ def toy() -> Dataset:
     return Dataset("toy", "Toy", classes, splits, images=images, attributes=("blur", "night", "style"), origin="folder")
 
 
-def ids(dataset: Dataset, order: str = BY_CLASS, **wanted: object) -> list[int]:
-    return select_images(dataset, ImageFilter(**wanted), order).tolist()  # type: ignore[arg-type]
+def ids(dataset: Dataset, order: str = BY_CLASS, **target: object) -> list[int]:
+    return select_images(dataset, ImageFilter(**target), order).tolist()  # type: ignore[arg-type]
 
 
 def test_each_filter_alone_and_together(toy: Dataset) -> None:
@@ -82,8 +82,8 @@ def test_the_demo_can_be_filtered_by_everything_it_offers() -> None:
     assert demo.images is not None
     for name in demo.attributes:
         values = filtering.attribute_values(demo, name)
-        kept = select_images(demo, ImageFilter(attributes={name: values if isinstance(values, tuple) else values[:1]}))
-        assert 0 < len(kept) <= len(demo.images)
+        saved = select_images(demo, ImageFilter(attributes={name: values if isinstance(values, tuple) else values[:1]}))
+        assert 0 < len(saved) <= len(demo.images)
         assert len(select_images(demo, ImageFilter(), name)) == len(demo.images)
 
 

@@ -112,8 +112,8 @@ def test_folders_of_contexts_are_recognised(tmp_path: Path) -> None:
     assert "contexts" in kinds(preview) and "sofa" in items(preview, "contexts")
     dataset = image_folders.preview_dataset("coco", preview)
     assert dataset.contexts is not None
-    found = {(r.class_id, r.context): r.n_images for r in dataset.contexts.itertuples()}
-    assert found == dict.fromkeys(((0, "grass"), (0, "sofa"), (1, "grass"), (1, "snow"), (2, "grass"), (2, "snow")), 2)
+    result = {(r.class_id, r.context): r.n_images for r in dataset.contexts.itertuples()}
+    assert result == dict.fromkeys(((0, "grass"), (0, "sofa"), (1, "grass"), (1, "snow"), (2, "grass"), (2, "snow")), 2)
     assert (root / dataset.images["path"][0]).is_file()
     assert len(image_folders.inspect(root, first_level="class").classes) == 6
     assert (
@@ -132,8 +132,8 @@ def test_folders_that_are_no_contexts_stay_classes(tmp_path: Path) -> None:
         folder_of(tmp_path / "kinds" / concept, {f"small {concept}": 2, f"large {concept}": 2})
     for name in ("videos", "kinds"):
         assert "context" not in image_folders.inspect(tmp_path / name).images
-    said = image_folders.inspect(tmp_path / "videos", first_level="concept")
-    assert set(said.images["context"]) == {"video1", "video2"} and len(said.classes) == 3
+    message = image_folders.inspect(tmp_path / "videos", first_level="concept")
+    assert set(message.images["context"]) == {"video1", "video2"} and len(message.classes) == 3
     with pytest.raises(BadInput, match="cannot be contexts"):
         image_folders.inspect(folder_of(tmp_path / "flat", {"dog": 2, "cat": 2}), first_level="concept")
 
@@ -184,7 +184,7 @@ def test_thousands_of_tiny_images_in_one_class(tmp_path: Path) -> None:
     for i in range(1, 3_000):
         (root / "many" / f"{i}.png").write_bytes(tiny)
     calls: list[tuple[int, int, str]] = []
-    preview = image_folders.inspect(root, progress=lambda *told: calls.append(told))
+    preview = image_folders.inspect(root, progress=lambda *text: calls.append(text))
     assert preview.classes["n_images"].tolist() == [3_000, 1]
     assert calls[-1][0] == calls[-1][1] == 3_001
     assert "single image" in next(p.message for p in preview.problems if p.kind == "too_few")
@@ -216,8 +216,8 @@ def test_names_that_look_the_same_are_told_apart_by_their_letters(tmp_path: Path
         picture(tmp_path / f"{i}.png")
     rows = "".join(f'{i}.png,"{name}"\n' for i, name in enumerate(names[:5] + names[6:]))
     (tmp_path / "list.csv").write_text("path,class\n" + rows, encoding="utf-8")
-    told = items(image_folders.inspect(tmp_path / "list.csv"), "duplicate_name").splitlines()
-    assert told == [r"'caf\xe9' / 'cafe\u0301'", r"'do\u200bg' / 'dog'"]  # vowels of Hindi are letters
+    text = items(image_folders.inspect(tmp_path / "list.csv"), "duplicate_name").splitlines()
+    assert text == [r"'caf\xe9' / 'cafe\u0301'", r"'do\u200bg' / 'dog'"]  # vowels of Hindi are letters
     assert look_alikes(names[4:6]) == (r"'bird' / 'bird\xa0'",)
 
 
@@ -370,7 +370,7 @@ def test_column_names_can_be_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "text"),
     [
         (b"", "is empty"),
         (b"path,class\n", "no rows"),
@@ -378,9 +378,9 @@ def test_column_names_can_be_given(tmp_path: Path) -> None:
         (b'path,class\na,b\n"x,y,z\n1,2,3,4', "cannot be read"),
     ],
 )
-def test_broken_tables(content: bytes, told: str, tmp_path: Path) -> None:
+def test_broken_tables(content: bytes, text: str, tmp_path: Path) -> None:
     (tmp_path / "list.csv").write_bytes(content)
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=text):
         image_folders.inspect(tmp_path / "list.csv")
 
 
@@ -394,8 +394,8 @@ def test_mini_imagenet_style_lists_beside_a_folder_of_images(tmp_path: Path) -> 
     preview = image_folders.inspect(tmp_path)
     assert preview.classes["split"].tolist() == ["train", "val", "test"]
     assert preview.classes["n_images"].tolist() == [3, 3, 3]
-    one = image_folders.inspect(tmp_path / "test.csv")
-    assert one.classes["class_name"].tolist() == ["n01930112"]
+    item = image_folders.inspect(tmp_path / "test.csv")
+    assert item.classes["class_name"].tolist() == ["n01930112"]
 
 
 def test_one_table_beside_its_images_is_found_in_the_folder(tmp_path: Path) -> None:
@@ -427,7 +427,7 @@ def test_easyfsl_specs(tmp_path: Path) -> None:
 
 
 def easyfsl_reads(spec: Path, start: Path) -> int:
-    """How many images easyfsl itself finds through the spec, as an oracle."""
+    """Number of images that easyfsl itself reads through the spec, as an oracle."""
     code = (
         "from fsviz.features import torchvision_guard; torchvision_guard.install();"
         "from easyfsl.datasets import EasySet;"
@@ -486,12 +486,12 @@ def coco_of(root: Path, n: int = 6) -> Path:
 
 
 def test_folders_that_name_no_class_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput) as told:
+    with pytest.raises(BadInput) as error:
         image_folders.inspect(coco_of(tmp_path / "coco"))
     assert "images in val2017 and COCO annotations (annotations/instances_val2017.json: 12 objects of 3" in str(
-        told.value
+        error.value
     )
-    assert "root/class/image" in str(told.value) and "--first-level class" in str(told.value)
+    assert "root/class/image" in str(error.value) and "--first-level class" in str(error.value)
     yolo = folder_of(tmp_path / "yolo", {"images": 2}, splits=("train", "valid"))
     (yolo / "train" / "labels").mkdir()
     (yolo / "train" / "labels" / "00.txt").write_text("0 0.5 0.5 1 1")
@@ -499,8 +499,8 @@ def test_folders_that_name_no_class_are_refused(tmp_path: Path) -> None:
     (voc / "Annotations").mkdir()
     (voc / "Annotations" / "00.xml").write_text("<annotation/>")
     bare = folder_of(tmp_path / "bare", {"train": 2, "test": 2})
-    for root, told in ((yolo, "YOLO"), (voc, "Pascal VOC"), (bare, "images in test, train, and these folders")):
-        with pytest.raises(BadInput, match=told):
+    for root, error in ((yolo, "YOLO"), (voc, "Pascal VOC"), (bare, "images in test, train, and these folders")):
+        with pytest.raises(BadInput, match=error):
             image_folders.inspect(root)
         assert len(image_folders.inspect(root, first_level="class").images) == (4 if root != voc else 2)
     assert len(image_folders.inspect(folder_of(tmp_path / "kept", {"test": 2, "dog": 2})).classes) == 2
@@ -514,7 +514,7 @@ def test_the_table_that_the_refusal_of_coco_asks_for_is_read(tmp_path: Path) -> 
 
 
 def hugging_face(root: Path, form: str, splits: tuple[str, ...] = ("",), label: str = "label", **more: object) -> Path:
-    """An image folder with metadata beside the images: 0.png dog, 1.png cat, ..."""
+    """An image folder with metadata next to the images: 0.png dog, 1.png cat, ..."""
     for split in splits:
         rows = []
         for i in range(4):
@@ -540,8 +540,8 @@ def test_hugging_face_folders_take_their_classes_from_the_metadata(tmp_path: Pat
     assert dict(zip(both.images["path"], both.images["class_name"]))["test/3.png"] == "cattest"
     dataset = image_folders.register("faces", both)
     assert datasets.open_image(dataset, 7).size == (16, 16)
-    other = hugging_face(tmp_path / "data" / "data", form, ("train", "test"))
-    assert other.parent == tmp_path / "data" and len(image_folders.inspect(tmp_path / "data").classes) == 4
+    second = hugging_face(tmp_path / "data" / "data", form, ("train", "test"))
+    assert second.parent == tmp_path / "data" and len(image_folders.inspect(tmp_path / "data").classes) == 4
 
 
 def test_metadata_beside_a_folder_of_images(tmp_path: Path) -> None:
@@ -701,11 +701,11 @@ def test_an_archive_of_a_hugging_face_folder_keeps_its_metadata(tmp_path: Path) 
     for form in ("csv", "jsonl"):
         root = hugging_face(tmp_path / form, form, ("train", "test"))
         content = {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*.*")}
-        folder, listed = uploads.collect([named("faces.zip", archive_of(content).getvalue())])
+        folder, listed = uploads.collect([as_upload("faces.zip", archive_of(content).getvalue())])
         assert listed is None and image_folders.inspect(folder, confined=True).classes["n_images"].tolist() == [2] * 4
     coco = coco_of(tmp_path / "coco")
     content = {str(path.relative_to(coco)): path.read_bytes() for path in coco.rglob("*.*")}
-    folder, _ = uploads.collect([named("coco.zip", archive_of(content).getvalue())])
+    folder, _ = uploads.collect([as_upload("coco.zip", archive_of(content).getvalue())])
     with pytest.raises(BadInput, match="12 objects of 3 categories"):
         image_folders.inspect(folder, confined=True)
 
@@ -758,56 +758,58 @@ def test_files_without_ending_are_images_by_how_they_begin(png: bytes, tmp_path:
         (tmp_path / "zoo" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "zoo" / name).write_bytes(data)
     for root in (upload, tmp_path / "zoo"):
-        found = image_folders.inspect(root, groups="none")
-        assert sorted(found.images["path"]) == ["cat/1", "dog/1", "dog/2.0003"]
+        result = image_folders.inspect(root, groups="none")
+        assert sorted(result.images["path"]) == ["cat/1", "dog/1", "dog/2.0003"]
 
 
-def named(name: str, content: bytes) -> io.BytesIO:
+def as_upload(name: str, content: bytes) -> io.BytesIO:
     file = io.BytesIO(content)
     file.name = name
     return file
 
 
 def test_files_of_an_upload_take_their_classes_from_a_table(png: bytes, home: Path) -> None:
-    table = named("my list.csv", b"path,class\n1.png,dog\nsub/2.png,cat\n")
-    archive = named("all.zip", archive_of({"1.png": png, "sub/2.png": png, "list.csv": table.getvalue()}).getvalue())
+    table = as_upload("my list.csv", b"path,class\n1.png,dog\nsub/2.png,cat\n")
+    archive = as_upload(
+        "all.zip", archive_of({"1.png": png, "sub/2.png": png, "list.csv": table.getvalue()}).getvalue()
+    )
     folder, listed = uploads.collect([archive])
     assert listed == folder / "list.csv", "the table of an archive says more than its folders"
     assert set(image_folders.inspect(listed, images=folder, confined=True).classes["class_name"]) == {"dog", "cat"}
-    other = archive_of({"a/1.png": png, "b/2.png": png, "notes.csv": b"path,class\nelsewhere.png,dog\n"})
-    assert uploads.collect([named("other.zip", other.getvalue())])[1] is None
-    bare = named("all.zip", archive_of({"1.png": png, "sub/2.png": png}).getvalue())
+    second = archive_of({"a/1.png": png, "b/2.png": png, "notes.csv": b"path,class\nelsewhere.png,dog\n"})
+    assert uploads.collect([as_upload("other.zip", second.getvalue())])[1] is None
+    bare = as_upload("all.zip", archive_of({"1.png": png, "sub/2.png": png}).getvalue())
     folder, listed = uploads.collect([bare, table])
-    found = image_folders.inspect(listed, images=folder, confined=True)
-    dataset = image_folders.register("zipped", found, move_images=found.root)
+    result = image_folders.inspect(listed, images=folder, confined=True)
+    dataset = image_folders.register("zipped", result, move_images=result.root)
     assert sorted(dataset.classes["class_name"]) == ["cat", "dog"] and datasets.open_image(dataset, 1).size == (8, 8)
-    flat = named("list.csv", b"path,class\n1.png,dog\n2.png,cat\n")
-    folder, listed = uploads.collect([named("C:\\pictures\\1.png", png), flat, named("../2.png", png)])
+    flat = as_upload("list.csv", b"path,class\n1.png,dog\n2.png,cat\n")
+    folder, listed = uploads.collect([as_upload("C:\\pictures\\1.png", png), flat, as_upload("../2.png", png)])
     assert sorted(p.name for p in folder.iterdir()) == ["1.png", "2.png", "list.csv"]
     assert len(image_folders.inspect(listed, images=folder, confined=True).images) == 2
-    assert uploads.collect([named("1.png", png), flat, named("2.png", png)])[0] == folder, (
+    assert uploads.collect([as_upload("1.png", png), flat, as_upload("2.png", png)])[0] == folder, (
         "the same upload is kept once"
     )
 
 
 def test_uploads_that_say_too_little_are_refused(png: bytes, home: Path) -> None:
     archive = archive_of({"a/1.png": png}).getvalue()
-    for files, told in (
-        ([named("1.png", png), named("2.png", png)], "2 files without a table"),
-        ([named("a.zip", archive), named("b.zip", archive)], "Got 2 archives"),
-        ([named("a.zip", archive), named("1.png", png)], "one zip archive"),
-        ([named("x/1.png", png), named("y/1.png", png), named("l.csv", b"path,class\n")], "the same name"),
+    for files, text in (
+        ([as_upload("1.png", png), as_upload("2.png", png)], "2 files without a table"),
+        ([as_upload("a.zip", archive), as_upload("b.zip", archive)], "Got 2 archives"),
+        ([as_upload("a.zip", archive), as_upload("1.png", png)], "one zip archive"),
+        ([as_upload("x/1.png", png), as_upload("y/1.png", png), as_upload("l.csv", b"path,class\n")], "the same name"),
     ):
-        with pytest.raises(BadInput, match=told):
+        with pytest.raises(BadInput, match=text):
             uploads.collect(files)
     assert not home.exists(), "refused before anything is written"
 
 
 def test_a_checkpoint_of_an_upload_is_kept_once(home: Path) -> None:
-    first = uploads.keep_weights(named("a/net.pth", b"weights"))
-    assert first.read_bytes() == b"weights" and first == uploads.keep_weights(named("other.pth", b"weights"))
+    first = uploads.keep_weights(as_upload("a/net.pth", b"weights"))
+    assert first.read_bytes() == b"weights" and first == uploads.keep_weights(as_upload("other.pth", b"weights"))
     with pytest.raises(BadInput, match=r"ends in \.safetensors"):
-        uploads.keep_weights(named("net.exe", b"x"))
+        uploads.keep_weights(as_upload("net.exe", b"x"))
 
 
 def test_links_bombs_and_other_archives(png: bytes, home: Path) -> None:
@@ -887,7 +889,7 @@ def list_of(root: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("path,class,class\nsub/0.png,a,b\n", "more than one column named 'class'"),
         ("path,class,Path\nsub/0.png,a,sub/1.png\n", "more than one column named 'path'"),
@@ -899,8 +901,8 @@ def list_of(root: Path, text: str) -> Path:
         ('path,class\n"' + "x" * 200_000 + '",a\n', "field larger than field limit"),
     ],
 )
-def test_tables_that_leave_a_column_unclear_are_refused(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_tables_that_leave_a_column_unclear_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         image_folders.inspect(list_of(tmp_path, text))
 
 

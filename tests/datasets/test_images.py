@@ -124,8 +124,8 @@ def test_the_limit_itself_lies_between_what_opens_and_what_does_not(tmp_path: Pa
 def test_strips_are_refused_by_their_shape(tmp_path: Path) -> None:
     for width, height in ((20_000, 1), (1, 20_000), (101, 1), (1_000, 9)):
         solid_png(tmp_path / "strip.png", width, height)
-        told = images.find_problem(tmp_path / "strip.png")
-        assert f"a strip of {width:,} x {height:,} pixels" in told and "at most 100 times the shorter" in told
+        text = images.find_problem(tmp_path / "strip.png")
+        assert f"a strip of {width:,} x {height:,} pixels" in text and "at most 100 times the shorter" in text
         with pytest.raises(BadInput, match="a strip of"):
             images.open_file(tmp_path / "strip.png", at_least=8)
     for width, height in ((100, 1), (1, 100), (1, 1), (1_000, 10)):

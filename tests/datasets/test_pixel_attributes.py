@@ -36,7 +36,7 @@ def test_values_by_hand(name: str, flat: float, board: float, ramp: float) -> No
     measure = pixel_attributes.OF_PIXELS[name]
     together = measure(np.stack([FLAT, BOARD, RAMP]))  # several at once, as one by one
     assert together == pytest.approx([flat, board, ramp], abs=1e-9)
-    assert [measure(one) for one in (FLAT, BOARD, RAMP)] == pytest.approx(together.tolist(), abs=1e-12)
+    assert [measure(item) for item in (FLAT, BOARD, RAMP)] == pytest.approx(together.tolist(), abs=1e-12)
 
 
 def test_colour_by_hand() -> None:
@@ -52,17 +52,20 @@ def test_blur_lowers_sharpness_and_size_changes_little() -> None:
     rng = np.random.default_rng(0)
     image = Image.fromarray(rng.integers(0, 255, (300, 200, 3), dtype=np.uint8)).filter(ImageFilter.GaussianBlur(2))
     blurred = image.filter(ImageFilter.GaussianBlur(6))
-    known = dict(zip(pixel_attributes.NAMES, pixel_attributes.of_image(image)))
-    assert dict(zip(pixel_attributes.NAMES, pixel_attributes.of_image(blurred)))["sharpness"] < known["sharpness"] / 2
-    assert known["aspect ratio"] == pytest.approx(2 / 3) and known["resolution"] == pytest.approx(np.sqrt(60_000))
+    expected = dict(zip(pixel_attributes.NAMES, pixel_attributes.measure_image(image)))
+    assert (
+        dict(zip(pixel_attributes.NAMES, pixel_attributes.measure_image(blurred)))["sharpness"]
+        < expected["sharpness"] / 2
+    )
+    assert expected["aspect ratio"] == pytest.approx(2 / 3) and expected["resolution"] == pytest.approx(np.sqrt(60_000))
 
 
 def test_the_longer_side_is_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-    monkeypatch.setitem(pixel_attributes.OF_PIXELS, "brightness", lambda pixels: seen.append(pixels.shape) or 0.0)
+    calls = []
+    monkeypatch.setitem(pixel_attributes.OF_PIXELS, "brightness", lambda pixels: calls.append(pixels.shape) or 0.0)
     for size in ((400, 300), (2_000, 250), (2_000, 100), (20_000, 1), (1, 20_000)):
-        pixel_attributes.of_image(Image.new("RGB", size))
-    assert seen == [(128, 171, 3), (128, 1_024, 3), (51, 1_024, 3), (3, 1_024, 3), (1_024, 3, 3)]
+        pixel_attributes.measure_image(Image.new("RGB", size))
+    assert calls == [(128, 171, 3), (128, 1_024, 3), (51, 1_024, 3), (3, 1_024, 3), (1_024, 3, 3)]
 
 
 def test_a_strip_among_the_images_is_left_without_attributes_and_features(tmp_path: Path, capsys) -> None:
@@ -79,8 +82,8 @@ def test_a_plain_folder_gains_attributes_by_a_command(tmp_path: Path, capsys) ->
     image_folders.register("pets", image_folders.inspect(root))
     assert "attributes" not in datasets.load("pets").capabilities
     before = datasets.stamp("pets")
-    told = run_json(capsys, "attributes", "pets")
-    assert told["n_images"] == 6 and set(told["attributes"]) == set(pixel_attributes.NAMES)
+    captured = run_json(capsys, "attributes", "pets")
+    assert captured["n_images"] == 6 and set(captured["attributes"]) == set(pixel_attributes.NAMES)
     dataset = datasets.load("pets")
     assert "attributes" in dataset.capabilities and datasets.stamp("pets") != before
     assert dataset.images["aspect ratio"].notna().all()

@@ -1,4 +1,4 @@
-"""Published numbers as printed, and easy to set beside a run."""
+"""Published numbers as printed, ready to compare with a run."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def test_titles_of_benchmarks_are_for_people() -> None:
 
 
 def test_metacoco_as_printed_and_grouped() -> None:
-    one, five, ten = (
+    item, five, ten = (
         published_table("MetaCoCo", setting) for setting in ("5-way 1-shot", "5-way 5-shot", "10-way 5-shot")
     )
-    assert {source.rsplit(", ", 1)[1] for source in one["source"]} == {"Table 2", "Table 3", "Table 6"}
+    assert {source.rsplit(", ", 1)[1] for source in item["source"]} == {"Table 2", "Table 3", "Table 6"}
     assert set(ten["source"]) == {"Zhang et al. 2024, Table 7"}
     families = published_families()
-    assert set(one["method"]) | set(five["method"]) | set(ten["method"]) == set(families)
+    assert set(item["method"]) | set(five["method"]) | set(ten["method"]) == set(families)
     unnamed = five[five["method"].str.startswith("name illegible")]
     assert (
         len(unnamed) == 17 and dict(zip(unnamed["method"], unnamed["accuracy"]))["name illegible (ICML 2017)"] == 54.21

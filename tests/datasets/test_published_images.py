@@ -29,9 +29,9 @@ def test_folders_of_synsets_take_the_benchmarks_ids_splits_and_taxonomy(tmp_path
     test = parent.splits["test"][:3].tolist()
     train = parent.splits["train"][:2].tolist()
     root = folders(tmp_path / "train", *parent.classes["node"].iloc[[*test, *train]], "n00000000", "holiday")
-    told = run_json(capsys, "add", "tiered_imagenet", str(root))
-    assert told["name"] == "my_tiered_imagenet" and told["n_images"] == 10
-    assert set(told["unknown"]) == {"n00000000", "holiday"} and len(told["missing"]) == 603
+    captured = run_json(capsys, "add", "tiered_imagenet", str(root))
+    assert captured["name"] == "my_tiered_imagenet" and captured["n_images"] == 10
+    assert set(captured["unknown"]) == {"n00000000", "holiday"} and len(captured["missing"]) == 603
     mine = datasets.load("my_tiered_imagenet")
     assert {s: ids.tolist() for s, ids in mine.splits.items()} == {"train": sorted(train), "test": sorted(test)}
     assert mine.classes["node"].tolist() == parent.classes["node"].tolist()
@@ -42,9 +42,9 @@ def test_folders_of_synsets_take_the_benchmarks_ids_splits_and_taxonomy(tmp_path
 
 def test_names_numbers_and_like(tmp_path: Path, home: Path, capsys) -> None:  # noqa: F811
     root = folders(tmp_path / "signs", "00000", "00014", "Stop sign somewhere")
-    told = run_json(capsys, "add", "signs", str(root), "--like", "traffic_sign")
-    assert told["n_classes"] == 2 and told["unknown"] == ["Stop sign somewhere"]
-    assert "no images there" in told["problems"][0]["message"]
+    captured = run_json(capsys, "add", "signs", str(root), "--like", "traffic_sign")
+    assert captured["n_classes"] == 2 and captured["unknown"] == ["Stop sign somewhere"]
+    assert "no images there" in captured["problems"][0]["message"]
     sentence = fails(capsys, "add", "other", str(folders(tmp_path / "b", "x", "y")), "--like", "dtd")
     assert "is a class of Describable Textures" in sentence
     assert "nonsense" in fails(capsys, "add", "other", str(root), "--like", "nonsense")
@@ -64,8 +64,8 @@ def test_names_numbers_and_like(tmp_path: Path, home: Path, capsys) -> None:  # 
 )
 def test_spellings_of_folders(benchmark: str, folder: str, class_name: str) -> None:
     parent = datasets.load(benchmark)
-    found = published_images.match_folders(parent, [folder])
-    assert parent.classes["class_name"].iat[found.class_ids[folder]] == class_name
+    result = published_images.match_folders(parent, [folder])
+    assert parent.classes["class_name"].iat[result.class_ids[folder]] == class_name
 
 
 def test_every_class_of_every_benchmark_is_found_by_its_own_name() -> None:
@@ -74,8 +74,8 @@ def test_every_class_of_every_benchmark_is_found_by_its_own_name() -> None:
         if parent.has_pixels:
             continue
         names = parent.classes["class_name"].astype(str)
-        found = published_images.match_folders(parent, names)
-        wrong = [n for i, n in enumerate(names) if found.class_ids.get(n) != i]
+        result = published_images.match_folders(parent, names)
+        wrong = [n for i, n in enumerate(names) if result.class_ids.get(n) != i]
         assert len(wrong) <= 0.01 * len(names), (name, wrong[:5])
 
 

@@ -26,15 +26,15 @@ def clustered_features(
 
 def random_tasks(features: Features, n_tasks: int, n_way: int, n_shot: int, n_query: int, seed: int = 1) -> Tasks:
     rng = np.random.default_rng(seed)
-    known = np.unique(features.class_ids)
-    class_ids = np.stack([rng.choice(known, n_way, replace=False) for _ in range(n_tasks)])
-    drawn = np.stack(
+    expected = np.unique(features.class_ids)
+    class_ids = np.stack([rng.choice(expected, n_way, replace=False) for _ in range(n_tasks)])
+    sampled = np.stack(
         [
             [rng.choice(features.image_ids[features.class_ids == c], n_shot + n_query, replace=False) for c in row]
             for row in class_ids
         ]
     )
-    return Tasks(class_ids, drawn[:, :, :n_shot], drawn[:, :, n_shot:])
+    return Tasks(class_ids, sampled[:, :, :n_shot], sampled[:, :, n_shot:])
 
 
 def query_loss(features: Features, support: np.ndarray, query: np.ndarray, loss: str, scale: float) -> float:

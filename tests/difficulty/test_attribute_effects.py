@@ -1,4 +1,4 @@
-"""What explains a hard support: gaps beyond those of random supports, times what a gap costs; never a coin flip."""
+"""Reasons for hard supports: gaps larger than those of random supports, times the cost of a gap; never a coin flip."""
 
 from __future__ import annotations
 
@@ -39,24 +39,24 @@ def flips(n: int, seed: int) -> list[Attribute]:
 def test_random_supports_hold_no_query_and_as_many_shots_as_the_task() -> None:
     tasks = some_tasks(20)
     tasks.support[0, 1, 2] = PAD  # a class with two shots
-    drawn = attribute_effects.random_supports(table(), tasks, 7, 0)
-    assert drawn.shape == (20, 7, 4, 3)
-    assert (drawn[0, :, 1, 2] == PAD).all() and (drawn[0, :, 1, :2] != PAD).all()
-    assert (CLASS_IDS[drawn[1:]] == tasks.class_ids[1:, None, :, None]).all()
+    sampled = attribute_effects.random_supports(table(), tasks, 7, 0)
+    assert sampled.shape == (20, 7, 4, 3)
+    assert (sampled[0, :, 1, 2] == PAD).all() and (sampled[0, :, 1, :2] != PAD).all()
+    assert (CLASS_IDS[sampled[1:]] == tasks.class_ids[1:, None, :, None]).all()
     for t in range(20):
-        assert not np.isin(drawn[t], tasks.query[t]).any()
-        assert all(len(set(ids.tolist())) == len(ids) for ids in drawn[t, :, 0])
-    np.testing.assert_array_equal(drawn, attribute_effects.random_supports(table(), tasks, 7, 0))
-    assert (drawn != attribute_effects.random_supports(table(), tasks, 7, 1)).any()
+        assert not np.isin(sampled[t], tasks.query[t]).any()
+        assert all(len(set(ids.tolist())) == len(ids) for ids in sampled[t, :, 0])
+    np.testing.assert_array_equal(sampled, attribute_effects.random_supports(table(), tasks, 7, 0))
+    assert (sampled != attribute_effects.random_supports(table(), tasks, 7, 1)).any()
 
 
 def test_random_supports_share_no_group_with_a_query() -> None:
     groups = np.arange(len(CLASS_IDS)) // 2  # every image has a copy
     tasks = some_tasks(10)
-    drawn = attribute_effects.random_supports(table(groups), tasks, 5, 0)
+    sampled = attribute_effects.random_supports(table(groups), tasks, 5, 0)
     for t in range(10):
-        kept = drawn[t][drawn[t] != PAD]
-        assert len(kept) and not np.isin(groups[kept], groups[tasks.query[t]]).any()
+        saved = sampled[t][sampled[t] != PAD]
+        assert len(saved) and not np.isin(groups[saved], groups[tasks.query[t]]).any()
 
 
 def test_the_cost_of_a_gap_is_found_by_least_squares_inside_tasks() -> None:
@@ -87,14 +87,14 @@ def test_a_reason_is_the_gap_beyond_random_supports_times_its_cost() -> None:
         query[0, w] = tasks.class_ids[0, w] * PER_CLASS + np.arange(20, 26)
     tasks = Tasks(tasks.class_ids, hard, query)
     costs = pd.DataFrame({"attribute": ["night"], "cost": [20.0], "ci95": [4.0], "significant": [True], "n_tasks": 30})
-    found = attribute_effects.explain([night], tasks, costs, table(), 0)
-    assert found.gap[0, 0] == 1.0 and found.beyond[0, 0] == 1.0 and found.largest_effect()[0] == 0
-    (reason,) = found.reasons(0)
-    assert reason.points == pytest.approx(20 * (1 - found.by_chance[0, 0]))
-    assert reason.ci95 == pytest.approx(4 * (1 - found.by_chance[0, 0]))
-    assert reason.words.startswith("night: in the average class 100% of the support's mix is not that of the queries, ")
+    result = attribute_effects.explain([night], tasks, costs, table(), 0)
+    assert result.gap[0, 0] == 1.0 and result.beyond[0, 0] == 1.0 and result.largest_effect()[0] == 0
+    (reason,) = result.reasons(0)
+    assert reason.points == pytest.approx(20 * (1 - result.by_chance[0, 0]))
+    assert reason.ci95 == pytest.approx(4 * (1 - result.by_chance[0, 0]))
+    assert reason.words.startswith("night: distribution difference 1.00 (")
     # random supports are like random supports: a reason about as often as 5% of them stray
-    assert found.real[1:].mean() <= 0.25
+    assert result.real[1:].mean() <= 0.25
     for changed in ({"significant": [False]}, {"cost": [-20.0]}):  # a cost that may be chance, or that is none
         assert not attribute_effects.explain([night], tasks, costs.assign(**changed), table(), 0).real.any()
 
@@ -131,8 +131,8 @@ def test_an_attribute_that_does_not_vary_or_names_every_image_explains_nothing()
     unknown = Attribute("unknown", numbers=np.where(np.arange(300) < 3, np.arange(300.0), np.nan))
     costs = attribute_effects.cost_table([constant, names, unknown], tasks, supports, rng.random((20, 8)), CLASS_IDS)
     assert costs["cost"].isna().all() and not costs["significant"].any()
-    found = attribute_effects.explain([constant, names, unknown], tasks, costs, table(), 0)
-    assert not found.real.any() and found.of_task(0) == [] and (found.largest_effect() == PAD).all()
+    result = attribute_effects.explain([constant, names, unknown], tasks, costs, table(), 0)
+    assert not result.real.any() and result.of_task(0) == [] and (result.largest_effect() == PAD).all()
 
 
 def test_supports_that_are_all_as_good_cost_nothing() -> None:

@@ -80,13 +80,13 @@ def test_missing_entries_are_left_out() -> None:
 
 
 def test_words_say_what_differs_most_first() -> None:
-    found = differences(measure_gaps(DATASET, TASKS), 0)
-    assert found[0].words == "context: support 75% night, query 0% night"
-    assert (found[0].value, found[0].support, found[0].query) == ("night", 0.75, 0.0)
-    assert {d.attribute for d in found} == {"context", "blur", "blurred"}
-    blur = next(d for d in found if d.attribute == "blur")
+    result = differences(measure_gaps(DATASET, TASKS), 0)
+    assert result[0].words == "context: support 75% night, query 0% night"
+    assert (result[0].value, result[0].support, result[0].query) == ("night", 0.75, 0.0)
+    assert {d.attribute for d in result} == {"context", "blur", "blurred"}
+    blur = next(d for d in result if d.attribute == "blur")
     assert "support 6.00 on average, query 7.50 (0.3 standard deviations lower in the support)" in blur.words
-    assert "blurred" in next(d for d in found if d.attribute == "blurred").words
+    assert "blurred" in next(d for d in result if d.attribute == "blurred").words
     assert len(differences(measure_gaps(DATASET, TASKS), 0, most=1)) == 1
 
 
@@ -135,9 +135,9 @@ def test_shuffled_gaps_are_the_gaps_of_shuffled_columns() -> None:
             attribute = read_attribute(small_dataset(images.assign(**{name: dealt}), ("blur",)), name)
             means.append(np.nanmean(measure_gap(attribute, TASKS, by).gap))
         attribute = read_attribute(small_dataset(images, ("blur",)), name)
-        found = shuffled_gaps([attribute], TASKS, DATASET.image_class_ids(), by, n_shuffles=4000)[0]
-        assert found.mean() == pytest.approx(np.mean(means), abs=4 * np.std(means) / 14)
-        assert found.std() == pytest.approx(np.std(means), rel=0.2)
+        result = shuffled_gaps([attribute], TASKS, DATASET.image_class_ids(), by, n_shuffles=4000)[0]
+        assert result.mean() == pytest.approx(np.mean(means), abs=4 * np.std(means) / 14)
+        assert result.std() == pytest.approx(np.std(means), rel=0.2)
 
 
 def test_gaps_of_noise_stay_within_chance_in_95_of_100_and_a_chosen_shift_does_not() -> None:
@@ -149,16 +149,16 @@ def test_gaps_of_noise_stay_within_chance_in_95_of_100_and_a_chosen_shift_does_n
     classes = pd.DataFrame({"class_name": list("abcdefghijklmnop"), "split": "test", "n_images": 20, "node": ""})
     dataset = Dataset("noise", "Noise", classes, {"test": np.arange(16)}, images=images, attributes=tuple(noise))
     class_ids = np.argsort(rng.random((300, 16)), axis=1)[:, :4]
-    drawn = class_ids[:, :, None] * 20 + np.argsort(rng.random((300, 4, 20)), axis=2)
-    random = Tasks(class_ids, drawn[:, :, :3], drawn[:, :, 10:])
+    sampled = class_ids[:, :, None] * 20 + np.argsort(rng.random((300, 4, 20)), axis=2)
+    random = Tasks(class_ids, sampled[:, :, :3], sampled[:, :, 10:])
     # a search that takes the first images of each class that are not queries: few images, the same in most tasks
-    found = Tasks(class_ids, np.sort(drawn[:, :, :10], axis=2)[:, :, :3], random.query)
-    table = gap_table(dataset, {"hard": found, "random": random})
+    result = Tasks(class_ids, np.sort(sampled[:, :, :10], axis=2)[:, :, :3], random.query)
+    table = gap_table(dataset, {"hard": result, "random": random})
     inside = (np.abs(table["gap"] - table["chance"]) <= table["ci95"]).groupby(table["set"]).mean()
     assert 0.88 <= inside["hard"] <= 0.99 and 0.88 <= inside["random"] <= 1  # 95 of 100, three deviations either way
     assert table["significant"].sum() <= 1  # a family of noise is allowed one mistake in twenty times
     shifted = replace(dataset, images=images.assign(chosen=images.index % 20 < 4), attributes=("chosen", "flip 0"))
-    table = gap_table(shifted, {"hard": found, "random": random})
+    table = gap_table(shifted, {"hard": result, "random": random})
     assert table.loc[table["significant"], "attribute"].tolist() == ["chosen"]
 
 

@@ -63,10 +63,10 @@ def test_communities_of_two_cliques_and_a_lonely_vertex() -> None:
     weights[:5, :5] = weights[5:8, 5:8] = 1.0
     weights[0, 5] = weights[5, 0] = 0.1
     np.fill_diagonal(weights, 0)
-    found = confusion.find_communities(weights)
-    assert found.tolist() == [0] * 5 + [1] * 3 + [2]
+    result = confusion.find_communities(weights)
+    assert result.tolist() == [0] * 5 + [1] * 3 + [2]
     cut = confusion.find_communities(np.where(weights == 0, np.nan, weights), n_edges=10)  # ties stay together
-    assert cut.tolist() == found.tolist()
+    assert cut.tolist() == result.tolist()
 
 
 def test_the_compiled_backend_agrees_with_python_louvain_over_a_range_of_overlaps() -> None:
@@ -98,8 +98,8 @@ def published_code(values: np.ndarray, labels: np.ndarray, seeds: range) -> tupl
     bits = []
     for seed in seeds:
         levels = generate_dendrogram(graph, random_state=seed)
-        found = partition_at_level(levels, len(levels) - 1)
-        bits.append(confusion.label_entropy(np.array([found[v] for v in range(n)]), labels)[0])
+        result = partition_at_level(levels, len(levels) - 1)
+        bits.append(confusion.label_entropy(np.array([result[v] for v in range(n)]), labels)[0])
     return float(np.mean(bits)), graph.number_of_edges() / n
 
 
@@ -124,16 +124,16 @@ def test_centred_roots_keep_the_edges_of_the_authors_code() -> None:
 def test_centred_roots_keep_half_as_many_edges(
     preprocess: str, edges: int, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept, find = [], confusion._BACKENDS[backend]
+    saved, find = [], confusion._BACKENDS[backend]
 
     def counted(weights: np.ndarray, n_edges: int, seeds: np.ndarray) -> np.ndarray:
-        kept.append(n_edges)
+        saved.append(n_edges)
         return find(weights, n_edges, seeds)
 
     monkeypatch.setitem(confusion._BACKENDS, backend, counted)
     table = two_classes(1.0, n=30, shift=9.0)
     confusion.class_confusion(table, PAIR, k=8, preprocess=preprocess, backend=backend)
-    assert kept == [edges]
+    assert saved == [edges]
 
 
 def test_both_backends_reach_the_same_modularity_on_a_known_graph() -> None:
@@ -142,8 +142,8 @@ def test_both_backends_reach_the_same_modularity_on_a_known_graph() -> None:
     weights = nx.to_numpy_array(graph, weight=None)
     best = 0.0
     for seed in range(10):
-        found = confusion.find_communities(weights, seed=seed)
-        parts = [set(np.flatnonzero(found == c).tolist()) for c in range(found.max() + 1)]
+        result = confusion.find_communities(weights, seed=seed)
+        parts = [set(np.flatnonzero(result == c).tolist()) for c in range(result.max() + 1)]
         best = max(best, nx.community.modularity(graph, parts, weight=None))
     assert best == pytest.approx(0.4198, abs=0.002)  # the optimum, Brandes et al. 2008
 
@@ -178,34 +178,34 @@ def test_scale_does_not_matter_and_a_large_common_part_is_seen_through() -> None
 
 def test_the_communities_of_a_pair_are_those_behind_its_bits() -> None:
     features = two_classes(2.5, shift=1.0)
-    found = confusion.pair_communities(features, 0, 1)
-    assert found.bits.mean() == confusion.class_confusion(features, PAIR)[0]
-    assert found.image_ids.tolist() == features.image_ids.tolist() and found.labels.sum() == 60
-    run = found.typical
-    counts = found.counts(run)
+    result = confusion.pair_communities(features, 0, 1)
+    assert result.bits.mean() == confusion.class_confusion(features, PAIR)[0]
+    assert result.image_ids.tolist() == features.image_ids.tolist() and result.labels.sum() == 60
+    run = result.typical
+    counts = result.counts(run)
     assert counts.sum(axis=0).tolist() == [60, 60] and (np.diff(counts.sum(axis=1)) <= 0).all()
     p = counts[:, 0] / counts.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         h = -np.nan_to_num(p * np.log2(p)) - np.nan_to_num((1 - p) * np.log2(1 - p))
-    assert (counts.sum(axis=1) * h).sum() / 120 == pytest.approx(found.bits[run])
+    assert (counts.sum(axis=1) * h).sum() / 120 == pytest.approx(result.bits[run])
     # an image is as confused as its communities hold the other class
     by_hand = np.mean(
-        [[np.mean(found.labels[c == c[v]] != found.labels[v]) for v in range(120)] for c in found.communities],
+        [[np.mean(result.labels[c == c[v]] != result.labels[v]) for v in range(120)] for c in result.communities],
         axis=0,
     )
-    assert found.other_share == pytest.approx(by_hand)
+    assert result.other_share == pytest.approx(by_hand)
 
 
 def test_a_pair_is_the_same_whichever_class_is_named_first() -> None:
     features = two_classes(1.5, 30)
-    one, other = confusion.pair_communities(features, 0, 1, k=8), confusion.pair_communities(features, 1, 0, k=8)
-    assert one.bits.tolist() == other.bits.tolist()
-    assert confusion.class_confusion(features, PAIR[:, ::-1], k=8).tolist() == [one.bits.mean()]
-    assert (other.labels == (features.class_ids[features.rows_of(other.image_ids)] == 0)).all()
-    place = {image_id: v for v, image_id in enumerate(other.image_ids)}
-    same = [place[image_id] for image_id in one.image_ids]
-    assert one.other_share == pytest.approx(other.other_share[same])
-    assert one.communities.tolist() == other.communities[:, same].tolist()
+    first, second = confusion.pair_communities(features, 0, 1, k=8), confusion.pair_communities(features, 1, 0, k=8)
+    assert first.bits.tolist() == second.bits.tolist()
+    assert confusion.class_confusion(features, PAIR[:, ::-1], k=8).tolist() == [first.bits.mean()]
+    assert (second.labels == (features.class_ids[features.rows_of(second.image_ids)] == 0)).all()
+    place = {image_id: v for v, image_id in enumerate(second.image_ids)}
+    same = [place[image_id] for image_id in first.image_ids]
+    assert first.other_share == pytest.approx(second.other_share[same])
+    assert first.communities.tolist() == second.communities[:, same].tolist()
 
 
 def test_copies_of_a_picture_are_not_joined() -> None:
@@ -237,8 +237,8 @@ def refused(features: Features, pairs: np.ndarray = PAIR, **how: object) -> str:
 
 def test_what_cannot_be_is_refused_with_what_to_do() -> None:
     features = two_classes(1.0, n=10)
-    told = refused(features)
-    assert "k must be at most 9" in told and "Lower k to 9" in told and "'cat'" in told
+    text = refused(features)
+    assert "k must be at most 9" in text and "Lower k to 9" in text and "'cat'" in text
     assert np.isfinite(confusion.class_confusion(features, PAIR, k=9)).all()
     assert confusion.max_k([10, 10]) == 9 and confusion.max_k([1]) == 0
     assert "sqrt_center" in refused(features, k=5, preprocess="sqrt_center")

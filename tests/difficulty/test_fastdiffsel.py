@@ -59,9 +59,9 @@ def test_supports_come_from_the_pool(loss: str, options: dict) -> None:
 def test_order_of_accuracies() -> None:
     features = clustered_features(spread=2.0, n_images=80)
     tasks = random_tasks(features, 60, 5, 3, 10)
-    found = {o: accuracy(features, select_supports(features, tasks, o)) for o in ("hard", "easy")}
-    assert found["hard"] < accuracy(features, tasks) - 0.15
-    assert found["easy"] > accuracy(features, tasks) + 0.02
+    result = {o: accuracy(features, select_supports(features, tasks, o)) for o in ("hard", "easy")}
+    assert result["hard"] < accuracy(features, tasks) - 0.15
+    assert result["easy"] > accuracy(features, tasks) + 0.02
 
 
 @pytest.mark.parametrize("loss", ["euclidean", "cosine"])
@@ -117,12 +117,12 @@ def test_a_batch_is_its_tasks_one_by_one_and_order_does_not_matter(options) -> N
 def test_random_weights_follow_the_seed() -> None:
     features = clustered_features()
     tasks = random_tasks(features, 12, 4, 3, 6)
-    one, again, other = (
+    item, again, second = (
         select_supports(features, tasks, options=SearchOptions(start="random", step=1e-6, seed=seed)).support
         for seed in (1, 1, 2)
     )
-    assert (one == again).all()
-    assert (one != other).mean() > 0.5
+    assert (item == again).all()
+    assert (item != second).mean() > 0.5
 
 
 def test_the_size_of_features_does_not_matter() -> None:
@@ -159,9 +159,9 @@ def test_a_small_step_from_random_weights_is_a_random_draw_and_a_large_one_is_ha
     features = clustered_features(spread=2.0, n_images=80)
     tasks = random_tasks(features, 60, 5, 3, 10)
     random = [SearchOptions(start="random", step=step) for step in (1e-4, 20, 1e5)]
-    found = [accuracy(features, select_supports(features, tasks, options=options)) for options in random]
-    assert abs(found[0] - accuracy(features, tasks)) < 0.05
-    assert found[0] > found[1] > found[2]
+    result = [accuracy(features, select_supports(features, tasks, options=options)) for options in random]
+    assert abs(result[0] - accuracy(features, tasks)) < 0.05
+    assert result[0] > result[1] > result[2]
     again = select_supports(features, tasks, options=random[1])
     assert (again.support == select_supports(features, tasks, options=random[1]).support).all()
     another = select_supports(features, tasks, options=replace(random[1], seed=1))
@@ -174,7 +174,7 @@ def algorithm_1(features: Features, task: Tasks, sign: float, step: float, n_ste
     Random weights are those of the seed 0; among equal final weights the one that started heavier comes first.
     """
     layout = ClassLayout(features, np.unique(features.class_ids))
-    drawn = fastdiffsel._random_weights(layout, task, 0)
+    sampled = fastdiffsel._random_weights(layout, task, 0)
     query = torch.from_numpy(features.values[features.rows_of(task.query[0].ravel())])
     labels = torch.arange(task.query.shape[1]).repeat_interleave(task.query.shape[2])
     pools, first = [], []
@@ -182,7 +182,7 @@ def algorithm_1(features: Features, task: Tasks, sign: float, step: float, n_ste
         image_ids = layout.image_ids(int(class_id))
         open_ = ~np.isin(image_ids, task.query[0, way])
         pools.append(image_ids[open_])
-        first.append(torch.from_numpy(drawn[0, way][open_].astype(np.float64)))
+        first.append(torch.from_numpy(sampled[0, way][open_].astype(np.float64)))
     weights = [w.clone() for w in first]
     for _ in range(n_steps):
         weights = [w.requires_grad_() for w in weights]
@@ -213,7 +213,7 @@ def nearest_in_ball(w: np.ndarray, radius: float) -> np.ndarray:
 def test_literal_is_the_algorithm_as_printed(objective: str, step: float, n_steps: int) -> None:
     features = clustered_features(spread=2.0)
     tasks = random_tasks(features, 6, 4, 3, 6)
-    found = select_supports(
+    result = select_supports(
         features,
         tasks,
         objective,
@@ -221,7 +221,7 @@ def test_literal_is_the_algorithm_as_printed(objective: str, step: float, n_step
     )
     for t in range(len(tasks)):
         printed = algorithm_1(features, tasks.take([t]), objectives.get(objective).sign, step, n_steps)
-        assert found.support[t].tolist() == printed
+        assert result.support[t].tolist() == printed
 
 
 def test_literal_weights_that_cancel_are_refused() -> None:
@@ -239,8 +239,8 @@ def test_literal_weights_that_cancel_are_refused() -> None:
 def test_a_trace_has_every_number_of_steps_and_the_weighted_loss(options: dict) -> None:
     features = clustered_features(spread=2.0)
     tasks = random_tasks(features, 6, 4, 3, 6)
-    found, losses = trace_steps(features, tasks, options=SearchOptions(scale=0.1, n_steps=3, **options))
-    for n_steps, after in enumerate(found, start=1):
+    result, losses = trace_steps(features, tasks, options=SearchOptions(scale=0.1, n_steps=3, **options))
+    for n_steps, after in enumerate(result, start=1):
         alone = select_supports(features, tasks, options=SearchOptions(scale=0.1, n_steps=n_steps, **options))
         assert (np.sort(after.support) == np.sort(alone.support)).all()
     assert losses.shape == (4, 6)
@@ -257,9 +257,9 @@ def test_a_trace_has_every_number_of_steps_and_the_weighted_loss(options: dict) 
 def test_the_loss_of_a_support_set_is_that_of_its_prototypes(loss: str) -> None:
     features = clustered_features(spread=2.0)
     tasks = random_tasks(features, 6, 4, 3, 6)
-    found = support_loss(features, tasks, SearchOptions(loss=loss, scale=0.1))
+    result = support_loss(features, tasks, SearchOptions(loss=loss, scale=0.1))
     by_hand = [query_loss(features, s, q, loss, 0.1) for s, q in zip(tasks.support, tasks.query, strict=True)]
-    assert found == pytest.approx(by_hand, rel=1e-4)
+    assert result == pytest.approx(by_hand, rel=1e-4)
 
 
 def test_hard_raises_the_query_loss_of_nearly_every_task() -> None:
@@ -317,8 +317,8 @@ def test_bad_input_is_named() -> None:
 def test_progress_is_reported_and_can_stop_the_search() -> None:
     features = clustered_features()
     tasks = random_tasks(features, 10, 4, 3, 6)
-    seen = []
-    select_supports(features, tasks, chunk=4, progress=lambda done, total, message: seen.append((done, total)))
-    assert seen == [(4, 10), (8, 10), (10, 10)]
+    calls = []
+    select_supports(features, tasks, chunk=4, progress=lambda done, total, message: calls.append((done, total)))
+    assert calls == [(4, 10), (8, 10), (10, 10)]
     with pytest.raises(Cancelled):
         select_supports(features, tasks, chunk=4, progress=lambda done, total, message: False)

@@ -65,8 +65,8 @@ def test_search_in_features_of_any_scale_and_origin_is_that_of_double_precision(
     double = replace(single, values=single.values.astype(np.float64))
     for search in (select_supports, refine_supports, greedy_supports):
         for settings in ({}, {"objective": "easy"}, {"options": SearchOptions(loss="cosine")}):
-            found = search(single, tasks, **settings).support
-            assert np.array_equal(found, search(double, tasks, **settings).support), (search, settings)
+            sets = search(single, tasks, **settings).support
+            assert np.array_equal(sets, search(double, tasks, **settings).support), (search, settings)
         if shift < 1000:  # more rounds the features themselves
             assert np.array_equal(search(single, tasks).support, search(whole, tasks).support), search
 
@@ -76,10 +76,10 @@ def test_ragged_supports_keep_their_shape() -> None:
     tasks = random_tasks(features, 2, 4, 3, 5)
     support = tasks.support.copy()
     support[0, 1, 1:] = PAD
-    found = greedy_supports(features, Tasks(tasks.class_ids, support, tasks.query)).support
-    assert ((found == PAD) == (support == PAD)).all()
+    result = greedy_supports(features, Tasks(tasks.class_ids, support, tasks.query)).support
+    assert ((result == PAD) == (support == PAD)).all()
     for t in range(2):
-        assert not set(found[t].ravel()) & set(tasks.query[t].ravel())
+        assert not set(result[t].ravel()) & set(tasks.query[t].ravel())
 
 
 def test_sweeps_must_be_positive() -> None:

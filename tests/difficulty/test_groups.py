@@ -61,13 +61,13 @@ SEARCHES: dict[str, Callable[[Features, Tasks, str], Tasks]] = {
 def test_no_support_image_is_a_copy_of_a_query_or_of_another(search: str, objective: str) -> None:
     features = copied_features()
     tasks = draw(features)
-    found = SEARCHES[search](features, tasks, objective=objective)
-    assert not shares_a_group(found, features.groups)
-    assert (features.class_ids[found.support] == tasks.class_ids[:, :, None]).all()
+    sets = SEARCHES[search](features, tasks, objective=objective)
+    assert not shares_a_group(sets, features.groups)
+    assert (features.class_ids[sets.support] == tasks.class_ids[:, :, None]).all()
     if search == "refined from random":
         return  # it keeps what it cannot better
-    for chosen in features.groups[found.support].reshape(-1, found.support.shape[2]):
-        assert len(set(chosen.tolist())) == len(chosen), "five copies would be one picture"
+    for selection in features.groups[sets.support].reshape(-1, sets.support.shape[2]):
+        assert len(set(selection.tolist())) == len(selection), "five copies would be one picture"
 
 
 @pytest.mark.parametrize("search", ["one step", "refined", "greedy"])
@@ -81,10 +81,10 @@ def test_ten_copies_of_each_picture_do_not_make_easy_sets_worse_than_random(sear
     assert hard < random < easy
     loose = replace(features, groups=None)  # what happens without: five copies of one picture for a support set
     without = draw(features, 60, keep=False)
-    found = select_supports(loose, without, "easy")
+    result = select_supports(loose, without, "easy")
     assert shares_a_group(without, features.groups)
-    assert np.mean([len(set(g)) for g in (found.support // N_COPIES).reshape(-1, 5).tolist()]) < 2
-    assert accuracy(loose, found) < accuracy(loose, without)
+    assert np.mean([len(set(g)) for g in (result.support // N_COPIES).reshape(-1, 5).tolist()]) < 2
+    assert accuracy(loose, result) < accuracy(loose, without)
 
 
 def test_images_without_company_are_searched_as_before() -> None:

@@ -25,15 +25,15 @@ def test_draws_needed_by_hand() -> None:
 
 
 def test_rarity_has_the_exact_binomial_interval() -> None:
-    found = rarity(ACCURACY, 41.0)
-    assert (found.n_found, found.n_drawn, found.draws) == (2, 10, 5.0)
+    result = rarity(ACCURACY, 41.0)
+    assert (result.n_found, result.n_drawn, result.draws) == (2, 10, 5.0)
     # Clopper and Pearson for 2 of 10: 0.02521 to 0.55610
-    assert (found.low, found.high) == pytest.approx((1 / 0.55610, 1 / 0.02521), rel=1e-3)
+    assert (result.low, result.high) == pytest.approx((1 / 0.55610, 1 / 0.02521), rel=1e-3)
 
 
 def test_none_found_is_a_bound_and_no_number() -> None:
-    found = rarity(ACCURACY, 39.0)
-    assert found.n_found == 0 and np.isinf(found.draws) and np.isinf(found.high)
-    assert found.low == pytest.approx(1 / (1 - 0.025 ** (1 / 10)))
+    result = rarity(ACCURACY, 39.0)
+    assert result.n_found == 0 and np.isinf(result.draws) and np.isinf(result.high)
+    assert result.low == pytest.approx(1 / (1 - 0.025 ** (1 / 10)))
     with pytest.raises(BadInput, match="at least one random task"):
         rarity(np.array([]), 50.0)

@@ -41,8 +41,8 @@ def test_with_the_whole_pool_on_the_list_it_is_the_naive_search(
     tasks = random_tasks(features, 4, 3, 2, 3)
     quick = refine_supports(features, tasks, objective, SearchOptions(loss=loss, scale=scale, n_rounds=n_rounds))
     for t in range(len(tasks)):
-        one = tasks.class_ids[t], tasks.support[t], tasks.query[t]
-        slow = naive_rounds(features, *one, 1 if objective == "hard" else -1, loss, scale, n_rounds)
+        item = tasks.class_ids[t], tasks.support[t], tasks.query[t]
+        slow = naive_rounds(features, *item, 1 if objective == "hard" else -1, loss, scale, n_rounds)
         assert (quick.support[t] == slow).all()
 
 
@@ -78,14 +78,14 @@ def test_swaps_bring_one_step_to_what_greedy_search_finds() -> None:
 def test_supports_come_from_the_pool_and_a_batch_is_its_tasks_one_by_one() -> None:
     features = clustered_features()
     tasks = random_tasks(features, 12, 4, 3, 6)
-    found = refine_supports(features, tasks)
-    assert (features.class_ids[features.rows_of(found.support)] == tasks.class_ids[:, :, None]).all()
-    for support, query in zip(found.support, found.query, strict=True):
+    result = refine_supports(features, tasks)
+    assert (features.class_ids[features.rows_of(result.support)] == tasks.class_ids[:, :, None]).all()
+    for support, query in zip(result.support, result.query, strict=True):
         assert not set(support.ravel()) & set(query.ravel())
         assert len(set(support.ravel())) == support.size
     alone = np.concatenate([refine_supports(features, tasks.take([t])).support for t in range(12)])
-    assert (alone == found.support).all()
-    assert (refine_supports(features, tasks, chunk=5).support == found.support).all()
+    assert (alone == result.support).all()
+    assert (refine_supports(features, tasks, chunk=5).support == result.support).all()
 
 
 def test_ragged_tasks_keep_their_ways_shots_and_queries() -> None:
@@ -95,11 +95,11 @@ def test_ragged_tasks_keep_their_ways_shots_and_queries() -> None:
     class_ids[0, 4], support[0, 4], query[0, 4] = PAD, PAD, PAD
     support[1, 2, 1:] = PAD
     query[2, 1, 3:] = PAD
-    found = refine_supports(features, Tasks(class_ids, support, query), "easy").support
-    assert ((found == PAD) == (support == PAD)).all()
-    assert (found != support).any()
+    result = refine_supports(features, Tasks(class_ids, support, query), "easy").support
+    assert ((result == PAD) == (support == PAD)).all()
+    assert (result != support).any()
     narrow = Tasks(class_ids[:1, :4], support[:1, :4], query[:1, :4])  # the missing way must not matter
-    assert (refine_supports(features, narrow, "easy").support == found[:1, :4]).all()
+    assert (refine_supports(features, narrow, "easy").support == result[:1, :4]).all()
 
 
 def test_a_pool_that_offers_nothing_leaves_the_support_as_it_is() -> None:

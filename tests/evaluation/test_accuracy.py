@@ -146,20 +146,20 @@ def test_class_accuracy_agrees_with_the_accuracy_of_all_queries() -> None:
 def test_pair_confusion_equals_brute_force() -> None:
     predictions, tasks = random_predictions()
     pairs = evaluation.pair_confusion(predictions, tasks)
-    confused, asked = np.zeros((9, 9), dtype=int), np.zeros((9, 9), dtype=int)
-    for row, said in zip(tasks.class_ids, predictions.predicted):
+    confused, counts = np.zeros((9, 9), dtype=int), np.zeros((9, 9), dtype=int)
+    for row, message in zip(tasks.class_ids, predictions.predicted):
         for way, class_id in enumerate(row):
-            for label in said[way]:
+            for label in message[way]:
                 if label != PAD:
                     confused[class_id, row[label]] += 1
-                    asked[class_id, row] += 1
+                    counts[class_id, row] += 1
     assert np.array_equal(pairs.class_ids, np.arange(9))
-    assert np.array_equal(pairs.confused, confused) and np.array_equal(pairs.n_queries, asked)
+    assert np.array_equal(pairs.confused, confused) and np.array_equal(pairs.n_queries, counts)
     worst = pairs.worst(5)
-    off = np.where(np.eye(9, dtype=bool), -1, confused / np.maximum(asked, 1))
+    off = np.where(np.eye(9, dtype=bool), -1, confused / np.maximum(counts, 1))
     assert worst.loc[0, "rate"] == pytest.approx(off.max()) and worst["rate"].is_monotonic_decreasing
     assert (worst["class_id"] != worst["taken_for"]).all()
-    least = int(np.median(asked))
+    least = int(np.median(counts))
     assert (pairs.worst(50, least=least)["asked"] >= least).all()
 
 
@@ -180,13 +180,13 @@ def test_paired_differences() -> None:
     rng = np.random.default_rng(3)
     first = rng.normal(0.7, 0.1, size=80)
     second = first - rng.normal(0.03, 0.05, size=80)
-    found = evaluation.paired_difference(first, second)
-    assert found.p_t == pytest.approx(stats.ttest_rel(first, second).pvalue, rel=1e-5)
-    assert found.p_wilcoxon == pytest.approx(stats.wilcoxon(first - second).pvalue, rel=1e-5)
-    assert found.mean == pytest.approx((first - second).mean()) and found.significant
+    result = evaluation.paired_difference(first, second)
+    assert result.p_t == pytest.approx(stats.ttest_rel(first, second).pvalue, rel=1e-5)
+    assert result.p_wilcoxon == pytest.approx(stats.wilcoxon(first - second).pvalue, rel=1e-5)
+    assert result.mean == pytest.approx((first - second).mean()) and result.significant
     back = evaluation.paired_difference(second, first)
-    assert back.mean == pytest.approx(-found.mean) and (back.wins, back.losses) == (found.losses, found.wins)
-    assert found.wins + found.ties + found.losses == 80 == found.n_tasks
+    assert back.mean == pytest.approx(-result.mean) and (back.wins, back.losses) == (result.losses, result.wins)
+    assert result.wins + result.ties + result.losses == 80 == result.n_tasks
 
 
 def test_paired_differences_at_the_edges() -> None:

@@ -43,21 +43,21 @@ def covered(estimates: list, truth: float) -> float:
 def test_intervals_over_images_hold_the_accuracy_of_other_images_and_those_over_tasks_do_not() -> None:
     rng = np.random.default_rng(0)
     centres = rng.standard_normal((16, DIMS))
-    found: dict[str, list] = {"tasks": [], "images": []}
+    matches: dict[str, list] = {"tasks": [], "images": []}
     pairs: dict[str, list] = {"tasks": [], "images": []}
     for _ in range(100):
         features, tasks = draw_images(rng, centres, 20), draw_tasks(rng, 16, 20, 250)
         first, second = right(features, tasks), right(features, tasks, "knn", k=1)
-        for over in found:
-            found[over].append(estimate(first.mean((1, 2)), over, first, tasks))
+        for over in matches:
+            matches[over].append(estimate(first.mean((1, 2)), over, first, tasks))
             pairs[over].append(estimate((first - second).mean((1, 2)), over, first - second, tasks))
-    for kind in (found, pairs):
+    for kind in (matches, pairs):
         truth = np.mean([e.mean for e in kind["tasks"]])
         assert 0.88 <= covered(kind["images"], truth) <= 1
         assert covered(kind["tasks"], truth) < 0.8
-    means = [e.mean for e in found["images"]]
-    assert covered(found["tasks"], np.mean(means)) < 0.5
-    assert np.mean([e.error for e in found["images"]]) == pytest.approx(np.std(means), rel=0.25)
+    means = [e.mean for e in matches["images"]]
+    assert covered(matches["tasks"], np.mean(means)) < 0.5
+    assert np.mean([e.error for e in matches["images"]]) == pytest.approx(np.std(means), rel=0.25)
 
 
 def test_intervals_over_classes_hold_the_accuracy_and_the_correlation_of_other_classes() -> None:
@@ -73,12 +73,12 @@ def test_intervals_over_classes_hold_the_accuracy_and_the_correlation_of_other_c
     values, tasks, apart = world(300, 20, 4000)
     truth = {rank: correlation(values.mean((1, 2)), apart, rank=rank).value for rank in (False, True)}
     assert min(truth.values()) > 0.3
-    found, over_images = [], []
+    matches, over_images = [], []
     hits = {name: [] for name in ("pearson", "spearman", "tasks")}
     for _ in range(80):
         values, tasks, apart = world(24, 20, 400)
         accuracy = values.mean((1, 2))
-        found.append(estimate(accuracy, "classes", values, tasks))
+        matches.append(estimate(accuracy, "classes", values, tasks))
         over_images.append(estimate(accuracy, "images", values, tasks))
         for name, rank, class_ids in (
             ("pearson", False, tasks.class_ids),
@@ -88,9 +88,9 @@ def test_intervals_over_classes_hold_the_accuracy_and_the_correlation_of_other_c
             interval = correlation(accuracy, apart, class_ids, rank)
             assert -1 < interval.low < interval.value < interval.high < 1
             hits[name].append(interval.low <= truth[rank] <= interval.high)
-    mean = np.mean([e.mean for e in found])
-    assert covered(found, mean) >= 0.88
-    assert covered(over_images, mean) < covered(found, mean) - 0.1  # other classes differ more than other images
+    mean = np.mean([e.mean for e in matches])
+    assert covered(matches, mean) >= 0.88
+    assert covered(over_images, mean) < covered(matches, mean) - 0.1  # other classes differ more than other images
     assert np.mean(hits["pearson"]) >= 0.88 and np.mean(hits["spearman"]) >= 0.88
     assert np.mean(hits["tasks"]) < 0.8
 
@@ -115,26 +115,26 @@ def test_the_interval_over_images_is_within_the_one_over_classes(n_classes: int,
     """Other classes bring other images, however few the tasks are."""
     rng = np.random.default_rng(6)
     centres = rng.standard_normal((n_classes, DIMS))
-    found: dict[str, list] = {"tasks": [], "images": [], "classes": []}
+    matches: dict[str, list] = {"tasks": [], "images": [], "classes": []}
     for _ in range(60):
         features, tasks = draw_images(rng, centres, n_images), draw_tasks(rng, n_classes, n_images, n_tasks)
         first, second = right(features, tasks), right(features, tasks, "knn", k=1)
         for values in (first, first - second):
-            over = {name: estimate(values.mean((1, 2)), name, values, tasks) for name in found}
+            over = {name: estimate(values.mean((1, 2)), name, values, tasks) for name in matches}
             assert over["tasks"].ci95 <= over["images"].ci95 <= over["classes"].ci95
             if values is first:
-                for name, told in over.items():
-                    found[name].append(told)
-    means = [e.mean for e in found["images"]]
-    assert covered(found["images"], np.mean(means)) >= 0.88
-    assert np.median([e.ci95 for e in found["images"]]) < 4 * np.std(means)  # and it is of use
+                for name, text in over.items():
+                    matches[name].append(text)
+    means = [e.mean for e in matches["images"]]
+    assert covered(matches["images"], np.mean(means)) >= 0.88
+    assert np.median([e.ci95 for e in matches["images"]]) < 4 * np.std(means)  # and it is of use
 
 
 def test_over_tasks_is_the_plain_interval() -> None:
     accuracy = np.array([0.2, 0.4, np.nan, 0.9])
     mean, half = mean_and_ci95(accuracy)
-    found = estimate(accuracy)
-    assert (found.mean, found.ci95) == pytest.approx((mean, half), rel=1e-4)
+    result = estimate(accuracy)
+    assert (result.mean, result.ci95) == pytest.approx((mean, half), rel=1e-4)
     assert estimate(np.array([0.5])).mean == 0.5 and np.isnan(estimate(np.array([0.5])).ci95)
     assert np.isnan(estimate(np.array([np.nan])).mean)
     assert estimate(np.zeros(5)).p == 1 and estimate(np.ones(5)).p == 0
@@ -154,11 +154,13 @@ def test_padding_unfinished_tasks_and_tasks_beyond_the_part_change_nothing() -> 
     for over in ("images", "classes"):
         plain = estimate(accuracy, over, values, tasks)
         assert plain.error > estimate(accuracy).error
-        for other in (
+        for second in (
             estimate(accuracy, over, padded, wide),
             estimate(np.append(accuracy, [np.nan] * 5), over, unfinished, late),
         ):
-            assert (other.mean, other.error, other.freedom) == pytest.approx((plain.mean, plain.error, plain.freedom))
+            assert (second.mean, second.error, second.freedom) == pytest.approx(
+                (plain.mean, plain.error, plain.freedom)
+            )
         part = estimate(accuracy, over, values[:200], tasks.take(slice(0, 200)))
         assert part.mean == plain.mean and part.error == pytest.approx(plain.error, rel=0.3)
 

@@ -26,20 +26,20 @@ def planted(seed: int = 0, **weights: float) -> VarianceExplained:
 
 
 def test_a_planted_cause_is_named_with_its_share() -> None:
-    found = planted(c=0.05)
-    assert max(found.lost, key=lambda name: found.lost[name].value) == "second"
-    assert found.lost["second"].sure > 0 and found.total.low > 0
-    assert found.total.low < 0.5 < found.total.high  # 0.05² of 0.05² + 0.05²
-    assert found.lost["second"].low < 0.5 < found.lost["second"].high
-    assert found.lost["first"].low <= 0 and found.lost["third"].low <= 0
-    assert found.alone["second"].value == pytest.approx(found.total.value, abs=0.05)
+    result = planted(c=0.05)
+    assert max(result.lost, key=lambda name: result.lost[name].value) == "second"
+    assert result.lost["second"].sure > 0 and result.total.low > 0
+    assert result.total.low < 0.5 < result.total.high  # 0.05² of 0.05² + 0.05²
+    assert result.lost["second"].low < 0.5 < result.lost["second"].high
+    assert result.lost["first"].low <= 0 and result.lost["third"].low <= 0
+    assert result.alone["second"].value == pytest.approx(result.total.value, abs=0.05)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_two_planted_causes_come_in_the_order_and_about_the_ratio_of_their_variances(seed: int) -> None:
-    found = planted(seed, a=0.08, d=0.04)
-    assert sorted(found.lost, key=lambda name: -found.lost[name].value)[:2] == ["first", "third"]
-    ratio = found.lost["first"].value / found.lost["third"].value
+    result = planted(seed, a=0.08, d=0.04)
+    assert sorted(result.lost, key=lambda name: -result.lost[name].value)[:2] == ["first", "third"]
+    ratio = result.lost["first"].value / result.lost["third"].value
     assert 2.5 < ratio < 6.5  # four, as 0.08² is to 0.04²
 
 
@@ -51,10 +51,10 @@ def test_a_curved_cause_is_found_where_a_straight_line_sees_nothing() -> None:
 
 
 def test_noise_explains_nothing_beyond_its_interval() -> None:
-    found = [planted(seed) for seed in range(20)]
-    assert np.mean([one.total.value for one in found]) < 0.01
-    assert sum(one.total.low > 0 for one in found) == 0
-    assert sum(max(share.sure for share in one.lost.values()) > 0 for one in found) == 0
+    result = [planted(seed) for seed in range(20)]
+    assert np.mean([item.total.value for item in result]) < 0.01
+    assert sum(item.total.low > 0 for item in result) == 0
+    assert sum(max(share.sure for share in item.lost.values()) > 0 for item in result) == 0
 
 
 def test_numbers_of_classes_do_not_explain_what_other_classes_do() -> None:
@@ -64,14 +64,14 @@ def test_numbers_of_classes_do_not_explain_what_other_classes_do() -> None:
         rng, class_ids, _ = tasks(seed)
         accuracy = 0.7 + rng.normal(size=N_CLASSES)[class_ids].mean(axis=1) * 0.1 + 0.03 * rng.normal(size=N_TASKS)
         numbers = {name: rng.normal(size=N_CLASSES)[class_ids].mean(axis=1) for name in "abcd"}
-        found = explain(numbers, accuracy, GROUPS, class_ids, seed)
-        wrong += found.total.low > 0 and max(share.sure for share in found.lost.values()) > 0
+        result = explain(numbers, accuracy, GROUPS, class_ids, seed)
+        wrong += result.total.low > 0 and max(share.sure for share in result.lost.values()) > 0
     assert wrong <= 1
 
 
 def test_what_groups_add_sums_to_what_is_expected() -> None:
-    found = planted(a=0.05, c=0.03)
-    np.testing.assert_allclose(found.middle + sum(found.added.values()), found.expected, atol=1e-9)
+    result = planted(a=0.05, c=0.03)
+    np.testing.assert_allclose(result.middle + sum(result.added.values()), result.expected, atol=1e-9)
 
 
 def test_a_task_of_unknown_accuracy_is_left_out_and_a_missing_number_filled() -> None:
@@ -79,8 +79,8 @@ def test_a_task_of_unknown_accuracy_is_left_out_and_a_missing_number_filled() ->
     accuracy = 0.7 + 0.05 * numbers["c"] + 0.02 * rng.normal(size=N_TASKS)
     accuracy[7] = np.nan
     numbers["a"][:10] = np.nan
-    found = explain(numbers, accuracy, GROUPS, class_ids)
-    assert np.isnan(found.expected[7]) and np.isfinite(np.delete(found.expected, 7)).all()
+    result = explain(numbers, accuracy, GROUPS, class_ids)
+    assert np.isnan(result.expected[7]) and np.isfinite(np.delete(result.expected, 7)).all()
 
 
 def test_tasks_of_the_same_classes_are_held_out_together() -> None:

@@ -61,15 +61,15 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def predicted_by(run_id: str, which: int = 0) -> pd.DataFrame:
-    """What a run said, as the table that another program would write."""
+    """Predictions of a run, as the table that another program would write."""
     spec = jobs.spec(run_id)
     answer = evaluate.predictions(spec, jobs.chunks(run_id), which)
     tasks = evaluate.entry_tasks(spec, evaluate.entries(spec)[which])
     names = datasets.load(spec["dataset"]).classes["class_name"].astype(str).to_numpy()
     task, way, place = np.nonzero(tasks.query != PAD)
     at = (task, way, place)
-    said = names[tasks.class_ids[task, answer.predicted[at]]]
-    table = {"task": task, "image_id": tasks.query[at], "predicted": said, "confidence": answer.confidence[at]}
+    predictions = names[tasks.class_ids[task, answer.predicted[at]]]
+    table = {"task": task, "image_id": tasks.query[at], "predicted": predictions, "confidence": answer.confidence[at]}
     return pd.DataFrame(table).sample(frac=1, random_state=0)
 
 
@@ -102,10 +102,10 @@ def test_imported_predictions_stand_beside_the_others_on_the_page(toy, capsys, m
     run_json(capsys, "import-predictions", "toy", "theirs.csv", "--testbed", "t.parquet", "--name", "*mine*")
     monkeypatch.chdir(APP.parent)
     page = open_link("runs", "toy")
-    shown = " ".join(str(e.value) for e in [*page.get("html"), *page.caption, *page.metric, *page.markdown])
-    shown += " ".join(caption.proto.help for caption in page.caption)
-    assert "nan%" not in shown and "Confidence is not available" in shown
-    assert "mine" in shown and len(page.get("plotly_chart")) >= 2
+    visible = " ".join(str(e.value) for e in [*page.get("html"), *page.caption, *page.metric, *page.markdown])
+    visible += " ".join(caption.proto.help for caption in page.caption)
+    assert "nan%" not in visible and "Confidence is not available" in visible
+    assert "mine" in visible and len(page.get("plotly_chart")) >= 2
 
 
 def test_rows_that_do_not_fit_are_refused_with_counts(toy, capsys) -> None:
@@ -117,17 +117,17 @@ def test_rows_that_do_not_fit_are_refused_with_counts(toy, capsys) -> None:
     bad.loc[3, "image_id"] = 10**9
     bad.loc[4, "confidence"] = 1.5
     pd.concat([bad, bad.iloc[-1:]]).to_csv("bad.csv", index=False)
-    said = fails(capsys, "import-predictions", "toy", "bad.csv", "--testbed", "t.parquet")
+    message = fails(capsys, "import-predictions", "toy", "bad.csv", "--testbed", "t.parquet")
     for words in (
         "2 rows of a task that it does not have (the first is row 1: task 999",
         "1 row with a class that its task does not have (the first is row 3",
         "1 row of an image that is no query of its task (the first is row 4",
         "1 row with a confidence that is not from 0 to 1",
-        "1 query answered more than once",
-        "8 queries without an answer",
+        "1 query predicted more than once",
+        "8 queries without a prediction",
     ):
-        assert words in said, said
-    assert "\n" not in said
+        assert words in message, message
+    assert "\n" not in message
     good.drop(columns="task").to_csv("bad.csv", index=False)
     assert "no task" in fails(capsys, "import-predictions", "toy", "bad.csv", "--testbed", "t.parquet")
     assert "cannot be read" in fails(capsys, "import-predictions", "toy", "absent.csv", "--testbed", "t.parquet")
@@ -135,9 +135,9 @@ def test_rows_that_do_not_fit_are_refused_with_counts(toy, capsys) -> None:
 
 
 def test_class_ids_and_names_mean_the_same_and_the_template_is_filled(toy, capsys) -> None:
-    asked = run_json(capsys, "queries", "toy", "--testbed", "t.parquet", "--out", "q.csv")
+    queries = run_json(capsys, "queries", "toy", "--testbed", "t.parquet", "--out", "q.csv")
     table = pd.read_csv("q.csv", keep_default_na=False)
-    assert asked["queries"] == len(table) == 20 * 4 * 3 and (table["predicted"] == "").all()
+    assert queries["queries"] == len(table) == 20 * 4 * 3 and (table["predicted"] == "").all()
     table["predicted"] = [classes.split("|")[0] for classes in table["classes"]]
     table.to_csv("names.csv", index=False)
     ids = {name: i for i, name in enumerate(toy.classes["class_name"].astype(str))}
@@ -260,10 +260,10 @@ def _accuracy_of(run) -> dict[int, float]:
     spec = jobs.spec(run.id)
     answer = evaluate.predictions(spec, jobs.chunks(run.id), 0)
     tasks = evaluate.entry_tasks(spec, evaluate.entries(spec)[0])
-    found: dict[int, list[bool]] = {}
+    values: dict[int, list[bool]] = {}
     for t, w, q in np.ndindex(tasks.query.shape):
-        found.setdefault(int(tasks.query[t, w, q]), []).append(int(answer.predicted[t, w, q]) == w)
-    return {image_id: float(np.mean(right)) for image_id, right in found.items()}
+        values.setdefault(int(tasks.query[t, w, q]), []).append(int(answer.predicted[t, w, q]) == w)
+    return {image_id: float(np.mean(right)) for image_id, right in values.items()}
 
 
 def test_figures_are_written_as_plotly_json(digits, capsys) -> None:
@@ -279,8 +279,8 @@ def test_figures_are_written_as_plotly_json(digits, capsys) -> None:
 
 def test_runs_of_another_dataset_and_names_of_fields(digits) -> None:
     _, _, run = digits
-    other = datasets.load("digits")
+    second = datasets.load("digits")
     with pytest.raises(BadInput, match="Leave it out"):
-        dataset_tools.images_table(other, runs=[(run.id, jobs.spec(run.id), jobs.chunks(run.id))])
+        dataset_tools.images_table(second, runs=[(run.id, jobs.spec(run.id), jobs.chunks(run.id))])
     assert dataset_tools._field("right mine.py (scale 2)") == "right_mine_py__scale_2"
     assert dataset_tools._field("éclat") == "clat" and dataset_tools._field("_7") == "attribute_7"

@@ -101,12 +101,12 @@ def test_residual_networks_agree_with_easyfsl(ours: str, theirs: str) -> None:
 
     torchvision_guard.install()
     easyfsl = pytest.importorskip("easyfsl.modules")
-    other = getattr(easyfsl, theirs)().eval()
+    second = getattr(easyfsl, theirs)().eval()
     network = build(ours).eval()
-    checkpoints.fit(network, other.state_dict(), ours, "theirs")  # its classifier is left out
+    checkpoints.fit(network, second.state_dict(), ours, "theirs")  # its classifier is left out
     x = torch.randn(1, 3, 84, 84, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
-        assert torch.allclose(network(x), other(x), atol=1e-4)
+        assert torch.allclose(network(x), second(x), atol=1e-4)
 
 
 def test_resnet12_agrees_with_easyfsl() -> None:
@@ -114,12 +114,12 @@ def test_resnet12_agrees_with_easyfsl() -> None:
 
     torchvision_guard.install()
     module = pytest.importorskip("easyfsl.modules.feat_resnet12")
-    other = module.feat_resnet12().eval()
+    second = module.feat_resnet12().eval()
     network = build("resnet12").eval()
-    checkpoints.fit(network, {f"encoder.{k}": v for k, v in other.state_dict().items()}, "resnet12", "theirs")
+    checkpoints.fit(network, {f"encoder.{k}": v for k, v in second.state_dict().items()}, "resnet12", "theirs")
     x = torch.randn(1, 3, 84, 84, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
-        assert torch.allclose(network(x), other(x), atol=1e-4)
+        assert torch.allclose(network(x), second(x), atol=1e-4)
 
 
 # Checkpoints
@@ -136,24 +136,24 @@ def test_a_checkpoint_gives_the_same_features_in_every_wrapping(tmp_path: Path, 
     torch.save({"epoch": 3, "state_dict": {f"module.{k}": v for k, v in conv_weights.items()}}, tmp_path / "c.pth")
     wrapped = {f"module.encoder.{k}": v for k, v in conv_weights.items()} | {"module.fc.weight": torch.zeros(5, 1600)}
     torch.save({"params": wrapped}, tmp_path / "d.tar")
-    found = [load_backbone("conv64f", path, "cpu") for path in sorted(tmp_path.iterdir())]
-    assert len({b.checkpoint for b in found}) == 1
-    assert found[0].checkpoint != load_backbone("conv64f", on="cpu").checkpoint
-    assert found[0].label == f"conv64f@{found[0].checkpoint[:8]}"
-    assert found[0].warning == ""
+    result = [load_backbone("conv64f", path, "cpu") for path in sorted(tmp_path.iterdir())]
+    assert len({b.checkpoint for b in result}) == 1
+    assert result[0].checkpoint != load_backbone("conv64f", on="cpu").checkpoint
+    assert result[0].label == f"conv64f@{result[0].checkpoint[:8]}"
+    assert result[0].warning == ""
     pixels = noise((84, 84))
-    for other in found[1:]:
-        assert np.array_equal(found[0].features(pixels), other.features(pixels))
+    for second in result[1:]:
+        assert np.array_equal(result[0].features(pixels), second.features(pixels))
 
 
 @pytest.mark.parametrize(
-    ("wanted", "held"),
+    ("target", "held"),
     [("resnet12", "conv64f"), ("conv64f", "resnet12"), ("resnet10", "resnet18"), ("resnet12", "resnet12_basic")],
 )
-def test_a_checkpoint_of_another_architecture_is_one_sentence(tmp_path: Path, wanted: str, held: str) -> None:
+def test_a_checkpoint_of_another_architecture_is_one_sentence(tmp_path: Path, target: str, held: str) -> None:
     save_file(build(held).state_dict(), tmp_path / "other.safetensors")
-    with pytest.raises(BadInput, match=f"does not match {wanted}"):
-        load_backbone(wanted, tmp_path / "other.safetensors", "cpu")
+    with pytest.raises(BadInput, match=f"does not match {target}"):
+        load_backbone(target, tmp_path / "other.safetensors", "cpu")
 
 
 def test_the_default_backbone_refuses_another_architecture(tmp_path: Path, conv_weights) -> None:

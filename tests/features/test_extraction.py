@@ -99,11 +99,11 @@ def test_the_same_features_are_not_made_twice(make_dataset, conv) -> None:
 
 
 def test_progress_counts_up_with_speed_and_time_left(make_dataset, conv, small_shards) -> None:
-    told = []
-    extract(make_dataset(20), conv, batch=4, progress=lambda *event: told.append(event))
-    assert [done for done, _, _ in told] == [4, 8, 12, 16, 20]
-    assert {total for _, total, _ in told} == {20}
-    assert all("images/s" in message and message.endswith("left") for _, _, message in told)
+    reports = []
+    extract(make_dataset(20), conv, batch=4, progress=lambda *event: reports.append(event))
+    assert [done for done, _, _ in reports] == [4, 8, 12, 16, 20]
+    assert {total for _, total, _ in reports} == {20}
+    assert all("images/s" in message and message.endswith("left") for _, _, message in reports)
 
 
 # Stopping and going on
@@ -120,9 +120,9 @@ def test_a_cancelled_extraction_goes_on_where_it_was(make_dataset, conv, small_s
     with pytest.raises(Cancelled):
         extract(dataset, conv, batch=4, progress=stop_at_12)
     assert features.available(dataset) == []
-    told = []
-    done = extract(dataset, conv, batch=4, progress=lambda *event: told.append(event[0]))
-    assert told == [12, 16, 20, 24], "the finished shard of 8 is kept"
+    reports = []
+    done = extract(dataset, conv, batch=4, progress=lambda *event: reports.append(event[0]))
+    assert reports == [12, 16, 20, 24], "the finished shard of 8 is kept"
     assert done.resumed == 8
     assert np.allclose(done.features.values, expected, atol=2e-3, rtol=2e-3)
 
@@ -154,10 +154,10 @@ def test_a_killed_extraction_goes_on_and_leaves_no_process(tmp_path: Path) -> No
     environment = {**os.environ, "FSVIZ_HOME": str(home)}
     command = [sys.executable, str(script), str(ROOT)]
     first = subprocess.Popen([*command, "600"], stdout=subprocess.PIPE, text=True, env=environment)
-    seen = 0
+    count = 0
     for line in first.stdout:
-        seen = int(line)
-        if seen >= 24:
+        count = int(line)
+        if count >= 24:
             break
     children = _children(first.pid)
     assert children, "images are decoded in processes of their own"
@@ -344,12 +344,14 @@ def test_a_really_full_disk_keeps_what_was_finished(
         with monkeypatch.context() as blind, pytest.raises(WorkspaceError, match="No space left on device"):
             blind.setattr(workspace, "require_space", lambda *_: None)  # another program fills the disk meanwhile
             extract(dataset, conv, batch=8)
-        left = sorted(p.name for p in disk.rglob("*") if p.is_file())
-        assert left in (["00000.npz", "00001.npz"], ["00000.npz", "00001.npz", "00002.npz"]), "finished shards only"
+        remaining = sorted(p.name for p in disk.rglob("*") if p.is_file())
+        assert remaining in (["00000.npz", "00001.npz"], ["00000.npz", "00001.npz", "00002.npz"]), (
+            "finished shards only"
+        )
         assert features.available(dataset) == []
         subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
         done = extract(dataset, conv, batch=8)
-        assert (done.resumed, done.n_images) == (8 * len(left), 40)
+        assert (done.resumed, done.n_images) == (8 * len(remaining), 40)
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=True)
 
@@ -395,8 +397,8 @@ def _save_folder_dataset(root: Path, n: int, home: Path) -> None:
 
 
 def _children(pid: int) -> list[int]:
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True)
-    return [int(p) for p in found.stdout.split()]
+    results = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True)
+    return [int(p) for p in results.stdout.split()]
 
 
 def _alive(pid: int) -> bool:

@@ -26,13 +26,13 @@ def demo_clip() -> image_text.ImageText:
 def test_the_demo_model_puts_images_and_texts_into_one_space(demo_clip) -> None:
     dataset = datasets.load("demo")
     images = [datasets.open_image(dataset, i) for i in range(5)]
-    seen = demo_clip.encode_images(images, batch=2)
+    vectors = demo_clip.encode_images(images, batch=2)
     read = demo_clip.encode_texts(["a photo of a dog", "a photo of snow", "x" * 500], batch=2)
-    assert seen.shape == (5, demo_clip.dims)
+    assert vectors.shape == (5, demo_clip.dims)
     assert read.shape == (3, demo_clip.dims)
-    assert np.allclose(np.linalg.norm(seen, axis=1), 1, atol=1e-5)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     assert np.allclose(np.linalg.norm(read, axis=1), 1, atol=1e-5)
-    assert np.allclose(seen, demo_clip.encode_images(images), atol=1e-5)
+    assert np.allclose(vectors, demo_clip.encode_images(images), atol=1e-5)
     assert np.allclose(read[:1], demo_clip.encode_texts(["a photo of a dog"]), atol=1e-5)
     assert demo_clip.encode_texts([]).shape == (0, demo_clip.dims)
     assert demo_clip.encode_images([]).shape == (0, demo_clip.dims)
@@ -42,10 +42,10 @@ def test_the_demo_model_knows_the_demo(demo_clip) -> None:
     """Zero-shot far above chance on demo images: concepts by their names."""
     dataset = datasets.load("demo")
     ids = np.random.default_rng(0).choice(len(dataset.images), 120, replace=False)
-    seen = demo_clip.encode_images([datasets.open_image(dataset, int(i)) for i in ids])
+    vectors = demo_clip.encode_images([datasets.open_image(dataset, int(i)) for i in ids])
     names = dataset.classes["class_name"].tolist()
     read = demo_clip.encode_texts([f"a photo of a {name}" for name in names])
-    right = (seen @ read.T).argmax(1) == dataset.image_class_ids()[ids]
+    right = (vectors @ read.T).argmax(1) == dataset.image_class_ids()[ids]
     assert right.mean() > 20 / len(names), "twenty times chance"
 
 

@@ -52,9 +52,9 @@ def write(path: Path) -> Path:
     ],
 )
 def test_formats_that_users_have(tmp_path: Path, kind: str, labels: np.ndarray) -> None:
-    values, found = read(write(tmp_path / kind))[:2]
+    values, result = read(write(tmp_path / kind))[:2]
     assert np.array_equal(values, X)
-    assert found.tolist() == labels.tolist()
+    assert result.tolist() == labels.tolist()
 
 
 def test_npy_takes_labels_from_a_second_file_or_from_its_first_axis(tmp_path: Path) -> None:
@@ -80,8 +80,8 @@ def test_labels_of_three_dimensions_name_classes_or_images(tmp_path: Path) -> No
         (NAMES[Y].reshape(3, 2), NAMES[Y].tolist()),
     ):
         np.savez(tmp_path / "cube.npz", features=cube, labels=labels)
-        values, found = read(tmp_path / "cube.npz")[:2]
-        assert np.array_equal(values, X) and found.tolist() == expected
+        values, result = read(tmp_path / "cube.npz")[:2]
+        assert np.array_equal(values, X) and result.tolist() == expected
         np.save(tmp_path / "cube.npy", cube)
         np.save(tmp_path / "labels.npy", labels)
         assert read(tmp_path / "cube.npy", tmp_path / "labels.npy")[1].tolist() == expected
@@ -94,8 +94,8 @@ def test_a_table_for_each_image_is_refused_and_the_advice_helps(tmp_path: Path, 
         import_features("mine", tmp_path / "x.npz")
     for vectors in (tokens.mean(1), tokens.reshape(200, -1)):
         np.savez(tmp_path / "x.npz", features=vectors, labels=labels)
-        made = import_features("mine", tmp_path / "x.npz", replace=True)
-        assert (made.n_images, made.dataset.n_classes) == (200, 5)
+        output = import_features("mine", tmp_path / "x.npz", replace=True)
+        assert (output.n_images, output.dataset.n_classes) == (200, 5)
     np.savez(tmp_path / "x.npz", features=tokens, labels=labels[:7])
     with pytest.raises(BadInput, match="and 7 labels"):
         read(tmp_path / "x.npz")
@@ -107,10 +107,10 @@ def test_a_table_for_each_image_is_refused_and_the_advice_helps(tmp_path: Path, 
 def test_names_of_classes_that_are_empty_or_look_alike(tmp_path: Path, home: Path) -> None:
     names = np.array(["dog", "Dog", "caf\u00e9", "cafe\u0301", "owl", "elk"])
     np.savez(tmp_path / "x.npz", features=np.repeat(X, 2, axis=0), labels=np.repeat(names, 2))
-    made = import_features("mine", tmp_path / "x.npz")
-    assert made.dataset.n_classes == 6
-    assert made.notes[0].startswith("2 groups of class names differ only in case")
-    assert "'Dog' / 'dog'" in made.notes[0] and r"'cafe\u0301' / 'caf\xe9'" in made.notes[0]
+    output = import_features("mine", tmp_path / "x.npz")
+    assert output.dataset.n_classes == 6
+    assert output.notes[0].startswith("2 groups of class names differ only in case")
+    assert "'Dog' / 'dog'" in output.notes[0] and r"'cafe\u0301' / 'caf\xe9'" in output.notes[0]
     for empty in ("", "  ", "\u00a0"):
         names[4] = empty
         np.savez(tmp_path / "x.npz", features=np.repeat(X, 2, axis=0), labels=np.repeat(names, 2))
@@ -156,12 +156,12 @@ def test_rows_that_are_no_numbers_are_left_out_and_counted(home: Path, tmp_path:
     values = X.astype(np.float64)
     values[3, 1] = bad
     np.savez(tmp_path / "x.npz", features=values, labels=Y)
-    made = import_features("own", tmp_path / "x.npz")
-    assert made.n_images == 5
-    assert made.notes[0].startswith("Skipped 1 of 6 rows with NaN") and "row 3" in made.notes[0]
+    output = import_features("own", tmp_path / "x.npz")
+    assert output.n_images == 5
+    assert output.notes[0].startswith("Skipped 1 of 6 rows with NaN") and "row 3" in output.notes[0]
     stored = features.load(datasets.load("own"), "imported")
     np.testing.assert_allclose(stored.values, np.delete(X, 3, axis=0), rtol=1e-3)
-    assert made.dataset.image_class_ids().tolist() == np.delete(Y, 3).tolist()
+    assert output.dataset.image_class_ids().tolist() == np.delete(Y, 3).tolist()
     # joining a dataset, the other images keep their own features
     joined = import_features("own", write(tmp_path / "plain.npz"), backbone="second", replace=True)
     assert joined.n_images == 6
@@ -213,8 +213,8 @@ def test_a_constant_column_or_class_is_harmless(tmp_path: Path) -> None:
 
 def test_moved_features_are_kept_in_float32_and_it_is_said(home: Path, tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", features=BASE.astype(np.float32) + 1000, labels=np.arange(60) % 3)
-    made = import_features("own", tmp_path / "x.npz")
-    assert "kept in float32: float16 would move images by" in made.notes[0]
+    output = import_features("own", tmp_path / "x.npz")
+    assert "kept in float32: float16 would move images by" in output.notes[0]
     stored = features.load(datasets.load("own"), "imported")
     assert np.array_equal(stored.values, BASE.astype(np.float32) + 1000)
     np.savez(tmp_path / "x.npz", features=(BASE + 1000).astype(np.float16), labels=np.arange(60) % 3)
@@ -426,7 +426,7 @@ SHUFFLED = np.array([4, 2, 0, 5, 1, 3])
 def test_rows_in_any_order_find_their_images(tmp_path: Path, pets, form: str, spelling: str) -> None:
     """Row i is of image SHUFFLED[i]: joined by row, every feature but none would be of the wrong image."""
     paths = pets.images["path"].to_numpy(dtype=np.str_)[SHUFFLED]
-    named = {
+    names = {
         "plain": paths,
         "absolute": np.array([str(pets.root / p) for p in paths]),
         "elsewhere": np.array([f"/data/other/pets/{p}" for p in paths]),
@@ -436,20 +436,20 @@ def test_rows_in_any_order_find_their_images(tmp_path: Path, pets, form: str, sp
     }[spelling]
     column = "image_id" if spelling == "image_id" else "path"
     labels = np.array(["cat", "dog"])[SHUFFLED // 3]
-    file, beside = tmp_path / f"x.{form}", None
+    file, label_file = tmp_path / f"x.{form}", None
     if form == "npz":
-        np.savez(file, features=X, labels=labels, **{f"{column}s": named})
+        np.savez(file, features=X, labels=labels, **{f"{column}s": names})
     elif form == "parquet":
-        pd.DataFrame({"embedding": list(X), column: named}).to_parquet(file)
+        pd.DataFrame({"embedding": list(X), column: names}).to_parquet(file)
     elif form == "hdf5":
         with h5py.File(file, "w") as opened:
             opened["feats"] = X
-            opened[column] = named.astype("S") if named.dtype.kind != "i" else named
+            opened[column] = names.astype("S") if names.dtype.kind != "i" else names
     else:
-        file, beside = tmp_path / "x.npy", tmp_path / "x.csv"
+        file, label_file = tmp_path / "x.npy", tmp_path / "x.csv"
         np.save(file, X)
-        pd.DataFrame({column: named, "class": labels}).to_csv(beside, index=False)
-    done = import_features("pets", file, labels=beside)
+        pd.DataFrame({column: names, "class": labels}).to_csv(label_file, index=False)
+    done = import_features("pets", file, labels=label_file)
     assert done.joined.by == ("image_id" if spelling == "image_id" else "path")
     assert done.joined.sentence() == f"All 6 rows found their image by {done.joined.by.replace('_', ' ')}."
     loaded = features.load(pets, "imported")
@@ -471,16 +471,16 @@ def test_a_cube_of_classes_may_name_its_images_too(tmp_path: Path, pets, names: 
 def test_names_are_seen_under_any_column_and_ids_as_floats(tmp_path: Path, pets, suffix: str) -> None:
     """With labels that agree, a column that is passed over would let the rows be joined in their order, and wrongly."""
     paths, labels = np.array(["cat/2.jpg", "cat/0.jpg", "cat/1.jpg"]), np.array(["cat"] * 3)
-    for column, named in (("img_files", paths), ("image_ids", np.array([2.0, 0.0, 1.0]))):
+    for column, names in (("img_files", paths), ("image_ids", np.array([2.0, 0.0, 1.0]))):
         file = tmp_path / f"{column}{suffix}"
         if suffix == ".npz":
-            np.savez(file, features=X[:3], labels=labels, **{column: named})
+            np.savez(file, features=X[:3], labels=labels, **{column: names})
         elif suffix == ".h5":
             with h5py.File(file, "w") as opened:
                 opened["all_feats"], opened["all_labels"] = X[:3], labels.astype("S")
-                opened[column] = named if named.dtype.kind == "f" else named.astype("S")
+                opened[column] = names if names.dtype.kind == "f" else names.astype("S")
         else:
-            pd.DataFrame({"embedding": list(X[:3]), "class_name": labels, column: named}).to_parquet(file)
+            pd.DataFrame({"embedding": list(X[:3]), "class_name": labels, column: names}).to_parquet(file)
         done = import_features("pets", file, backbone=column)
         assert done.joined.by == ("path" if column == "img_files" else "image_id")
         assert np.allclose(features.load(pets, column).values, X[[1, 2, 0]], atol=2e-3)
@@ -493,9 +493,9 @@ def test_subsets_join_and_what_is_missing_is_told(tmp_path: Path, pets) -> None:
     paths = np.array(["dog/1.jpg", "gone/9.jpg", "cat/2.jpg", ""])
     np.savez(tmp_path / "x.npz", features=X[:4], paths=paths)
     done = import_features("pets", tmp_path / "x.npz")
-    told = done.joined.sentence()
-    assert "2 of 4 rows found their image by path; 2 did not and were left out (gone/9.jpg" in told
-    assert "4 of the dataset's 6 images have no features" in told
+    text = done.joined.sentence()
+    assert "2 of 4 rows found their image by path; 2 did not and were left out (gone/9.jpg" in text
+    assert "4 of the dataset's 6 images have no features" in text
     loaded = features.load(pets, "imported")
     assert loaded.image_ids.tolist() == [2, 4]
     assert np.allclose(loaded.values, X[[2, 0]], atol=2e-3)

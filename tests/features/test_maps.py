@@ -61,9 +61,10 @@ def test_few_images_equal_features_and_rows_that_are_not_numbers() -> None:
         maps.lay_out(Features("made", "net", np.ones((20, 4), np.float32), np.arange(20), np.zeros(20, int)))
     values = stored.values.copy()
     values[[3, 50]] = np.nan
-    made = maps.with_quality(spoiled := Features("made", "net", values, stored.image_ids, stored.class_ids), maps.FAST,
-                       maps.lay_out(spoiled))  # fmt: skip
-    assert made.left_out == 2 and len(made.xy) == 118 and not {3, 50} & set(made.image_ids.tolist())
+    output = maps.with_quality(
+        spoiled := Features("made", "net", values, stored.image_ids, stored.class_ids), maps.FAST, maps.lay_out(spoiled)
+    )
+    assert output.left_out == 2 and len(output.xy) == 118 and not {3, 50} & set(output.image_ids.tolist())
     ten = Features("made", "net", stored.values[:10], np.arange(10), np.zeros(10, int))
     assert np.isfinite(maps.lay_out(ten)).all()
     with_copies = Features("made", "net", np.repeat(stored.values[:10], 4, axis=0), np.arange(40), np.zeros(40, int))
@@ -80,9 +81,11 @@ def test_of_many_images_some_are_laid_out_and_the_others_lie_between(monkeypatch
 def test_a_map_is_kept_beside_its_features_and_goes_with_them() -> None:
     dataset = make_toy(n_images=6)
     assert maps.find(dataset, "alpha_net") is None
-    made = maps.make(dataset, "alpha_net")
-    found = maps.find(dataset, "alpha_net")
-    assert found is not None and np.array_equal(found.xy, made.xy) and found.kept == made.kept > 3 * made.chance
+    output = maps.make(dataset, "alpha_net")
+    result = maps.find(dataset, "alpha_net")
+    assert (
+        result is not None and np.array_equal(result.xy, output.xy) and result.kept == output.kept > 3 * output.chance
+    )
     assert maps.find(dataset, "alpha_net", maps.BETTER) is None
     for path in store.stored_paths("toy"):
         assert (path / "map.npz").is_file()
@@ -95,11 +98,11 @@ def test_a_map_is_kept_beside_its_features_and_goes_with_them() -> None:
 @pytest.mark.parametrize("backbone", ["efficientnet_lite0", "demo_clip"])
 def test_the_demo_ships_with_better_maps(backbone: str) -> None:
     demo = datasets.load("demo")
-    found = maps.find(demo, backbone)
-    assert found is not None and found.kind == maps.BETTER and len(found.xy) == 5136
+    result = maps.find(demo, backbone)
+    assert result is not None and result.kind == maps.BETTER and len(result.xy) == 5136
     stored = features.load(demo, backbone)
-    again = maps.neighbour_recall(np.asarray(stored.values, np.float32), found.xy)
-    assert again[0] == pytest.approx(found.kept, abs=1e-3) and found.kept > 100 * found.chance
+    again = maps.neighbour_recall(np.asarray(stored.values, np.float32), result.xy)
+    assert again[0] == pytest.approx(result.kept, abs=1e-3) and result.kept > 100 * result.chance
 
 
 def test_the_better_map_is_a_run_that_can_be_stopped(tmp_path: Path) -> None:
@@ -117,9 +120,9 @@ def test_the_better_map_is_a_run_that_can_be_stopped(tmp_path: Path) -> None:
     assert np.array_equal(part, whole)
     run = jobs.run_in_foreground({"study": "feature_map", "dataset": "toy", "backbone": "alpha_net"})
     assert run.state == "finished"
-    found = maps.find(datasets.load("toy"), "alpha_net", maps.BETTER)
-    assert found is not None and np.array_equal(found.xy, whole)
-    assert jobs.results(run.id)["neighbours_kept"] == found.kept
+    result = maps.find(datasets.load("toy"), "alpha_net", maps.BETTER)
+    assert result is not None and np.array_equal(result.xy, whole)
+    assert jobs.results(run.id)["neighbours_kept"] == result.kept
     with pytest.raises(BadInput, match="exists already"):
         study.STUDY.prepare({"dataset": "toy", "backbone": "alpha_net"}, tmp_path)
 
@@ -127,11 +130,11 @@ def test_the_better_map_is_a_run_that_can_be_stopped(tmp_path: Path) -> None:
 def test_the_command_makes_a_map_and_writes_it(tmp_path: Path, capsys) -> None:
     make_toy(n_images=4)
     out = tmp_path / "map.csv"
-    told = run_json(capsys, "map", "toy", "--backbone", "alpha_net", "--out", str(out))
-    assert told["kind"] == "fast" and told["n_images"] == 64 and 0 < told["neighbours_kept"] <= 1
-    assert told["chance"] == pytest.approx(10 / 63)
+    captured = run_json(capsys, "map", "toy", "--backbone", "alpha_net", "--out", str(out))
+    assert captured["kind"] == "fast" and captured["n_images"] == 64 and 0 < captured["neighbours_kept"] <= 1
+    assert captured["chance"] == pytest.approx(10 / 63)
     assert len(out.read_text().splitlines()) == 65
-    assert run_json(capsys, "map", "toy")["neighbours_kept"] == told["neighbours_kept"]
+    assert run_json(capsys, "map", "toy")["neighbours_kept"] == captured["neighbours_kept"]
 
 
 def test_colours_by_what_the_dataset_knows() -> None:
@@ -205,30 +208,30 @@ def test_islands_of_one_context_are_told_as_such() -> None:
     rng = np.random.default_rng(0)
     image_ids = np.arange(len(contexts))
 
-    def made(codes: np.ndarray) -> maps.FeatureMap:
+    def feature_map(codes: np.ndarray) -> maps.FeatureMap:
         xy = np.column_stack([codes * 10.0, np.zeros(len(codes))]) + rng.normal(size=(len(codes), 2))
         return maps.FeatureMap("demo", "net", "", maps.FAST, xy, image_ids, 0.5, 0.1, 10)
 
-    first, *others = study.shared(dataset, made(contexts))
+    first, *rest = study.shared(dataset, feature_map(contexts))
     assert first.by == study.BY_CONTEXT and first.share > 0.99 and first.beyond > 0.99
-    assert next(one for one in others if one.by == study.BY_CLASS).beyond < 0.05
-    assert "follow context more than class" in study.cluster_headline([first, *others])
-    group, of_class, other = (
+    assert next(item for item in rest if item.by == study.BY_CLASS).beyond < 0.05
+    assert "follow context more than class" in study.cluster_headline([first, *rest])
+    group, of_class, second = (
         NeighbourAgreement("superclass", "group", 1.0, 0.2),
         NeighbourAgreement("class", "class", 0.99, 0.1),
-        others[-1],
+        rest[-1],
     )
-    headline = study.cluster_headline([group, of_class, other])
+    headline = study.cluster_headline([group, of_class, second])
     assert headline == "Clusters follow class: 99% of neighbours share the class (10% expected by chance)."
     loose = NeighbourAgreement("class", "class", 0.4, 0.1)
-    assert "follow group more than class" in study.cluster_headline([group, loose, other])
-    by_class = study.shared(dataset, made(dataset.image_class_ids()))
+    assert "follow group more than class" in study.cluster_headline([group, loose, second])
+    by_class = study.shared(dataset, feature_map(dataset.image_class_ids()))
     assert "no attribute much more often" in study.cluster_headline(
-        study.shared(dataset, made(np.zeros(len(contexts))))
+        study.shared(dataset, feature_map(np.zeros(len(contexts))))
     )
-    assert next(one for one in by_class if one.by == study.BY_CLASS).share > 0.99
+    assert next(item for item in by_class if item.by == study.BY_CLASS).share > 0.99
     scale = pd.factorize(pd.qcut(dataset.images["scale"], 3))[0]
-    assert study.shared(dataset, made(scale))[0].title == "scale"
+    assert study.shared(dataset, feature_map(scale))[0].title == "scale"
 
 
 def test_a_class_of_a_task_is_named_once_above_its_middle_support_image() -> None:

@@ -23,9 +23,9 @@ def test_a_sample_recomputed_agrees(name: str, home) -> None:
     assert dict(shipped.key) == key_of(dataset, backbone), "another backbone, preprocessing or set of images made them"
     sample = np.linspace(0, len(dataset.images) - 1, 8).astype(int)
     again = np.concatenate([part.values for part in compute(dataset, sample, backbone)])
-    kept = np.asarray(shipped.values[sample], np.float32)
-    assert np.abs(again - kept).max() < 0.02 * np.abs(again).max()
-    cosine = (again * kept).sum(1) / np.linalg.norm(again, axis=1) / np.linalg.norm(kept, axis=1)
+    saved = np.asarray(shipped.values[sample], np.float32)
+    assert np.abs(again - saved).max() < 0.02 * np.abs(again).max()
+    cosine = (again * saved).sum(1) / np.linalg.norm(again, axis=1) / np.linalg.norm(saved, axis=1)
     assert cosine.min() > 0.9995
 
 

@@ -137,9 +137,9 @@ def test_the_fingerprint_follows_images_and_nothing_else(make_dataset) -> None:
     assert store.fingerprint(reclassed) != print_
     shorter = dataclasses.replace(dataset, images=dataset.images.iloc[:3])
     assert store.fingerprint(shorter) != print_
-    drawn = dataclasses.replace(dataset, origin="demo")
+    sampled = dataclasses.replace(dataset, origin="demo")
     drawn_blurred = dataclasses.replace(with_attribute, origin="demo")
-    assert store.fingerprint(drawn) != store.fingerprint(drawn_blurred)
+    assert store.fingerprint(sampled) != store.fingerprint(drawn_blurred)
 
 
 def test_a_plain_name_finds_a_checkpoint_and_a_full_label_the_exact_one(make_dataset) -> None:
@@ -159,14 +159,14 @@ def test_a_plain_name_finds_a_checkpoint_and_a_full_label_the_exact_one(make_dat
 
 def test_a_damaged_store_says_so_and_does_not_hide_the_rest(make_dataset) -> None:
     dataset = make_dataset(4)
-    path, other = save(dataset), save(dataset, "net2")
+    path, second = save(dataset), save(dataset, "net2")
     (path / "values.npy").write_bytes(b"\x93NUMPY cut")
     with pytest.raises(WorkspaceError, match=r"Extract them again with 'fsviz extract .* --backbone net --again'"):
         features.load(dataset, "net")
     assert [row["damaged"] for row in features.list_features() if row["dataset"] == dataset.name] == [True, False]
     (path / "about.json").write_text("{ not json")
     assert features.available(dataset) == ["net2"]
-    (other / "rows.parquet").unlink()
+    (second / "rows.parquet").unlink()
     with pytest.raises(WorkspaceError, match="are damaged"):
         features.load(dataset, "net2")
 
@@ -220,15 +220,15 @@ def test_two_processes_do_not_extract_the_same(make_dataset, home: Path) -> None
     key = key_for(dataset)
     context = multiprocessing.get_context("spawn")
     ready, release = context.Event(), context.Event()
-    other = context.Process(target=_hold, args=(key, str(home), ready, release))
-    other.start()
+    second = context.Process(target=_hold, args=(key, str(home), ready, release))
+    second.start()
     try:
         assert ready.wait(20)
         with pytest.raises(BadInput, match="Another process"), store.locked(key, "net"):
             pass
     finally:
         release.set()
-        other.join(20)
+        second.join(20)
     with store.locked(key, "net"):
         pass
     assert not list(home.rglob(".lock*"))

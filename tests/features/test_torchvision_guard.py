@@ -61,24 +61,24 @@ def run(*words: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def said() -> dict[str, str]:
+def output() -> dict[str, str]:
     return dict(line.split(": ") for line in run(FORKED, json.dumps(WAYS)).splitlines())
 
 
-def test_timm_and_open_clip_import_behind_the_guard(said: dict[str, str]) -> None:
-    assert said["timm and open_clip"] == "True True True"
+def test_timm_and_open_clip_import_behind_the_guard(output: dict[str, str]) -> None:
+    assert output["timm and open_clip"] == "True True True"
 
 
-def test_threads_that_come_first_share_one_declaration(said: dict[str, str]) -> None:
-    assert said["threads at once"] == "1"
+def test_threads_that_come_first_share_one_declaration(output: dict[str, str]) -> None:
+    assert output["threads at once"] == "1"
 
 
-def test_the_guard_does_nothing_where_torch_has_cuda(said: dict[str, str]) -> None:
-    assert said["torch with CUDA"] == "False False None"
+def test_the_guard_does_nothing_where_torch_has_cuda(output: dict[str, str]) -> None:
+    assert output["torch with CUDA"] == "False False None"
 
 
-def test_the_guard_steps_back_where_the_operators_are_there_already(said: dict[str, str]) -> None:
-    assert said["operators there already"] == "False None"
+def test_the_guard_steps_back_where_the_operators_are_there_already(output: dict[str, str]) -> None:
+    assert output["operators there already"] == "False None"
 
 
 def test_importing_the_features_room_is_light() -> None:

@@ -11,18 +11,18 @@ NASTY = "<b>bold</b>"
 
 
 def row(measure: str, side: str, **more: object) -> dict[str, object]:
-    known = {"title": measure, "side_title": f"{side} {NASTY}", "first_is": "", "here": "", "effect": np.nan}
-    known |= {"effect_ci95": np.nan, "difference": np.nan, "difference_ci95": np.nan, "mean": 1.0, "why": ""}
-    return {"measure": measure, "side": side, **known, **more}
+    expected = {"title": measure, "side_title": f"{side} {NASTY}", "first_is": "", "here": "", "effect": np.nan}
+    expected |= {"effect_ci95": np.nan, "difference": np.nan, "difference_ci95": np.nan, "mean": 1.0, "why": ""}
+    return {"measure": measure, "side": side, **expected, **more}
 
 
 def test_filled_is_significant_and_a_measure_without_values_has_no_row() -> None:
-    known = {"effect_ci95": 0.2, "difference": 1.0, "difference_ci95": 0.1}
+    expected = {"effect_ci95": 0.2, "difference": 1.0, "difference_ci95": 0.1}
     rows = [row(m, "mine") for m in ("a", "b", "c", "d")]
     rows += [
-        row("a", "other", first_is="harder", here="harder", effect=1.0, **known),
-        row("b", "other", first_is="noise", here="easier", effect=-0.5, **known),
-        row("c", "other", first_is="noise", here="noise", effect=0.1, **known),
+        row("a", "other", first_is="harder", here="harder", effect=1.0, **expected),
+        row("b", "other", first_is="noise", here="easier", effect=-0.5, **expected),
+        row("c", "other", first_is="noise", here="noise", effect=0.1, **expected),
         row("d", "other", first_is="unknown", here="unknown"),
     ]
     figure = figures.plot_differences(pd.DataFrame(rows), "mine", "b")
@@ -33,8 +33,8 @@ def test_filled_is_significant_and_a_measure_without_values_has_no_row() -> None
     assert "is easier on these classes only" in points.hovertext[1]
     assert "not significantly different" in points.hovertext[2]
     assert NASTY not in figure.to_json() and "&lt;b&gt;bold" in points.name
-    one = figures.plot_differences(pd.DataFrame([row("d", "mine"), row("d", "other", first_is="unknown")]), "mine")
-    assert not len(one.data[0].x)
+    item = figures.plot_differences(pd.DataFrame([row("d", "mine"), row("d", "other", first_is="unknown")]), "mine")
+    assert not len(item.data[0].x)
 
 
 def test_published_rows_are_hollow_and_below_the_computed_ones() -> None:

@@ -34,6 +34,47 @@ def test_nodes_and_links_are_where_a_click_says() -> None:
     ]  # no weight, no link
 
 
+def test_a_selection_is_emphasised_and_the_rest_dimmed() -> None:
+    def opacities(selected: tuple[int, ...]) -> tuple[list[float], list[float]]:
+        series = figures.plot_class_graph(GRAPH, XY, 3, np.zeros(4, int), selected)[0]["series"][0]
+        nodes = [node.get("itemStyle", {}).get("opacity", 1) for node in series["data"]]
+        return nodes, [link["lineStyle"]["opacity"] for link in series["links"]]
+
+    assert opacities(())[0] == [1, 1, 1, 1]
+    nodes, links = opacities((0,))  # joined with b and c
+    assert nodes == [1, 1, 1, figures.DIMMED]
+    assert links[1] < figures.DIMMED < min(links[0], links[2])  # b and c are not the selected class
+    nodes, links = opacities((1, 2))
+    assert nodes == [figures.DIMMED, 1, 1, figures.DIMMED] and links[1] == 1 > max(links[0], links[2])
+
+
+def test_the_hover_of_a_class_has_its_picture_and_its_most_similar_classes_as_text() -> None:
+    chart = figures.plot_class_graph(GRAPH, XY, 3, np.zeros(4, int), pictures={0: 'data:image/png;base64,AA"'})[0]
+    first, *_, last = [node["tooltip"]["formatter"] for node in chart["series"][0]["data"]]
+    assert first.startswith('<b>&lt;b&gt;a&lt;/b&gt;</b><img src="data:image/png;base64,AA&#34;"')
+    assert first.endswith("b: 0.90 bits<br>c: 0.10 bits")  # d is not similar at all
+    assert last == "<b>d</b><br>"
+    braces = replace(GRAPH, row_names=("{b}", "b", "c", "d"))
+    assert figures.class_hover(braces, 0).startswith("<b>&#123;b}</b>")
+
+
+def test_labels_lose_folders_unless_echarts_would_replace_them() -> None:
+    named = replace(GRAPH, row_names=("x/a", "x/{b}", "c", "d"), column_names=("x/a", "x/{b}", "c", "d"))
+    nodes = figures.plot_class_graph(named, XY, 3, np.zeros(4, int))[0]["series"][0]["data"]
+    assert [node["label"].get("formatter") for node in nodes] == ["a", None, None, None]
+    assert [node["name"] for node in nodes] == ["x/a", "x/{b}", "c", "d"]
+
+
+def test_the_selected_pair_is_marked_among_the_points() -> None:
+    x, y = np.array([0.9, 0.1, 0.5]), np.array([0.2, 0.3, 0.1])
+    pairs = [("a", "b"), ("b", "c"), ("c", "d")]
+    plain = figures.plot_comparison(GRAPH, GRAPH, x, y, pairs, [0])
+    marked = figures.plot_comparison(GRAPH, GRAPH, x, y, pairs, [0], selected=("c", "b"))
+    assert list(marked.data[-1].x) == [0.1] and marked.data[-1].text[0] == "b – c"
+    assert marked.data[0].marker.opacity < plain.data[0].marker.opacity
+    assert len(figures.plot_comparison(GRAPH, GRAPH, x, y, pairs, [0], selected=("c",)).data[-1].x) == 2
+
+
 def test_wider_and_redder_is_more_alike() -> None:
     links = figures.plot_class_graph(GRAPH, XY, 3, np.zeros(4, int))[0]["series"][0]["links"]
     widths = [link["lineStyle"]["width"] for link in links]
@@ -74,8 +115,8 @@ def test_heat_map_and_scatter_hold_names_as_written() -> None:
 
 def test_a_name_stands_where_it_covers_least() -> None:
     xy = np.array([[0.0, 0.0], [100.0, 0.0], [400.0, 300.0]])
-    beside = figures._free_sides(xy, ("from", "to", "alone"), [0, 1, 2], [(0, 1)])
-    assert beside == {0: "left", 1: "right", 2: "right"}  # the edge between the two runs to the right of the first
+    sides = figures._free_sides(xy, ("from", "to", "alone"), [0, 1, 2], [(0, 1)])
+    assert sides == {0: "left", 1: "right", 2: "right"}  # the edge between the two runs to the right of the first
     crossed = np.array([[0.0, 0.0], [-100.0, 0.0], [100.0, 0.0], [0.0, -100.0]])
     assert figures._free_sides(crossed, "abcd", [0, 1, 2, 3], [(0, 1), (0, 2), (0, 3)])[0] == "bottom"
     wide = np.array([[0.0, 0.0], [500.0, 0.0]])

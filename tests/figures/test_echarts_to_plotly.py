@@ -10,8 +10,8 @@ from tests.figures.test_names import CONCEPTS, EVIL, GRAPH, MAP, SQUARE, strings
 
 
 def check_names(figure: go.Figure) -> None:
-    seen = "\n".join(strings(figure.to_plotly_json()))
-    assert "<i>" not in seen and "<a " not in seen and "&lt;i&gt;" in seen and EVIL not in seen
+    text = "\n".join(strings(figure.to_plotly_json()))
+    assert "<i>" not in text and "<a " not in text and "&lt;i&gt;" in text and EVIL not in text
 
 
 def test_a_graph_keeps_its_nodes_links_and_places() -> None:

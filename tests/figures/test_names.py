@@ -101,7 +101,7 @@ TREE = ClassTree(np.array([2, 2, PAD]), np.array([0.0, 0.0, 1.0]), np.arange(2),
 FACING = Tanglegram(
     (TREE, TREE), (np.arange(2), np.arange(2)), (np.arange(3), np.arange(3)), np.array([True, False]), 0
 )
-BAR = {"value": 0.5, "low": 0.4, "high": 0.6, "shown": -0.5, "why": "", "best": True}
+BAR = {"pearson": 0.5, "low": 0.4, "high": 0.6, "why": "", "is_best": True, "needs_classes": True, "is_expected": True}
 # Every function that draws names, with hostile ones.
 DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     support_sets.plot_gaps: (_gaps(),),
@@ -116,7 +116,7 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
         pd.DataFrame([(s, n, 50.0, 1.0) for s in SETS for n in N], columns=["set", "value", "share", "ci95"]),
         N[:1],
     ),
-    overview.plot_hierarchy: (Hierarchy(("r", "a"), N, (None, "r"), np.array([1, 1]), N),),
+    overview.plot_hierarchy: (Hierarchy(("r", "a"), N, (None, "r"), np.array([1, 1]), N, (-1, 0)),),
     overview.plot_class_sizes: (
         SizeHistogram(np.array([1.0, 2.0, 3.0]), dict.fromkeys(N, np.array([1, 2])), 2.0, False),
     ),
@@ -147,7 +147,7 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
         20.0,
     ),
     contexts.plot_similarity: (np.array([0.1, 0.2]), np.array([0.2, 0.1]), N, np.arange(2)),
-    contexts.plot_benchmarks: (N[:1], [0.2], (N[1], N[0], 0.3)),
+    contexts.plot_benchmarks: (N, [0.2, 0.3]),
     contexts.plot_losses: (N, [3.0, 1.0], [1.0, 1.0]),
     contexts.plot_context_table: (
         ContextTable(np.arange(2), N, N, np.array([[3, 0], [1, 2]])),
@@ -181,8 +181,9 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
         ),
         [MapLabel(EVIL, 0.0, 0.0)],
     ),
+    causes.plot_tasks: (np.ones(2), np.ones(2), np.arange(2), np.array([True, False]), "x", None, N),
     causes.plot_correlations: (
-        [{"name": "x", "title": "x", "method": n, "value": 0.1, "low": 0.0, "high": 0.2, "shown": "0.1"} for n in N],
+        [{"name": "x", "title": "x", "method": n, "value": 0.1, "low": 0.0, "high": 0.2, "text": "0.1"} for n in N],
         "x",
     ),
     lessons.plot_positions: (N, [50.0, 60.0], [1.0, 1.0], [True, True], 0, "x"),
@@ -228,9 +229,8 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
 # Every function that draws nothing but words of its own.
 NAMELESS = {
     causes.plot_shares,
-    causes.plot_tasks,
     causes.plot_ranks,
-    causes.plot_likeness,
+    causes.plot_redundancy,
     lessons.plot_cause,
     prediction.plot_scatter,
     prediction.plot_roc,
@@ -250,11 +250,11 @@ NAMELESS = {
 
 
 def test_no_figure_is_left_out() -> None:
-    found = set()
+    values = set()
     for path in Path(figures.__file__).parent.glob("[a-z]*.py"):
         module = import_module(f"fsviz.figures.{path.stem}")
-        found |= {f for name, f in inspect.getmembers(module, inspect.isfunction) if name.startswith("plot_")}
-    assert found == DRAWN.keys() | NAMELESS
+        values |= {f for name, f in inspect.getmembers(module, inspect.isfunction) if name.startswith("plot_")}
+    assert values == DRAWN.keys() | NAMELESS
 
 
 def strings(value: Any) -> list[str]:
@@ -271,8 +271,8 @@ def strings(value: Any) -> list[str]:
 def test_names_are_drawn_as_text(plot: Callable[..., Any]) -> None:
     figure = plot(*DRAWN[plot])
     if isinstance(figure, go.Figure):
-        seen = "\n".join(strings(figure.to_plotly_json()))
-        assert "<i>" not in seen and "<a " not in seen and "%{x}$z" not in seen
-        assert escape_plotly(EVIL)[:12] in seen  # long names are cut in places
+        text = "\n".join(strings(figure.to_plotly_json()))
+        assert "<i>" not in text and "<a " not in text and "%{x}$z" not in text
+        assert escape_plotly(EVIL)[:12] in text  # long names are cut in places
     else:
         assert EVIL in strings(figure)

@@ -24,6 +24,28 @@ def test_distribution_draws_every_count_in_the_colour_of_its_set() -> None:
     assert any("70.0%" in t for t in texts)
 
 
+def test_a_selected_bar_is_marked_and_the_rest_dimmed() -> None:
+    histogram = {"edges": [0, 25, 50, 75, 100], "hard": [0, 2, 1, 0], "random": [0, 0, 2, 1], "easy": [0, 0, 0, 3]}
+    mean = {"hard": 50.0, "random": 70.0, "easy": 90.0}
+    plain = figures.plot_distribution(histogram, mean, dict.fromkeys(SETS))
+    figure = figures.plot_distribution(histogram, mean, dict.fromkeys(SETS), selected=("hard", 2))
+    (bar,) = (trace for trace in figure.data if trace.type == "bar")
+    assert (list(bar.x), list(bar.y), bar.width) == ([62.5], [1], 25)
+    assert not any(trace.type == "bar" for trace in plain.data)
+    marks = {trace.name: trace.marker.opacity for trace in figure.data if (trace.name or "").startswith("bars of")}
+    assert marks["bars of hard"] == (figures.DIMMED, 1.0) and set(marks["bars of easy"]) == {figures.DIMMED}
+    assert plain.layout.xaxis.range[0] == 10 * 2 - 13  # empty accuracies at the left are cut off
+
+
+def test_published_accuracies_join_random_and_hard() -> None:
+    table = pd.DataFrame({"label": ["a", "<b>"], "random": [60.0, np.nan], "hard": [40.0, 20.0]})
+    figure = figures.plot_published(table)
+    hard, random = (next(t for t in figure.data if t.name == f"{name} supports") for name in ("hard", "random"))
+    assert list(hard.x) == [20.0, 40.0] and list(hard.y) == list(random.y) and "<b>" not in hard.y
+    assert random.text == ("", "60.0")
+    assert [list(t.x) for t in figure.data if t.mode == "lines"][1] == [40.0, 60.0]
+
+
 def test_labels_of_close_means_point_away_from_each_other() -> None:
     places = {
         name: (anchor, level) for name, anchor, level in figures._label_places({"hard": 40, "random": 84, "easy": 88})
@@ -97,7 +119,7 @@ def test_reasons_are_points_of_accuracy_filled_if_significant() -> None:
 def test_bars_of_the_distribution_can_be_clicked_and_the_chosen_one_is_marked() -> None:
     histogram = {"edges": [0, 50, 100], "hard": [3, 1], "random": [0, 4], "easy": [0, 4]}
     mean = dict.fromkeys(SETS, 50.0)
-    figure = figures.plot_distribution(histogram, mean, dict.fromkeys(SETS), chosen=("hard", 1))
+    figure = figures.plot_distribution(histogram, mean, dict.fromkeys(SETS), selected=("hard", 1))
     points = {t.name: t for t in figure.data if t.name and t.name.startswith("bars of")}
     assert [tuple(c) for c in points["bars of hard"].customdata] == [("hard", 0), ("hard", 1)]
     assert [tuple(c) for c in points["bars of random"].customdata] == [("random", 1)]  # no point without a task

@@ -13,10 +13,10 @@ ROWS = [
 
 
 def test_one_task_has_a_bar_from_the_middle_and_two_have_shapes() -> None:
-    one = figures.plot_percentiles(ROWS)
-    bars = [trace for trace in one.data if trace.mode == "lines"]
+    item = figures.plot_percentiles(ROWS)
+    bars = [trace for trace in item.data if trace.mode == "lines"]
     assert tuple(bars[0].x) == (50, 80.0) and bars[0].y[0] == "Coarsity"
-    (dots,) = [trace for trace in one.data if "markers" in trace.mode]
+    (dots,) = [trace for trace in item.data if "markers" in trace.mode]
     assert dots.x[0] == 80 and "Coarsity: 12, harder than 80% of tasks" in dots.customdata[0]
     assert "Higher is easier." in dots.customdata[0] and dots.text[1] == ""
     two = figures.plot_percentiles(ROWS, ("This task", "Other task"))

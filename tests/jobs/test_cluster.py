@@ -103,12 +103,12 @@ def test_a_run_on_two_nodes_gives_the_bytes_of_this_machine(numbers, cluster) ->
     ray_engine = engines.chosen("ray", cluster.address)
     here = jobs.run_in_foreground(numbers(n=8, seed=3, trace="here"))
     spec = numbers(n=8, seed=3, sleep=0.3)
-    told: list[int] = []
-    there = jobs.run_in_foreground(spec, lambda done, total, message: told.append(done), engine=ray_engine)
+    reports: list[int] = []
+    there = jobs.run_in_foreground(spec, lambda done, total, message: reports.append(done), engine=ray_engine)
     assert chunk_bytes(there.id) == chunk_bytes(here.id)
     assert jobs.results(there.id) == jobs.results(here.id)
     assert on_two_processes(spec) and sorted(traced(spec)) == list(range(8))
-    assert told == sorted(told) and told[-1] == 8
+    assert reports == sorted(reports) and reports[-1] == 8
     assert jobs.engine_of(there) == ray_engine and jobs.engine_of(here) == jobs.Engine()
 
 
@@ -244,15 +244,15 @@ def test_features_extracted_there_are_those_extracted_here(connected, tmp_path, 
     own = {"images": images, "origin": "folder", "root": tmp_path}
     dataset = save_dataset(Dataset("pictures", "Pictures", classes, {"test": np.arange(2)}, **own))
     words = ["extract", "pictures", "--backbone", "conv64f", "--device", "cpu", "--workers", "0"]
-    found = []
+    matches = []
     for more in (["--engine", "local"], ["--address", connected.address]):
         assert run_json(capsys, *words, *more)["n_images"] == len(names)
         (name,) = features.available(datasets.load("pictures"))
-        found.append(features.load(dataset, name).values.tobytes())
+        matches.append(features.load(dataset, name).values.tobytes())
         remove_features("pictures", name)
     listed = run_json(capsys, "runs")["runs"][:2]
     assert [(run["engine"], run["state"], run["n_chunks"]) for run in listed] == [
         ("ray", "finished", 2),
         ("local", "finished", 2),
     ]
-    assert found[0] == found[1]
+    assert matches[0] == matches[1]

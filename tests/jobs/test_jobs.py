@@ -54,23 +54,23 @@ def test_a_submitted_run_finishes_in_another_process(numbers) -> None:
 
 
 def test_the_same_spec_here_and_in_a_worker_gives_the_same_bytes(numbers) -> None:
-    told = []
+    reports = []
     here = jobs.run_in_foreground(
-        numbers(n=3, seed=9), lambda done, total, message: told.append((done, total, message))
+        numbers(n=3, seed=9), lambda done, total, message: reports.append((done, total, message))
     )
     there = jobs.wait(jobs.submit(numbers(n=3, seed=9, trace="other")))
     assert chunk_bytes(here.id) == chunk_bytes(there.id)
     assert jobs.results(here.id) == jobs.results(there.id)
-    assert told[0][:2] == (0, 3) and told[-1][:2] == (3, 3)
+    assert reports[0][:2] == (0, 3) and reports[-1][:2] == (3, 3)
 
 
 def test_chunks_side_by_side_are_the_same_and_an_error_keeps_what_is_done(numbers, monkeypatch) -> None:
     alone = jobs.run_in_foreground(numbers(n=9, seed=9, trace="alone"))
     monkeypatch.setattr(studies_for_tests, "STUDY", replace(studies_for_tests.STUDY, threads=3))
     spec = numbers(n=9, seed=9, sleep=0.05)
-    beside = jobs.run_in_foreground(spec)
-    assert chunk_bytes(beside.id) == chunk_bytes(alone.id)
-    assert jobs.results(beside.id) == jobs.results(alone.id)
+    second = jobs.run_in_foreground(spec)
+    assert chunk_bytes(second.id) == chunk_bytes(alone.id)
+    assert jobs.results(second.id) == jobs.results(alone.id)
     assert sorted(traced(spec)) == list(range(9))
     with pytest.raises(BadInput, match="fix it"):
         jobs.run_in_foreground(numbers(n=9, seed=9, sleep=0.05, break_at=6, trace="broken"))
@@ -97,7 +97,7 @@ def test_killed_and_resumed_is_bit_identical_and_redoes_nothing(numbers) -> None
     assert jobs.wait(run_id).state == "finished"
     assert not list((jobs.folder(run_id) / "chunks").glob(".tmp-*"))
     assert [store.chunk_path(jobs.folder(run_id), i).stat().st_mtime_ns for i in before] == stamps
-    assert traced(spec) == [0, 1, 2, 2, 3, 4, 5, 6, 7]  # only the chunk at hand starts twice
+    assert traced(spec) == [0, 1, 2, 2, 3, 4, 5, 6, 7]  # only the current chunk starts twice
     assert chunk_bytes(run_id) == chunk_bytes(whole.id)
     assert (jobs.folder(run_id) / "results.json").read_bytes() == (jobs.folder(whole.id) / "results.json").read_bytes()
 
@@ -128,10 +128,10 @@ def test_cancel_takes_effect_at_once_and_resume_goes_on(numbers) -> None:
     until(lambda: 1 in traced(spec))
     assert jobs.cancel(run_id).state == "cancelled"
     assert not locks.is_held(jobs.folder(run_id) / "lock")
-    kept = store.chunk_indices(jobs.folder(run_id))
+    saved = store.chunk_indices(jobs.folder(run_id))
     hurry(spec)
     time.sleep(0.4)  # a worker that had outlived its cancel would go on now
-    assert store.chunk_indices(jobs.folder(run_id)) == kept
+    assert store.chunk_indices(jobs.folder(run_id)) == saved
     assert jobs.resume_here(run_id).state == "finished"
     assert jobs.results(run_id) == jobs.results(jobs.run_in_foreground(numbers(n=6, seed=2, trace="t2")).id)
 
@@ -167,9 +167,9 @@ def test_many_processes_resume_one_run_and_one_wins(numbers) -> None:
     spec = numbers(n=3, sleep=0.2)
     run = store.create(spec, jobs.prepare, store.INTERRUPTED)
     code = "import sys; from fsviz import jobs; jobs.resume_here(sys.argv[1])"
-    others = [subprocess.Popen([sys.executable, "-c", code, run.id], stderr=subprocess.DEVNULL) for _ in range(3)]
-    for other in others:
-        other.wait()
+    rest = [subprocess.Popen([sys.executable, "-c", code, run.id], stderr=subprocess.DEVNULL) for _ in range(3)]
+    for second in rest:
+        second.wait()
     assert jobs.status(run.id).state == "finished"
     assert traced(spec) == [0, 1, 2]
 
@@ -302,7 +302,7 @@ def test_a_chunk_that_fails_once_is_tried_again(numbers) -> None:
 
 def test_a_run_in_which_nothing_succeeds_stops_soon(numbers) -> None:
     spec = numbers(n=50, crash_from=0)
-    with pytest.raises(FsvizError, match="stopped on an unexpected error \\(ZeroDivisionError: by hand\\)"):
+    with pytest.raises(FsvizError, match="failed: ZeroDivisionError: by hand"):
         jobs.run_in_foreground(spec)
     (run,) = jobs.list_runs()
     assert run.state == "failed" and run.n_done == 0 and traced(spec) == [0, 0, 0, 1, 1, 1, 2, 2, 2]

@@ -62,8 +62,8 @@ def oracle(table: Features, tasks: Tasks, name: str, parameters: dict) -> np.nda
         parameters = {**parameters, "centre": values.mean(0)}
     answers = []
     for support, query in zip(tasks.support, tasks.query):
-        said = getattr(plain, name)([values[row] for row in support], values[query.ravel()], **parameters)
-        answers.append(said.argmax(1).view(query.shape).numpy())
+        message = getattr(plain, name)([values[row] for row in support], values[query.ravel()], **parameters)
+        answers.append(message.argmax(1).view(query.shape).numpy())
     return np.stack(answers)
 
 
@@ -94,12 +94,12 @@ def test_predictions_stay_where_a_method_says_so_and_only_there(name: str, param
     before = evaluate(table, tasks, name, parameters).predicted
     free = METHODS[name].invariant_to(parameters)
     # powers of two lose no digit of such features
-    for change, others in (
+    for change, rest in (
         ("scale", [table.values * np.float32(2.0**k) for k in (-20, 20)]),
         ("shift", [table.values + np.float32(2.0**k) for k in (4, 10)]),
     ):
-        after = [evaluate(replace(table, values=values), tasks, name, parameters).predicted for values in others]
-        assert all(np.array_equal(before, said) for said in after) == (change in free), change
+        after = [evaluate(replace(table, values=values), tasks, name, parameters).predicted for values in rest]
+        assert all(np.array_equal(before, message) for message in after) == (change in free), change
 
 
 def test_words_follow_the_declaration() -> None:

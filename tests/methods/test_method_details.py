@@ -40,8 +40,8 @@ def test_the_order_of_very_unlikely_classes_survives() -> None:
 
 def test_knn_votes_and_ties_by_hand() -> None:
     batch = whole([[[1.0], [9.0]], [[2.0], [8.0]]], [[0.0], [10.0]])
-    one, two = batch.predict("knn")[0], batch.predict("knn", k=2)[0]
-    assert one.argmax(1).tolist() == [0, 0]
+    first, two = batch.predict("knn")[0], batch.predict("knn", k=2)[0]
+    assert first.argmax(1).tolist() == [0, 0]
     # k = 2: one vote each; the class with the nearer image wins the tie, by a hundredth of a vote
     assert two.argmax(1).tolist() == [0, 0]
     torch.testing.assert_close(two[0], torch.tensor([1.01, 1.005]) / 2.015)
@@ -202,15 +202,15 @@ def test_logistic_regression_learns_like_a_loop_over_tasks_whatever_the_ways_and
 def test_logistic_regression_takes_a_step_per_five_images_and_epoch(
     n_way: int, n_shot: int, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken = []
+    subset = []
     adam = descent.adam
 
     def counted(start: Tensor, gradient: descent.Gradient, *rest: Any) -> Tensor:
-        return adam(start, lambda weights: taken.append(1) or gradient(weights), *rest)
+        return adam(start, lambda weights: subset.append(1) or gradient(weights), *rest)
 
     monkeypatch.setattr(descent, "adam", counted)
     logistic.train(torch.rand(2, n_way, n_shot, 3), torch.ones(2, n_way, n_shot, dtype=torch.bool))
-    assert len(taken) == steps
+    assert len(subset) == steps
 
 
 def test_every_epoch_of_logistic_regression_sees_every_image_once() -> None:

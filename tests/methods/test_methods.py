@@ -46,7 +46,7 @@ class Batch:
     query_mask: Tensor
 
     def scores(self, name: str, **parameters) -> Tensor:
-        """What a method returns (T, W, M)."""
+        """Scores of a method (T, W, M)."""
         return METHODS[name].load()(self.support, self.support_mask, self.query, self.query_mask, **parameters)
 
     def predict(self, name: str, **parameters) -> Tensor:

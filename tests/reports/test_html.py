@@ -23,7 +23,7 @@ class _Loading(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[str] = []
+        self.addresses: list[str] = []
         self.inside = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -32,7 +32,7 @@ class _Loading(HTMLParser):
             if (name in ("src", "srcset", "data", "poster", "background") or (tag == "link" and name == "href")) and (
                 not str(value).startswith("data:")
             ):
-                self.asked.append(f"{tag} {name}={value}")
+                self.addresses.append(f"{tag} {name}={value}")
             if name == "style":
                 self.handle_style(str(value))
 
@@ -41,14 +41,14 @@ class _Loading(HTMLParser):
             self.handle_style(data)
 
     def handle_style(self, rules: str) -> None:
-        self.asked += re.findall(r"@import[^;]*|url\((?!['\"]?data:)[^)]*\)", rules)
+        self.addresses += re.findall(r"@import[^;]*|url\((?!['\"]?data:)[^)]*\)", rules)
 
 
 def loaded(page: str) -> list[str]:
-    """What a page would load from elsewhere."""
+    """Addresses that a page would load from elsewhere."""
     reader = _Loading()
     reader.feed(page)
-    return reader.asked
+    return reader.addresses
 
 
 def test_what_a_page_loads_is_found() -> None:
@@ -96,12 +96,12 @@ def page(**contents: Any) -> str:
 def test_the_report_needs_nothing_else_and_runs_no_name_as_code() -> None:
     both = lines()
     table, differences = run_comparison.result_table(both), run_comparison.differences(both)
-    differences["verdict"] = np.where(differences["significant"], "real", "may be chance")
-    shown = [("Curves", figures.plot_accuracy_by_measure(run_comparison.curves(both)), "caption")]
+    differences["verdict"] = np.where(differences["significant"], "significant", "not significant")
+    visible = [("Curves", figures.plot_accuracy_by_measure(run_comparison.curves(both)), "caption")]
     recipe = report.Recipe(NASTY, [("Dataset", NASTY)], NASTY)
     html = report.run_report(
         report.RunReport(
-            title=NASTY, results=table, figures=shown, recipes=[recipe], differences=differences, made="today"
+            title=NASTY, results=table, figures=visible, recipes=[recipe], differences=differences, date_line="today"
         )
     )
     own = html.split("</head>", 1)[1]  # plotly.js itself is in the head
@@ -109,20 +109,20 @@ def test_the_report_needs_nothing_else_and_runs_no_name_as_code() -> None:
     assert len(re.findall(r"<script", own)) == len(re.findall(r"</script>", own)) == 1
     assert loaded(html) == []
     assert len(html) > 1_000_000  # the drawing library is inside
-    assert own.count("<table") == 3 and "may be chance" in own
+    assert own.count("<table") == 3 and "not significant" in own
 
 
 def test_the_report_says_what_p_is_and_how_closely_accuracy_follows_the_measure() -> None:
     both = lines()
     table, differences = run_comparison.result_table(both), run_comparison.differences(both, over="tasks")
-    differences["verdict"] = "real"
-    told = pd.DataFrame({"name": [NASTY], "pearson": ["0.50 (0.30 to 0.70)"], "spearman": ["0.40"]})
+    differences["verdict"] = "significant"
+    text = pd.DataFrame({"name": [NASTY], "pearson": ["0.50 (0.30 to 0.70)"], "spearman": ["0.40"]})
     for over, words in (("tasks", "Wilcoxon"), ("images", "that of a t test over images,")):
         html = page(
             results=table,
             differences=differences,
             tested=run_comparison.describe_p(over),
-            correlations=told,
+            correlations=text,
             correlated="See.",
         ).split("</head>", 1)[1]
         assert words in html and ("Wilcoxon" in html) == (over == "tasks")
@@ -141,10 +141,10 @@ def test_the_report_says_which_benchmark_published_rows_are_of_and_how_to_run_it
 
 
 def test_pictures_of_a_report_are_inside_it_and_nothing_is_asked_of_a_network() -> None:
-    shown = report.ReportTask(
+    visible = report.ReportTask(
         NASTY, NASTY, [("support", "data:image/png;base64,AAAA"), ("bad", "https://example.org/a.png")]
     )
-    html = page(results=run_comparison.result_table(lines()), tasks=[shown])
+    html = page(results=run_comparison.result_table(lines()), tasks=[visible])
     own = html.split("</head>", 1)[1]
     assert own.count("<img") == 1 and 'src="data:image/png;base64,AAAA"' in own and "example.org" not in own
     assert not re.search(

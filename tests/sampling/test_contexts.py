@@ -21,18 +21,18 @@ def small(n_classes: int = 6, seed: int = 0, **changes: np.ndarray) -> Pool:
     contexts = np.tile(np.repeat(list(SIZES), list(SIZES.values())), n_classes)
     class_ids = np.repeat(np.arange(n_classes), sum(SIZES.values()))
     order = np.random.default_rng(seed).permutation(len(contexts))
-    given = {"image_class_ids": class_ids[order], "contexts": contexts[order], **changes}
-    return Pool(np.arange(n_classes), **given, class_names=[f"class {c}" for c in range(n_classes)])
+    inputs = {"image_class_ids": class_ids[order], "contexts": contexts[order], **changes}
+    return Pool(np.arange(n_classes), **inputs, class_names=[f"class {c}" for c in range(n_classes)])
 
 
-def draw_all(pool: Pool, **asked: int) -> dict:
-    settings = {"n_way": 3, "n_shot": 2, "n_query": 4, **asked}
+def draw_all(pool: Pool, **request: int) -> dict:
+    settings = {"n_way": 3, "n_shot": 2, "n_query": 4, **request}
     more = {"context": {"shift": 0.5}}
     return {name: SAMPLERS[name].sample(pool, 60, 7, **settings, **more.get(name, {})) for name in KINDS}
 
 
 def shares(tasks, contexts: np.ndarray) -> np.ndarray:
-    """Which support images (T, W, S) are in a context of the queries of their class."""
+    """Mask (T, W, S) of the support images in a context of the queries of their class."""
     support, query = contexts[tasks.support], contexts[tasks.query]
     return (support[:, :, :, None] == query[:, :, None, :]).any(3)
 
@@ -40,11 +40,11 @@ def shares(tasks, contexts: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("shape", [{}, {"n_shot": 1, "n_query": 1}, {"n_shot": 3, "n_query": 8, "n_way": 6}])
 def test_iid_shares_all_contexts_and_ood_and_spurious_none(shape: dict[str, int]) -> None:
     pool = small()
-    drawn = draw_all(pool, **shape)
-    assert shares(drawn["iid"], pool.contexts).all()
-    assert not shares(drawn["ood"], pool.contexts).any()
-    assert not shares(drawn["spurious"], pool.contexts).any()
-    for tasks in drawn.values():
+    sampled = draw_all(pool, **shape)
+    assert shares(sampled["iid"], pool.contexts).all()
+    assert not shares(sampled["ood"], pool.contexts).any()
+    assert not shares(sampled["spurious"], pool.contexts).any()
+    for tasks in sampled.values():
         assert (pool.image_class_ids[tasks.support] == tasks.class_ids[:, :, None]).all()
         assert (pool.image_class_ids[tasks.query] == tasks.class_ids[:, :, None]).all()
         images = np.concatenate([tasks.support, tasks.query], axis=2)
@@ -53,18 +53,18 @@ def test_iid_shares_all_contexts_and_ood_and_spurious_none(shape: dict[str, int]
 
 def test_tasks_of_one_seed_are_matched_and_reproducible() -> None:
     pool = small()
-    drawn, again = draw_all(pool), draw_all(pool)
+    sampled, again = draw_all(pool), draw_all(pool)
     for name in KINDS:
-        assert np.array_equal(drawn[name].class_ids, drawn["iid"].class_ids)
-        assert np.array_equal(drawn[name].query, drawn["iid"].query)
-        assert np.array_equal(drawn[name].support, again[name].support)
+        assert np.array_equal(sampled[name].class_ids, sampled["iid"].class_ids)
+        assert np.array_equal(sampled[name].query, sampled["iid"].query)
+        assert np.array_equal(sampled[name].support, again[name].support)
 
 
 def test_the_dial_goes_from_iid_to_ood_and_never_back() -> None:
     pool = small()
-    asked = {"n_way": 3, "n_shot": 4, "n_query": 4}
-    dial = [SAMPLERS["context"].sample(pool, 80, 1, shift=shift, **asked).support for shift in (0.0, 0.3, 0.6, 1.0)]
-    ends = [SAMPLERS[name].sample(pool, 80, 1, **asked).support for name in ("iid", "ood")]
+    settings = {"n_way": 3, "n_shot": 4, "n_query": 4}
+    dial = [SAMPLERS["context"].sample(pool, 80, 1, shift=shift, **settings).support for shift in (0.0, 0.3, 0.6, 1.0)]
+    ends = [SAMPLERS[name].sample(pool, 80, 1, **settings).support for name in ("iid", "ood")]
     assert np.array_equal(dial[0], ends[0]) and np.array_equal(dial[-1], ends[1])
     moved = [images == ends[1] for images in dial]
     assert [m.mean() for m in moved] == pytest.approx([0, 0.3, 0.6, 1], abs=0.06)
@@ -73,19 +73,19 @@ def test_the_dial_goes_from_iid_to_ood_and_never_back() -> None:
 
 def test_spurious_support_is_where_other_classes_are_asked() -> None:
     pool = small()
-    drawn = draw_all(pool)
+    sampled = draw_all(pool)
 
     def misled(tasks) -> float:
         support, query = pool.contexts[tasks.support], pool.contexts[tasks.query]
         return float((support[:, :, :, None, None] == query[:, None, None]).any((3, 4)).mean())
 
-    assert misled(drawn["spurious"]) > misled(drawn["ood"]) + 0.1
+    assert misled(sampled["spurious"]) > misled(sampled["ood"]) + 0.1
 
 
 def test_contexts_of_queries_are_few_and_vary() -> None:
     pool = small()
-    drawn = context_tasks.sample_matched(pool, 200, 0, 3, 2, 4)
-    kinds = {"".join(sorted(set(row))) for row in pool.contexts[drawn.query].reshape(-1, 4)}
+    sampled = context_tasks.sample_matched(pool, 200, 0, 3, 2, 4)
+    kinds = {"".join(sorted(set(row))) for row in pool.contexts[sampled.query].reshape(-1, 4)}
     assert kinds == {"a", "b"}  # 6 images are enough, and what is not needed is not taken; c and d have 4 together
 
 
@@ -99,9 +99,9 @@ def test_a_class_of_one_context_is_named_and_the_others_go_on() -> None:
     assert list(why) == [2, 4] and "'class 2' needs two contexts" in why[2] and "9 images with a context" in why[4]
     tasks = SAMPLERS["ood"].sample(pool, 50, 0, n_way=3, n_shot=2, n_query=4)
     assert set(np.unique(tasks.class_ids)) == {0, 1, 3, 5}
-    with pytest.raises(BadInput, match=r"4 of 6 can be asked. Class 'class 2' needs two contexts"):
+    with pytest.raises(BadInput, match=r"4 of 6 qualify. Class 'class 2' needs two contexts"):
         SAMPLERS["iid"].sample(pool, 50, 0, n_way=5, n_shot=2, n_query=4)
-    with pytest.raises(BadInput, match=r"0 of 6 can be asked. Class 'class 0' needs 9 \+ 9 in some contexts"):
+    with pytest.raises(BadInput, match=r"0 of 6 qualify. Class 'class 0' needs 9 \+ 9 in some contexts"):
         SAMPLERS["iid"].sample(small(), 5, 0, n_way=3, n_shot=9, n_query=9)
 
 
@@ -120,8 +120,8 @@ def test_many_contexts_are_tried_at_random() -> None:
     pool = Pool(
         np.arange(5), image_class_ids=np.repeat(np.arange(5), 200), contexts=rng.choice(list("abcdefghijklmnopq"), 1000)
     )
-    drawn = draw_all(pool)
-    assert shares(drawn["iid"], pool.contexts).all() and not shares(drawn["ood"], pool.contexts).any()
+    sampled = draw_all(pool)
+    assert shares(sampled["iid"], pool.contexts).all() and not shares(sampled["ood"], pool.contexts).any()
 
 
 def test_on_the_demo_they_are_ordinary_testbeds() -> None:

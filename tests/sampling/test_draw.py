@@ -58,8 +58,8 @@ def test_pairs_follow_the_potential() -> None:
     potential = np.zeros((4, kernels.COLUMNS))
     potential[:, :4] = np.exp(-0.7 * LINE)
     np.fill_diagonal(potential, 0)
-    drawn = kernels.draw_semantic(potential, 0.7 * LINE, 0.0, 4, 2, 40_000, stream(0, 1))
-    counts = [(drawn == pair).all(axis=1).sum() for pair in combinations(range(4), 2)]
+    sampled = kernels.draw_semantic(potential, 0.7 * LINE, 0.0, 4, 2, 40_000, stream(0, 1))
+    counts = [(sampled == pair).all(axis=1).sum() for pair in combinations(range(4), 2)]
     assert chisquare(counts, 40_000 * exact_pairs(np.ones(4), 0.7 * LINE)).pvalue > 0.001
 
 
@@ -101,9 +101,9 @@ def test_a_strong_balance_is_exact_from_the_first_tasks() -> None:
     zeros = np.zeros((30, 30))
     potential = np.zeros((30, 2 * kernels.COLUMNS))
     potential[:, :30] = 1 - np.eye(30)
-    drawn = kernels.draw_semantic(potential, zeros, 10_000.0, 30, 3, 100, stream(5, 1))
+    sampled = kernels.draw_semantic(potential, zeros, 10_000.0, 30, 3, 100, stream(5, 1))
     for start in range(0, 100, 10):
-        assert sorted(drawn[start : start + 10].ravel().tolist()) == list(range(30))
+        assert sorted(sampled[start : start + 10].ravel().tolist()) == list(range(30))
 
 
 def test_a_larger_alpha_lowers_the_median_coarsity(tiered) -> None:
@@ -119,14 +119,14 @@ def test_a_larger_beta_flattens_class_counts(tiered) -> None:
     """Before repeats are dropped, which undoes a little of the balance, and after."""
     potential = np.exp(-0.383 * tiered)
     np.fill_diagonal(potential, 0)
-    drawn, kept = [], []
+    sampled, saved = [], []
     for beta in (0.0, 10.0, 100.0):
         tasks = kernels.draw_semantic(potential, 0.383 * tiered, beta, 160, 5, 10_000, stream(0, 1))
-        drawn.append(np.bincount(tasks.ravel(), minlength=160).std())
+        sampled.append(np.bincount(tasks.ravel(), minlength=160).std())
         tasks = sample_semantic(tiered, np.arange(160), 5, 5000, 0.383, beta, 0).class_ids
-        kept.append(np.bincount(tasks.ravel(), minlength=160).std())
-    assert drawn[0] > 3 * drawn[1] > 6 * drawn[2]
-    assert kept[0] > 2 * kept[2]
+        saved.append(np.bincount(tasks.ravel(), minlength=160).std())
+    assert sampled[0] > 3 * sampled[1] > 6 * sampled[2]
+    assert saved[0] > 2 * saved[2]
 
 
 def test_tasks_hold_different_classes_and_no_set_twice(tiered) -> None:
@@ -246,7 +246,7 @@ def test_bad_input_is_refused_in_a_sentence(change: dict, message: str) -> None:
 
 def test_too_few_images_are_named() -> None:
     tasks = sample_uniform(np.arange(3), 2, 5, 0)
-    with pytest.raises(BadInput, match=r"n_shot \+ n_query = 6 images. Class . has 5"):
+    with pytest.raises(BadInput, match=r"Class . has 5 images; n_shot \+ n_query needs 6"):
         assign_images(tasks, np.repeat(np.arange(3), 5), 1, 5, 0)
     with pytest.raises(BadInput, match="n_query must be a whole number from 1"):
         assign_images(tasks, np.repeat(np.arange(3), 5), 1, 0, 0)

@@ -35,15 +35,15 @@ def check_hands(tasks: Tasks, image_class_ids: np.ndarray) -> None:
 def test_ten_copies_of_each_picture_stay_together(n_shot: int, n_query: int) -> None:
     classes = np.repeat(np.arange(6), 80)  # eight pictures per class, ten times each
     groups = np.arange(480) // 10
-    drawn = sample_uniform(np.arange(6), 3, 300, seed=1)
-    apart = assign_images(drawn, classes, n_shot, n_query, seed=1, groups=groups)
+    sampled = sample_uniform(np.arange(6), 3, 300, seed=1)
+    apart = assign_images(sampled, classes, n_shot, n_query, seed=1, groups=groups)
     assert not shares_a_group(apart, groups)
     check_hands(apart, classes)
-    assert shares_a_group(assign_images(drawn, classes, n_shot, n_query, seed=1), groups), "what happens without"
-    again = assign_images(drawn, classes, n_shot, n_query, seed=1, groups=groups)
+    assert shares_a_group(assign_images(sampled, classes, n_shot, n_query, seed=1), groups), "what happens without"
+    again = assign_images(sampled, classes, n_shot, n_query, seed=1, groups=groups)
     assert np.array_equal(again.support, apart.support) and np.array_equal(again.query, apart.query)
-    other = assign_images(drawn, classes, n_shot, n_query, seed=2, groups=groups)
-    assert not np.array_equal(other.support, apart.support)
+    second = assign_images(sampled, classes, n_shot, n_query, seed=2, groups=groups)
+    assert not np.array_equal(second.support, apart.support)
 
 
 def test_images_are_still_used_about_equally_often() -> None:
@@ -51,8 +51,8 @@ def test_images_are_still_used_about_equally_often() -> None:
     classes = np.repeat(np.arange(4), 60)
     groups = np.where(rng.random(240) < 0.5, rng.integers(0, 40, 240), np.arange(240) + 100)
     groups += 1000 * classes
-    drawn = sample_uniform(np.arange(4), 2, 2_000, seed=0)
-    tasks = assign_images(drawn, classes, 5, 10, seed=0, groups=groups)
+    sampled = sample_uniform(np.arange(4), 2, 2_000, seed=0)
+    tasks = assign_images(sampled, classes, 5, 10, seed=0, groups=groups)
     assert not shares_a_group(tasks, groups)
     uses = np.bincount(np.concatenate([tasks.support, tasks.query], axis=2).ravel(), minlength=240)
     mean = uses.reshape(4, 60).mean(axis=1).repeat(60)
@@ -63,9 +63,9 @@ def test_images_are_still_used_about_equally_often() -> None:
 
 def test_without_groups_the_bytes_do_not_change() -> None:
     classes = np.repeat(np.arange(5), 30)
-    drawn = sample_uniform(np.arange(5), 3, 50, seed=4)
-    plain = assign_images(drawn, classes, 3, 7, seed=4)
-    alone = assign_images(drawn, classes, 3, 7, seed=4, groups=np.arange(150)[::-1])
+    sampled = sample_uniform(np.arange(5), 3, 50, seed=4)
+    plain = assign_images(sampled, classes, 3, 7, seed=4)
+    alone = assign_images(sampled, classes, 3, 7, seed=4, groups=np.arange(150)[::-1])
     assert np.array_equal(plain.support, alone.support) and np.array_equal(plain.query, alone.query)
 
 
@@ -82,14 +82,14 @@ def test_a_division_is_found_wherever_there_is_one(seed: int) -> None:
     )
     groups = np.concatenate([np.repeat(np.arange(len(sizes)), sizes), 100 + np.arange(40)])
     classes = np.concatenate([np.zeros(sizes.sum(), int), np.ones(40, int)])
-    drawn = Tasks(np.tile([0, 1], (20, 1)))
+    sampled = Tasks(np.tile([0, 1], (20, 1)))
     if possible:
-        tasks = assign_images(drawn, classes, n_shot, n_query, seed=seed, groups=groups)
+        tasks = assign_images(sampled, classes, n_shot, n_query, seed=seed, groups=groups)
         assert not shares_a_group(tasks, groups)
         check_hands(tasks, classes)
     else:
-        with pytest.raises(BadInput, match=r"Class 'odd' cannot give|needs n_shot"):
-            assign_images(drawn, classes, n_shot, n_query, seed=seed, groups=groups, class_names=["odd", "even"])
+        with pytest.raises(BadInput, match=r"Class 'odd' has too few separate groups|n_query needs"):
+            assign_images(sampled, classes, n_shot, n_query, seed=seed, groups=groups, class_names=["odd", "even"])
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -105,12 +105,12 @@ def test_a_group_of_several_classes_stays_on_one_side_of_the_task() -> None:
     """Each picture is in two classes: a copy in the support of one is no query of the other."""
     classes = np.repeat(np.arange(3), 20)
     groups = np.concatenate([np.arange(20), np.arange(10, 30), np.arange(20, 30), np.arange(10)])
-    drawn = Tasks(np.tile([0, 1, 2], (500, 1)))
-    tasks = assign_images(drawn, classes, 4, 5, seed=0, groups=groups)
+    sampled = Tasks(np.tile([0, 1, 2], (500, 1)))
+    tasks = assign_images(sampled, classes, 4, 5, seed=0, groups=groups)
     assert not shares_a_group(tasks, groups)
     check_hands(tasks, classes)
     twins = np.concatenate([np.arange(20)] * 3)  # the three classes hold the same pictures
-    tight = assign_images(drawn, classes, 8, 12, seed=0, groups=twins)
+    tight = assign_images(sampled, classes, 8, 12, seed=0, groups=twins)
     assert not shares_a_group(tight, twins)
 
 
@@ -124,6 +124,6 @@ def test_a_class_that_is_one_group_is_named() -> None:
 def test_images_that_may_not_be_drawn_leave_their_groups() -> None:
     classes = np.array([0, 0, 0, PAD, PAD, 1, 1, 1])
     groups = np.array([0, 1, 2, 0, 0, 3, 4, 5])  # the copies of image 0 have no features
-    drawn = Tasks(np.array([[0, 1]] * 10))
-    plain = assign_images(drawn, classes, 1, 2, 0)
-    assert np.array_equal(assign_images(drawn, classes, 1, 2, 0, groups).query, plain.query)
+    sampled = Tasks(np.array([[0, 1]] * 10))
+    plain = assign_images(sampled, classes, 1, 2, 0)
+    assert np.array_equal(assign_images(sampled, classes, 1, 2, 0, groups).query, plain.query)

@@ -171,8 +171,7 @@ def test_labels_count_through_the_benchmark_where_a_copy_lacks_classes() -> None
     read = testbeds.from_csv(text, copy)
     assert np.array_equal(read.tasks.class_ids, np.sort(bed.tasks.class_ids[~with_it], axis=1))
     assert (
-        f"{with_it.sum()} of 8 tasks hold a class that has no images in Small and were left out."
-        in (read.recipe["notes"])
+        f"{with_it.sum()} of 8 tasks hold a class without images in Small and were excluded." in (read.recipe["notes"])
     )
     assert np.array_equal(
         np.sort(testbeds.from_csv(testbeds.to_csv(read, copy), copy).tasks.class_ids), read.tasks.class_ids
@@ -257,7 +256,7 @@ def test_bad_tasks_of_a_json_are_named() -> None:
             testbeds.from_json(json.dumps(entries), dataset)
 
     refused(lambda e: e[2]["Query"][1].__setitem__(0, "nowhere.png"), r"Task 2, Query row 1: unknown 'nowhere.png'")
-    refused(lambda e: e[1]["Query"][0].__setitem__(0, e[1]["Query"][1][0]), r"Task 1, Query row 0: .* another class")
+    refused(lambda e: e[1]["Query"][0].__setitem__(0, e[1]["Query"][1][0]), r"Task 1, Query row 0: .* is of class")
     refused(
         lambda e: e[1]["Query"][0].__setitem__(0, e[1]["Support"][0][0]),
         r"Task 1, Query row 0: .* both support and query",
@@ -274,9 +273,9 @@ def test_bad_tasks_of_a_json_are_named() -> None:
 
 def test_a_testbed_of_another_dataset_is_refused() -> None:
     bed, _ = make()
-    other = small_dataset(name="other")
-    with pytest.raises(BadInput, match="drawn from dataset 'small', not from 'other'"):
-        testbeds.from_parquet(testbeds.to_parquet(bed), other)
+    second = small_dataset(name="other")
+    with pytest.raises(BadInput, match="belongs to dataset 'small', not to 'other'"):
+        testbeds.from_parquet(testbeds.to_parquet(bed), second)
 
 
 def test_a_parquet_file_that_is_no_testbed_is_refused(tmp_path: Path) -> None:

@@ -55,9 +55,9 @@ def test_shots_follow_class_sizes_within_the_noise() -> None:
 
 def test_the_same_seed_gives_the_same_tasks_and_another_seed_others() -> None:
     first, again = (sample_variable(IMAGE_CLASS_IDS, np.arange(10), 5, seed=3) for _ in range(2))
-    other = sample_variable(IMAGE_CLASS_IDS, np.arange(10), 5, seed=4)
+    second = sample_variable(IMAGE_CLASS_IDS, np.arange(10), 5, seed=4)
     assert (first.support == again.support).all()
-    assert first.support.shape != other.support.shape or (first.support != other.support).any()
+    assert first.support.shape != second.support.shape or (first.support != second.support).any()
 
 
 def test_classes_without_two_images_are_left_out_and_image_ids_are_kept() -> None:

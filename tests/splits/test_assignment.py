@@ -1,4 +1,4 @@
-"""Sizes and assignment as published, agreement beside chance, splits for comparison."""
+"""Sizes and assignment as published, agreement compared with chance, splits for comparison."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_ties_are_broken_by_the_seed_alone() -> None:
 def test_agreement_by_hand_counts_every_side() -> None:
     first = np.array([TRAIN, TRAIN, TRAIN, TRAIN, VAL, VAL, TEST, TEST])
     swapped = np.array([TRAIN, TRAIN, TRAIN, TRAIN, VAL, TEST, VAL, TEST])  # the same classes held out
-    other = np.array([TEST, TRAIN, TRAIN, TRAIN, VAL, VAL, TRAIN, TEST])
+    second = np.array([TEST, TRAIN, TRAIN, TRAIN, VAL, VAL, TRAIN, TEST])
     assert assignment.agreement(np.stack([first, first, first])) == 1
     assert assignment.agreement_on_test(np.stack([first, first, first])) == 1
     assert assignment.agreement(np.stack([first, swapped])) == 6 / 8
     assert assignment.agreement_on_test(np.stack([first, swapped])) == 1 / 2
-    three = np.stack([first, swapped, other])
+    three = np.stack([first, swapped, second])
     assert assignment.agreement(three) == pytest.approx((6 + 6 + 5) / 8 / 3)
     assert assignment.agreement_on_test(three) == pytest.approx((1 / 2 + 1 / 2 + 1 / 2) / 3)
     assert (

@@ -34,10 +34,10 @@ def test_objective_by_hand() -> None:
     assert np.allclose(p, [[[a, 1 - a], [1 - a, a]]])
     kl = (2 * a - 1) * 1.0  # log a - log (1 - a) = 1
     expected = {"kl": kl, "symmetric_kl": 2 * kl, "euclidean": 1.0, "wasserstein": 2 * a - 1}
-    for name, wanted in expected.items():
-        assert DIVERGENCES[name].of(points, mu, log_probabilities(points, mu)).item() == pytest.approx(wanted, abs=2e-6)
-        found = objective(points, mu, torch.tensor([0.5]).double(), 3.0, name).item()
-        assert found == pytest.approx(2 * np.log(2) + 3 * (wanted - 0.5) ** 2, abs=2e-5)  # the mixture is even
+    for name, target in expected.items():
+        assert DIVERGENCES[name].of(points, mu, log_probabilities(points, mu)).item() == pytest.approx(target, abs=2e-6)
+        result = objective(points, mu, torch.tensor([0.5]).double(), 3.0, name).item()
+        assert result == pytest.approx(2 * np.log(2) + 3 * (target - 0.5) ** 2, abs=2e-5)  # the mixture is even
 
 
 def test_the_squared_norm_of_a_centroid_drops_out() -> None:
@@ -62,7 +62,7 @@ def test_slopes_are_numbers_where_both_centroids_meet(divergence: str) -> None:
 
 
 def test_lbfgs_finds_the_minimum_of_every_problem_on_its_own() -> None:
-    """Rosenbrock's valley from five places, beside a bowl scaled by up to a million."""
+    """Rosenbrock's valley from five places, next to a bowl scaled by up to a million."""
     start = torch.tensor([[-1.2, 1.0], [2.0, 2.0], [0.0, 0.0], [-3.0, -4.0], [1.0, 1.0]]).double()
     end = lbfgs(lambda x, _: (1 - x[:, 0]) ** 2 + 100 * (x[:, 1] - x[:, 0] ** 2) ** 2, start, tolerance=1e-15)
     assert torch.allclose(end, torch.ones(5, 2).double(), atol=1e-5)
@@ -74,22 +74,24 @@ def test_lbfgs_finds_the_minimum_of_every_problem_on_its_own() -> None:
 
 
 def test_no_divergence_leaves_two_equal_distributions() -> None:
-    found = cluster(class_points(blobs()), [0.0], starts=4)
-    p = np.exp(found.log_p[0, 0])
-    assert np.abs(p[0] - p[1]).sum() / 2 < 0.04 and found.divergence[0, 0] < 0.01  # (D - 0)^2 is flat around 0
+    result = cluster(class_points(blobs()), [0.0], starts=4)
+    p = np.exp(result.log_p[0, 0])
+    assert np.abs(p[0] - p[1]).sum() / 2 < 0.04 and result.divergence[0, 0] < 0.01  # (D - 0)^2 is flat around 0
 
 
 @pytest.mark.parametrize("divergence", ["symmetric_kl", "kl", "euclidean"])
 def test_what_is_asked_is_reached_with_all_dimensions(divergence: str) -> None:
-    found = cluster(class_points(blobs()), [0.04, 0.32, 0.64, 0.96, 2.0], starts=2, seeds=(0, 1), divergence=divergence)
-    assert np.allclose(found.divergence, found.targets, rtol=0.05)
+    result = cluster(
+        class_points(blobs()), [0.04, 0.32, 0.64, 0.96, 2.0], starts=2, seeds=(0, 1), divergence=divergence
+    )
+    assert np.allclose(result.divergence, result.targets, rtol=0.05)
     floor = 30 * np.log(30)
-    assert np.allclose(found.objective, floor, rtol=1e-3)
+    assert np.allclose(result.objective, floor, rtol=1e-3)
 
 
 def test_centroids_move_apart_as_more_is_asked(demo: np.ndarray) -> None:
-    found = cluster(class_points(demo)[:, :8], [0.04, 0.32, 0.96, 2.0, 6.0], starts=16)
-    assert (np.diff(found.distance[0]) > 0).all() and (np.diff(found.divergence[0]) > 0).all()
+    result = cluster(class_points(demo)[:, :8], [0.04, 0.32, 0.96, 2.0, 6.0], starts=16)
+    assert (np.diff(result.distance[0]) > 0).all() and (np.diff(result.divergence[0]) > 0).all()
 
 
 def test_the_trial_on_the_demo_is_found_again(demo: np.ndarray) -> None:
@@ -99,8 +101,8 @@ def test_the_trial_on_the_demo_is_found_again(demo: np.ndarray) -> None:
     assert assignment.agreement(sides) == 1.0  # test and val classes as well
     assert np.abs(stable.scores - stable.scores[0]).max() < 1e-4
     assert stable.divergence[:, 0] == pytest.approx(0.728, abs=0.002)
-    others = cluster(class_points(demo)[:, :8], [2.0, 6.0])
-    assert others.divergence[0] == pytest.approx([1.488, 4.640], abs=0.002)
+    rest = cluster(class_points(demo)[:, :8], [2.0, 6.0])
+    assert rest.divergence[0] == pytest.approx([1.488, 4.640], abs=0.002)
     paper = cluster(class_points(demo), [0.96], seeds=range(8), starts=1)
     assert paper.objective == pytest.approx(107 * np.log(107), abs=1e-3)
     assert paper.divergence == pytest.approx(0.96, abs=1e-3)
@@ -110,11 +112,11 @@ def test_the_trial_on_the_demo_is_found_again(demo: np.ndarray) -> None:
 
 def test_the_train_side_is_the_wider_one_and_seeds_give_the_same_numbers() -> None:
     points = class_points(blobs())[:, :4]
-    found = cluster(points, [0.3, 2.0], seeds=(0, 1), starts=8)
-    entropy = -(np.exp(found.log_p) * found.log_p).sum(-1)
+    result = cluster(points, [0.3, 2.0], seeds=(0, 1), starts=8)
+    entropy = -(np.exp(result.log_p) * result.log_p).sum(-1)
     assert (entropy[..., 0] >= entropy[..., 1]).all()
     again = cluster(points, [2.0], seeds=(1,), starts=8)
-    assert np.allclose(again.log_p[0, 0], found.log_p[1, 1], atol=1e-6)  # whatever else is in the batch
+    assert np.allclose(again.log_p[0, 0], result.log_p[1, 1], atol=1e-6)  # whatever else is in the batch
 
 
 def test_the_authors_descent_is_torchs_sgd_with_momentum_and_goes_where_lbfgs_goes() -> None:
@@ -150,15 +152,15 @@ def test_class_points_are_centred_turned_and_of_unit_length_before() -> None:
 
 
 @pytest.mark.parametrize(
-    ("means", "kind", "said"),
+    ("means", "kind", "message"),
     [
         (blobs(9), BadInput, "at least 10 classes.*Got 9"),
         (np.ones((12, 5)), BadInput, "All 12 classes have the same mean feature"),
         (np.full((12, 5), np.nan), NotFinite, "not finite"),
     ],
 )
-def test_class_features_that_cannot_be_split_are_one_sentence(means: np.ndarray, kind: type, said: str) -> None:
-    with pytest.raises(kind, match=said):
+def test_class_features_that_cannot_be_split_are_one_sentence(means: np.ndarray, kind: type, message: str) -> None:
+    with pytest.raises(kind, match=message):
         class_points(means)
 
 

@@ -33,10 +33,10 @@ def tree(shape) -> ClassTree:
 
 
 def test_ward_joins_neighbours_first_and_hops_count_edges() -> None:
-    found = trees.ward_tree(LINE, list("abcd"))
-    hops = trees.tree_hops(found)
+    result = trees.ward_tree(LINE, list("abcd"))
+    hops = trees.tree_hops(result)
     assert np.array_equal(hops, [[0, 2, 4, 4], [2, 0, 4, 4], [4, 4, 0, 2], [4, 4, 2, 0]])
-    assert found.names[:4] == ("a", "b", "c", "d") and (np.diff(found.heights[4:]) >= 0).all()
+    assert result.names[:4] == ("a", "b", "c", "d") and (np.diff(result.heights[4:]) >= 0).all()
     with pytest.raises(BadInput, match="two of them"):
         trees.ward_tree(LINE[:1], ["a"])
 
@@ -52,28 +52,28 @@ def test_hop_distance_by_hand() -> None:
     same = trees.hop_distance(first, first)
     assert same.hops == same.normalised == 0 and same.chance > 0
     second = trees.tree_hops(tree((0, 1, 2, 3)))  # all two apart
-    found = trees.hop_distance(first, second)
-    assert found.hops == pytest.approx((0 + 0 + 4 * 2) / 6)
+    result = trees.hop_distance(first, second)
+    assert result.hops == pytest.approx((0 + 0 + 4 * 2) / 6)
     mean = (2 + 2 + 4 * 4) / 6
-    assert found.normalised == pytest.approx((2 * abs(2 / mean - 1) + 4 * abs(4 / mean - 1)) / 6)
+    assert result.normalised == pytest.approx((2 * abs(2 / mean - 1) + 4 * abs(4 / mean - 1)) / 6)
     assert trees.hop_distance(3 * first, first).normalised == pytest.approx(0)
     with pytest.raises(BadInput, match="same classes"):
         trees.hop_distance(first, first[:3, :3])
 
 
 def test_trees_of_the_same_shape_face_each_other_without_a_crossing() -> None:
-    found = trees.tanglegram(tree(((0, 1), (2, (3, 4)))), tree((((4, 3), 2), (1, 0))))
-    assert found.crossings == 0 and not found.crossing.any()
-    assert np.array_equal(found.ranks[0], found.ranks[1])
-    assert sorted(found.ranks[0]) == [0, 1, 2, 3, 4]
+    result = trees.tanglegram(tree(((0, 1), (2, (3, 4)))), tree((((4, 3), 2), (1, 0))))
+    assert result.crossings == 0 and not result.crossing.any()
+    assert np.array_equal(result.ranks[0], result.ranks[1])
+    assert sorted(result.ranks[0]) == [0, 1, 2, 3, 4]
 
 
 def test_one_class_that_moved_is_the_one_that_crosses() -> None:
     left = tree((((0, 1), (2, 3)), ((4, 5), (6, 7))))
     right = tree((((1,), (2, 3)), ((4, 5), (6, (7, 0)))))
-    found = trees.tanglegram(left, right)
-    assert np.flatnonzero(found.crossing).tolist() == [0] and found.crossings > 0
-    inner = found.middles[0]
+    result = trees.tanglegram(left, right)
+    assert np.flatnonzero(result.crossing).tolist() == [0] and result.crossings > 0
+    inner = result.middles[0]
     assert inner[0] == pytest.approx((inner[1] + inner[np.flatnonzero(left.parents == 0)[1]]) / 2)
 
 

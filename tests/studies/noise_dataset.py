@@ -21,12 +21,12 @@ def make_noise(n_columns: int, name: str = "noise", seed: int = 0) -> Dataset:
     rng = np.random.default_rng(seed)
     demo = datasets.load("demo")
     table = features.load(demo, "efficientnet_lite0")
-    chosen = demo.split_class_ids("test")[:N_CLASSES]
-    rows = np.concatenate([rng.permutation(np.flatnonzero(table.class_ids == c))[:N_IMAGES] for c in chosen])
+    selection = demo.split_class_ids("test")[:N_CLASSES]
+    rows = np.concatenate([rng.permutation(np.flatnonzero(table.class_ids == c))[:N_IMAGES] for c in selection])
     class_ids = np.repeat(np.arange(N_CLASSES), N_IMAGES)
     flips = rng.random((len(rows), n_columns)) < 0.5
     columns = {f"flip {i}": np.where(flips[:, i], "heads", "tails") for i in range(n_columns)}
-    names = demo.classes["class_name"].to_numpy()[chosen]
+    names = demo.classes["class_name"].to_numpy()[selection]
     classes = pd.DataFrame({"class_name": names, "split": "test", "n_images": N_IMAGES, "node": ""})
     classes["n_images"] = classes["n_images"].astype("Int64")
     dataset = save_dataset(

@@ -1,4 +1,4 @@
-"""What makes tasks hard: tasks from anywhere, measured once; planted causes are named; chosen tasks are described."""
+"""Causes of difficulty: measured tasks, planted causes that are named, and selected tasks that are described."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fsviz import cli, jobs
-from fsviz.difficulty.measures import EASY_PHRASES, HARD_PHRASES, MEASURES
+from fsviz.difficulty.measures import MEASURES
 from fsviz.errors import BadInput, UnknownName
 from fsviz.records import Tasks
 from fsviz.studies import causes
@@ -86,24 +86,71 @@ def test_the_command_tells_every_number_and_writes_the_table(
     said = causes.command(toy.spec).split()[1:]
     assert cli.main([*said, "--out", str(tmp_path / "tasks.csv")]) == 0
     text = capsys.readouterr().out
-    assert "Coarsity" in text and "ProtoNet:" in text and "luck of the queries" in text
-    assert "Context overlap is not known here: Toy has no contexts of its images" in text
+    assert "Coarsity" in text and "ProtoNet:" in text and "Query sampling noise: at most" in text
+    assert "Context overlap: not available. Toy has no contexts of its images" in text
     rows = (tmp_path / "tasks.csv").read_text().splitlines()
     assert rows[0].startswith("task,coarsity,") and rows[0].endswith(",ProtoNet") and len(rows) == 61
 
 
 @pytest.mark.parametrize("name", ["coarsity", "class_overlap", "attribute_gap", "train_distance"])
 def test_the_planted_cause_is_the_one_that_is_named(name: str) -> None:
-    found = made(**{name: 0.05})
-    known = causes.explained(found, "ProtoNet")
-    assert f"hard mostly because {HARD_PHRASES[MEASURES[name].cause]}" in causes.headline(found, "ProtoNet", known)
+    measured = made(**{name: 0.05})
+    variance = causes.explained(measured, "ProtoNet")
+    sentence, more = causes.headline(measured, "ProtoNet", variance)
+    cause, total = MEASURES[name].cause, variance.total
+    share = variance.lost[cause]
+    assert sentence == (
+        f"Main cause for ProtoNet: {causes.cause_name(cause)}. It uniquely explains {share.value:.0%} of the "
+        f"variation in accuracy (95% CI {100 * share.low:.0f} to {100 * share.high:.0f}%)."
+    )
+    interval = f"95% CI {100 * total.low:.0f} to {100 * total.high:.0f}%"
+    assert more == f"All measures together: {total.value:.0%} ({interval})."
+
+
+def test_the_answer_lists_the_other_significant_causes_by_share() -> None:
+    measured = made(500, coarsity=0.05, class_overlap=0.03, attribute_gap=0.02)
+    variance = causes.explained(measured, "ProtoNet")
+    sentence, more = causes.headline(measured, "ProtoNet", variance)
+    assert sentence.startswith("Main cause for ProtoNet: semantically close classes.")
+    looks, shift = (variance.lost[cause].value for cause in ("looks", "shift"))
+    assert looks > shift
+    named = f"Next: class overlap in feature space ({looks:.0%}) and support–query shift ({shift:.0%})."
+    assert more.startswith(named)
+
+
+def test_shares_by_stage_and_noise_that_none_of_them_explains() -> None:
+    measured = made(coarsity=0.05)
+    by_stage = {stage: causes.explained(measured, "ProtoNet", stage) for stage in causes.STAGE.choices}
+    numbers = causes.explained_numbers(by_stage)
+    assert [number.value for number in numbers] == [100 * variance.total.value for variance in by_stage.values()]
+    most = max(variance.total.value for variance in by_stage.values())
+    noise = causes.sampling_noise(measured, "ProtoNet")
+    assert causes.unexplainable(measured, "ProtoNet", by_stage) == pytest.approx(min(noise, 1 - most))
+    noisy = made()
+    nothing = {"before": causes.explained(noisy, "ProtoNet", "before")}
+    (number,) = causes.explained_numbers(nothing)
+    assert number.value is None and number.words == "not significant"
+    assert causes.unexplainable(noisy, "ProtoNet", nothing) == causes.sampling_noise(noisy, "ProtoNet")
+
+
+def test_the_strongest_measure_has_its_expected_sign_and_needs_no_predictions() -> None:
+    harder = made(class_overlap=-0.05, coarsity=0.03)
+    assert causes.strongest_measure(harder, "ProtoNet") == "class_overlap"  # higher is harder
+    wrong_sign = made(class_overlap=0.05, coarsity=0.03, query_loss=-0.09)
+    assert causes.strongest_measure(wrong_sign, "ProtoNet") == "coarsity"
+    flat = replace(harder, accuracy={"ProtoNet": np.full(300, 0.5)})
+    assert causes.strongest_measure(flat, "ProtoNet") == ""
 
 
 def test_noise_is_called_noise() -> None:
     found = made()
     known = causes.explained(found, "ProtoNet")
-    assert causes.headline(found, "ProtoNet", known).startswith("No single cause explains it")
-    assert "no cause explains" in causes.describe_selection(found, "ProtoNet", known, causes.chosen(found, "ProtoNet"))
+    sentence, more = causes.headline(found, "ProtoNet", known)
+    assert sentence.startswith("No single cause for ProtoNet: all measures together explain")
+    assert more == "This is not significant."
+    assert "No cause explains accuracy significantly" in causes.describe_selection(
+        found, "ProtoNet", known, causes.select_tasks(found, "ProtoNet")
+    )
 
 
 def test_a_stage_knows_what_those_before_it_know_and_never_the_answers() -> None:
@@ -128,51 +175,47 @@ def test_families_are_measures_that_say_the_same_whatever_their_direction() -> N
 def test_the_hardest_tenth_is_chosen_and_a_brush_chooses_by_ranges() -> None:
     found = made(coarsity=0.05)
     accuracy = found.accuracy["ProtoNet"]
-    which = causes.chosen(found, "ProtoNet")
+    which = causes.select_tasks(found, "ProtoNet")
     assert which.sum() == 30 and accuracy[which].max() <= accuracy[~which].min()
     brush = causes.brush_text({"coarsity": (0.5, -0.5), "accuracy": (0.0, 0.7)})
     values = found.measures["coarsity"]
     np.testing.assert_array_equal(
-        causes.chosen(found, "ProtoNet", brush),
+        causes.select_tasks(found, "ProtoNet", brush),
         (values >= -0.5) & (values <= 0.5) & (accuracy >= 0) & (accuracy <= 0.7),
     )
-    by_rank = causes.chosen(found, "ProtoNet", "rank coarsity~0.9~1")
+    by_rank = causes.select_tasks(found, "ProtoNet", "rank coarsity~0.9~1")
     assert by_rank.sum() == 30 and values[by_rank].max() <= values[~by_rank].min()  # low coarsity is hard
     known = causes.explained(found, "ProtoNet")
-    assert causes.chosen(found, "ProtoNet", "expected~0~1", known).all()
-    with pytest.raises(UnknownName, match="axis of chosen tasks"):
-        causes.chosen(found, "ProtoNet", "colour~0~1")
+    assert causes.select_tasks(found, "ProtoNet", "expected~0~1", known).all()
+    with pytest.raises(UnknownName, match="axis of selected tasks"):
+        causes.select_tasks(found, "ProtoNet", "colour~0~1")
     with pytest.raises(BadInput, match="axis~low~high"):
-        causes.chosen(found, "ProtoNet", "coarsity~1")
+        causes.select_tasks(found, "ProtoNet", "coarsity~1")
 
 
 def test_chosen_tasks_stand_out_where_they_do_and_nowhere_else() -> None:
     found = made(coarsity=0.06)
-    means = causes.extremes(found, causes.chosen(found, "ProtoNet")).set_index("measure")
-    assert means.loc["coarsity", "rank"] > 0.75 and means.loc["coarsity", "beyond"]
-    assert means["beyond"].sum() == 1
+    means = causes.extremes(found, causes.select_tasks(found, "ProtoNet")).set_index("measure")
+    assert means.loc["coarsity", "rank"] > 0.75 and means.loc["coarsity", "is_significant"]
+    assert means["is_significant"].sum() == 1
     assert causes.extremes(found, np.ones(len(found), dtype=bool)).empty
 
 
 def test_what_parts_chosen_tasks_from_all_adds_up() -> None:
     found = made(coarsity=0.06)
-    known, which = causes.explained(found, "ProtoNet"), causes.chosen(found, "ProtoNet")
+    known, which = causes.explained(found, "ProtoNet"), causes.select_tasks(found, "ProtoNet")
     parts = causes.selection_breakdown(found, "ProtoNet", known, which)
     accuracy = found.accuracy["ProtoNet"]
     assert parts["below"] == pytest.approx(accuracy.mean() - accuracy[which].mean())
     assert parts["below"] == pytest.approx(sum(v for k, v in parts.items() if k != "below"))
     assert parts["meaning"] > 0.6 * parts["below"]
     words = causes.describe_selection(found, "ProtoNet", known, which)
-    assert f"{100 * parts['below']:.1f} points below the mean" in words and HARD_PHRASES["meaning"] in words
+    assert f"{100 * parts['below']:.1f} points below the mean" in words and "semantically close classes" in words
     numbers = [float(n) for n in re.findall(r"-?\d+\.\d", words)]
     assert numbers[0] == pytest.approx(sum(numbers[1:]), abs=0.2), words
-    easy = causes.chosen(found, "ProtoNet", "rank coarsity~0~0.1")
+    easy = causes.select_tasks(found, "ProtoNet", "rank coarsity~0~0.1")
     words = causes.describe_selection(found, "ProtoNet", known, easy)
-    assert (
-        "above the mean" in words
-        and f"because {EASY_PHRASES['meaning']}" in words
-        and HARD_PHRASES["meaning"] not in words
-    )
+    assert "above the mean" in words and "semantically close classes" in words
     with pytest.raises(BadInput, match="wider range"):
         causes.selection_breakdown(found, "ProtoNet", known, np.zeros(len(found), dtype=bool))
 
@@ -190,14 +233,14 @@ def test_calibration_groups_hold_every_task_once() -> None:
 def test_bad_specs_are_refused_in_a_sentence(toy: MeasuredTasks) -> None:
     for bad, said in (
         ({"methods": ["proto"]}, "proto"),
-        ({"methods": []}, "At least one method"),
-        ({"testbed": "a", "run": "b"}, "not from both"),
+        ({"methods": []}, "at least one method"),
+        ({"testbed": "a", "run": "b"}, "not both"),
         ({"colour": 1}, "colour"),
         ({"backbone": ""}, "backbone"),
     ):
         with pytest.raises((BadInput, UnknownName), match=said):
             causes.check({**SPEC, **bad})
-    with pytest.raises(BadInput, match="answered 3 tasks"):
+    with pytest.raises(BadInput, match="accuracies of 3 tasks"):
         causes.with_predictions(toy, {"mine": np.zeros(3)})
     with pytest.raises(BadInput, match="at least 50 tasks"):
         causes.explained(replace(toy, accuracy={"ProtoNet": np.full(60, np.nan)}), "ProtoNet")
@@ -211,5 +254,5 @@ def test_what_stands_out_by_the_classes_alone_is_chance() -> None:
         of_class = {name: rng.normal(size=30)[found.tasks.class_ids].mean(axis=1) for name in (*MEASURES, "accuracy")}
         accuracy = {"ProtoNet": 0.7 + 0.1 * of_class.pop("accuracy")}
         found = replace(found, measures=of_class, accuracy=accuracy)
-        wrong += bool(causes.extremes(found, causes.chosen(found, "ProtoNet"))["beyond"].any())
+        wrong += bool(causes.extremes(found, causes.select_tasks(found, "ProtoNet"))["is_significant"].any())
     assert wrong <= 3

@@ -41,20 +41,20 @@ def graph_of(weights: list[list[float]], base: bool = False, kind: str = "confus
 
 def test_confusion_on_the_demo_foretells_the_errors_of_protonet_on_the_pair() -> None:
     errors = study.class_graph({"dataset": "demo", "likeness": "error"})
-    found = {
+    result = {
         name: study.compare(study.class_graph({"dataset": "demo", **how}), errors)
         for name, how in {"plain": {}, "sqrt_center": {"preprocess": "sqrt_center"}, "k5": {"k": 5}}.items()
     }
-    assert len(found["plain"].table) == 435
-    assert found["plain"].pearson.value == pytest.approx(0.88, abs=0.02)
-    assert found["plain"].spearman.value == pytest.approx(0.83, abs=0.03)
-    assert found["sqrt_center"].pearson.value == pytest.approx(0.80, abs=0.03)
-    assert found["sqrt_center"].spearman.value == pytest.approx(0.72, abs=0.05)
-    assert found["k5"].pearson.value == pytest.approx(0.74, abs=0.04)  # smaller k does worse
-    for compared in found.values():
+    assert len(result["plain"].table) == 435
+    assert result["plain"].pearson.value == pytest.approx(0.88, abs=0.02)
+    assert result["plain"].spearman.value == pytest.approx(0.83, abs=0.03)
+    assert result["sqrt_center"].pearson.value == pytest.approx(0.80, abs=0.03)
+    assert result["sqrt_center"].spearman.value == pytest.approx(0.72, abs=0.05)
+    assert result["k5"].pearson.value == pytest.approx(0.74, abs=0.04)  # smaller k does worse
+    for compared in result.values():
         assert compared.pearson.low < compared.pearson.value < compared.pearson.high < 1
         assert compared.pearson.ci_unit == "classes"
-    graph = found["plain"].first
+    graph = result["plain"].first
     communities = study.communities(graph)
     place = {name: i for i, name in enumerate(graph.row_names)}
     assert communities[place["taxi"]] == communities[place["fire engine"]] != communities[place["sheep"]]
@@ -67,9 +67,9 @@ def test_confused_classes_are_those_of_one_group(toy) -> None:
     same = i // PER_GROUP == j // PER_GROUP
     assert weights[same].mean() > weights[~same].mean() + 0.2
     assert np.isnan(np.diag(graph.weights)).all() and np.allclose(graph.weights, graph.weights.T, equal_nan=True)
-    found = study.summary(graph, 3)
-    assert found["pairs"] == 120 and found["mean"] == pytest.approx(weights.mean()) and found["ci95"] > 0
-    assert found["most_confused"][0] == [graph.row_names[i[0]], graph.column_names[j[0]], weights[0]]
+    summary = study.summary(graph, 3)
+    assert summary["pairs"] == 120 and summary["mean"] == pytest.approx(weights.mean()) and summary["ci95"] > 0
+    assert summary["most_confused"][0] == [graph.row_names[i[0]], graph.column_names[j[0]], weights[0]]
     order = study.community_order(graph, study.communities(graph))
     assert sorted(order) == list(range(16)) and (np.diff(study.communities(graph)[order]) >= 0).all()
 
@@ -126,8 +126,8 @@ def test_a_run_gives_the_same_graph_in_any_number_of_chunks(toy) -> None:
     parts = [study.STUDY.chunk(few, index) for index in (3, 0)]
     half = study.collect(few, parts)
     assert np.isnan(half.weights).sum() == 16 + 2 * (120 - 14)
-    known = ~np.isnan(half.weights)
-    assert np.array_equal(half.weights[known], graph.weights[known])
+    expected = ~np.isnan(half.weights)
+    assert np.array_equal(half.weights[expected], graph.weights[expected])
     assert jobs.results(run.id)["pairs"] == 120 and study.summary(study.collect(few, parts))["pairs"] == 14
     assert "120 of 120" in study.STUDY.describe(few, 17)
     assert "--k 10" in study.command(run.spec)
@@ -151,14 +151,10 @@ def test_perfect_matches_and_split_classes_by_hand() -> None:
     graph = graph_of([[0.9, 0, 0, 0, 0], [0, 0.8, 0.7, 0, 0], [0, 0, 0, 0.6, 0], [0, 0, 0, 0.5, 0]], base=True)
     found = study.train_test_matches(graph, 5)
     assert found.matches == [(0, 0)]
-    assert found.split_base == {1: [1, 2]} and found.split_novel == {3: [2, 3]}
-    assert found.alone == [4]
-    assert study.train_test_matches(graph, 1).matches == [(0, 0)] and study.train_test_matches(graph, 1).alone == [
-        1,
-        2,
-        3,
-        4,
-    ]
+    assert found.split_train == {1: [1, 2]} and found.split_test == {3: [2, 3]}
+    assert found.unmatched == [4]
+    fewer = study.train_test_matches(graph, 1)
+    assert fewer.matches == [(0, 0)] and fewer.unmatched == [1, 2, 3, 4]
     assert study.train_test_matches(graph, 20).matches == [(0, 0)]  # edges of no weight are none
 
 
@@ -171,21 +167,52 @@ def test_graphs_are_compared_edge_by_edge_and_outliers_are_named() -> None:
     same = study.compare(first, replace(first, weights=3 * weights + 1))
     assert same.pearson.value == pytest.approx(1) and same.spearman.value == pytest.approx(1)
     assert study.outliers(same) == ([], [])
-    other = weights.copy()
+    second = weights.copy()
     i, j, _ = first.edges()
-    other[i[0], j[0]] = other[j[0], i[0]] = -1.0  # the most confused pair is far in meaning
+    second[i[0], j[0]] = second[j[0], i[0]] = -1.0  # the most confused pair is semantically far
     first.weights[i[-1], j[-1]] = first.weights[j[-1], i[-1]] = 0.0
-    other[i[-1], j[-1]] = other[j[-1], i[-1]] = 2.0  # the least confused one is close
-    compared = study.compare(first, replace(first, weights=other, kind="jiang_conrath"))
+    second[i[-1], j[-1]] = second[j[-1], i[-1]] = 2.0  # the least confused one is close
+    compared = study.compare(first, replace(first, weights=second, kind="jiang_conrath"))
     assert compared.pearson.value < 0.9
     high, low = study.outliers(compared, 1)
     assert {compared.table["a"][high[0]], compared.table["b"][high[0]]} == {"abcdefgh"[i[0]], "abcdefgh"[j[0]]}
-    assert study.describe_edge(compared, high[0]) == ("often confused", "far in meaning")
-    assert study.describe_edge(compared, low[0]) == ("never confused", "close in meaning")
-    both = study.compare(replace(first, source="one"), replace(first, source="two", weights=other))
+    assert study.describe_edge(compared, high[0]) == ("often confused", "semantically far")
+    assert study.describe_edge(compared, low[0]) == ("never confused", "semantically close")
+    both = study.compare(replace(first, source="one"), replace(first, source="two", weights=second))
     assert study.describe_edge(both, high[0])[0] == "often confused by one"
     with pytest.raises(BadInput, match="same classes"):
         study.compare(first, graph_of([[0.1, 0.2]] * 3, base=True))
+
+
+def test_the_answer_names_the_most_similar_pair_and_the_mean() -> None:
+    nan = float("nan")
+    graph = graph_of([[nan, 0.2, 0.9], [0.2, nan, 0.4], [0.9, 0.4, nan]])
+    answer, more = study.describe(graph)
+    assert answer == "Most confused: a and c (0.90 bits of 1)."
+    assert more.startswith("Class overlap (Louvain), mean over 3 pairs: 0.50") and more.endswith(" bits.")
+    sums = np.arange(64).reshape(8, 8) + np.arange(64).reshape(8, 8).T
+    many = graph_of(np.where(np.eye(8, dtype=bool), nan, sums / 200).tolist())
+    mean = study.mean(many)
+    assert f"mean over 28 pairs: {mean.mean:.2f} ± {mean.ci95:.2f} bits." in study.describe(many)[1]
+    tied = graph_of([[nan, 0.9, 0.9], [0.9, nan, 0.4], [0.9, 0.4, nan]])
+    assert study.describe(tied)[0] == "Most confused: a and b (0.90 bits of 1), tied with 1 other pair."
+    apart = graph_of([[nan, 0.0], [0.0, nan]])
+    assert study.describe(apart)[0] == "No two classes are similar: Class overlap (Louvain) is 0 for every pair."
+    close = graph_of([[nan, 0.93], [0.93, nan]], kind="jiang_conrath")
+    assert study.describe(close)[0] == "Semantically closest: a and b (0.93)."
+
+
+def test_a_comparison_is_described_by_its_rank_correlation() -> None:
+    rng = np.random.default_rng(1)
+    weights = rng.random((8, 8))
+    weights = weights + weights.T
+    np.fill_diagonal(weights, np.nan)
+    first = graph_of(weights.tolist(), source="one")
+    compared = study.compare(first, replace(first, source="two", weights=-weights))
+    assert study.describe_comparison(compared).startswith("one and two: rank correlation -1.00")
+    assert study.describe_comparison(compared).endswith("over 28 pairs of classes.")
+    flat = study.compare(first, replace(first, source="two", weights=np.where(np.isnan(weights), np.nan, 0.5)))
+    assert study.describe_comparison(flat) == "one and two cannot be correlated: all pairs of one are equal."
 
 
 def test_two_backbones_that_see_the_same_agree(toy) -> None:
@@ -219,21 +246,21 @@ def test_mistakes_of_a_run_make_a_graph(toy) -> None:
 
 def test_files_hold_every_pair(toy) -> None:
     graph = study.class_graph(SPEC)
-    found = study.communities(graph)
-    read = nx.read_graphml(io.BytesIO(graphs.export(graph, "graphml", found)))
+    result = study.communities(graph)
+    read = nx.read_graphml(io.BytesIO(graphs.export(graph, "graphml", result)))
     assert read.number_of_nodes() == 16 and read.number_of_edges() == 120
     names = nx.get_node_attributes(read, "name")
     assert set(names.values()) == set(graph.row_names)  # with their <b>marks</b>
-    assert [read.nodes[f"n{v}"]["community"] for v in range(16)] == found.tolist()
+    assert [read.nodes[f"n{v}"]["community"] for v in range(16)] == result.tolist()
     assert read.edges["n0", "n5"]["weight"] == graph.weights[0, 5]
     table = pd.read_csv(io.BytesIO(graphs.export(graph, "csv")))
     assert list(table.columns) == ["a", "b", "a_id", "b_id", "confusion"] and len(table) == 120
     assert table["confusion"].is_monotonic_decreasing
     two = graph_of([[0.5, 0.1, np.nan]], base=True)
-    named = replace(two, row_names=("=cmd()\x00",))
-    again = nx.read_graphml(io.BytesIO(graphs.export(named, "graphml")))
+    labelled = replace(two, row_names=("=cmd()\x00",))
+    again = nx.read_graphml(io.BytesIO(graphs.export(labelled, "graphml")))
     assert again.number_of_edges() == 2 and again.nodes["base0"]["name"] == "=cmd()?"
-    assert graphs.to_csv(named).splitlines()[1].startswith("'=cmd()")
+    assert graphs.to_csv(labelled).splitlines()[1].startswith("'=cmd()")
 
 
 def refused(**spec: object) -> str:

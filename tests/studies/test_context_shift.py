@@ -21,7 +21,7 @@ SMALL |= {"n_tasks": 120}
 @pytest.mark.parametrize(("n_shot", "margin"), [(1, 5), (5, 8)])
 def test_on_the_demo_other_contexts_cost_clearly_and_swapped_ones_most(n_shot: int, margin: float) -> None:
     row = jobs.compute({**SMALL, "n_shot": n_shot})["rows"][0]
-    mean = {name: one["mean"] for name, one in row["accuracy"].items()}
+    mean = {name: item["mean"] for name, item in row["accuracy"].items()}
     assert mean["iid"] > mean["ood"] + margin and mean["ood"] > mean["spurious"] + 1
     assert row["loss"]["ood"]["mean"] == pytest.approx(mean["iid"] - mean["ood"])
     assert row["loss"]["ood"]["mean"] - row["loss"]["ood"]["ci95"] > 0
@@ -29,7 +29,7 @@ def test_on_the_demo_other_contexts_cost_clearly_and_swapped_ones_most(n_shot: i
 
 def test_accuracy_falls_along_the_dial() -> None:
     accuracy = jobs.compute({**SMALL, "question": "dial"})["rows"][0]["accuracy"]
-    means = [one["mean"] for one in accuracy.values()]
+    means = [row["mean"] for row in accuracy.values()]
     assert len(means) == 5 and all(np.diff(means) < 0)
 
 
@@ -47,10 +47,10 @@ def test_a_run_gives_what_is_computed_at_once(tmp_path: Path, monkeypatch: pytes
     run = jobs.run_in_foreground(spec)
     assert run.state == "finished" and run.n_chunks == 2
     ran, here = jobs.results(run.id), jobs.compute(spec)
-    for one, two in zip(ran["rows"], here["rows"], strict=True):
-        assert (one["method"], one["n_tasks"]) == (two["method"], two["n_tasks"])
-        assert one["accuracy"]["ood"]["mean"] == pytest.approx(two["accuracy"]["ood"]["mean"])
-        assert one["loss"]["spurious"]["ci95"] == pytest.approx(two["loss"]["spurious"]["ci95"])
+    for row, two in zip(ran["rows"], here["rows"], strict=True):
+        assert (row["method"], row["n_tasks"]) == (two["method"], two["n_tasks"])
+        assert row["accuracy"]["ood"]["mean"] == pytest.approx(two["accuracy"]["ood"]["mean"])
+        assert row["loss"]["spurious"]["ci95"] == pytest.approx(two["loss"]["spurious"]["ci95"])
 
 
 def test_backbones_can_be_swept() -> None:
@@ -62,29 +62,57 @@ def test_backbones_can_be_swept() -> None:
 
 def test_the_loss_is_told_by_class_context_and_image() -> None:
     demo = datasets.load("demo")
-    found = study.compare_supports(study.check(SMALL), "protonet", 1.0)
-    assert np.array_equal(found.first.query, found.second.query)
-    total = 100 * found.loss.mean()
+    result = study.compare_supports(study.check(SMALL), "protonet", 1.0)
+    assert np.array_equal(result.first.query, result.second.query)
+    total = 100 * result.loss.mean()
     for by in ("class", "context"):
-        table = study.losses(demo, found, by)
+        table = study.losses(demo, result, by)
         assert (np.diff(table["loss"]) <= 0).all() and (table["ci95"] > 0).all()
         assert np.average(table["loss"], weights=table["n_queries"]) == pytest.approx(total, abs=0.5)
-    worst = study.misleading_contexts(demo, found)
-    assert [one.loss for one in worst] == study.losses(demo, found, "context")["loss"][:5].tolist()
+    worst = study.misleading_contexts(demo, result)
+    assert [item.loss for item in worst] == study.losses(demo, result, "context")["loss"][:5].tolist()
     assert demo.images is not None
-    for one in worst:
-        lost = one.images
+    for item in worst:
+        lost = item.images
         assert (lost["n_misclassified"] <= lost["n_queries"]).all() and (np.diff(lost["n_misclassified"]) <= 0).all()
         assert (demo.image_class_ids()[lost["image_id"]] != lost["predicted_class"]).all()
-        assert set(demo.images["context"][lost["image_id"]]) == {one.context}
+        assert set(demo.images["context"][lost["image_id"]]) == {item.context}
+
+
+def test_the_answer_names_the_loss_or_says_that_it_is_not_significant() -> None:
+    def row(loss: float, half: float | None = 2.0) -> dict:
+        mean = {"mean": loss, "ci95": half, "ci95_classes": 5.04}
+        means = {"iid": {"mean": 89.5}, "ood": {"mean": 89.5 - loss}}
+        return {"method": "protonet", "title": "ProtoNet", "n_tasks": 100, "accuracy": means, "loss": {"ood": mean}}
+
+    setting = {"n_way": 5, "n_shot": 1, "chance": 20.0}
+    assert study.loss_answer({**setting, "rows": [row(15.5)]}, "protonet") == (
+        "ProtoNet loses 15.5 ± 2.0 points when the support shows other contexts.",
+        "89.5% → 74.0% correct on 100 5-way 1-shot tasks, chance level 20%; 95% CI over tasks (± 5.0 over classes).",
+    )
+    for loss, half in ((1.5, 2.0), (-1.5, 2.0), (15.5, None)):
+        sentence, _ = study.loss_answer({**setting, "rows": [row(loss, half)]}, "protonet")
+        assert "no significant loss" in sentence and f"{loss} " in sentence
+    assert study.loss_answer({**setting, "rows": [row(-3.0)]}, "protonet")[0].startswith("ProtoNet gains 3.0 ± 2.0")
+    swept = {**setting, "rows": [row(20.0), row(9.0), row(12.0)]}
+    sentence, _ = study.loss_answer(swept, "protonet", ["1 shot", "10 shots", "5 shots"])
+    assert "most with 1 shot (20.0 ± 2.0 points) and least with 10 shots (9.0 ± 2.0 points)" in sentence
+
+
+def test_tasks_and_classes_are_ordered_by_what_the_shift_loses() -> None:
+    ranks = np.array([[[0, 0], [0, 1]], [[0, 0], [0, 0]]]), np.array([[[0, 1], [0, 0]], [[0, 0], [1, 1]]])
+    first, second = (type("Ranked", (), {"rank": rank})() for rank in ranks)
+    results = study.ContextResults(None, None, first, second)
+    assert results.loss.sum((1, 2)).tolist() == [0, 2] and results.tasks_by_loss.tolist() == [1, 0]
+    assert results.ways_by_loss(0).tolist() == [0, 1] and results.ways_by_loss(1).tolist() == [1, 0]
 
 
 def test_intervals_over_images_and_classes_are_wider_than_over_tasks() -> None:
     """Tasks share images, so more tasks of them do not make the loss ever surer."""
     few, many = (jobs.compute({**SMALL, "n_tasks": n})["rows"][0]["loss"]["ood"] for n in (100, 1600))
     assert many["ci95"] < few["ci95"] / 3
-    for one in (few, many):
-        assert one["ci95"] < one["ci95_images"] and one["ci95"] < one["ci95_classes"]
+    for row in (few, many):
+        assert row["ci95"] < row["ci95_images"] and row["ci95"] < row["ci95_classes"]
     assert many["ci95_classes"] > 3 * many["ci95"] and many["mean"] - many["ci95_classes"] > 0
 
 
@@ -109,10 +137,10 @@ def test_a_page_opens_with_what_the_classes_can_give() -> None:
     small = study.fit(replace(demo, images=images), {"split": "test"})
     assert small.lowered == {"n_way": 5, "n_shot": 5, "n_query": 10}
     assert small.values["n_way"] == 3
-    told = small.describe()
-    assert told.startswith("Only 3 classes of split 'test'") and "n_way is 3 instead of 5" in told
-    asked = study.fit(replace(demo, images=images), {"split": "test", "n_way": 2, "n_shot": 1, "n_query": 4})
-    assert asked.values == {"n_way": 2, "n_shot": 1, "n_query": 4} and not asked.lowered
+    text = small.describe()
+    assert text.startswith("Only 3 classes of split 'test'") and "n_way is 3 instead of 5" in text
+    fit = study.fit(replace(demo, images=images), {"split": "test", "n_way": 2, "n_shot": 1, "n_query": 4})
+    assert fit.values == {"n_way": 2, "n_shot": 1, "n_query": 4} and not fit.lowered
 
 
 def test_intervals_over_images_of_a_loss_hold_the_truth_and_those_over_tasks_do_not_claim_to() -> None:
@@ -125,10 +153,12 @@ def test_intervals_over_images_of_a_loss_hold_the_truth_and_those_over_tasks_do_
         noise = 1.1 * random.normal(size=(n_classes, n_contexts, n_each, dims))
         images = (classes[:, None, None] + contexts[None, :, None] + noise).reshape(-1, dims)
         class_ids = np.argsort(random.random((n_tasks, n_classes)), axis=1)[:, :n_way]
-        asked = random.integers(n_contexts, size=class_ids.shape)
-        other = (asked + random.integers(1, n_contexts, size=class_ids.shape)) % n_contexts
+        query_context = random.integers(n_contexts, size=class_ids.shape)
+        second = (query_context + random.integers(1, n_contexts, size=class_ids.shape)) % n_contexts
         orders = np.argsort(random.random((2, n_tasks, n_way, n_each)), axis=3)
-        same, far = (((class_ids * n_contexts + at) * n_each)[..., None] + o for at, o in zip((asked, other), orders))
+        same, far = (
+            ((class_ids * n_contexts + at) * n_each)[..., None] + o for at, o in zip((query_context, second), orders)
+        )
         query, supports = same[..., :n_query], (same[..., n_query : n_query + n_shot], far[..., :n_shot])
         right = []
         for support in supports:
@@ -138,6 +168,6 @@ def test_intervals_over_images_of_a_loss_hold_the_truth_and_those_over_tasks_do_
         return right[0] - right[1], both
 
     truth = np.mean([look(60)[0].mean() for _ in range(300)])
-    found = [study._mean(*look(300)) for _ in range(60)]
-    held = {over: np.mean([abs(one["mean"] - truth) < one[over] for one in found]) for over in ("ci95", "ci95_images")}
+    result = [study._mean(*look(300)) for _ in range(60)]
+    held = {over: np.mean([abs(row["mean"] - truth) < row[over] for row in result]) for over in ("ci95", "ci95_images")}
     assert held["ci95_images"] > 0.93 and held["ci95"] < 0.9

@@ -80,10 +80,10 @@ def test_simpleshot_centres_on_split_train_and_never_on_the_classes_of_the_tasks
     save_dataset(parted, overwrite=True)
     run = jobs.run_in_foreground(spec_of(("simpleshot",), n_tasks=20))
     tasks = snapshot.tasks(jobs.folder(run.id))
-    seen = evaluate.predict_tasks(parted, "alpha_net", "simpleshot", {}, tasks)
+    answers = evaluate.predict_tasks(parted, "alpha_net", "simpleshot", {}, tasks)
     expected = predict(table, tasks, "simpleshot", centre=table.values[table.class_ids < 8].mean(0, dtype=float))
-    kept = evaluate.predictions(jobs.spec(run.id), jobs.chunks(run.id), 0)
-    for answer in (seen, kept):
+    saved = evaluate.predictions(jobs.spec(run.id), jobs.chunks(run.id), 0)
+    for answer in (answers, saved):
         np.testing.assert_allclose(answer.confidence, expected.confidence, atol=1e-5)
 
 
@@ -117,13 +117,13 @@ def test_chunks_cover_every_task_once(toy) -> None:
     spec = evaluate.prepare(
         spec_of(("protonet", "tim", "pt_map"), n_tasks=333), Path(jobs.store.folder("runs", True)) / "x"
     )
-    seen = [np.zeros(333, int) for _ in spec["methods"]]
+    view = [np.zeros(333, int) for _ in spec["methods"]]
     n_chunks = evaluate.STUDY.n_chunks(spec)
     for index in range(n_chunks):
         which, start, stop = locate(evaluate.parts(spec), index)
         assert stop > start
-        seen[which][start:stop] += 1
-    assert all((counts == 1).all() for counts in seen)
+        view[which][start:stop] += 1
+    assert all((counts == 1).all() for counts in view)
     with pytest.raises(IndexError):
         locate(evaluate.parts(spec), n_chunks)
 
@@ -144,10 +144,10 @@ def test_a_testbed_file_gives_the_same_numbers_as_the_saved_one(toy, tmp_path) -
     testbed = evaluate.sample_testbed(toy, spec_of(n_tasks=30)["sampler"], 3)
     save_testbed(testbed)
     (tmp_path / "tasks.csv").write_text(to_csv(testbed, toy))
-    named = jobs.run_in_foreground(spec_of(testbed=testbed.name) | {"sampler": None})
+    names = jobs.run_in_foreground(spec_of(testbed=testbed.name) | {"sampler": None})
     filed = jobs.run_in_foreground(spec_of(testbed=str(tmp_path / "tasks.csv")) | {"sampler": None})
-    assert named.spec["tasks"]["digest"] == filed.spec["tasks"]["digest"]
-    assert [r["accuracy"] for r in named.summary["results"]] == [r["accuracy"] for r in filed.summary["results"]]
+    assert names.spec["tasks"]["digest"] == filed.spec["tasks"]["digest"]
+    assert [r["accuracy"] for r in names.summary["results"]] == [r["accuracy"] for r in filed.summary["results"]]
     assert load_testbed(testbed.name, toy).recipe["sampler"] == "uniform"
 
 
@@ -164,8 +164,8 @@ def test_killed_and_resumed_gives_identical_results(toy, monkeypatch: pytest.Mon
     assert jobs.wait(run_id).state == "interrupted"
     assert jobs.status(run_id).n_done == held_evaluate.COMPUTED < whole.n_chunks
     jobs.resume_here(run_id)
-    one, two = (jobs.folder(i) / "results.json" for i in (whole.id, run_id))
-    assert one.read_bytes() == two.read_bytes()
+    first, two = (jobs.folder(i) / "results.json" for i in (whole.id, run_id))
+    assert first.read_bytes() == two.read_bytes()
     for name in sorted(p.name for p in (jobs.folder(run_id) / "chunks").glob("*.npz")):
         assert (jobs.folder(run_id) / "chunks" / name).read_bytes() == (
             jobs.folder(whole.id) / "chunks" / name
@@ -227,9 +227,9 @@ def test_a_first_look_at_a_testbed_spreads_over_it(toy) -> None:
 def test_devices_are_named_honestly() -> None:
     import torch
 
-    found = evaluate.devices()
-    assert found[-1]["device"] == "cpu" and found[-1]["name"].startswith("CPU")
-    assert len(found) == 1 + (torch.cuda.device_count() if torch.cuda.is_available() else 0)
+    result = evaluate.devices()
+    assert result[-1]["device"] == "cpu" and result[-1]["name"].startswith("CPU")
+    assert len(result) == 1 + (torch.cuda.device_count() if torch.cuda.is_available() else 0)
 
 
 @pytest.mark.parametrize("damage", ["none", "gone", "cut", "shape"])
@@ -294,8 +294,8 @@ def test_a_class_with_too_few_images_is_named_with_what_would_fit(toy) -> None:
 
 
 def test_a_testbed_of_another_dataset_is_refused(toy) -> None:
-    other = make_toy("other", n_images=30)
-    testbed = evaluate.sample_testbed(other, spec_of()["sampler"], 0)
+    second = make_toy("other", n_images=30)
+    testbed = evaluate.sample_testbed(second, spec_of()["sampler"], 0)
     save_testbed(testbed)
     refused(spec_of(testbed=testbed.name) | {"sampler": None}, FsvizError, "other")
 
@@ -379,15 +379,15 @@ def test_one_run_of_semantic_and_uniform_tasks_is_each_of_them_alone(toy) -> Non
     ]
     spec = {**spec_of(("protonet", "simpleshot")), "sampler": None, "samplers": both, "chunk": 20}
     run = jobs.run_in_foreground({k: v for k, v in spec.items() if v is not None})
-    found = run.summary["results"]
-    assert [(r["sampler"], r["setting"], r["method"]) for r in found][:3] == [
+    result = run.summary["results"]
+    assert [(r["sampler"], r["setting"], r["method"]) for r in result][:3] == [
         ("semantic", "4-way 1-shot", "protonet"),
         ("semantic", "4-way 1-shot", "simpleshot"),
         ("uniform", "4-way 1-shot", "protonet"),
     ]
-    for i, one in enumerate(both):
-        alone = jobs.run_in_foreground({**spec_of(("protonet", "simpleshot")), "sampler": one, "chunk": 20})
-        assert alone.summary["results"] == found[2 * i : 2 * i + 2]
+    for i, item in enumerate(both):
+        alone = jobs.run_in_foreground({**spec_of(("protonet", "simpleshot")), "sampler": item, "chunk": 20})
+        assert alone.summary["results"] == result[2 * i : 2 * i + 2]
     folder = jobs.folder(run.id)
     settled = {**run.spec, "folder": str(folder)}
     assert [part["recipe"]["n_shot"] for part in evaluate.run_testbeds(settled)] == [1, 1, 3, 3]
@@ -421,8 +421,8 @@ def test_intervals_over_images_are_the_same_from_the_file_and_from_the_chunks(to
     for (_, row), result in zip(table.iterrows(), run.summary["results"], strict=True):
         assert row["ci95_images"] == pytest.approx(result["ci95_images"]) and result["ci95_images"] > 0
         assert row["ci95_classes"] == pytest.approx(result["ci95_classes"])
-        told = result["correlations"]["coarsity"]["pearson"]
-        assert told["ci95"][0] < told["value"] < told["ci95"][1]
+        text = result["correlations"]["coarsity"]["pearson"]
+        assert text["ci95"][0] < text["value"] < text["ci95"][1]
     half_done = run_comparison.result_table(
         run_comparison.method_runs(run.id, {**spec, "folder": str(folder)}, jobs.chunks(run.id, [0]))
     )

@@ -44,13 +44,13 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Dataset:
 
 @pytest.mark.parametrize("sampler", ["uniform", "semantic", "variable"])
 def test_every_sampler_keeps_groups_on_one_side(copied: Dataset, sampler: str) -> None:
-    asked = {"sampler": sampler, "n_shot": 4, "n_query": 5, "n_tasks": 40, "seed": 3}
-    bed = draw.sample(copied, **asked)
+    settings = {"sampler": sampler, "n_shot": 4, "n_query": 5, "n_tasks": 40, "seed": 3}
+    bed = draw.sample(copied, **settings)
     groups = copied.image_groups()
     assert not shares_a_group(bed.tasks, groups)
     assert bed.recipe["keep_groups"] is True
     assert np.array_equal(draw.sample_testbed(copied, draw.recipe_of(bed, copied)).tasks.query, bed.tasks.query)
-    loose = draw.sample(copied, **asked, keep_groups=False)
+    loose = draw.sample(copied, **settings, keep_groups=False)
     assert shares_a_group(loose.tasks, groups)
     assert loose.recipe["keep_groups"] is False
     assert "no-keep-groups" in loose.name and "keep-groups" not in bed.name
@@ -61,8 +61,8 @@ def test_variable_tasks_take_one_image_of_a_group_and_any_of_them(copied: Datase
     tasks = draw.sample(copied, sampler="variable", n_tasks=60, max_way=16).tasks
     groups = copied.image_groups()
     for support, query in zip(tasks.support, tasks.query, strict=True):
-        drawn = np.concatenate([support[support != PAD], query[query != PAD]])
-        assert len(np.unique(groups[drawn])) == len(drawn)
+        sampled = np.concatenate([support[support != PAD], query[query != PAD]])
+        assert len(np.unique(groups[sampled])) == len(sampled)
         assert (copied.image_class_ids()[support[support != PAD]] >= 0).all()
     used = np.unique(tasks.support[tasks.support != PAD])
     assert len(used) > 200, "not the first of each group alone"
@@ -71,10 +71,10 @@ def test_variable_tasks_take_one_image_of_a_group_and_any_of_them(copied: Datase
 def test_without_groups_nothing_changes(copied: Dataset) -> None:
     plain = make_toy("plain", n_images=30)
     for sampler in ("uniform", "semantic", "variable"):
-        asked = {"sampler": sampler, "n_shot": 2, "n_query": 3, "n_tasks": 20}
-        bed = draw.sample(plain, **asked)
+        settings = {"sampler": sampler, "n_shot": 2, "n_query": 3, "n_tasks": 20}
+        bed = draw.sample(plain, **settings)
         assert "keep_groups" not in bed.recipe
-        same = draw.sample(plain, **asked, keep_groups=False)
+        same = draw.sample(plain, **settings, keep_groups=False)
         assert testbeds.export(bed, plain, "parquet") == testbeds.export(same, plain, "parquet")
     assert "keep_groups" not in draw.sample(copied, sampler="uniform", n_tasks=5).recipe, "classes only"
 
@@ -91,12 +91,12 @@ def test_the_images_of_the_demos_tasks_are_those_drawn_before_there_were_groups(
 def test_a_class_that_is_one_group_is_named(copied: Dataset) -> None:
     images = copied.images.copy()
     images.loc[images["class_id"] == 2, "group"] = 0
-    one = replace(copied, images=images)
-    name = one.classes["class_name"][2]
+    item = replace(copied, images=images)
+    name = item.classes["class_name"][2]
     with pytest.raises(BadInput, match=r"all one group.*--no-keep-groups") as caught:
-        draw.sample(one, sampler="uniform", n_way=16, n_shot=1, n_query=1, n_tasks=5)
+        draw.sample(item, sampler="uniform", n_way=16, n_shot=1, n_query=1, n_tasks=5)
     assert repr(name) in str(caught.value)
-    draw.sample(one, sampler="uniform", n_way=16, n_shot=1, n_query=1, n_tasks=5, keep_groups=False)
+    draw.sample(item, sampler="uniform", n_way=16, n_shot=1, n_query=1, n_tasks=5, keep_groups=False)
     with pytest.raises(BadInput, match="5 groups"):
         draw.sample(copied, sampler="uniform", n_way=16, n_shot=13, n_query=13, n_tasks=5)
 
@@ -114,11 +114,11 @@ def test_the_settings_a_page_starts_with_can_be_drawn(copied: Dataset) -> None:
 def test_hard_and_easy_sets_are_searched_among_other_groups(copied: Dataset, search: str) -> None:
     spec = {"dataset": copied.name, "backbone": "alpha_net", "n_way": 4, "n_shot": 3, "n_query": 4, "n_tasks": 12}
     spec |= {"study": "support_sets", "search": search}
-    found = jobs.compute(spec)
+    result = jobs.compute(spec)
     groups = copied.image_groups()
-    assert not any(shares_a_group(found.tasks[name], groups) for name in support_sets.SETS)
-    assert found.accuracy("easy").mean() >= found.accuracy("random").mean() > found.accuracy("hard").mean()
-    assert "--keep-groups" in support_sets.command(found.spec)
+    assert not any(shares_a_group(result.tasks[name], groups) for name in support_sets.SETS)
+    assert result.accuracy("easy").mean() >= result.accuracy("random").mean() > result.accuracy("hard").mean()
+    assert "--keep-groups" in support_sets.command(result.spec)
     loose = jobs.compute({**spec, "keep_groups": False})
     assert shares_a_group(loose.tasks["easy"], groups)
 
@@ -144,10 +144,10 @@ def test_neighbours_are_other_pictures(copied: Dataset) -> None:
 
 
 def test_the_option_from_a_terminal(copied: Dataset, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    asked = ["sample", copied.name, "--sampler", "uniform", "--n-shot", "4", "--n-query", "5", "--n-tasks", "20"]
+    request = ["sample", copied.name, "--sampler", "uniform", "--n-shot", "4", "--n-query", "5", "--n-tasks", "20"]
     for flag, shares in (([], False), (["--keep-groups"], False), (["--no-keep-groups"], True)):
         out = tmp_path / f"{len(flag)}{shares}.parquet"
-        assert main([*asked, *flag, "--out", str(out), "--json"]) == 0
+        assert main([*request, *flag, "--out", str(out), "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["recipe"]["keep_groups"] is not shares
         bed = testbeds.load_testbed(str(out), datasets.load(copied.name))
         assert shares_a_group(bed.tasks, copied.image_groups()) is shares

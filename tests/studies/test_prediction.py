@@ -14,7 +14,16 @@ from fsviz import datasets, evaluation, features, jobs
 from fsviz.errors import BadInput, UnknownName
 from fsviz.records import PAD, Tasks
 from fsviz.studies import prediction, sweep
-from fsviz.studies.prediction import PredictionTasks, eigenvalues, labelling, measured, spread, tasks, thresholds
+from fsviz.studies.prediction import (
+    PredictionTasks,
+    answers,
+    eigenvalues,
+    labelling,
+    measured,
+    spread,
+    tasks,
+    thresholds,
+)
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
 SMALL = {"dataset": "toy", "backbone": "alpha_net", "n_way": 3, "n_shot": 3, "n_query": 6, "n_tasks": 40}
@@ -34,14 +43,14 @@ def measure(spec: dict) -> PredictionTasks:
     return result_of(spec).measured[0]
 
 
-def answer_to(spec: dict) -> prediction.Summary:
+def answer_to(spec: dict) -> prediction.PredictionSummary:
     return prediction.summary(result_of(spec))
 
 
-def curve_of(spec: dict, vary: str, values: Sequence[float] = ()) -> dict[float, prediction.Summary]:
+def curve_of(spec: dict, vary: str, values: Sequence[float] = ()) -> dict[float, prediction.PredictionSummary]:
     """The summaries of a sweep by value."""
-    asked = sweep.sweep(prediction.STUDY, spec, vary, values)
-    result = jobs.compute({"study": "sweep", **asked})
+    curve = sweep.sweep(prediction.STUDY, spec, vary, values)
+    result = jobs.compute({"study": "sweep", **curve})
     return {value: prediction.summary(each) for value, each in result.results}
 
 
@@ -54,8 +63,8 @@ def finite(value: object) -> bool:
 @pytest.mark.parametrize("setting", ["supervised", "semi", "unsupervised"])
 def test_harder_tasks_are_told_from_easier_ones(toy, setting: str) -> None:
     """Classes of one group are close, of two groups far: what a measure says must follow the outcome."""
-    found = measure({**SMALL, "setting": setting, "n_tasks": 120})
-    result = measured.correlations(found)
+    actual = measure({**SMALL, "setting": setting, "n_tasks": 120})
+    result = measured.correlations(actual)
     expected = {
         "supervised": {
             "coarsity",
@@ -88,6 +97,44 @@ def test_the_mean_confidence_predicts_better_than_a_constant() -> None:
     demo = {"dataset": "demo", "backbone": "efficientnet_lite0", "n_tasks": 150}
     error = measured.prediction_error(measure({**demo, **as_published}))
     assert 0 < error["error"] < error["constant"]
+
+
+def prediction_tasks(expected: list[float], outcome: list[float], **measures: list[float]) -> measured.PredictionTasks:
+    """Tasks with these numbers, each of its own two classes."""
+    n = len(outcome)
+    spec = {"dataset": "toy", "backbone": "alpha_net", "setting": "semi", "n_tasks": n}
+    values = {name: np.array(numbers) for name, numbers in measures.items()}
+    own_classes = Tasks(np.arange(2 * n).reshape(n, 2))
+    return measured.PredictionTasks(spec, own_classes, np.array(outcome), np.array(expected), values)
+
+
+def test_the_answer_is_the_error_of_the_predicted_accuracy_compared_with_the_mean() -> None:
+    outcome = [0.5, 0.9, 0.6, 0.8]  # the mean is off by 0.2, 0.2, 0.1, 0.1
+    sentence, more = answers.answer(prediction_tasks([0.52, 0.88, 0.62, 0.82], outcome))
+    assert sentence == "Predicted accuracy is off by 2.0 ± 0.0 points (always predicting the mean: 15.0)."
+    assert more == "4 tasks, mean accuracy 70.0 ± 17.9%."
+    sentence, _ = answers.answer(prediction_tasks([0.7, 0.7, 0.7, 0.7], outcome))
+    assert sentence.endswith("not significantly better than always predicting the mean (15.0).")
+    sentence, _ = answers.answer(prediction_tasks([0.9, 0.5, 0.9, 0.5], outcome))  # off by 0.4, 0.4, 0.3, 0.3
+    assert sentence == "Predicted accuracy is off by 35.0 ± 5.7 points (always predicting the mean: 15.0)."
+
+
+def test_without_predictions_the_answer_is_the_best_measure_that_needs_no_classes() -> None:
+    rng = np.random.default_rng(0)
+    outcome = rng.uniform(0.5, 1, 60)
+    numbers = {"coarsity": outcome, "support_loss": 1 - outcome + rng.normal(0, 0.05, 60)}
+    tasks = prediction_tasks([np.nan] * 60, list(outcome), **{name: list(v) for name, v in numbers.items()})
+    tasks.spec["setting"] = "supervised"
+    row = measured.correlations(tasks)["support_loss"]
+    sentence, more = answers.answer(tasks)
+    interval = f"r = {row['pearson']:.2f} (95% CI {row['low']:.2f} to {row['high']:.2f})"
+    assert sentence == f"Support training loss predicts accuracy best: {interval}." and row["high"] < 0
+    assert f"explains {100 * row['pearson'] ** 2:.0f}% of the variance" in more
+    noise = prediction_tasks([np.nan] * 60, list(outcome), support_loss=list(rng.permutation(outcome)))
+    noise.spec["setting"] = "supervised"
+    assert answers.answer(noise)[0].startswith("No measure predicts accuracy reliably: support training loss is best")
+    few = prediction_tasks([0.5] * 3, [0.4, 0.5, 0.6], support_loss=[1.0, 2.0, 3.0])
+    assert answers.answer(few)[0] == "The correlation of measures with accuracy needs at least 4 tasks."
 
 
 def test_one_shot_is_named_where_a_measure_is_not_defined(toy) -> None:
@@ -128,43 +175,43 @@ def test_what_is_varied_fits_the_dataset(toy, vary: str, changes: dict, values: 
 def test_every_question_has_headline_numbers(toy, question: str) -> None:
     numbers = prediction.headline(result_of({**SMALL, "question": question, "n_tasks": 25}))
     assert numbers and len({number.name for number in numbers}) == len(numbers)
-    known = [number for number in numbers if number.value is not None and number.low is not None]
-    assert known and all(number.low <= number.value <= number.high for number in known)
+    expected = [number for number in numbers if number.value is not None and number.low is not None]
+    assert expected and all(number.low <= number.value <= number.high for number in expected)
 
 
 @pytest.mark.parametrize("setting", ["supervised", "unsupervised"])
 def test_intervals_of_correlations_are_over_classes(toy, setting: str) -> None:
     """Tasks share classes: a measure that hangs on the classes alone is known from 16 of them, not from 200 tasks."""
-    found = measure({**SMALL, "setting": setting, "n_tasks": 200})
-    told = measured.correlations(found)
-    for name, values in found.measures.items():
-        expected = evaluation.correlation(found.outcome, values, found.tasks.class_ids)
-        over_tasks = evaluation.correlation(found.outcome, values)
-        row = told[name]
+    result = measure({**SMALL, "setting": setting, "n_tasks": 200})
+    text = measured.correlations(result)
+    for name, values in result.measures.items():
+        expected = evaluation.correlation(result.outcome, values, result.tasks.class_ids)
+        over_tasks = evaluation.correlation(result.outcome, values)
+        row = text[name]
         assert (row["low"], row["high"], row["over"]) == (expected.low, expected.high, "classes")
         assert row["high"] - row["low"] > over_tasks.high - over_tasks.low
-    assert measured.describe_intervals(told.values()) == "95% CI over classes"
+    assert measured.describe_intervals(text.values()) == "95% CI over classes"
 
 
 def test_where_every_task_holds_every_class_intervals_are_over_tasks(toy, monkeypatch: pytest.MonkeyPatch) -> None:
     ways = curve_of({**SMALL, "n_query": 3, "n_tasks": 12}, "n_way", (3, 16)).values()
     some, every = (list(answer["correlations"].values()) for answer in ways)
-    told = measured.describe_intervals
-    assert told(some) == "95% CI over classes"
-    assert told(every) == "95% CI over tasks (every task has every class)"
+    text = measured.describe_intervals
+    assert text(some) == "95% CI over classes"
+    assert text(every) == "95% CI over tasks (every task has every class)"
     both = "95% CI over classes, or over tasks if every task has every class"
-    assert told(some + every) == both
+    assert text(some + every) == both
     few = [list(answer_to({**SMALL, "n_tasks": n})["correlations"].values()) for n in (1, 3)]
-    assert [told(rows) for rows in few] == ["no correlation is defined", "too few tasks for a 95% CI"]
+    assert [text(rows) for rows in few] == ["no correlation is defined", "too few tasks for a 95% CI"]
 
 
 def test_unlabelled_images_are_as_many_as_asked_or_the_reason_is_said(toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = {**SMALL, "share": 0.2, "n_tasks": 2}
+    settings = {**SMALL, "share": 0.2, "n_tasks": 2}
     monkeypatch.setitem(tasks.GRIDS, "share", (0.2, 0.5))
-    enough = answer_to(asked)
+    enough = answer_to(settings)
     assert prediction.describe_unlabelled(enough) == "18 unlabelled images per task."
     monkeypatch.setitem(tasks.GRIDS, "share", (0.2, 0.9))
-    fewer = answer_to({**asked, "n_query": 15})
+    fewer = answer_to({**settings, "n_query": 15})
     assert prediction.describe_unlabelled(fewer) == (
         "23 unlabelled images per task instead of 45 (3 ways x 15 queries): the smallest class has too few images "
         "for the largest share."
@@ -191,8 +238,8 @@ def test_of_two_classes_the_other_may_be_the_larger(toy) -> None:
 
 def test_classes_of_few_images_have_their_confusion_by_fewer_edges(toy) -> None:
     make_toy("few", n_images=12)  # 24 images of a pair allow 11 edges each, not 20
-    found = measure({**SMALL, "dataset": "few", "n_tasks": 6})
-    assert np.isfinite(found.measures["class_overlap"]).all()
+    result = measure({**SMALL, "dataset": "few", "n_tasks": 6})
+    assert np.isfinite(result.measures["class_overlap"]).all()
 
 
 def test_the_best_eigenvalue_is_at_least_as_good_as_the_nth(toy) -> None:
@@ -214,25 +261,25 @@ def test_an_eigenvalue_that_rises_with_the_outcome_is_not_the_best() -> None:
 
 
 def with_measure(toy, values: list[float], outcome: list[float]) -> PredictionTasks:
-    found = measure({**SMALL, "setting": "supervised", "n_tasks": len(values)})
-    changed = {**found.measures, "support_loss": np.array(values), "support_separation": -np.array(values)}
-    return PredictionTasks(found.spec, found.tasks, np.array(outcome), found.expected, changed)
+    result = measure({**SMALL, "setting": "supervised", "n_tasks": len(values)})
+    changed = {**result.measures, "support_loss": np.array(values), "support_separation": -np.array(values)}
+    return PredictionTasks(result.spec, result.tasks, np.array(outcome), result.expected, changed)
 
 
 def test_roc_and_confusion_by_hand(toy) -> None:
-    found = with_measure(toy, [0.1, 0.2, 0.3, 0.4], [0.9, 0.7, 0.95, 0.6])  # hard: the second and the fourth
+    result = with_measure(toy, [0.1, 0.2, 0.3, 0.4], [0.9, 0.7, 0.95, 0.6])  # hard: the second and the fourth
     for name, sign in (("support_loss", 1), ("support_separation", -1)):
-        curve = thresholds.roc(found, name, 0.8, sensitivity=1.0)
+        curve = thresholds.roc(result, name, 0.8, sensitivity=1.0)
         assert curve.area == pytest.approx(3 / 4)
         assert curve.low < curve.area < curve.high <= 1
         assert curve.value == pytest.approx(sign * 0.2) and curve.at == (0.5, 1.0)
-        assert thresholds.confusion_table(found, name, 0.8, curve.value).tolist() == [[2, 0], [1, 1]]
-        half = thresholds.roc(found, name, 0.8, sensitivity=0.5)
+        assert thresholds.confusion_table(result, name, 0.8, curve.value).tolist() == [[2, 0], [1, 1]]
+        half = thresholds.roc(result, name, 0.8, sensitivity=0.5)
         assert half.value == pytest.approx(sign * 0.4) and half.at == (0.0, 0.5)
     with pytest.raises(BadInput, match=r"none are hard\. Raise the accuracy"):
-        thresholds.roc(found, "support_loss", 0.1, 0.8)
+        thresholds.roc(result, "support_loss", 0.1, 0.8)
     with pytest.raises(BadInput, match=r"all are hard\. Lower the accuracy"):
-        thresholds.roc(found, "support_loss", 0.99, 0.8)
+        thresholds.roc(result, "support_loss", 0.99, 0.8)
 
 
 def test_the_halves_share_no_class_and_a_threshold_carries_over(toy) -> None:
@@ -243,11 +290,11 @@ def test_the_halves_share_no_class_and_a_threshold_carries_over(toy) -> None:
     assert curve.area > 0.7
     (hit, _), (false, true) = thresholds.confusion_table(second, "prediction_uncertainty", level, curve.value)
     assert hit / 120 > 0 and false + true > 0
-    asked = {"question": "hard", "n_tasks": 120, "hard_below": round(100 * level), "recall": 80}
-    told = answer_to({**SMALL, **asked})["thresholds"]["prediction_uncertainty"]
-    assert told["low"] <= told["area"] <= told["high"] and told["first"]["hard"] >= 0.8
-    assert np.sum(told["table"]) == 120 and 0 <= told["second"]["hard"] <= 1
-    impossible = answer_to({**SMALL, **asked, "n_tasks": 10, "hard_below": 1})["thresholds"]
+    settings = {"question": "hard", "n_tasks": 120, "hard_below": round(100 * level), "recall": 80}
+    text = answer_to({**SMALL, **settings})["thresholds"]["prediction_uncertainty"]
+    assert text["low"] <= text["area"] <= text["high"] and text["first"]["hard"] >= 0.8
+    assert np.sum(text["table"]) == 120 and 0 <= text["second"]["hard"] <= 1
+    impossible = answer_to({**SMALL, **settings, "n_tasks": 10, "hard_below": 1})["thresholds"]
     assert all("Raise the accuracy" in row["why"] and row["area"] is None for row in impossible.values())
     without = measure({**SMALL, "question": "hard", "setting": "unsupervised", "n_tasks": 10})
     assert set(without.measures) == {"coarsity", "class_overlap", "davies_bouldin", "graph_connectivity"}
@@ -294,35 +341,35 @@ def test_what_is_fixed_is_fixed(toy) -> None:
     table = features.load(toy, "alpha_net")
     spec = tasks.fitted(prediction.check({**SMALL, "question": "spread", "n_tasks": 16}), toy, table)
     _, classes, shots = tasks.cells(spec)
-    drawn = tasks.draw_cell(spec, classes, toy, table)
-    sets = drawn.class_ids.reshape(3, 5, -1)
+    sampled = tasks.draw_cell(spec, classes, toy, table)
+    sets = sampled.class_ids.reshape(3, 5, -1)
     assert (sets == sets[:, :1]).all() and len(np.unique(sets[:, 0], axis=0)) == 3
-    assert len(np.unique(drawn.support.reshape(15, -1), axis=0)) == 15
-    drawn = tasks.draw_cell(spec, shots, toy, table)
+    assert len(np.unique(sampled.support.reshape(15, -1), axis=0)) == 15
+    sampled = tasks.draw_cell(spec, shots, toy, table)
     for four in range(4):
         part = slice(4 * four, 4 * four + 4)
-        kept: dict[int, tuple] = {}
-        for class_ids, support in zip(drawn.class_ids[part], drawn.support[part], strict=True):
+        saved: dict[int, tuple] = {}
+        for class_ids, support in zip(sampled.class_ids[part], sampled.support[part], strict=True):
             for class_id, images in zip(class_ids, support, strict=True):
-                assert kept.setdefault(int(class_id), tuple(images)) == tuple(images)
+                assert saved.setdefault(int(class_id), tuple(images)) == tuple(images)
     of_image = toy.image_class_ids()
-    assert (of_image[drawn.support] == drawn.class_ids[:, :, None]).all()
-    assert not any(np.isin(s, q).any() for s, q in zip(drawn.support, drawn.query, strict=True))
+    assert (of_image[sampled.support] == sampled.class_ids[:, :, None]).all()
+    assert not any(np.isin(s, q).any() for s, q in zip(sampled.support, sampled.query, strict=True))
 
 
 def test_parts_of_the_variance_by_hand() -> None:
     random = np.random.default_rng(0)
     a, b, c = (s * random.standard_normal(n) for s, n in ((3, (900, 1)), (2, (900, 5)), (1, (900, 5))))
     accuracies = sum(s * random.standard_normal(4500) for s in (3, 2, 1))
-    found = spread.variance_parts(accuracies, a + b + c, np.ones((900, 5)))
-    assert [p["variance"] for p in found["parts"]] == pytest.approx([9, 4, 1], rel=0.12)
-    assert found["total_std"] == pytest.approx(14**0.5, rel=0.06)
-    for part, share in zip(found["parts"], (9 / 14, 4 / 14, 1 / 14), strict=True):
+    result = spread.variance_parts(accuracies, a + b + c, np.ones((900, 5)))
+    assert [p["variance"] for p in result["parts"]] == pytest.approx([9, 4, 1], rel=0.12)
+    assert result["total_std"] == pytest.approx(14**0.5, rel=0.06)
+    for part, share in zip(result["parts"], (9 / 14, 4 / 14, 1 / 14), strict=True):
         assert part["low"] < share < part["high"] < part["low"] + 0.15
 
 
 def test_intervals_of_the_parts_hold_the_truth_as_often_as_they_say() -> None:
-    """As few sets of classes as are told apart, whose variances differ, again and again."""
+    """As few sets of classes as possible, whose variances differ, again and again."""
     random = np.random.default_rng(0)
     held = np.zeros(3)
     n = spread.MIN_SETS
@@ -333,8 +380,8 @@ def test_intervals_of_the_parts_hold_the_truth_as_often_as_they_say() -> None:
 
     for _ in range(200):
         luck = random.gamma(20, 1 / 20, (n, 5))
-        found = spread.variance_parts(accuracies(5 * n, 1).ravel(), accuracies(n, 5), luck)
-        held += [p["low"] <= share <= p["high"] for p, share in zip(found["parts"], (9 / 13, 3 / 13, 1 / 13))]
+        result = spread.variance_parts(accuracies(5 * n, 1).ravel(), accuracies(n, 5), luck)
+        held += [p["low"] <= share <= p["high"] for p, share in zip(result["parts"], (9 / 13, 3 / 13, 1 / 13))]
     assert (held / 200 > 0.9).all(), held
 
 
@@ -344,19 +391,23 @@ def test_what_other_queries_add_is_the_variance_over_other_queries(toy) -> None:
     images = np.stack([np.flatnonzero(toy.image_class_ids() == c) for c in (0, 1, 2)])
     order = np.random.default_rng(0).random((500, 3, 21)).argsort(2)[:, :, :6]
     queries = np.take_along_axis(images[None, :, 3:], order, 2)
-    asked = Tasks(np.tile([0, 1, 2], (500, 1)), np.tile(images[None, :, :3], (500, 1, 1)), queries)
-    found = spread.accuracies({"setting": "supervised", "neighbours": 15}, asked, table)
-    assert 0 < found["luck"].mean() == pytest.approx(found["accuracy"].var(ddof=1), rel=0.15)
+    tasks = Tasks(np.tile([0, 1, 2], (500, 1)), np.tile(images[None, :, :3], (500, 1, 1)), queries)
+    result = spread.accuracies({"setting": "supervised", "neighbours": 15}, tasks, table)
+    assert 0 < result["luck"].mean() == pytest.approx(result["accuracy"].var(ddof=1), rel=0.15)
 
 
 def test_tasks_of_the_spread_see_as_many_queries_as_asked(toy) -> None:
     table = features.load(toy, "alpha_net")
     spec = tasks.fitted(prediction.check({**SMALL, "question": "spread", "n_query": 4}), toy, table)
-    drawn = [tasks.draw_cell(spec, cell, toy, table) for cell in tasks.cells(spec)]
-    assert [cell.query.shape[2] for cell in drawn] == [4, 4, 4]
-    first = drawn[2].class_ids[0, 0]
-    asked = {tuple(np.sort(q[c == first][0])) for q, c in zip(drawn[2].query[:6], drawn[2].class_ids[:6]) if first in c}
-    assert (drawn[2].class_ids[:6] == first).any(1).sum() == len(asked)  # the support is fixed, the queries are not
+    sampled = [tasks.draw_cell(spec, cell, toy, table) for cell in tasks.cells(spec)]
+    assert [cell.query.shape[2] for cell in sampled] == [4, 4, 4]
+    first = sampled[2].class_ids[0, 0]
+    settings = {
+        tuple(np.sort(q[c == first][0])) for q, c in zip(sampled[2].query[:6], sampled[2].class_ids[:6]) if first in c
+    }
+    assert (sampled[2].class_ids[:6] == first).any(1).sum() == len(
+        settings
+    )  # the support is fixed, the queries are not
 
 
 # --- what to label next ------------------------------------------------------------------------------------------
@@ -426,33 +477,33 @@ def test_a_run_is_found_whatever_counts_as_hard(toy) -> None:
     run = jobs.run_in_foreground({**spec, "hard_below": 70})
     for same in (spec, {**spec, "hard_below": 90, "recall": 50}):
         assert jobs.find(same).id == run.id
-    for other in ({"neighbours": 5}, {"seed": 5}, {"question": "spread"}):
-        assert jobs.find({**spec, **other}) is None
+    for second in ({"neighbours": 5}, {"seed": 5}, {"question": "spread"}):
+        assert jobs.find({**spec, **second}) is None
 
 
 def test_tasks_of_a_point_are_those_that_were_measured(toy) -> None:
-    asked = sweep.sweep(prediction.STUDY, {**SMALL, "n_tasks": 70}, "n_shot", (1, 4))
-    result = jobs.compute({"study": "sweep", **asked}).at("4")
-    found, outcome = prediction.tasks_of_cell(result, "")
-    assert found.support.shape == (prediction.MAX_TASKS_OF_CELL, 3, 4)
+    curve = sweep.sweep(prediction.STUDY, {**SMALL, "n_tasks": 70}, "n_shot", (1, 4))
+    result = jobs.compute({"study": "sweep", **curve}).at("4")
+    actual, outcome = prediction.tasks_of_cell(result, "")
+    assert actual.support.shape == (prediction.MAX_TASKS_OF_CELL, 3, 4)
     np.testing.assert_array_equal(outcome, result.measured[0].outcome[: prediction.MAX_TASKS_OF_CELL])
     with pytest.raises(UnknownName, match="point '5'"):
         prediction.tasks_of_cell(result, "5")
     result = result_of({**SMALL, "question": "spread", "n_tasks": 10})
-    found, outcome = prediction.tasks_of_cell(result, "fixed shots")
-    assert len(found) == len(outcome) == 9
+    actual, outcome = prediction.tasks_of_cell(result, "fixed shots")
+    assert len(actual) == len(outcome) == 9
 
 
 def test_predictions_of_one_task_agree_with_its_outcome(toy) -> None:
     table = features.load(toy, "alpha_net")
     for setting in ("supervised", "semi", "unsupervised"):
-        found = measure({**SMALL, "setting": setting, "n_tasks": 6})
-        said = measured.predict(found.spec, found.tasks, table)
-        right = (said["predicted"] == np.arange(3)[:, None]).mean((1, 2))
+        result = measure({**SMALL, "setting": setting, "n_tasks": 6})
+        predictions = measured.predict(result.spec, result.tasks, table)
+        right = (predictions["predicted"] == np.arange(3)[:, None]).mean((1, 2))
         if setting == "unsupervised":
             assert (right >= 1 / 3).all()
         else:
-            np.testing.assert_allclose(right, found.outcome)
+            np.testing.assert_allclose(right, result.outcome)
 
 
 @pytest.mark.parametrize(
@@ -482,7 +533,7 @@ def test_what_cannot_be_is_one_sentence(toy, monkeypatch: pytest.MonkeyPatch, ch
 
 
 def test_a_sweep_of_which_no_value_fits_says_what_to_do(toy) -> None:
-    with pytest.raises(BadInput, match="None of the values of n_query that a sweep takes fits this dataset"):
+    with pytest.raises(BadInput, match="No default value of n_query fits this dataset"):
         sweep.sweep(prediction.STUDY, {**SMALL, "n_shot": 24}, "n_query")
 
 

@@ -36,9 +36,9 @@ def find(spec: dict) -> support_sets.SupportSets:
 
 
 def test_every_search_has_both_ends_and_what_the_study_of_it_finds(shifted) -> None:
-    said: list[tuple[int, int, str]] = []
+    reports: list[tuple[int, int, str]] = []
     spec = {**SPEC, "n_tasks": 6}
-    result = jobs.compute({"study": "search_comparison", **spec}, lambda *now: said.append(now))
+    result = jobs.compute({"study": "search_comparison", **spec}, lambda *now: reports.append(now))
     rows = {(row["search"], row["objective"]): row for row in result["rows"]}
     assert set(rows) == {("random", "random")} | {(s, o) for s in support_sets.SEARCH.choices for o in ("hard", "easy")}
     for search in support_sets.SEARCH.choices:
@@ -53,7 +53,7 @@ def test_every_search_has_both_ends_and_what_the_study_of_it_finds(shifted) -> N
         gap = rows["fastdiffsel", objective]["accuracy"] - rows["greedy", objective]["accuracy"]
         assert rows["fastdiffsel", objective]["behind"] == pytest.approx(sign * gap)
         assert rows["greedy", objective]["behind"] is None
-    assert said[-1][0] == said[-1][1] == len(said) and all(message for *_, message in said)
+    assert reports[-1][0] == reports[-1][1] == len(reports) and all(message for *_, message in reports)
 
 
 def test_the_comparison_runs_as_a_job_with_the_same_accuracies(shifted) -> None:
@@ -122,9 +122,9 @@ def rows(hard: float, behind: float, half: float) -> list[dict]:
 
 
 def test_the_comparison_in_words() -> None:
-    told = search_comparison.describe_comparison(rows(50.0, 3.0, 1.0))
+    text = search_comparison.describe_comparison(rows(50.0, 3.0, 1.0))
     assert (
-        told == "FastDiffSel's hard sets are 3.0 ± 1.0 points less hard than greedy's. Greedy takes 50 times as long."
+        text == "FastDiffSel's hard sets are 3.0 ± 1.0 points less hard than greedy's. Greedy takes 50 times as long."
     )
     assert (
         "FastDiffSel and greedy, hard sets: no significant difference (+0.5 ± 1.0 points)."
@@ -145,11 +145,11 @@ def test_losses_step_by_step(shifted) -> None:
     assert table["weighted"].iloc[0] < table["weighted"].iloc[1]  # what a step climbs
     assert table.loc[0].drop(["weighted", "weighted_ci95"]).isna().all()
     assert table.loc[1, "change"] == 0
-    found = find(SPEC)
+    result = find(SPEC)
     features = chunk_data.features_of("shifted", "first")
-    assert table.loc[1, "selected"] == pytest.approx(support_loss(features, found.tasks["hard"]).mean())
-    assert table.loc[1, "accuracy"] == pytest.approx(100 * found.accuracy("hard").mean())
-    assert support_loss(features, found.tasks["hard"]).mean() > support_loss(features, found.tasks["random"]).mean()
+    assert table.loc[1, "selected"] == pytest.approx(support_loss(features, result.tasks["hard"]).mean())
+    assert table.loc[1, "accuracy"] == pytest.approx(100 * result.accuracy("hard").mean())
+    assert support_loss(features, result.tasks["hard"]).mean() > support_loss(features, result.tasks["random"]).mean()
 
 
 def steps(change: list[float], half: float, weighted: list[float]) -> pd.DataFrame:
@@ -162,13 +162,13 @@ def steps(change: list[float], half: float, weighted: list[float]) -> pd.DataFra
 def test_what_more_steps_do_is_read_off_the_table() -> None:
     paper = search_comparison.describe_steps(steps([0, 3, 4], 1.0, [1, 2, 1.5, 1.2]))
     assert paper == (
-        "One step finds the hardest sets, as in the paper: with two, accuracy changes by +3.0 ± 1.0 points. The loss "
-        "of the weighted prototypes is highest after 1 step, that of the selected sets after 1 step; accuracy is "
-        "lowest after 1 step."
+        "One step finds the hardest sets, as in the paper: with two, accuracy changes by +3.0 ± 1.0 points. Loss of "
+        "the weighted prototypes: highest after 1 step; of the selected sets: after 1 step; accuracy is lowest after "
+        "1 step."
     )
-    other = search_comparison.describe_steps(steps([0, -2, -4], 1.0, [1, 2, 3, 2.5]))
-    assert other.startswith("3 steps find harder sets than one (-4.0 ± 1.0 points).")
-    assert "highest after 2 steps" in other and "lowest after 3 steps" in other
+    second = search_comparison.describe_steps(steps([0, -2, -4], 1.0, [1, 2, 3, 2.5]))
+    assert second.startswith("3 steps find harder sets than one (-4.0 ± 1.0 points).")
+    assert "highest after 2 steps" in second and "lowest after 3 steps" in second
     # of six tries one is beyond its own interval by luck
     luck = search_comparison.describe_steps(steps([0, 0.2, -1.1, 0.3, -0.1, 0.2, 0.4], 1.0, [1, 2, 2, 2, 2, 2, 2, 2]))
     assert luck.startswith("No number of steps finds significantly harder sets than one.")
@@ -178,14 +178,14 @@ def test_what_more_steps_do_is_read_off_the_table() -> None:
 
 
 def test_filtering_keeps_the_hardest_and_counts_what_is_as_hard(shifted) -> None:
-    found = search_comparison.filtered_tasks({**SPEC, "n_random": 300})
-    by = dict(tuple(found.tasks.groupby("kind")))
+    sets = search_comparison.filtered_tasks({**SPEC, "n_random": 300})
+    by = dict(tuple(sets.tasks.groupby("kind")))
     assert {kind: len(part) for kind, part in by.items()} == {"random": 300, "filtered": 6, "searched": 12}
     assert sorted(by["filtered"]["accuracy"]) == sorted(by["random"]["accuracy"])[:6]
-    assert found.as_hard.at_most == pytest.approx(by["searched"]["accuracy"].mean())
-    assert found.as_hard.n_found == (by["random"]["accuracy"] <= found.as_hard.at_most).sum()
-    assert found.second == "coarsity" and set(found.means["kind"]) == set(by)
-    assert f"of {300:,}" in search_comparison.describe_rarity(found)
+    assert sets.as_hard.at_most == pytest.approx(by["searched"]["accuracy"].mean())
+    assert sets.as_hard.n_found == (by["random"]["accuracy"] <= sets.as_hard.at_most).sum()
+    assert sets.second == "coarsity" and set(sets.means["kind"]) == set(by)
+    assert f"of {300:,}" in search_comparison.describe_rarity(sets)
     variable = search_comparison.filtered_tasks({**SPEC, "n_random": 100, "sampler": "variable"})
     assert variable.second == "n_way" and "classes, searched ones" in search_comparison.describe_rarity(variable)
     with pytest.raises(BadInput, match="n_random"):
@@ -196,8 +196,8 @@ def test_filtering_in_words_without_a_task_as_hard() -> None:
     from fsviz.difficulty.rarity import rarity
 
     tasks = pd.DataFrame({"kind": ["random", "filtered", "searched"], "accuracy": [80.0, 70.0, 30.0], "n_way": 5})
-    found = search_comparison.RarityResult(tasks, pd.DataFrame(), rarity(np.full(100, 80.0), 30.0))
-    assert search_comparison.describe_rarity(found) == (
+    sets = search_comparison.RarityResult(tasks, pd.DataFrame(), rarity(np.full(100, 80.0), 30.0))
+    assert search_comparison.describe_rarity(sets) == (
         "Searched supports give 30.0% accuracy. None of 100 random tasks is as hard (95% CI at most 1 in 28)."
     )
 
@@ -207,35 +207,33 @@ def test_filtering_in_words_without_a_task_as_hard() -> None:
 
 def test_restricted_queries_have_the_value_and_supports_come_from_all_images(shifted) -> None:
     spec = {**SPEC, "n_tasks": 60, "attribute": "context", "values": ["sand"]}
-    found = attribute_shifts.restricted_sets(spec)
+    result = attribute_shifts.restricted_sets(spec)
     contexts = shifted.images["context"].to_numpy()
-    assert (contexts[found.tasks["random"].query] == "sand").all()
-    assert {"attribute": "context", "values": ["sand"]}.items() <= found.spec.items()  # no other tasks pass for these
-    shares = attribute_shifts.share_table(found, shifted, "context").set_index(["set", "value"])["share"]
+    assert (contexts[result.tasks["random"].query] == "sand").all()
+    assert {"attribute": "context", "values": ["sand"]}.items() <= result.spec.items()  # no other tasks pass for these
+    shares = attribute_shifts.share_table(result, shifted, "context").set_index(["set", "value"])["share"]
     assert shares["query"].to_dict() == {"sand": 100.0, "snow": 0.0, "water": 0.0}
     for name in support_sets.SETS:
         assert shares[name].sum() == pytest.approx(100)
-        by_hand = 100 * (contexts[found.tasks[name].support] == "sand").mean()
+        by_hand = 100 * (contexts[result.tasks[name].support] == "sand").mean()
         assert shares[name]["sand"] == pytest.approx(by_hand)
-        assert not any(np.isin(s, q).any() for s, q in zip(found.tasks[name].support, found.tasks[name].query))
-    shared = attribute_shifts.shared_values(found, shifted, "context", ["sand"])
+        assert not any(np.isin(s, q).any() for s, q in zip(result.tasks[name].support, result.tasks[name].query))
+    shared = attribute_shifts.shared_values(result, shifted, "context", ["sand"])
     assert shared["share"] == pytest.approx({name: shares[name]["sand"] for name in support_sets.SETS})
     assert shares["hard"]["sand"] < shares["random"]["sand"] < shares["easy"]["sand"]
-    assert "Hard supports avoid what the queries look like, easy ones seek it" in attribute_shifts.describe_shared(
-        shared
-    )
-    accuracy = support_sets.summary(found)["accuracy"]
+    assert "Hard supports avoid these values, easy ones prefer them" in attribute_shifts.describe_shared(shared)
+    accuracy = support_sets.summary(result)["accuracy"]
     assert accuracy["hard"] < accuracy["random"] < accuracy["easy"]
 
 
 def test_what_has_nothing_to_do_with_the_images_is_neither_sought_nor_avoided(shifted) -> None:
     spec = {**SPEC, "n_tasks": 60, "attribute": "noise", "values": ["low noise", "high noise"]}
-    found = attribute_shifts.restricted_sets(spec)
+    result = attribute_shifts.restricted_sets(spec)
     low, high = np.quantile(shifted.images["noise"], [1 / 3, 2 / 3])
-    asked = shifted.images["noise"].to_numpy()[found.tasks["random"].query]
+    asked = shifted.images["noise"].to_numpy()[result.tasks["random"].query]
     assert ((asked <= low) | (asked >= high)).all()
-    told = attribute_shifts.describe_shared(attribute_shifts.shared_values(found, shifted, "noise", spec["values"]))
-    assert "by more than chance" in told
+    told = attribute_shifts.describe_shared(attribute_shifts.shared_values(result, shifted, "noise", spec["values"]))
+    assert "No significant difference from random supports" in told
 
 
 def test_fewer_queries_where_images_are_few_and_a_sentence_where_there_are_none(shifted, tmp_path: Path) -> None:
@@ -255,12 +253,12 @@ def test_fewer_queries_where_images_are_few_and_a_sentence_where_there_are_none(
 def test_commands_ask_the_same_of_the_same_tasks(shifted) -> None:
     spec = search_comparison.check({**SPEC, "n_sweeps": 2, "loss": "plain"})
     args = build_parser().parse_args(shlex.split(support_sets.command(spec, "searches"))[1:])
-    said = {s.name: getattr(args, s.name) for s in args.settings if getattr(args, s.name) is not None}
-    assert said == {"n_sweeps": 2, "loss": "plain"} and args.n_tasks == 12
+    values = {s.name: getattr(args, s.name) for s in args.settings if getattr(args, s.name) is not None}
+    assert values == {"n_sweeps": 2, "loss": "plain"} and args.n_tasks == 12
     spec = support_sets.check({**SPEC, "search": "refined"})
     own = {"filtered": ["--n-random", "500"], "restricted": ["--attribute", "a b", "--value", "c"], "steps": []}
     for name, more in own.items():
-        asked = {**spec, "search": "fastdiffsel"} if name == "steps" else spec
-        args = build_parser().parse_args(shlex.split(support_sets.command(asked, name, more))[1:])
+        settings = {**spec, "search": "fastdiffsel"} if name == "steps" else spec
+        args = build_parser().parse_args(shlex.split(support_sets.command(settings, name, more))[1:])
         assert args.command == name and args.dataset == "shifted"
     assert build_parser().parse_args(["filtered", "demo", "--n-random", "500"]).n_random == 500

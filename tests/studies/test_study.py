@@ -44,11 +44,11 @@ def test_chunks_in_any_order_join_to_the_items_in_theirs() -> None:
     def chunk(part: int, start: int, values: list[int]) -> dict[str, np.ndarray]:
         return {"part": np.array(part), "start": np.array(start), "values": np.array(values)}
 
-    found = joined([chunk(1, 0, [9]), chunk(0, 3, [13, 14]), chunk(0, 0, [10, 11])])
-    assert list(found) == [0, 1]
-    assert found[0]["values"].tolist() == [10, 11, 13, 14]
-    assert found[0]["positions"].tolist() == [0, 1, 3, 4]  # item 2 is not finished yet
-    assert set(found[1]) == {"values", "positions"}
+    result = joined([chunk(1, 0, [9]), chunk(0, 3, [13, 14]), chunk(0, 0, [10, 11])])
+    assert list(result) == [0, 1]
+    assert result[0]["values"].tolist() == [10, 11, 13, 14]
+    assert result[0]["positions"].tolist() == [0, 1, 3, 4]  # item 2 is not finished yet
+    assert set(result[1]) == {"values", "positions"}
 
 
 @pytest.fixture
@@ -59,9 +59,9 @@ def spec(tmp_path, monkeypatch):
 
 
 def test_a_result_is_the_same_whether_it_is_recorded_or_not(spec) -> None:
-    told = []
-    computed = jobs.compute(spec, lambda *now: told.append(now))
-    assert told == [(1, 4, "number 0"), (2, 4, "number 1"), (3, 4, "number 2"), (4, 4, "number 3")]
+    reports = []
+    computed = jobs.compute(spec, lambda *now: reports.append(now))
+    assert reports == [(1, 4, "number 0"), (2, 4, "number 1"), (3, 4, "number 2"), (4, 4, "number 3")]
     assert jobs.list_runs() == []
     run = jobs.run_in_foreground(spec)
     assert jobs.result(run.id) == computed

@@ -21,6 +21,7 @@ from fsviz.records import PAD
 from fsviz.sampling.testbeds import list_testbeds, load_testbed
 from fsviz.studies import search_comparison, stress_test, support_sets, sweep
 from fsviz.studies.study import first_needed
+from fsviz.studies.support_sets.published import describe_published, published_accuracies
 from tests.studies.noise_dataset import make_noise
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
@@ -73,8 +74,8 @@ def test_a_preview_has_fewer_tasks_and_a_slow_search_is_shown_by_a_fast_one(shif
 
 
 def test_easy_is_above_random_and_hard_far_below(shifted) -> None:
-    found = find(SPEC)
-    numbers = support_sets.summary(found)
+    result = find(SPEC)
+    numbers = support_sets.summary(result)
     accuracy = numbers["accuracy"]
     assert accuracy["hard"] < accuracy["random"] - 15
     assert accuracy["random"] < accuracy["easy"]
@@ -84,55 +85,94 @@ def test_easy_is_above_random_and_hard_far_below(shifted) -> None:
     assert all(sum(numbers["histogram"][name]) == 60 for name in support_sets.SETS)
 
 
+def test_the_answer_says_what_the_numbers_say(shifted) -> None:
+    sets = find(SPEC)
+    numbers = support_sets.summary(sets)
+    sentence, more = support_sets.describe(sets, numbers)
+    random, hard = (100 * sets.accuracy(name) for name in ("random", "hard"))
+    drop = random - hard
+    half_width = 1.96 * drop.std(ddof=1) / np.sqrt(60)
+    text, means = sentence.split(": ")
+    assert float(text.split()[4]) == pytest.approx(drop.mean(), abs=0.05)
+    assert float(text.split()[6]) == pytest.approx(half_width, rel=0.05)
+    assert means == f"{hard.mean():.1f}% vs {random.mean():.1f}% with random ones, on the same queries."
+    assert more.startswith("60 5-way 5-shot tasks of split test, ") and more.endswith("chance level: 20.0%.")
+    swapped = {**numbers, "drop": -drop.mean()}
+    assert support_sets.describe(sets, swapped)[0].startswith("The search found no hard support sets: ")
+    close = {**numbers, "drop": 0.4, "drop_ci95": 0.6}
+    assert support_sets.describe(sets, close)[0].startswith(
+        "Hard support sets have no significant cost (0.4 ± 0.6 points): "
+    )
+
+
+def test_published_accuracies_are_those_of_the_paper() -> None:
+    table = published_accuracies("tiered_imagenet", "tieredImageNet")
+    assert table["hard"].tolist() == [24.3, 29.3, 31.4, 33.1, 41.6, 39.8, 44.1, 34.6]
+    assert table["random"].tolist() == [42.01, 51.2, 56.7, 62.7, 68.8, 68.3, 67.7, 64.0]
+    assert table["label"].tolist()[::4] == ["tieredImageNet, Q1", "Meta-Dataset, DINO ViT-B"]
+    birds = published_accuracies("cu_birds", "CU Birds")
+    assert birds["hard"].tolist()[:5] == [67.1, 67.9, 70.1, 69.3, 71.1] and birds["random"].isna().sum() == 5
+    sentence, more = describe_published(birds, "CU Birds")
+    assert sentence.startswith("Published: 67.1 to 71.1% accuracy with hard support sets on CU Birds (")
+    assert "no accuracy with random supports" in more
+    elsewhere = describe_published(published_accuracies("my_own", "Mine"), "Mine")[0]
+    assert (
+        elsewhere
+        == "Published: hard support sets cost 23.6 to 29.4 points on Meta-Dataset (Basu et al. 2023, Figure 31)."
+    )
+
+
 def test_the_three_sets_share_classes_and_queries_and_nothing_leaks(shifted) -> None:
-    found = find(SPEC)
+    result = find(SPEC)
     class_of = shifted.image_class_ids()
     for name in support_sets.SETS:
-        tasks = found.tasks[name]
-        assert (tasks.query == found.tasks["random"].query).all()
+        tasks = result.tasks[name]
+        assert (tasks.query == result.tasks["random"].query).all()
         assert (class_of[tasks.support] == tasks.class_ids[:, :, None]).all()
         for support, query in zip(tasks.support, tasks.query, strict=True):
             assert not set(support.ravel()) & set(query.ravel())
 
 
 def test_the_search_finds_the_attribute_that_moves_features_and_not_the_other(shifted) -> None:
-    found = find(SPEC)
-    table = support_attributes.gap_table(found, shifted, by="class").set_index(["attribute", "set"])["gap"]
+    result = find(SPEC)
+    table = support_attributes.gap_table(result, shifted, by="class").set_index(["attribute", "set"])["gap"]
     assert table["context", "hard"] > table["context", "random"] + 0.1
     assert abs(table["noise", "hard"] - table["noise", "random"]) < 0.25
-    gap = support_attributes.task_gap(found, shifted, "context")
+    gap = support_attributes.task_gap(result, shifted, "context")
     assert gap.shape == (60,)
 
 
 def test_the_reason_is_the_attribute_that_costs_accuracy_and_never_the_noise(shifted) -> None:
-    found = find(SPEC)
-    explained = support_attributes.explain(found, shifted)
+    result = find(SPEC)
+    explained = support_attributes.explain(result, shifted)
     costs = explained.costs.set_index("attribute")
     assert costs["significant"].to_dict() == {"context": True, "noise": False}
     assert costs.loc["context", "cost"] > costs.loc["context", "ci95"] > 0
-    named = {reason.attribute for task in range(60) for reason in explained.reasons(task)}
-    assert named == {"context"}
+    names = {reason.attribute for task in range(60) for reason in explained.reasons(task)}
+    assert names == {"context"}
     assert explained.real[:, 0].mean() > 0.3  # and for random supports, chance will do
-    asked = support_attributes.explain(replace(found, tasks={**found.tasks, "hard": found.tasks["random"]}), shifted)
-    assert asked.real[:, 0].mean() < 0.15
+    explanation = support_attributes.explain(
+        replace(result, tasks={**result.tasks, "hard": result.tasks["random"]}), shifted
+    )
+    assert explanation.real[:, 0].mean() < 0.15
     with_reason, without = (int(np.flatnonzero(explained.real[:, 0] == real)[0]) for real in (True, False))
-    told = support_attributes.describe_effects(found, explained, with_reason)
-    lost = 100 * (found.accuracy("random") - found.accuracy("hard"))[with_reason]
+    text = support_attributes.describe_effects(result, explained, with_reason)
+    lost = 100 * (result.accuracy("random") - result.accuracy("hard"))[with_reason]
     assert lost == pytest.approx(42.5)
-    assert f"{explained.points[with_reason, 0]:.1f} of the {lost:.0f} points" in told
-    assert support_attributes.describe_effects(found, explained, without).startswith("No attribute explains it")
-    of_classes = support_attributes.class_differences(found, shifted, explained, with_reason, "hard")
+    assert f"{explained.points[with_reason, 0]:.1f} of the {lost:.0f} points" in text
+    assert support_attributes.describe_effects(result, explained, without).startswith("No attribute explains it")
+    of_classes = support_attributes.class_differences(result, shifted, explained, with_reason, "hard")
     assert {d.attribute for d in of_classes if d is not None} <= {"context"} and len(of_classes) == 5
-    assert support_attributes.points_of(found, explained, "easy").shape == (60, 2)
+    assert support_attributes.points_of(result, explained, "easy").shape == (60, 2)
 
 
 def test_coin_flips_of_real_images_never_become_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty columns of luck over real features: the hardest supports, and no reason for any of them."""
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     noise = make_noise(20)
-    found = find({"dataset": "noise", "backbone": "real", "n_tasks": 60, "n_query": 5})
-    explained = support_attributes.explain(found, noise)
-    assert not explained.real.any() and (found.accuracy("hard") < found.accuracy("random")).any()
+    result = find({"dataset": "noise", "backbone": "real", "n_tasks": 60, "n_query": 5})
+    explained = support_attributes.explain(result, noise)
+    assert not explained.real.any() and (result.accuracy("hard") < result.accuracy("random")).any()
     assert 0 <= (explained.costs["p"] < 0.05).sum() <= 4  # one of twenty, three deviations up
 
 
@@ -198,21 +238,21 @@ def test_a_finished_run_that_lost_a_chunk_computes_it_again(shifted) -> None:
 
 
 def test_coarsity_quartiles_and_close_classes(shifted) -> None:
-    found = find({**SPEC, "sampler": "semantic", "alpha": 1.0})
-    table = support_sets.coarsity_table(found)
+    testbed = find({**SPEC, "sampler": "semantic", "alpha": 1.0})
+    table = support_sets.coarsity_table(testbed)
     assert sorted(table["set"].unique()) == sorted(support_sets.SETS)
     assert table.groupby("set")["n_tasks"].sum().eq(60).all()
     uniform = find(SPEC).tasks["random"].measures["coarsity"]
-    assert found.tasks["random"].measures["coarsity"].mean() < uniform.mean()
+    assert testbed.tasks["random"].measures["coarsity"].mean() < uniform.mean()
 
 
 def test_variable_tasks(shifted) -> None:
-    found = find({**SPEC, "sampler": "variable", "n_tasks": 30})
-    ways = (found.tasks["hard"].class_ids != PAD).sum(axis=1)
+    testbed = find({**SPEC, "sampler": "variable", "n_tasks": 30})
+    ways = (testbed.tasks["hard"].class_ids != PAD).sum(axis=1)
     assert ways.min() >= 5
     assert len(set(ways)) > 2
-    assert ((found.tasks["hard"].support == PAD) == (found.tasks["random"].support == PAD)).all()
-    assert found.accuracy("hard").mean() < found.accuracy("random").mean()
+    assert ((testbed.tasks["hard"].support == PAD) == (testbed.tasks["random"].support == PAD)).all()
+    assert testbed.accuracy("hard").mean() < testbed.accuracy("random").mean()
 
 
 def test_greedy_search_is_as_hard(shifted) -> None:
@@ -243,15 +283,15 @@ def test_a_run_gives_what_the_study_gives_and_saves_its_testbed(shifted) -> None
 def test_other_settings_have_other_names_and_nothing_is_replaced(shifted) -> None:
     changes = ({}, {"loss": "plain"}, {"start": "random"}, {"start": "random", "step": 5.0}, {"n_steps": 2})
     changes += ({"search": "greedy"}, {"n_query": 4}, {"sampler": "semantic"}, {"sampler": "variable"}, {"seed": 1})
-    found = {}
+    values = {}
     for change in changes:
         sets = find({**SPEC, "n_tasks": 4, **change})
-        found[support_sets.save_sets(sets)[0]] = sets
-        assert support_sets.save_sets(sets)[0] in found  # the same again is the same testbed
-    assert len(found) == len(changes) == len(list_testbeds())
-    for name, sets in found.items():
+        values[support_sets.save_sets(sets)[0]] = sets
+        assert support_sets.save_sets(sets)[0] in values  # the same again is the same testbed
+    assert len(values) == len(changes) == len(list_testbeds())
+    for name, sets in values.items():
         assert (load_testbed(name, shifted).tasks.support == sets.tasks["hard"].support).all()
-    names = {support_sets.to_testbed(sets, "random").name for sets in found.values()}
+    names = {support_sets.to_testbed(sets, "random").name for sets in values.values()}
     assert len(names) == 5  # random sets know nothing of the search
 
 
@@ -259,20 +299,22 @@ def test_the_command_finds_the_same_sets(shifted) -> None:
     for change in ({}, {"search": "greedy", "n_sweeps": 2}, {"sampler": "semantic", "alpha": 1 / 3, "loss": "plain"}):
         spec = support_sets.check({**SPEC, "seed": 3, **change})
         args = build_parser().parse_args(shlex.split(support_sets.command(spec))[1:])
-        said = {name: getattr(args, name) for name in support_sets.SETTINGS.settings if getattr(args, name) is not None}
-        assert support_sets.check({"dataset": args.dataset, "backbone": args.backbone, **said}) == spec
+        values = {
+            name: getattr(args, name) for name in support_sets.SETTINGS.settings if getattr(args, name) is not None
+        }
+        assert support_sets.check({"dataset": args.dataset, "backbone": args.backbone, **values}) == spec
 
 
 def test_sets_are_saved_and_exported_like_any_testbed(shifted, tmp_path: Path) -> None:
-    found = find(SPEC)
+    result = find(SPEC)
     for which in support_sets.SETS:
-        assert support_sets.save_sets(found, which)[0] in list_testbeds()
+        assert support_sets.save_sets(result, which)[0] in list_testbeds()
     path = tmp_path / "easy.csv"
-    path.write_bytes(support_sets.export_sets(found, "easy", "csv"))
+    path.write_bytes(support_sets.export_sets(result, "easy", "csv"))
     back = load_testbed(path, shifted)
-    assert (np.sort(back.tasks.support) == np.sort(found.tasks["easy"].support)).all()
+    assert (np.sort(back.tasks.support) == np.sort(result.tasks["easy"].support)).all()
     with pytest.raises(UnknownName, match="objective"):
-        support_sets.to_testbed(found, "medium")
+        support_sets.to_testbed(result, "medium")
 
 
 def test_difficulty_carries_over_to_another_backbone_and_other_methods(shifted) -> None:
@@ -370,9 +412,9 @@ def test_full_finetuning_is_a_cell_of_the_stress_test(tmp_path: Path, monkeypatc
     assert len(behind_it) == 2 and 100 * hard.mean() == pytest.approx(rows["full_finetuning"]["hard"])
     assert rows["full_finetuning"]["n_tasks"] == 2
     assert rows["full_finetuning"]["random"] > 40  # three classes of coloured squares; guessing gives 33
-    chosen = result["learning_rates"]["conv64f@random"]
-    assert set(chosen["accuracy"]) == {"0.0001", "0.001", "0.01"}
-    assert chosen["chosen"] in (1e-4, 1e-3, 1e-2)
+    selection = result["learning_rates"]["conv64f@random"]
+    assert set(selection["accuracy"]) == {"0.0001", "0.001", "0.01"}
+    assert selection["chosen"] in (1e-4, 1e-3, 1e-2)
     usual = {**stress_test.check(spec), "finetuning_steps": 50, "finetuning_size": 128}
     assert stress_test.work(usual).seconds > 100  # too long for a page to wait for
     assert "full_finetuning" not in stress_test.shorten(stress_test.check(spec), 0)["adaptations"]
@@ -410,11 +452,11 @@ def test_bad_input_is_named(shifted) -> None:
 def test_a_dataset_without_attributes_is_still_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     toy = make_toy()
-    found = find({"dataset": "toy", "backbone": "alpha_net", "n_tasks": 10})
-    assert support_attributes.explain(found, toy) is None
-    assert support_attributes.class_differences(found, toy, None, 0, "hard") == [None] * 5
+    result = find({"dataset": "toy", "backbone": "alpha_net", "n_tasks": 10})
+    assert support_attributes.explain(result, toy) is None
+    assert support_attributes.class_differences(result, toy, None, 0, "hard") == [None] * 5
     with pytest.raises(Missing, match="has no attributes"):
-        support_attributes.gap_table(found, toy)
+        support_attributes.gap_table(result, toy)
 
 
 @pytest.fixture(scope="module")
@@ -426,8 +468,8 @@ def demo():
 
 
 def test_demo_order_of_accuracies(demo) -> None:
-    found = find({"dataset": "demo", "backbone": "efficientnet_lite0"})
-    accuracy = support_sets.summary(found)["accuracy"]
+    result = find({"dataset": "demo", "backbone": "efficientnet_lite0"})
+    accuracy = support_sets.summary(result)["accuracy"]
     assert accuracy["hard"] < accuracy["random"] - 15
     assert accuracy["random"] < accuracy["easy"]
 
@@ -449,9 +491,9 @@ def test_demo_attributes_that_move_its_features_are_found_with_their_intervals(d
 
 
 def test_demo_hard_sets_stay_hard_for_other_methods_and_backbones(demo) -> None:
-    known = features.available(demo)[:2]
+    expected = features.available(demo)[:2]
     result = stress_test.summary(
-        run_stress({"dataset": "demo", "sources": known[:1], "backbones": known, "n_tasks": 50})
+        run_stress({"dataset": "demo", "sources": expected[:1], "backbones": expected, "n_tasks": 50})
     )
     for row in result["matrix"]:
         assert row["drop"] - row["drop_ci95"] > 3, row
@@ -468,11 +510,11 @@ def test_random_starts_are_the_same_in_a_run_and_in_one_process(shifted) -> None
 
 def test_supports_are_searched_among_images_that_every_backbone_has(shifted) -> None:
     whole = features.load(shifted, "second")
-    kept = np.random.default_rng(0).random(len(whole.image_ids)) < 0.8  # some images could not be read
-    values, ids, class_ids = (np.asarray(a)[kept] for a in (whole.values, whole.image_ids, whole.class_ids))
+    saved = np.random.default_rng(0).random(len(whole.image_ids)) < 0.8  # some images could not be read
+    values, ids, class_ids = (np.asarray(a)[saved] for a in (whole.values, whole.image_ids, whole.class_ids))
     store.remove(whole.key, "second")
     store.save(dict(whole.key), "second", values, ids, class_ids)
-    assert len(features.load(shifted, "second").image_ids) == kept.sum()
+    assert len(features.load(shifted, "second").image_ids) == saved.sum()
     spec = {"dataset": "shifted", "sources": ["first"], "backbones": ["first", "second"], "n_tasks": 20, "n_query": 5}
     result = stress_test.summary(run_stress({**spec, "adaptations": ["protonet"]}))
     assert [row["n_tasks"] for row in result["matrix"]] == [20, 20]
@@ -482,10 +524,10 @@ def test_the_papers_plain_distance_is_an_option_of_both_searches(shifted) -> Non
     spec = support_sets.check({**SPEC, "n_tasks": 10, "loss": "plain"})
     tasks, table = support_sets.sample_tasks(spec)
     for search, direct in (("fastdiffsel", select_supports), ("greedy", greedy_supports)):
-        found = support_sets.search({**spec, "search": search}, tasks, table, "hard", 0).support
-        assert (found == direct(table, tasks, "hard", SearchOptions(scale=1.0)).support).all()
+        sets = support_sets.search({**spec, "search": search}, tasks, table, "hard", 0).support
+        assert (sets == direct(table, tasks, "hard", SearchOptions(scale=1.0)).support).all()
         scaled = support_sets.search({**spec, "search": search, "loss": "euclidean"}, tasks, table, "hard", 0).support
-        assert (np.sort(found) != np.sort(scaled)).any()
+        assert (np.sort(sets) != np.sort(scaled)).any()
 
 
 def test_everything_that_takes_seconds_says_how_far_it_is(shifted) -> None:
@@ -496,10 +538,10 @@ def test_everything_that_takes_seconds_says_how_far_it_is(shifted) -> None:
         "steps": lambda spec, progress: search_comparison.by_number_of_steps(spec, 2, progress),
     }
     for name, call in calls.items():
-        said: list[tuple[int, int, str]] = []
-        call(spec, progress=lambda *now, said=said: said.append(now))
-        assert len(said) >= 2, name
-        assert all(0 <= done <= total and message for done, total, message in said), name
+        reports: list[tuple[int, int, str]] = []
+        call(spec, progress=lambda *now, reports=reports: reports.append(now))
+        assert len(reports) >= 2, name
+        assert all(0 <= done <= total and message for done, total, message in reports), name
 
 
 def test_refining_finds_harder_and_easier_sets_and_the_letter_of_the_paper_does_not(demo) -> None:

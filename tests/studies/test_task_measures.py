@@ -19,19 +19,19 @@ BACKBONE = "efficientnet_lite0"
 
 @pytest.fixture(scope="module")
 def tasks() -> Tasks:
-    asked = {"split": "test", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 12, "seed": 3}
-    return draw.sample(datasets.load("demo"), sampler="uniform", **asked).tasks
+    settings = {"split": "test", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 12, "seed": 3}
+    return draw.sample(datasets.load("demo"), sampler="uniform", **settings).tasks
 
 
 def test_the_demo_has_every_measure(tasks: Tasks) -> None:
     dataset = datasets.load("demo")
-    found = task_measures.measure_tasks(tasks, dataset, BACKBONE)
-    assert list(found.columns) == list(MEASURES)
-    assert np.isfinite(found.to_numpy()).all()
+    result = task_measures.measure_tasks(tasks, dataset, BACKBONE)
+    assert list(result.columns) == list(MEASURES)
+    assert np.isfinite(result.to_numpy()).all()
     assert task_measures.undefined_measures(tasks, dataset, BACKBONE) == {}
     table = features.load(dataset, BACKBONE)
     for name, measure in MEASURES.items():  # each alone as all together
-        np.testing.assert_allclose(task_measures.measured(measure, tasks, dataset, table), found[name], rtol=1e-6)
+        np.testing.assert_allclose(task_measures.measured(measure, tasks, dataset, table), result[name], rtol=1e-6)
 
 
 def test_the_divergence_is_that_of_the_study_of_transfer(tasks: Tasks) -> None:
@@ -54,8 +54,8 @@ def test_tasks_of_training_classes_have_no_divergence_from_them() -> None:
 
 def test_what_a_plain_dataset_lacks_is_said_in_sentences() -> None:
     dataset = make_toy()
-    drawn = draw.sample(dataset, sampler="uniform", n_way=3, n_shot=2, n_query=3, n_tasks=3).tasks
-    why = task_measures.undefined_measures(drawn, dataset, "alpha_net")
+    sampled = draw.sample(dataset, sampler="uniform", n_way=3, n_shot=2, n_query=3, n_tasks=3).tasks
+    why = task_measures.undefined_measures(sampled, dataset, "alpha_net")
     assert set(why) == {"attribute_gap", "context_overlap", "context_bias", "train_distance"}
     assert all(sentence.endswith(".") and sentence[0].isupper() for sentence in why.values())
-    assert set(task_measures.measure_tasks(drawn, dataset, "alpha_net")) == set(MEASURES) - set(why)
+    assert set(task_measures.measure_tasks(sampled, dataset, "alpha_net")) == set(MEASURES) - set(why)

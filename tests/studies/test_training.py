@@ -97,9 +97,9 @@ def test_a_short_training_beats_chance_clearly(finished, method: str) -> None:
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(finished) -> None:
-    again, other = jobs.run_in_foreground(spec()), jobs.run_in_foreground(spec(seed=1))
+    again, second = jobs.run_in_foreground(spec()), jobs.run_in_foreground(spec(seed=1))
     assert same(weights(again), weights(finished["protonet"]))
-    assert not same(weights(other), weights(finished["protonet"]))
+    assert not same(weights(second), weights(finished["protonet"]))
     assert chunk_bytes(again) == chunk_bytes(finished["protonet"])
 
 
@@ -183,8 +183,8 @@ def test_splits_of_every_origin_are_taken(workspace) -> None:
     assert name == "own" and {side: len(ids) for side, ids in own.items()} == {"train": 62, "val": 15, "test": 30}
     parts, _, recipe = training.split_of(demo, SPLIT)
     saved_splits.save_split(demo, "kept", parts, recipe)
-    again, name, told = training.split_of(datasets.load("demo"), "kept")
-    assert name == "kept" and told["divergence"] == 0.96
+    again, name, text = training.split_of(datasets.load("demo"), "kept")
+    assert name == "kept" and text["divergence"] == 0.96
     assert all(np.array_equal(again[side], parts[side]) for side in parts)
     with pytest.raises(UnknownName, match=r"Unknown saved split 'kepd'\. Did you mean 'kept'"):
         training.split_of(datasets.load("demo"), "kepd")
@@ -260,9 +260,9 @@ def test_the_command_says_what_came_out(finished) -> None:
     from fsviz.cli.training import show_train
 
     run = finished["multiclass"]
-    told = show_train({"run": run.id, "seconds": run.seconds, **jobs.results(run.id)})
-    assert "Finetune" in told and "60 test tasks of 5 classes; chance level 20%." in told
-    assert "trained:demo-multiclass-tiny-seed0" in told
+    results = show_train({"run": run.id, "seconds": run.seconds, **jobs.results(run.id)})
+    assert "Finetune" in results and "60 test tasks of 5 classes; chance level 20%." in results
+    assert "trained:demo-multiclass-tiny-seed0" in results
     assert training.command(run.spec).startswith("fsviz train demo --method multiclass --split tiny --width 8")
 
 
@@ -273,7 +273,9 @@ def test_the_command_transfer_compares_finished_runs(capsys, finished) -> None:
     assert {row["asked"] for row in result["accuracy"]} == {0.96} and result["slopes"] == []  # one divergence, no line
     assert {row["divergence"] for row in result["correlations"]} >= {"symmetric_kl", "euclidean"}
     accuracy = training.test_accuracy(jobs.spec(run.id), jobs.chunks(run.id))
-    told = jobs.results(run.id)["results"]
-    assert [100 * accuracy[row["method"]].mean() for row in told] == pytest.approx([row["accuracy"] for row in told])
+    results = jobs.results(run.id)["results"]
+    assert [100 * accuracy[row["method"]].mean() for row in results] == pytest.approx(
+        [row["accuracy"] for row in results]
+    )
     assert "No finished training run" in fails(capsys, "transfer", "digits")
     assert "No grid of training runs" in fails(capsys, "transfer", "digits", "--recorded")

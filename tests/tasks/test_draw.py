@@ -193,9 +193,11 @@ def one_context(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int, n_
         images = [np.flatnonzero(inside & (pool.image_class_ids == c)) for c in pool.class_ids]
         enough = [i for i, of_class in enumerate(images) if len(of_class) >= n_shot + n_query]
         if len(enough) >= n_way:
-            chosen = rng.choice(enough, n_way, replace=False)
-            hands = np.stack([rng.choice(images[i], n_shot + n_query, replace=False) for i in chosen])
-            for part, value in zip(tasks, (pool.class_ids[chosen], hands[:, :n_shot], hands[:, n_shot:]), strict=True):
+            selection = rng.choice(enough, n_way, replace=False)
+            hands = np.stack([rng.choice(images[i], n_shot + n_query, replace=False) for i in selection])
+            for part, value in zip(
+                tasks, (pool.class_ids[selection], hands[:, :n_shot], hands[:, n_shot:]), strict=True
+            ):
                 part.append(value)
     return Tasks(*map(np.stack, tasks))
 
@@ -283,25 +285,25 @@ def test_unknown_image_counts_allow_classes_only() -> None:
 # Keeping ---------------------------------------------------------------------------------------------------------
 
 
-def drawn(dataset: Dataset, seed: int = 0, name: str = "mine"):
+def sample_saved(dataset: Dataset, seed: int = 0, name: str = "mine"):
     return draw.sample(dataset, name=name, sampler="uniform", n_way=2, n_tasks=5, seed=seed)
 
 
 def test_nothing_is_replaced() -> None:
     dataset = small_dataset()
-    assert draw.save(drawn(dataset)) == ("mine", "Saved as mine.")
-    assert draw.save(drawn(dataset)) == ("mine", "Saved as mine.")  # the same again
+    assert draw.save(sample_saved(dataset)) == ("mine", "Saved as mine.")
+    assert draw.save(sample_saved(dataset)) == ("mine", "Saved as mine.")  # the same again
     with pytest.raises(BadInput, match=r"'mine' with other tasks.*Choose another name, or remove .*mine.parquet"):
-        draw.save(drawn(dataset, seed=1))
-    assert draw.save(drawn(dataset, 1), number=True) == (
+        draw.save(sample_saved(dataset, seed=1))
+    assert draw.save(sample_saved(dataset, 1), number=True) == (
         "mine-2",
-        "Saved as mine-2. mine is the name of other tasks already.",
+        "Saved as mine-2. mine is the name of another testbed.",
     )
-    assert draw.save(drawn(dataset, 1), number=True)[0] == "mine-2"
-    assert draw.save(drawn(dataset, 2), number=True)[0] == "mine-3"
+    assert draw.save(sample_saved(dataset, 1), number=True)[0] == "mine-2"
+    assert draw.save(sample_saved(dataset, 2), number=True)[0] == "mine-3"
     assert sorted(list_testbeds()) == ["mine", "mine-2", "mine-3"]
-    kept = load_testbed("mine-2", dataset)
-    assert kept.name == "mine-2" and kept.recipe["seed"] == 1
+    saved = load_testbed("mine-2", dataset)
+    assert saved.name == "mine-2" and saved.recipe["seed"] == 1
     assert load_testbed("mine", dataset).recipe["seed"] == 0
 
 
@@ -309,12 +311,12 @@ def test_a_damaged_testbed_is_not_replaced_either(tmp_path: Path) -> None:
     path = tmp_path / "home" / "testbeds" / "mine.parquet"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"not a testbed")
-    assert draw.save(drawn(small_dataset()), number=True)[0] == "mine-2"
+    assert draw.save(sample_saved(small_dataset()), number=True)[0] == "mine-2"
     assert path.read_bytes() == b"not a testbed"
 
 
 def test_a_task_is_named_by_testbed_and_position() -> None:
-    task = drawn(small_dataset(), name="a:b").task_id(3)
+    task = sample_saved(small_dataset(), name="a:b").task_id(3)
     assert str(task) == "a:b:3" and TaskId.parse("a:b:3") == task
     for wrong in ("mine", "mine:", ":3", "mine:x", "mine:-1", "mine:³"):
         with pytest.raises(BadInput, match="TESTBED:POSITION"):
@@ -327,8 +329,8 @@ def test_a_recipe_as_published_is_written_as_before_there_was_a_choice() -> None
     demo = datasets.load("demo")
     plain = draw.recipe_for(demo, sampler="semantic", n_tasks=50)
     assert "repeats" not in plain.values and "repeats" not in plain.command() and "repeats" not in plain.name
-    kept = draw.recipe_for(demo, sampler="semantic", n_tasks=50, repeats=True)
-    assert "--repeats" in kept.command() and kept.link["repeats"] == "true" and "repeats" in kept.name
+    saved = draw.recipe_for(demo, sampler="semantic", n_tasks=50, repeats=True)
+    assert "--repeats" in saved.command() and saved.link["repeats"] == "true" and "repeats" in saved.name
 
 
 # Alpha for few classes
@@ -343,11 +345,11 @@ def _families(n_families: int, size: int) -> np.ndarray:
 
 
 def test_alpha_is_raised_until_the_median_coarsity_has_fallen() -> None:
-    found = draw.fit_alpha(_families(4, 5), 3, 0.05)
-    assert found.alpha > 0.05 and found.usual_fall < draw.FALL <= found.fall + 0.05
-    smaller = draw.fit_alpha(_families(4, 5), 3, found.alpha)
-    assert smaller.alpha == found.alpha, "where the usual one is enough, it stays"
-    assert f"α {found.alpha:g} was chosen" in found.describe() and f"{found.fall:.0%}" in found.describe()
+    result = draw.fit_alpha(_families(4, 5), 3, 0.05)
+    assert result.alpha > 0.05 and result.usual_fall < draw.FALL <= result.fall + 0.05
+    smaller = draw.fit_alpha(_families(4, 5), 3, result.alpha)
+    assert smaller.alpha == result.alpha, "where the usual one is enough, it stays"
+    assert f"α = {result.alpha:g} chosen" in result.describe() and f"{result.fall:.0%} below" in result.details
 
 
 def test_where_no_alpha_helps_the_usual_one_stays() -> None:
@@ -366,13 +368,13 @@ def test_only_small_datasets_of_the_user_get_an_alpha_of_their_own(tmp_path, mon
         assert draw.recipe_for(datasets.load(name), sampler="semantic").settings["alpha"] == usual
     small = replace(small_dataset(name="mine"), splits={})
     mine = save_dataset(replace(small, origin="features"))
-    found = draw.fitted_alpha(mine, n_way=3)
-    assert found is not None
+    result = draw.fitted_alpha(mine, n_way=3)
+    assert result is not None
     recipe = draw.recipe_for(mine, sampler="semantic", n_way=3)
-    assert recipe.settings["alpha"] == found.alpha
+    assert recipe.settings["alpha"] == result.alpha
     assert draw.recipe_for(mine, sampler="semantic", n_way=3, alpha=0.1).settings["alpha"] == 0.1
     assert "alpha" not in draw.recipe_for(mine, sampler="uniform", n_way=3).settings
-    assert f"--alpha {found.alpha:g}" in recipe.command()
+    assert f"--alpha {result.alpha:g}" in recipe.command()
 
 
 def test_variable_tasks_that_follow_the_hierarchy_are_of_one_concept() -> None:

@@ -14,16 +14,16 @@ def test_dropped_repeats_are_counted() -> None:
     shares = {}
     for repeats in (False, True):
         for n_tasks in (100, 5000):
-            asked = {"split": "test", "n_tasks": n_tasks, "repeats": repeats}
-            bed = draw.sample(demo, sampler="semantic", **asked)
+            settings = {"split": "test", "n_tasks": n_tasks, "repeats": repeats}
+            bed = draw.sample(demo, sampler="semantic", **settings)
             shares[repeats, n_tasks] = float(np.median(bed.tasks.measures["coarsity"]))
-            found = count_repeats(demo, bed)
-            assert (found is None) == repeats
-            if found is not None:
-                again = draw.sample(demo, sampler="semantic", **{**asked, "n_tasks": 2 * n_tasks, "repeats": True})
-                assert (found.n_drawn, found.n_repeated) == (2 * n_tasks, 2 * n_tasks - again.recipe["n_distinct"])
-                assert f"{found.n_repeated:,}" in found.describe()
-                changed = "This changes how hard the tasks are" in found.describe()
+            result = count_repeats(demo, bed)
+            assert (result is None) == repeats
+            if result is not None:
+                again = draw.sample(demo, sampler="semantic", **{**settings, "n_tasks": 2 * n_tasks, "repeats": True})
+                assert (result.n_drawn, result.n_repeated) == (2 * n_tasks, 2 * n_tasks - again.recipe["n_distinct"])
+                assert f"{result.n_repeated:,}" in result.describe()
+                changed = "This changes how hard the tasks are" in result.describe()
                 assert changed == (n_tasks == 5000)  # 4 repeats of 200 change nothing that can be told from chance
     assert shares[False, 5000] > shares[False, 100] + 2  # coarser, because the finest sets came before
     assert abs(shares[True, 5000] - shares[True, 100]) < 2

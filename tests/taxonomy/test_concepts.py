@@ -16,9 +16,9 @@ def sets_of(edges: str, classes: str) -> tuple[set[str], bool]:
     table = pd.DataFrame([edge.split("-") for edge in edges.split()], columns=["child", "parent"])
     names = classes.split()
     held, two_levels = concepts(span(table, names, np.ones(len(names)), "all_paths"))
-    found = [" ".join(np.array(names)[row]) for row in held]
-    assert len(found) == len(set(found))
-    return set(found), two_levels
+    result = [" ".join(np.array(names)[row]) for row in held]
+    assert len(result) == len(set(result))
+    return set(result), two_levels
 
 
 def test_concepts_of_a_graph_by_hand() -> None:

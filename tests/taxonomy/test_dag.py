@@ -163,8 +163,10 @@ def test_trees_pictures_and_tables_count_the_same_classes(name: str) -> None:
     assert dict(zip(boxes.ids, boxes.n_classes)) == dict(zip(tree.ids, tree.n_classes.tolist()))
     assert 0 not in boxes.n_classes
     counts = {tree.names[v]: int(tree.n_classes[v]) for v in inner}
-    drawn = dict(zip(picture.names, picture.n_classes.tolist()))
-    assert all(drawn[concept] == counts[concept] for concept in ("mammal", "container", "vehicle") if concept in counts)
+    sampled = dict(zip(picture.names, picture.n_classes.tolist()))
+    assert all(
+        sampled[concept] == counts[concept] for concept in ("mammal", "container", "vehicle") if concept in counts
+    )
     if name == "imagenet1k":
         assert counts["mammal"] == 218 and counts["carnivore"] == 158  # dogs among them
 
@@ -181,8 +183,8 @@ def test_df20_is_a_tree_of_1604_classes() -> None:
 @pytest.mark.parametrize(
     ("table", "classes", "message"),
     [
-        (edges("a<b", "b<c", "c<a"), ["a"], "no cycle.*is a"),
-        (edges("a<a", "b<root"), ["a", "b"], "no cycle"),
+        (edges("a<b", "b<c", "c<a"), ["a"], "has a cycle.*is a"),
+        (edges("a<a", "b<root"), ["a", "b"], "has a cycle"),
         (edges("a<left", "b<right"), ["a", "b"], "one root above every class.*2 roots"),
         (FARM, ["dog", "unicorn"], "'unicorn'.*no edge names"),
         (FARM, [], "Got none"),

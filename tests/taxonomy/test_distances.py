@@ -91,10 +91,10 @@ def test_the_lowest_superordinate_has_the_smallest_count_of_all_common_ancestors
         for b in range(a):
             smallest = min(dag.counts[v] for v in range(len(dag)) if dag.below[v, a] and dag.below[v, b])
             assert np.isclose(distances[a, b], 2 * log(smallest) - log(weights[a]) - log(weights[b]))
-    chosen = [0, len(leaves) // 2, len(leaves) - 1]
-    node = lowest_superordinate(dag, chosen)
-    assert dag.below[node, chosen].all()
-    assert dag.counts[node] == min(dag.counts[v] for v in range(len(dag)) if dag.below[v, chosen].all())
+    selection = [0, len(leaves) // 2, len(leaves) - 1]
+    node = lowest_superordinate(dag, selection)
+    assert dag.below[node, selection].all()
+    assert dag.counts[node] == min(dag.counts[v] for v in range(len(dag)) if dag.below[v, selection].all())
 
 
 def test_more_paths_bring_classes_closer_on_average_and_tunnels_change_nothing() -> None:
@@ -117,8 +117,8 @@ def test_distances_equal_the_authors_procedure_on_networkx() -> None:
         expected[i, j] = expected[j, i] = 2 * log(len(nx.descendants(graph, ancestor) & set(leaves)))
     distances = class_distances(split_dag(dataset, "test"))
     assert np.allclose(distances, expected)
-    named = {name: i for i, name in enumerate(table["class_name"])}
-    assert distances[named["bookshop"], named["scoreboard"]] == pytest.approx(1.3862943611198908)  # as published
+    names = {name: i for i, name in enumerate(table["class_name"])}
+    assert distances[names["bookshop"], names["scoreboard"]] == pytest.approx(1.3862943611198908)  # as published
 
 
 def test_the_1604_classes_of_df20() -> None:
@@ -130,7 +130,7 @@ def test_the_1604_classes_of_df20() -> None:
 def test_empty_classes_and_unknown_distances_are_named() -> None:
     dag = span(FOUR, CLASSES, np.array([10, 0, 20, 40]))
     for name in ("jiang_conrath", "lin"):
-        with pytest.raises(BadInput, match=r"at least one image in every class. Got 0 for 'cat'"):
+        with pytest.raises(BadInput, match=r"needs images in every class; 'cat' has 0"):
             class_distances(dag, name)
     assert class_distances(dag, "path_length")[0, 1] == 2
     with pytest.raises(UnknownName, match="jiang_conrath"):

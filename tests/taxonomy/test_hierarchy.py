@@ -54,11 +54,11 @@ def test_bars_of_class_sizes_stand_at_whole_numbers_and_say_them() -> None:
     demo = datasets.load("demo")
     few = replace(demo, classes=demo.classes.assign(n_images=[14, 15, 17, *[14] * (demo.n_classes - 3)]))
     bar = figures.plot_class_sizes(sizes.class_sizes(few)).data[0]
-    assert list(bar.x) == [14, 15, 16, 17] and [told for _, told in bar.customdata] == ["14", "15", "16", "17"]
+    assert list(bar.x) == [14, 15, 16, 17] and [text for _, text in bar.customdata] == ["14", "15", "16", "17"]
     wide = replace(demo, classes=demo.classes.assign(n_images=range(10, 10 + demo.n_classes)))
     histogram = sizes.class_sizes(wide, n_bins=2)
-    told = [told for _, told in figures.plot_class_sizes(histogram).data[0].customdata]
-    assert told == ["10 to 62", "63 to 116"] and histogram.edges.tolist() == [9.5, 63, 116.5]
+    text = [text for _, text in figures.plot_class_sizes(histogram).data[0].customdata]
+    assert text == ["10 to 62", "63 to 116"] and histogram.edges.tolist() == [9.5, 63, 116.5]
 
 
 def test_sampled_images_are_of_different_classes_and_repeat() -> None:
@@ -66,6 +66,28 @@ def test_sampled_images_are_of_different_classes_and_repeat() -> None:
     ids = sizes.sample_image_ids(demo, 12)
     assert len(set(demo.image_class_ids()[ids])) == 12
     assert ids.tolist() == sizes.sample_image_ids(demo, 12).tolist()
+
+
+def test_sampled_images_are_spread_over_the_given_classes() -> None:
+    demo = datasets.load("demo")
+    ids = sizes.sample_image_ids(demo, 10, classes=[3, 7, 9])
+    counts = np.bincount(demo.image_class_ids()[ids], minlength=demo.n_classes)
+    assert len(set(ids.tolist())) == 10 and sorted(counts[[3, 7, 9]].tolist()) == [3, 3, 4]
+    assert counts.sum() == 10
+    few = sizes.sample_image_ids(demo, 10_000, classes=[3])
+    assert sorted(few.tolist()) == np.flatnonzero(demo.image_class_ids() == 3).tolist()
+
+
+@pytest.mark.parametrize("name", ["demo", "digits", "cifar100"])
+def test_the_classes_below_a_box_are_those_it_counts(name: str) -> None:
+    dataset = datasets.load(name)
+    tree = hierarchy.class_hierarchy(dataset)
+    for node, n_classes in zip(tree.ids, tree.n_classes, strict=True):
+        assert len(set(tree.classes_below(node))) == n_classes
+    leaves = [i for i, class_id in enumerate(tree.class_ids) if class_id >= 0]
+    names = dataset.classes["class_name"].tolist()
+    assert all(tree.labels[i] == names[tree.class_ids[i]] for i in leaves)
+    assert sorted(tree.class_ids[i] for i in leaves) == list(range(dataset.n_classes))
 
 
 def test_the_tree_map_says_which_colour_is_which_split_where_there_are_several() -> None:

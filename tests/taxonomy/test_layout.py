@@ -27,16 +27,16 @@ def test_the_order_of_the_taxonomy_puts_close_classes_side_by_side(dag) -> None:
 @pytest.mark.parametrize("layout", [radial, layered])
 def test_every_visible_node_has_a_place_of_its_own(dag, layout) -> None:
     for deepest in (1, 3, int(dag.tree_depth.max())):
-        shown = np.flatnonzero(dag.tree_depth <= deepest)
-        xy = layout(dag, shown)
-        assert xy.shape == (len(shown), 2)
+        visible = np.flatnonzero(dag.tree_depth <= deepest)
+        xy = layout(dag, visible)
+        assert xy.shape == (len(visible), 2)
         assert np.isfinite(xy).all()
-        assert len(np.unique(xy.round(6), axis=0)) == len(shown)
+        assert len(np.unique(xy.round(6), axis=0)) == len(visible)
 
 
 def test_no_child_lies_nearer_to_the_root_than_its_tree_parent(dag) -> None:
-    shown = np.arange(len(dag))
-    radius = np.linalg.norm(radial(dag, shown), axis=1)
+    visible = np.arange(len(dag))
+    radius = np.linalg.norm(radial(dag, visible), axis=1)
     assert (radius[1:] > radius[dag.tree_parent[1:]]).all()
 
 
@@ -48,7 +48,7 @@ def test_a_class_with_several_parents_stands_beside_its_nearest_relatives() -> N
 
 
 def test_ends_lie_on_one_circle(dag) -> None:
-    shown = np.arange(len(dag))
-    radius = np.linalg.norm(radial(dag, shown), axis=1)
+    visible = np.arange(len(dag))
+    radius = np.linalg.norm(radial(dag, visible), axis=1)
     assert np.allclose(radius[dag.class_nodes], dag.tree_depth.max())
     assert radius[0] == 0

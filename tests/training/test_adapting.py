@@ -1,4 +1,4 @@
-"""Gradient steps on a task: numbers worked out by hand, and plain loops with torch.autograd beside them."""
+"""Gradient steps on a task: numbers worked out by hand, and compared with plain loops with torch.autograd."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_many_tasks_at_once_are_tasks_one_by_one() -> None:
 
 
 def by_loop(module, learner, images, settings) -> torch.Tensor:
-    """The loss of the queries after adapting, task by task with torch.autograd; batch norm by the images at hand."""
+    """Loss of the queries after adapting, task by task with torch.autograd; batch norm by the batch."""
     weights = dict(learner.model.named_parameters())
     labels = torch.arange(3).repeat_interleave(2)
     losses = []
@@ -71,9 +71,9 @@ def by_loop(module, learner, images, settings) -> torch.Tensor:
         fast = dict(weights)
         names = [name for name in fast if name.startswith(module.ONLY)]
         for _ in range(settings["inner_steps"]):
-            said = functional_call(learner.model, fast, (images(support.reshape(-1)),))
+            message = functional_call(learner.model, fast, (images(support.reshape(-1)),))
             slope = torch.autograd.grad(
-                F.cross_entropy(said, labels), [fast[n] for n in names], create_graph=settings["order"] == "second"
+                F.cross_entropy(message, labels), [fast[n] for n in names], create_graph=settings["order"] == "second"
             )
             fast |= {n: fast[n] - settings["inner_lr"] * g for n, g in zip(names, slope)}
         losses.append(F.cross_entropy(functional_call(learner.model, fast, (images(query.reshape(-1)),)), labels))
@@ -93,8 +93,8 @@ def test_maml_is_the_plain_loop(images, order: str) -> None:
     expected = by_loop(maml, theirs, exact, settings)
     networks.update(theirs, expected)
     assert loss == pytest.approx(expected.item(), rel=1e-9)
-    for (name, one), other in zip(ours.model.named_parameters(), theirs.model.parameters()):
-        assert torch.allclose(one.grad, other.grad, rtol=1e-7, atol=1e-10), name
+    for (name, item), second in zip(ours.model.named_parameters(), theirs.model.parameters()):
+        assert torch.allclose(item.grad, second.grad, rtol=1e-7, atol=1e-10), name
 
 
 def test_the_two_orders_differ(images) -> None:
@@ -118,11 +118,11 @@ def test_anil_adapts_the_head_alone(images) -> None:
     for _ in range(settings["inner_steps"]):  # the slope of the cross-entropy of a linear layer, by hand
         wrong = (torch.softmax(features[:6] @ head.T + bias, 1) - F.one_hot(labels, 3)) / 6
         head, bias = head - settings["inner_lr"] * wrong.T @ features[:6], bias - settings["inner_lr"] * wrong.sum(0)
-    said = task_scores(learner.model, weights, support, query, anil.ONLY, settings)
-    assert torch.allclose(said, features[6:] @ head.T + bias, atol=1e-5)
+    scores = task_scores(learner.model, weights, support, query, anil.ONLY, settings)
+    assert torch.allclose(scores, features[6:] @ head.T + bias, atol=1e-5)
     changed = task_scores(learner.model, weights, support, query, maml.ONLY, settings)
-    assert not torch.allclose(said, changed, atol=1e-3)  # MAML moves the features too
-    said.sum().backward()
+    assert not torch.allclose(scores, changed, atol=1e-3)  # MAML moves the features too
+    scores.sum().backward()
     assert weights["backbone.layer1.0.weight"].grad.abs().sum() > 0  # training still reaches the features
 
 
@@ -132,9 +132,9 @@ def test_a_query_is_answered_alone_where_the_support_normalises(images, module, 
     settings = {**SETTINGS, "statistics": statistics}
     learner = module.build(settings, 3)
     whole = module.scores(learner, images, SUPPORT, QUERY, settings)
-    other = QUERY.copy()
-    other[:, 1:] = 0  # the first class's queries stay
-    changed = module.scores(learner, images, SUPPORT, other, settings)
+    second = QUERY.copy()
+    second[:, 1:] = 0  # the first class's queries stay
+    changed = module.scores(learner, images, SUPPORT, second, settings)
     assert torch.allclose(whole[:, :, :2], changed[:, :, :2], atol=1e-4) is alone
 
 
@@ -152,11 +152,11 @@ def test_running_statistics_are_those_of_the_images(images) -> None:
     learner = maml.build(SETTINGS, 3)
     networks.remember(learner, images, np.arange(24))
     norm = learner.model.backbone.layer1[1]
-    seen = learner.model.backbone.layer1[0](images(np.arange(24)))
-    assert torch.allclose(norm.running_mean, seen.mean((0, 2, 3)), atol=1e-5)
-    assert torch.allclose(norm.running_var, seen.var((0, 2, 3)), rtol=1e-3)
-    one = learner.model.eval()(images(np.array([3])))
-    assert torch.allclose(one, learner.model(images(np.arange(6)))[3:4], atol=1e-5)
+    activations = learner.model.backbone.layer1[0](images(np.arange(24)))
+    assert torch.allclose(norm.running_mean, activations.mean((0, 2, 3)), atol=1e-5)
+    assert torch.allclose(norm.running_var, activations.var((0, 2, 3)), rtol=1e-3)
+    item = learner.model.eval()(images(np.array([3])))
+    assert torch.allclose(item, learner.model(images(np.arange(6)))[3:4], atol=1e-5)
 
 
 def test_finetune_without_steps_is_the_nearest_prototype_and_with_steps_it_is_not(images) -> None:
@@ -174,8 +174,8 @@ def test_finetune_lowers_the_loss_of_the_support(images) -> None:
     labels = torch.arange(3).repeat_interleave(2).repeat(2)
 
     def loss(steps: int) -> float:
-        said = finetuning.scores(learner, images, SUPPORT, SUPPORT, steps, 1e-3)
-        return F.cross_entropy(said.transpose(1, 2).flatten(0, 1), labels).item()
+        scores = finetuning.scores(learner, images, SUPPORT, SUPPORT, steps, 1e-3)
+        return F.cross_entropy(scores.transpose(1, 2).flatten(0, 1), labels).item()
 
     assert loss(5) < loss(0)
 
@@ -186,14 +186,14 @@ def test_prototypes_are_means_and_the_nearest_decides() -> None:
 
 
 def test_a_learner_comes_back_to_the_last_bit(images) -> None:
-    one, other = (maml.build(SETTINGS, 3) for _ in range(2))
+    first, second = (maml.build(SETTINGS, 3) for _ in range(2))
     for _ in range(2):
-        maml.step(one, images, (SUPPORT, QUERY), SETTINGS)
-    other.restore(one.arrays())
-    for learner in (one, other):
+        maml.step(first, images, (SUPPORT, QUERY), SETTINGS)
+    second.restore(first.arrays())
+    for learner in (first, second):
         maml.step(learner, images, (SUPPORT, QUERY), SETTINGS)
-    assert all(np.array_equal(value, other.arrays()[name]) for name, value in one.arrays().items())
-    assert any(name.startswith("exp_avg_sq.") for name in one.arrays())
+    assert all(np.array_equal(value, second.arrays()[name]) for name, value in first.arrays().items())
+    assert any(name.startswith("exp_avg_sq.") for name in first.arrays())
 
 
 def test_networks_have_the_width_and_side_that_are_asked_for(images) -> None:

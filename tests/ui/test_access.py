@@ -48,7 +48,7 @@ WALK: tuple[tuple[str, dict[str, str]], ...] = (
     ("add_images", {"dataset": "pets"}),
     ("add_images", {"dataset": "pets", "do": "Extract features"}),
     ("add_images", {"dataset": "pets", "do": "Import features"}),
-    ("add_images", {"dataset": "pets", "do": "Rename or delete"}),
+    ("add_images", {"dataset": "pets", "do": "Manage"}),
     ("image_map", {"dataset": "toy"}),
     ("edit_task", {"dataset": "toy"}),
     ("compare_datasets", {"dataset": "toy", "against": "pets", **FEW}),
@@ -73,7 +73,7 @@ FORBIDDEN = {
         "Import",
     ),
     *("Extract features with EfficientNet-Lite0", "Runs at the same time", "File of features", "file uploader"),
-    *("Path of a folder, a CSV table or an easyfsl JSON spec", "Compare on all tasks"),
+    *("Path of a folder, a CSV table or an easyfsl JSON spec", "Run on all tasks"),
 }
 
 
@@ -326,7 +326,7 @@ def test_too_many_wrong_passwords_must_wait(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_session_is_unlocked_and_locked_again(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     share(monkeypatch, look=True, password=sharing.hash_password(WORD))
-    app = open_page("runs", {"dataset": "toy"})
+    app = open_page("runs", {"dataset": "toy", "show": "All runs"})
     assert "Delete" not in controls(app)
     app = unlock(app, WORD)
     assert {"Delete", "Resume", "Runs at the same time"} <= controls(app)
@@ -442,10 +442,10 @@ def test_a_visitor_gets_as_many_hard_tasks_as_five_seconds_allow(furnished: Path
     assert any("even a preview takes more than" in info.value for info in app.info) and not app.metric
 
 
-def test_a_first_look_at_large_tasks_is_at_fewer_of_them(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_preview_of_large_tasks_has_fewer_of_them(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     share(monkeypatch, look=True)
     app = open_page("evaluate", {"dataset": "toy", "n_way": "16", "n_shot": "5", "n_query": "15"})  # 320 images
-    assert app.metric and any("First look: 93 tasks" in caption.value for caption in app.caption)
+    assert any("Preview: 93 tasks" in text.value for text in app.markdown) and app.get("plotly_chart")
 
 
 def test_draws_and_files_are_capped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -453,9 +453,9 @@ def test_draws_and_files_are_capped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(access.LIMITS, "draws", 100 * 5 * 500)
     monkeypatch.setitem(access.LIMITS, "exported", 500 * 5 * 5)
     app = open_page("sample_tasks", {"dataset": "cifar100", "n_tasks": "1000", "split": "all"})
-    assert any("take too long" in info.value for info in app.info)
+    assert "too many for a live preview" in texts(app)
     app = open_page("sample_tasks", {"dataset": "cifar100", "n_tasks": "500", "split": "all"})
-    assert app.metric and "too many for a file" in texts(app) and not app.get("download_button")
+    assert "Too many images to download" in texts(app) and not app.get("download_button")
 
 
 def test_paths_are_cut_for_visitors(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,11 @@ import pytest
 
 from fsviz import datasets, features, jobs
 from fsviz.features import maps
+from fsviz.records import Dataset
 from fsviz.sampling.testbeds import read_recipe
+from fsviz.taxonomy.senses import guess_senses
+from fsviz.ui.pages.add_images import senses
+from fsviz.ui.parts.image_wall import thumbnail_uri
 from fsviz.user import images as user_images
 from tests.cli.calling import fails, run_json
 from tests.datasets.test_published_images import folders
@@ -24,7 +28,7 @@ def pets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_dataset_is_renamed_and_removed_from_the_page(pets: str) -> None:
-    app = run("add_images", do="Rename or delete")
+    app = run("add_images", do="Manage")
     app.text_input(key="title_pets").set_value("My [pets](x)")
     app.button(key="rename_pets").click().run()
     assert not app.exception and datasets.title("pets") == "My [pets](x)"
@@ -48,7 +52,7 @@ def test_testbeds_and_features_are_removed(
     run_json(capsys, "sample", "demo", *few)
     assert [t["name"] for t in run_json(capsys, "testbeds")["testbeds"]] == ["t"]
     assert run_json(capsys, "testbeds", "show", "t")["recipe"]["dataset"] == "demo"
-    app = run("add_images", do="Rename or delete")
+    app = run("add_images", do="Manage")
     app.text_input(key="new_testbed_t").set_value("u")
     app.button(key="rename_testbed_t").click().run()
     assert not app.exception and read_recipe("u")["dataset"] == "demo"
@@ -57,7 +61,7 @@ def test_testbeds_and_features_are_removed(
     run_json(capsys, "sample", "demo", *few[:-1], "other", "--seed", "1")
     assert "another one has" in fails(capsys, "testbeds", "rename", "t", "other")
     run_json(capsys, "testbeds", "remove", "other")
-    app = run("add_images", do="Rename or delete")
+    app = run("add_images", do="Manage")
     app.button(key="delete_testbed_t").click().run()
     assert not app.exception and run_json(capsys, "testbeds")["testbeds"] == []
     assert "Unknown testbed" in fails(capsys, "testbeds", "remove", "t")
@@ -72,7 +76,7 @@ def test_imported_features_are_renamed_with_their_map_and_deleted(
     np.savez(tmp_path / "f.npz", features=values, labels=np.arange(40) % 4)
     path = Path(run_json(capsys, "features", "import", "mine", str(tmp_path / "f.npz"))["path"])
     maps.make(datasets.load("mine"), "imported")
-    app = run("add_images", do="Rename or delete")
+    app = run("add_images", do="Manage")
     app.text_input(key=f"new_features_{path}").set_value("dino")
     app.button(key=f"rename_features_{path}").click().run()
     assert not app.exception and features.available(datasets.load("mine")) == ["dino"]
@@ -82,7 +86,7 @@ def test_imported_features_are_renamed_with_their_map_and_deleted(
     assert "Unknown features" in fails(capsys, "features", "rename", "mine", "dino", "x")
     assert "three names" in fails(capsys, "features", "rename", "mine", "again")
     (row,) = [r for r in features.list_features() if r["dataset"] == "mine"]
-    app = run("add_images", do="Rename or delete")
+    app = run("add_images", do="Manage")
     app.button(key=f"delete_features_{row['path']}").click().run()
     assert not app.exception and features.available(datasets.load("mine")) == []
 
@@ -100,15 +104,42 @@ def test_a_benchmarks_images_are_attached_on_the_page(tmp_path: Path, monkeypatc
 
 
 def test_meanings_are_changed_after_saving(pets: str) -> None:
-    app = run("add_images", dataset="pets", do="Meanings")
-    assert app.button(key="save_meanings").disabled  # nothing was changed yet
+    app = run("add_images", dataset="pets", do="WordNet senses")
+    assert app.button(key="save_senses").disabled  # nothing was changed yet
     table = user_images.class_senses(datasets.load("pets")).set_index("class")
     assert table["synset"]["dog"] == "n02084071"
     user_images.correct_senses("pets", {"dog": "n02110341"})
-    app = run("add_images", dataset="pets", do="Meanings")
+    app = run("add_images", dataset="pets", do="WordNet senses")
     shown = app.dataframe[0].value.set_index("class")
-    assert shown["doubt"]["dog"] == "you chose this" and "n02110341" in shown["meaning"]["dog"]
-    assert "own" in texts(run("add_images", dataset="demo", do="Meanings"))
+    assert shown["doubt"]["dog"] == "your choice" and "n02110341" in shown["sense"]["dog"]
+    assert "own" in texts(run("add_images", dataset="demo", do="WordNet senses"))
+
+
+def test_the_table_of_senses_shows_an_image_and_the_senses_of_each_class(pets: str) -> None:
+    dataset = datasets.load("pets")
+    table = run("add_images", dataset="pets", do="WordNet senses").dataframe[0].value.set_index("class")
+    for class_id, name in enumerate(dataset.classes["class_name"]):
+        image = int(np.flatnonzero(dataset.image_class_ids() == class_id)[0])
+        assert table["picture"][name] == thumbnail_uri(dataset, image, senses.PICTURE_PX) != ""
+        candidates = guess_senses([name])[0].candidates
+        assert len(candidates) > 1 and table["own"][name].split(" | ") == [sense.path[-2] for sense in candidates]
+
+
+def test_the_next_step_follows_the_state_of_the_dataset(pets: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = user_images.next_step
+    assert step(datasets.load("tiered_imagenet")).action == "attach" and step(datasets.load("demo")).action == "add"
+    state = "It has 2 classes, 6 images and a taxonomy."
+    assert step(datasets.load("pets")) == user_images.NextStep("extract", "Next: extract features of pets.", state)
+    app = run("add_images", dataset="pets")
+    assert f"**Next: extract features of pets.** {state}" in texts(app)
+    app.button(key="next_step").click().run()
+    assert not app.exception and app.query_params["do"] in ("Extract features", ["Extract features"])
+    assert not [button for button in app.button if button.key == "next_step"]
+    monkeypatch.setattr(Dataset, "has_features", property(lambda self: True))
+    monkeypatch.setattr(user_images, "sense_doubts", lambda table: ["rare", ""])
+    assert step(datasets.load("pets")).sentence == "Next: check 1 of 2 WordNet senses of pets."
+    monkeypatch.setattr(user_images, "sense_doubts", lambda table: ["", ""])
+    assert step(datasets.load("pets")).action == "explore"
 
 
 def test_a_checkpoint_goes_into_the_run(pets: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

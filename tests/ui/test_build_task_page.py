@@ -1,12 +1,15 @@
-"""The page Edit a task without a browser: the task is in the link, a swap is told, what is missing is said."""
+"""The page Edit a task without a browser: the task is in the link, a swap is the answer, errors are sentences."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from urllib.parse import parse_qs
 
 import pytest
 
+from fsviz import datasets, features
+from fsviz.analyses import custom_task
 from fsviz.sampling.testbeds import list_testbeds
 from fsviz.ui.pages import edit_task
 from tests.studies.toy_dataset import make_toy
@@ -25,44 +28,64 @@ def _workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+def answer(app) -> str:
+    """The answer below the lead of the page."""
+    return next(m.value for m in app.markdown if "queries correct (" in m.value)
+
+
 def captions(app) -> str:
     return "\n".join(c.value for c in app.caption)
 
 
 def test_the_page_begins_with_a_task_and_says_how_many_queries() -> None:
     app = open_link(PAGE, "built")
-    assert app.metric[0].label == "Accuracy" and app.metric[0].delta.endswith("of 50 queries")
-    assert "exact for these 50, and no mean over tasks" in captions(app)
+    count, n_queries, percent = map(
+        int, re.search(r"\*\*(\d+) of (\d+) queries correct \((\d+)%\)", answer(app)).groups()
+    )
+    assert n_queries == 50 and percent == round(100 * count / 50) and "Chance level: 20%." in answer(app)
+    assert not app.metric
     assert not link_of(app) and not app.toast
     measures = app.dataframe[0].value
     assert {"Coarsity", "Class overlap (Louvain)", "Support separation (cosine)", "Query loss"} <= set(
         measures["measure"]
     )
-    assert "Context overlap" in captions(app) and "no attributes" in captions(app)
+    assert "no attributes" in captions(app)
+    (missing,) = [c for c in app.caption if "not available here" in c.value]
+    titles = {title for line in missing.help.split("\n\n") for title in line.split(": ")[0].split(", ")}
+    assert "Context overlap" in titles and missing.value.startswith(f"{len(titles)} measures")
 
 
 def test_a_whole_task_is_read_from_the_link_and_stays_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edit_task, "MOST_TILES", 2)
+    monkeypatch.setattr(edit_task, "MAX_TILES", 2)
     app = open_link(PAGE, "built", **TASK)
-    assert "The first 2 of up to 3 images per class; all of them count." in captions(app)
+    assert "First 2 of up to 3 images per class; all of them count." in captions(app)
     names = {**TASK, "task_of": "group 0 <b>kind</b> 0,group 0 <b>kind</b> 1,group 1 <b>kind</b> 1"}
     assert not app.toast and link_of(app).items() <= names.items() | TASK.items()
-    assert app.metric[0].delta.endswith("of 9 queries")
+    assert "of 9 queries correct" in answer(app)
     assert "--support 0.1,24.25,120.121" in app.code[0].value
     app.run()
     assert link_of(app)["support"] == TASK["support"]
 
 
-def test_a_swap_in_the_link_is_told_and_can_be_undone() -> None:
+def test_a_swap_in_the_link_is_the_answer_and_can_be_undone() -> None:
+    dataset = datasets.load("built")
+    table = features.load(dataset, "alpha_net")
+    rows = [custom_task.images_in(TASK[side]) for side in ("support", "query")]
+    tasks = custom_task.build(dataset, table, [0, 1, 5], support=rows[0], query=rows[1])
+    now, before = (
+        custom_task.evaluate_task(dataset, "alpha_net", of) for of in (tasks, custom_task.swap_image(tasks, 0, 9))
+    )
     app = open_link(PAGE, "built", **TASK, swap="9.0")
-    assert "Image 0 took the place of image 9" in captions(app)
-    assert [m.label for m in app.metric] == ["Accuracy", "Turned right", "Turned wrong"]
+    sentence, more = custom_task.headline(now, custom_task.compare_results(before, now))
+    assert answer(app) == f"**{sentence}** {more}" and f"Now {now.n_correct} of 9 queries correct" in more
+    assert not app.metric
     measures = app.dataframe[0].value.set_index("measure")
     assert measures.loc["Coarsity", "change"] == "the same"
     assert measures.loc["Query loss", "change"].endswith(("harder", "easier"))
     assert "--swap 9.0" in app.code[0].value and "--support 9.1,24.25" in app.code[0].value
-    next(b for b in app.button if b.label == "Undo the swap").click().run()
+    next(b for b in app.button if b.label == "Undo").click().run()
     assert not app.exception and link_of(app)["support"] == "9.1,24.25,120.121" and "swap" not in link_of(app)
+    assert answer(app).startswith(f"**{before.n_correct} of 9 queries correct")
 
 
 def test_classes_that_stay_keep_their_images() -> None:
@@ -72,19 +95,19 @@ def test_classes_that_stay_keep_their_images() -> None:
     assert link_of(app)["support"] == "120.121,0.1" and link_of(app)["query"] == "122.123.124,2.3.4"
 
 
-def test_other_numbers_of_images_deal_anew() -> None:
+def test_other_numbers_of_images_sample_other_images() -> None:
     app = open_link(PAGE, "built", **TASK)
     app.number_input(key="n_query").set_value(5).run()
-    assert not app.exception and app.metric[0].delta.endswith("of 15 queries") and "support" not in link_of(app)
+    assert not app.exception and "of 15 queries correct" in answer(app) and "support" not in link_of(app)
 
 
 def test_nonsense_in_the_link_is_a_sentence_and_a_way_on() -> None:
     app = open_link(PAGE, "built", fine=False, task_of="griffin")
-    assert "griffin" in app.error[0].value and app.metric
+    assert "griffin" in app.error[0].value and "queries correct" in answer(app)
     app = open_link(PAGE, "built", fine=False, task_of="#0,#1", support="24,0", query="2,26")
-    assert "is of another class" in app.error[0].value
-    next(b for b in app.button if b.label == "Deal the images anew").click().run()
-    assert not app.error and app.metric
+    assert "image 24 is of class" in app.error[0].value
+    next(b for b in app.button if b.label == "Resample images").click().run()
+    assert not app.error and "queries correct" in answer(app)
 
 
 def test_the_task_is_saved_and_leads_to_evaluate() -> None:
@@ -140,7 +163,7 @@ def test_a_task_leads_to_the_map_where_it_stands_out() -> None:
     assert asked["support"] == TASK["support"] and asked["query"] == TASK["query"]
     app = open_link("image_map", **asked)
     assert not app.toast and link_of(app)["support"] == TASK["support"]
-    assert "3-way 2-shot task" in texts(app).replace("\\", "") and "of 9 queries correctly" in texts(app)
+    assert "6 support, 9 query" in [m.delta for m in app.metric]
     (query,) = to_build(app)
     assert parse_qs(query)["support"] == [TASK["support"]]
     app = open_link("image_map", **{**asked, "support": "0.1,24.25,99999.3"})

@@ -29,10 +29,10 @@ def words(app) -> str:
 
 def test_the_page_says_which_is_harder_and_gives_the_command() -> None:
     app = open_link(PAGE, "blurred", against="clear", n_tasks="20", n_shot="2")
-    assert [m.label for m in app.metric] == ["Against Clear, test"]
-    found = study.compare({"sides": ["blurred", "clear"], "n_tasks": 20, "n_shot": 2})
-    assert study.headline(found, "clear:test").split("(")[0] in words(app)
-    assert "shares no root" in words(app) and "different backbones" in words(app)
+    comparison = study.compare({"sides": ["blurred", "clear"], "n_tasks": 20, "n_shot": 2})
+    sentence, more = study.verdict(comparison, "clear:test")
+    assert f"**{sentence}** {more}" in words(app) and "is harder than" in sentence and not app.metric
+    assert "shares no root" in words(app) and "Significant: harder by ProtoNet accuracy" in words(app)
     assert {c.proto.id.rpartition("-")[2] for c in app.get("plotly_chart")} >= {"differences", "one_measure"}
     asked = "fsviz compare-datasets blurred:test clear:test --n-shot 2 --n-tasks 20"
     assert app.code[0].value.startswith(asked)
@@ -41,7 +41,7 @@ def test_the_page_says_which_is_harder_and_gives_the_command() -> None:
 
 
 def test_every_measure_of_every_side_is_in_a_table() -> None:
-    app = open_link(PAGE, "blurred", against="clear:test", n_tasks="20", n_shot="2", show="All numbers")
+    app = open_link(PAGE, "blurred", against="clear:test", n_tasks="20", n_shot="2", show="All values")
     sides, numbers = (frame.value for frame in app.dataframe)
     assert sides["n_classes"].tolist() == [16, 16] and sides["images_median"].tolist() == [24, 24]
     accuracy = numbers[numbers["title"].str.startswith("Accuracy")]
@@ -52,7 +52,7 @@ def test_every_measure_of_every_side_is_in_a_table() -> None:
 def test_one_entry_adds_a_column_on_the_page_in_the_command_and_in_latex(monkeypatch, capsys) -> None:
     effect = Column("effect", "Effect size", digits=2, kind="number", interval="effect_ci95")
     monkeypatch.setattr(study, "NUMBERS", study.NUMBERS.with_(effect, before="why"))
-    app = open_link(PAGE, "blurred", against="clear:test", n_tasks="20", n_shot="2", show="All numbers")
+    app = open_link(PAGE, "blurred", against="clear:test", n_tasks="20", n_shot="2", show="All values")
     column = app.dataframe[1].value["effect"].dropna()
     assert len(column) and "Effect size" in app.dataframe[1].proto.columns
     item = next(i for i in app.session_state["_shown_here"].items.values() if i.title == study.NUMBERS.title)
@@ -66,21 +66,36 @@ def test_one_entry_adds_a_column_on_the_page_in_the_command_and_in_latex(monkeyp
 
 
 def test_the_suite_shows_computed_and_published_rows() -> None:
-    suite = "Hard, random and easy supports"
+    suite = "Support sets"
     app = open_link(PAGE, "blurred", against="clear,mini_imagenet", n_tasks="20", n_shot="2", show=suite)
     rows = next(f.value for f in app.dataframe if "cost" in f.value)
     assert rows["title"].tolist() == ["Blurred, test", "Clear, test"] and (rows["hard"] < rows["random"]).all()
     chart = next(c for c in app.get("plotly_chart") if c.proto.id.endswith("suite")).proto.spec
     assert chart.count("(published)") == len(study.published_suite())
-    assert "miniImageNet, test is left out" in words(app) and "--suite" in app.code[0].value
+    assert "miniImageNet, test is excluded" in words(app) and "--suite" in app.code[0].value
 
 
 def test_nothing_chosen_asks_for_something_and_a_bad_link_is_told() -> None:
     app = open_link(PAGE, "blurred", against="nowhere", n_tasks="20")
-    assert "Choose what to compare with" in app.info[0].value and app.toast
+    assert "**Choose a dataset or split to compare with.**" in words(app) and app.toast
 
 
 def test_what_cannot_be_compared_has_no_empty_chart() -> None:
     app = open_link(PAGE, "cifar100", against="mini_imagenet", n_tasks="20")
-    assert [m.value for m in app.metric] == ["not comparable"] and "shares no root" in words(app)
+    assert "CIFAR-100, test and miniImageNet, test cannot be compared: " in words(app)
     assert not any(c.proto.id.endswith("differences") for c in app.get("plotly_chart"))
+
+
+def test_the_default_opponent_is_another_split_else_a_dataset_of_its_kind() -> None:
+    app = open_link(PAGE, "blurred", n_tasks="20", n_shot="2")
+    assert app.multiselect(key="against").value == ["demo"]
+    app = open_link(PAGE, "demo", n_tasks="20")
+    assert app.multiselect(key="against").value == ["demo:train"]
+
+
+def test_a_measure_of_the_link_is_marked_in_the_figure_and_shown_next_to_it() -> None:
+    app = open_link(PAGE, "blurred", against="clear", n_tasks="20", n_shot="2", measure="davies_bouldin")
+    assert app.selectbox(key="measure").value == "davies_bouldin"
+    specs = {c.proto.id.rpartition("-")[2]: c.proto.spec for c in app.get("plotly_chart")}
+    assert "<b>Cluster overlap" in specs["differences"].encode().decode("unicode_escape")
+    assert "cluster overlap" in specs["one_measure"]

@@ -1,4 +1,4 @@
-"""The page of class confusion without a browser: every section, datasets that lack something, runs, bad input."""
+"""The page Confusion without a browser: every section, datasets that lack something, runs, bad input."""
 
 from __future__ import annotations
 
@@ -33,24 +33,38 @@ def toy(home):
 open_page = partial(open_link, "confusion")
 
 
-def words(page: AppTest) -> str:
+def texts(page: AppTest) -> str:
     return "\n".join([m.value for m in (*page.markdown, *page.caption, *page.info)])
 
 
-def test_the_demo_opens_with_its_graph_and_the_images_of_the_pair_at_the_top(home) -> None:
+def answer(page: AppTest) -> str:
+    return next(m.value for m in page.markdown if m.value.startswith("**") and "features." in m.value)
+
+
+def test_the_demo_opens_with_the_answer_its_graph_and_the_images_of_the_pair(home) -> None:
     page = open_page("demo")
-    assert [m.label for m in page.metric] == ["Classes", "Mean confusion", "Most confused", "Communities of classes"]
-    assert page.metric[0].value == "30" and page.metric[1].value == "0.18 ± 0.05 bits"
-    assert page.metric[2].delta == "taxi and fire engine"
+    assert not page.metric
+    graph = study.class_graph({"dataset": "demo", "split": "test"})
+    i, j, weights = graph.edges()
+    assert answer(page).startswith(
+        f"**Most confused: {graph.row_names[i[0]]} and {graph.row_names[j[0]]} ({weights[0]:.2f} bits of 1).**"
+    )
+    assert f"mean over 435 pairs: {np.mean(weights):.2f} ± 0.05 bits. Split test, EfficientNet" in answer(page)
+    assert f"**Most confused pair** · {weights[0]:.2f} bits, rank 1 of 435" in texts(page)
     assert len(page.get("echarts_chart")) == 1
     assert "confusion demo" in page.code[0].value
-    assert "runs of Louvain's algorithm on 96 images" in words(page)
+    assert "Louvain runs), 96 images" in texts(page)
     page.slider(key="edges").set_value(10).run()
-    assert not page.error and "The 10 most alike of 435 pairs" in words(page)
+    assert not page.error and "The 10 most similar of 435 pairs".lower() in texts(page).lower()
     page.multiselect(key="classes").set_value(["tiger"]).run()
-    assert "**tiger** is most alike to" in words(page)
+    place = graph.row_names.index("tiger")
+    nearest = graph.row_names[int(np.nanargmax(graph.weights[place]))]
+    assert "**Most similar to tiger**" in texts(page) and "**Closest to tiger**" in texts(page)
+    assert page.dataframe[0].value["b"].iloc[0] == nearest
     page.multiselect(key="classes").set_value(["tiger", "lemon"]).run()
-    assert "**tiger** and **lemon**" in words(page)
+    assert "**tiger** and **lemon**" in texts(page)
+    rank = 1 + int((weights > graph.weights[place, graph.row_names.index("lemon")]).sum())
+    assert "**Selected pair** · " in texts(page) and f"rank {rank} of 435" in texts(page)
 
 
 def test_every_section_of_a_dataset_with_splits_and_two_backbones(toy) -> None:
@@ -58,72 +72,86 @@ def test_every_section_of_a_dataset_with_splits_and_two_backbones(toy) -> None:
     assert any("24 images" in m.value for m in page.markdown)
     page.segmented_control(key="show").set_value("Heat map").run()
     assert not page.error and len(page.get("plotly_chart")) == 1
-    page.segmented_control(key="show").set_value("Base classes").run()
+    page.segmented_control(key="show").set_value("Training classes").run()
     assert not page.error and len(page.get("echarts_chart")) == 2
-    for title in ("Perfect matches", "Split base classes", "Split novel classes"):
-        assert title in words(page)
-    assert "--base train" in page.code[0].value and "which classes are base" in words(page)
-    page.segmented_control(key="show").set_value("Compare").run()
-    assert "--base" not in page.code[0].value
-    for title in page.selectbox(key="versus").options:
-        kind = next(kind for kind, likeness in study.SIMILARITIES.items() if likeness.title == title)
-        page.selectbox(key="versus").set_value(kind).run()
-        assert not page.error and not page.exception, kind
-        assert "Pearson's correlation" in words(page)
-        assert ("--versus-backbone" if kind == "confusion" else f"--versus {kind}") in page.code[0].value
+    for title in ("One-to-one", "One training class, several test classes", "One test class, several training classes"):
+        assert title in texts(page)
+    assert "--base train" in page.code[0].value and "includes the split of each class" in texts(page)
     for kind in ("cosine", "lin", "error"):
         page.selectbox(key="likeness").set_value(kind).run()
-        assert not page.error and not page.exception and "NaN" not in words(page), kind
-        assert "nan" not in "".join(str(m.value) for m in page.metric)
+        assert not page.error and not page.exception and "nan" not in texts(page).lower(), kind
 
 
-def test_mistakes_of_a_run_can_be_compared_with(toy) -> None:
+def test_one_control_compares_with_backbones_and_similarities(toy) -> None:
+    page = open_page("toy")
+    titles = page.selectbox(key="versus").options
+    assert titles[:2] == ["nothing", "beta_net features"]  # the other backbone comes first
+    assert "Class overlap (Louvain)" not in titles and "Cosine of mean features, beta_net" in titles
+    first = study.class_graph({"dataset": "toy", "backbone": "alpha_net", "split": "test"})
+    for versus in ("confusion@beta_net", "cosine@alpha_net", "error@beta_net", "lin"):
+        page.selectbox(key="versus").set_value(versus).run()
+        assert not page.error and not page.exception, versus
+        kind, _, backbone = versus.partition("@")
+        second = {"dataset": "toy", "split": "test", "likeness": kind, "backbone": backbone or "alpha_net"}
+        compared = study.compare(first, study.class_graph(second))
+        assert answer(page).startswith(f"**{study.describe_comparison(compared)}**".replace("_", "\\_")), versus
+        assert len(page.get("plotly_chart")) == 1 and not page.get("echarts_chart")
+        command = page.code[0].value
+        assert ("--versus-backbone beta_net" in command) == (backbone == "beta_net")
+        assert (f"--versus {kind}" in command) == (kind != "confusion")
+    page.selectbox(key="versus").set_value("").run()
+    assert "--versus" not in page.code[0].value and len(page.get("echarts_chart")) == 1
+
+
+def test_errors_of_a_run_can_be_compared_with(toy) -> None:
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": ["protonet"], "device": "cpu"}
-    jobs.run_in_foreground({**spec, "sampler": {"n_way": 3, "n_shot": 1, "n_query": 3, "n_tasks": 60, "split": "test"}})
-    page = open_page("toy", show="Compare", versus="run")
-    assert "Pearson's correlation" in words(page)
-    assert page.selectbox(key="versus_run").options[0].startswith("ProtoNet on alpha_net")
+    run = jobs.run_in_foreground(
+        {**spec, "sampler": {"n_way": 3, "n_shot": 1, "n_query": 3, "n_tasks": 60, "split": "test"}}
+    )
+    page = open_page("toy", versus=f"run@{run.id}/0")
+    assert not page.toast and "Errors in a run: rank correlation" in answer(page)
+    assert page.selectbox(key="versus").options[-1].startswith("Errors of ProtoNet on alpha_net")
 
 
-def test_a_benchmark_without_images_is_compared_by_meaning(home) -> None:
+def test_a_benchmark_without_images_is_compared_by_semantic_distance(home) -> None:
     page = open_page("mini_imagenet", show="Heat map")
-    assert page.metric[1].label == "Mean closeness (Jiang-Conrath)"
-    assert "has no features here" in page.info[0].value
+    assert "**Semantically closest: " in texts(page) and "Closeness (Jiang-Conrath), mean over 190 pairs" in texts(page)
+    assert "No features: showing semantic distance." in texts(page)
     assert "--likeness jiang_conrath" in page.code[0].value
     page.segmented_control(key="show").set_value("Images").run()
-    assert not page.error and "cannot be looked into" in page.info[1].value
-    page.segmented_control(key="show").set_value("Base classes").run()
+    assert not page.error and "has no features, so no images" in page.info[0].value
+    page.segmented_control(key="show").set_value("Training classes").run()
     assert not page.error and len(page.get("echarts_chart")) == 2
     page = open_page("dtd")
-    assert "has no features" in page.info[0].value and not page.metric
+    assert "has no features" in page.info[0].value and not page.get("echarts_chart")
 
 
-def test_what_cannot_be_is_one_sentence_and_doing_what_it_says_helps(home) -> None:
+def test_impossible_settings_are_one_sentence_and_its_advice_helps(home) -> None:
     toy = make_toy(small_class=2)
-    page = open_page("toy")  # classes of 24 and of 3 images: k gives way to what they allow
-    assert page.metric[0].value == "16" and "room for 13 edges per image" in words(page)
+    page = open_page("toy")  # classes of 24 and of 3 images lower k
+    assert "mean over 120 pairs" in texts(page) and "allow at most 13 edges per image" in texts(page)
     page = open_page("toy", fine=False, preprocess="sqrt_center")
     assert "must not be negative" in page.error[0].value and "plain" in page.error[0].value
     page.selectbox(key="preprocess").set_value("plain").run()
-    assert not page.error and page.metric
+    assert not page.error and answer(page)
     save_dataset(replace(toy, splits={"test": np.arange(15), "one": np.array([15])}), overwrite=True)
     page = open_page("toy", fine=False, split="one")
     assert "needs at least 2 classes" in page.error[0].value
     page.selectbox(key="split").set_value("test").run()
-    assert not page.error and page.metric
+    assert not page.error and answer(page)
     save_toy_features(toy, "flat", spoil=lambda values: values.fill(2.0))
     page = open_page("toy", fine=False, backbone="flat")
     assert "same features" in page.error[0].value
     page.selectbox(key="backbone").set_value("alpha_net").run()
-    assert not page.error and page.metric
+    assert not page.error and answer(page)
 
 
-def test_what_takes_long_is_a_run_and_its_graph_is_shown(toy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_computation_is_a_run_with_a_preview(toy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "WAIT", 0.0)
     page = open_page("toy")
-    assert "Full run: 15 pairs of classes" in words(page) and "until then" in words(page)
-    assert page.metric[1].label == "Mean cosine of mean features"
+    assert "Full run: 15 pairs of classes" in texts(page)
+    assert answer(page).startswith("**Most similar mean features: ") and "Preview until the run below" in answer(page)
     assert any(button.label == "Run" for button in page.button)
     jobs.run_in_foreground({"study": "confusion", "dataset": "toy", "backbone": "alpha_net", "split": "test"})
     page.run()
-    assert page.metric[1].label == "Mean confusion" and not page.error
+    assert answer(page).startswith("**Most confused: ") and "Preview" not in answer(page) and not page.error

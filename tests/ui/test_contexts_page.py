@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from fsviz import jobs
+from fsviz import datasets, jobs
+from fsviz.analyses import contexts as study
+from fsviz.analyses import image_text
 from fsviz.jobs import engines, store
 from fsviz.jobs.execute import prepare
 from fsviz.ui.parts import access, answers
@@ -43,37 +47,54 @@ def figure(page: AppTest, which: int = 0) -> dict:
     return json.loads(page.get("plotly_chart")[which].proto.spec)
 
 
-def test_the_demo_shows_its_table_at_once(open_page) -> None:
-    page = open_page()
-    assert not page.error and [m.label for m in page.metric][:3] == [
-        "Classes",
-        "Contexts",
-        "Class–context association (V)",
-    ]
+def answer_of(page: AppTest) -> str:
+    answers = [m.value for m in page.markdown if m.value.startswith("**") and ".**" in m.value]
+    return answers[0].replace("\\", "")
+
+
+TABLE = {"show": "Class–context table"}
+
+
+def test_the_table_of_the_demo_with_its_association_as_the_answer(open_page) -> None:
+    page = open_page(**TABLE)
+    demo = datasets.load("demo")
+    cramer = study.association(study.context_table(demo, "test"))
+    assert not page.error and not page.metric
+    assert f"V = {cramer['v']:.2f} (expected by chance below {cramer['chance']:.2f})" in answer_of(page)
     heat, _, markers = figure(page)["data"]
     assert heat["type"] == "heatmap" and len(markers["text"]) == 30 * 14 + 30 + 14
-    assert markers["customdata"][30 * 14][1] == -1 == markers["customdata"][-1][0]  # sums stand for rows and columns
+    assert heat["colorscale"][0][1] == "#FFFFFF" and np.nanmin(_cells(heat)) == 0  # no images: white, not a gap
+    assert markers["customdata"][30 * 14][1] == -1 == markers["customdata"][-1][0]  # totals stand for rows and columns
     assert any(": 17 images" in t for t in markers["text"])
     assert any(": 0 images" in t for t in markers["text"])
+    assert figure(page)["layout"]["height"] <= 540
+
+
+def _cells(heat: dict) -> np.ndarray:
+    packed = heat["z"]
+    if isinstance(packed, dict):
+        return np.frombuffer(base64.b64decode(packed["bdata"]), packed["dtype"])
+    return np.array(packed, dtype=float)
 
 
 def test_a_cell_a_row_a_column_and_an_empty_cell(open_page) -> None:
-    cell = texts(open_page(concept="owl", context="night"))
+    cell = texts(open_page(**TABLE, concept="owl", context="night"))
     assert "owl · night" in cell and "x as often as expected by chance" in cell
-    assert "No image of owl in city" in texts(open_page(concept="owl", context="city"))
-    assert "contexts, association " in texts(open_page(concept="owl"))
-    assert "classes, association " in texts(open_page(context="night"))
+    assert "No image of owl in city" in texts(open_page(**TABLE, concept="owl", context="city"))
+    assert "contexts, association " in texts(open_page(**TABLE, concept="owl"))
+    assert "classes, association " in texts(open_page(**TABLE, context="night"))
 
 
 def test_search_and_cells_against_chance(open_page) -> None:
-    page = open_page(find="NIGHT", cells="information", table_order="association")
+    page = open_page(**TABLE, find="NIGHT", cells="information", table_order="association")
     assert figure(page)["layout"]["xaxis"]["ticktext"] == ["night", "all"]
     assert "x as often as expected by chance" in " ".join(figure(page)["data"][2]["text"])
-    assert "All are shown" in texts(open_page(find="qqq"))
+    assert "All are shown" in texts(open_page(**TABLE, find="qqq"))
 
 
-def test_a_published_table_says_that_it_is_a_part(open_page) -> None:
+def test_a_dataset_without_features_opens_with_its_table(open_page) -> None:
     page = open_page("metacoco", split="all")
+    assert figure(page)["data"][0]["type"] == "heatmap" and "Class and context are associated" in answer_of(page)
     assert not page.error and "readable part of the paper" in texts(page)
     assert "table of counts" in texts(page)
 
@@ -87,36 +108,40 @@ def test_a_dataset_without_contexts_gets_a_way_out(open_page) -> None:
 COSTS = {"show": "Cost of a context change", "n_tasks": "20"}
 
 
-def test_what_another_context_costs(open_page) -> None:
-    page = open_page(**COSTS, methods="protonet,ridge")
+def test_the_demo_opens_with_the_loss_and_the_same_queries_twice(open_page) -> None:
+    page = open_page(n_tasks="20", methods="protonet,ridge")
     assert not page.error, [e.value for e in page.error]
+    spec = {"dataset": "demo", "n_tasks": 20, "methods": ["protonet", "ridge"]}
+    row = jobs.compute({"study": "context_shift", **spec})["rows"][0]
+    loss = row["loss"]["ood"]
+    assert answer_of(page).startswith(f"**ProtoNet loses {loss['mean']:.1f} ± {loss['ci95']:.1f} points when")
+    assert f"{row['accuracy']['iid']['mean']:.1f}% → {row['accuracy']['ood']['mean']:.1f}% correct" in answer_of(page)
+    assert "over classes" in answer_of(page) and not page.metric
     same, other, swapped = figure(page)["data"][:3]
-    assert "Largest loss" in [m.label for m in page.metric]
-    assert len(same["y"]) == 2 and "ProtoNet · Metric" in same["y"] and "Meta" in " ".join(same["y"])
+    assert len(same["y"]) == 2 and "<b>ProtoNet</b> · Metric" in str(figure(page)["layout"]["annotations"])
     for trace in (same, other, swapped):
         assert trace["error_x"]["array"]
-    assert "% at 100% shift (20 tasks)" in texts(page)
-    assert "Most misleading contexts" in texts(page)
-    assert "over classes" in " ".join(m.delta for m in page.metric)
-    along = figure(page, 1)
-    assert along["layout"]["shapes"][0]["x0"] == 1
+    titles = ("Support in the same contexts", "Support in other contexts", "Most misleading contexts")
+    assert all(title in texts(page) for title in titles)
     page.slider(key="shift").set_value(0.5).run()
-    assert figure(page, 1)["layout"]["shapes"][0]["x0"] == 0.5 and "50% in other contexts" in texts(page)
+    assert "50% of the support in other contexts" in texts(page)
+    page.selectbox(key="looked").set_value("ridge").run()
+    assert answer_of(page).startswith("**Ridge regression (R2D2) loses")
 
 
-def test_as_few_tasks_as_asked_are_shown_and_the_link_of_other_pages_is_valid(open_page) -> None:
-    asked = {**COSTS, "n_tasks": "4", "n_way": "4", "n_shot": "2", "n_query": "3", "seed": "123456789"}
-    page = open_page(**asked, methods="protonet")
-    assert not page.error and "shift (4 tasks)" in texts(page)
-    assert not page.toast and asked.items() <= link_of(page).items()
-    assert next(m.value for m in page.metric if m.label == "Tasks") == "4"
+def test_the_number_of_tasks_and_the_link_of_other_pages_are_valid(open_page) -> None:
+    settings = {**COSTS, "n_tasks": "4", "n_way": "4", "n_shot": "2", "n_query": "3", "seed": "123456789"}
+    page = open_page(**settings, methods="protonet")
+    assert not page.error and "on 4 4-way 2-shot tasks" in answer_of(page)
+    in_link = {name: value for name, value in settings.items() if name != "show"}  # the section is the default
+    assert not page.toast and in_link.items() <= link_of(page).items()
 
 
 @pytest.mark.parametrize("question", ["dial", "shots", "ways", "backbones"])
 def test_every_question_has_its_figure(open_page, question: str) -> None:
     page = open_page(**COSTS, methods="protonet", question=question)
     assert not page.error, [e.value for e in page.error]
-    assert len(page.get("plotly_chart")) == (3 if question == "dial" else 4)
+    assert len(page.get("plotly_chart")) == 3
 
 
 def test_a_run_that_was_stopped_can_go_on(open_page, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,9 +186,16 @@ def test_a_cluster_is_a_choice_beside_the_start_and_one_that_is_not_there_is_sai
 def test_images_and_words(open_page) -> None:
     page = open_page(show="Image–text similarity")
     assert not page.error, [e.value for e in page.error]
-    assert [m.label for m in page.metric][4:6] == ["Closer to context text", "Similarity to class text"]
-    assert len(page.get("plotly_chart")) == 3 and "not comparable" in texts(page)
-    assert "EmojiCoCo (demo), Demo CLIP" in str(figure(page, 1)["layout"]["yaxis"]["ticktext"])
+    result = image_text.summary(image_text.measure({"dataset": "demo", "split": "test"}))
+    closer = result["nearer_to_context"]
+    assert answer_of(page).startswith(
+        f"**{100 * closer['mean']:.0f} ± {100 * closer['ci95']:.0f}% of images are closer"
+    )
+    assert "(chance level 3%)" in answer_of(page) and "not comparable" in texts(page)
+    layout = figure(page)["layout"]
+    assert layout["xaxis"]["range"] == layout["yaxis"]["range"] and layout["yaxis"]["scaleanchor"] == "x"
+    published = figure(page, 2)
+    assert len(published["data"][0]["x"]) == 18 and "Demo" not in str(published["layout"]["yaxis"]["ticktext"])
     refused = open_page(show="Image–text similarity", concept_prompt="a photo")
     assert "must contain" in refused.error[0].value
     counts = open_page("metacoco", show="Image–text similarity")

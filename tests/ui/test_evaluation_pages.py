@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -15,7 +15,6 @@ from fsviz.errors import Cancelled, FsvizError
 from fsviz.jobs import store
 from fsviz.sampling.testbeds import save_testbed
 from fsviz.studies import evaluate
-from fsviz.ui.parts import run_panel
 from tests.studies.toy_dataset import make_toy, save_toy_features
 from tests.ui.opening import in_workspace
 
@@ -51,10 +50,21 @@ def open_page(name: str, dataset: str = "toy_pages") -> AppTest:
 
 
 def record(**more) -> jobs.Run:
-    sampler = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 40}
+    sampler = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 60}
     spec = {"study": "evaluate", "dataset": "toy_pages", "backbones": ["alpha_net"], "methods": ["protonet", "ridge"]}
     whole = {**spec, "sampler": sampler, "device": "cpu", **more}
     return jobs.run_in_foreground({name: value for name, value in whole.items() if value is not None})
+
+
+def answer_of(app: AppTest) -> str:
+    """The answer of a page, as it is read."""
+    (text,) = (element.value for element in app.markdown if element.value.startswith("**") and ".** " in element.value)
+    return text.replace("\\", "")
+
+
+def accuracy_in(answer: str) -> str:
+    """The first accuracy of an answer, with its interval."""
+    return re.search(r"\d+\.\d(?: ± \d+\.\d)?%", answer)[0]
 
 
 def texts(app: AppTest) -> str:
@@ -64,8 +74,8 @@ def texts(app: AppTest) -> str:
 
 def test_evaluate_opens_on_an_imported_dataset(same_toy) -> None:
     app = open_page("evaluate")
-    assert app.metric[0].label == "Best method" and "±" in app.metric[0].value
-    assert "First look: 200 tasks" in texts(app)
+    assert "± " in accuracy_in(answer_of(app)) and "Preview: 200 tasks, 5-way 5-shot" in answer_of(app)
+    assert not app.metric and "chance level 20%, 95% CI over classes." in answer_of(app)
     assert "It has no presets: easyfsl does not have this method." in texts(app)  # ridge regression
     assert "<b>kind</b>" not in texts(app).replace("\\<b\\>kind\\</b\\>", "")  # class names are text
 
@@ -77,11 +87,11 @@ def test_what_the_scale_of_features_does_to_a_method_is_said(same_toy) -> None:
     assert "TIM: predictions depend on the scale of the features" in texts(app)
 
 
-def test_a_setting_changes_the_first_look(same_toy) -> None:
+def test_a_setting_changes_the_preview(same_toy) -> None:
     app = open_page("evaluate")
-    before = app.metric[0].value
+    before = accuracy_in(answer_of(app))
     app.number_input(key="n_way").set_value(10).run()
-    assert not app.exception and app.metric[0].value != before
+    assert not app.exception and accuracy_in(answer_of(app)) != before
 
 
 def test_several_testbeds_become_a_run_each(toy) -> None:
@@ -92,7 +102,7 @@ def test_several_testbeds_become_a_run_each(toy) -> None:
     app.selectbox(key="tasks_from").set_value("saved").run()
     app.multiselect(key="testbeds").set_value(names).run()
     assert not app.error, app.error[0].value
-    assert not app.exception and "and 1 more testbed after it" in texts(app)
+    assert not app.exception and "and 1 more testbed" in texts(app)
     next(button for button in app.button if button.key == "start").click().run()
     assert not app.exception
     runs = [jobs.wait(run.id, 120) for run in jobs.list_runs()]
@@ -111,12 +121,15 @@ def test_runs_compare_and_survive_damage(toy, tmp_path) -> None:
     save_toy_features(toy, "spoiled", spoil=spoil)
     with pytest.raises(FsvizError, match="NaN"):
         record(backbones=["spoiled"])
-    app = open_page("runs")
+    app = open_link("runs", dataset="toy_pages", show="All runs")
     table = app.dataframe[-1].value
     assert sorted(table["state"]) == ["⚠️ failed", "✅ finished", "💥 damaged"]
     assert any("spec.json" in note for note in table["error"]) and any("NaN" in note for note in table["error"])
-    assert app.metric[0].label == "Best method"
-    assert good.id in set(table["run"])
+    assert "%" in accuracy_in(answer_of(app)) and good.id in set(table["run"])
+    app.text_input(key="filter").set_value("damaged").run()
+    assert not app.exception and app.dataframe[-1].value["run"].tolist() == [broken.id]
+    app.text_input(key="filter").set_value("no such run").run()
+    assert not app.exception and not app.dataframe and "No run matches" in texts(app)
     (jobs.folder(good.id) / "inputs" / "tasks.parquet").unlink()
     open_page("runs")  # the cached lines may still be shown; nothing falls over
 
@@ -125,7 +138,32 @@ def test_runs_compare_and_survive_damage(toy, tmp_path) -> None:
 def test_runs_of_very_few_tasks_are_shown(toy, n_tasks: int) -> None:
     sampler = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": n_tasks}
     record(sampler=sampler)
-    assert open_page("runs").metric[0].label == "Best method"
+    app = open_page("runs")
+    assert f"{n_tasks} task" in answer_of(app) and "needs at least 50 tasks" in texts(app)
+    assert [chart.proto.id.rpartition("-")[2] for chart in app.get("plotly_chart")] == ["differences", "bars"]
+
+
+def test_a_run_is_named_on_the_page_and_found_by_its_name(toy) -> None:
+    first, second = record(), record(seed=1)
+    app = open_link("runs", dataset="toy_pages", show="All runs")
+    assert "name" not in app.dataframe[-1].value or not any(app.dataframe[-1].value["name"])
+
+    def edit(run_id: str) -> None:
+        from fsviz import jobs
+        from fsviz.ui.pages.runs.run_table import edit_label
+
+        edit_label(jobs.status(run_id))
+
+    fields = AppTest.from_function(edit, kwargs={"run_id": first.id}).run()
+    fields.text_input[0].set_value("Base *line*")
+    fields.text_area[0].set_value("first try")
+    fields.button[0].click().run()
+    assert not fields.exception
+    assert (jobs.status(first.id).name, jobs.status(first.id).note) == ("Base *line*", "first try")
+    app = open_link("runs", dataset="toy_pages", show="All runs", filter="LINE try")
+    assert app.dataframe[-1].value["run"].tolist() == [first.id] and not app.toast
+    titles = app.multiselect(key="runs").options
+    assert [title.startswith("Base *line* · ") for title in titles] == [False, True] and second.id[-4:] in titles[0]
 
 
 def test_a_run_that_was_stopped_shows_what_it_has(toy) -> None:
@@ -142,7 +180,7 @@ def test_a_run_that_was_stopped_shows_what_it_has(toy) -> None:
     (run,) = jobs.list_runs()
     assert run.state == "cancelled" and run.summary and 0 < run.n_done < run.n_chunks
     app = open_page("runs")
-    assert app.metric[0].label == "Best method" and f"{10 * run.n_done:,}" in texts(app)
+    assert f"over {10 * run.n_done:,} tasks" in answer_of(app)
 
 
 def sent(app: AppTest) -> int:
@@ -163,10 +201,10 @@ def test_a_long_run_is_read_from_its_kept_numbers_and_sends_no_more_than_a_short
     for n_tasks in (2_000, 6_000):
         run = record(methods=["protonet"], sampler={**shape, "n_tasks": n_tasks}, chunk=250, seed=n_tasks)
         read.clear()
-        app = open_page("runs")
-        assert app.metric[3].value == f"{n_tasks:,}"
+        app = open_link("runs", dataset="toy_pages", show="Errors")
+        assert f"over {n_tasks:,} tasks" in answer_of(app)
         assert set(read) <= {0, 1}, "only the first tasks are looked at one by one"
-        assert f"Of the first 500 of {n_tasks:,} tasks" in texts(app)
+        assert f"First 500 of {n_tasks:,} tasks" in texts(app)
         bytes_sent[n_tasks] = sent(app)
         jobs.delete(run.id)
     assert bytes_sent[6_000] < 1.1 * bytes_sent[2_000]
@@ -178,24 +216,25 @@ def test_intervals_window_and_both_kinds_of_tasks_on_the_page_runs(toy) -> None:
     shape = {"n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 60}
     record(sampler=None, samplers=both_samplers(shape, (1, 2)))
     app = open_page("runs")
-    assert "As tables 1 and 2 of Bennequin et al" in texts(app) and "Uniform tasks (%)" in texts(app)
-    assert "Rolling mean over 20 of 60 tasks" in texts(app) and "Spearman" in texts(app)
-    assert "Intervals are over classes" in texts(app)
-    over_classes = app.metric[0].value
-    app.segmented_control(key="over").set_value("images").run()
-    assert not app.exception and app.metric[0].value != over_classes
-    assert "what tasks of other images of the same classes would give" in texts(app)
+    assert "Semantic vs uniform tasks" in texts(app) and "Uniform tasks (%)" in texts(app)
+    assert "rolling mean over 20 of 60 tasks" in texts(app)
+    assert any("spearman" in frame.value for frame in app.dataframe)
+    assert "with accuracy (60 tasks, 95% CI over classes)" in texts(app)
+    over_classes = answer_of(app)
+    app.selectbox(key="over").set_value("images").run()
+    assert not app.exception and answer_of(app) != over_classes
+    assert "95% CI over images" in answer_of(app)
     app.slider(key="window").set_value(50).run()
-    assert "Rolling mean over 30 of 60 tasks" in texts(app)
-    before = app.metric[0].value
+    assert "rolling mean over 30 of 60 tasks" in texts(app)
+    before = answer_of(app)
     assert len(app.selectbox(key="group").options) == 4
     app.selectbox(key="group").select_index(3).run()
-    assert not app.exception and app.metric[0].value != before
+    assert not app.exception and answer_of(app) != before
 
 
 def test_evaluate_offers_both_kinds_of_tasks_in_one_run(same_toy) -> None:
     app = open_page("evaluate")
-    app.selectbox(key="beside").set_value("tables").run()
+    app.selectbox(key="task_kinds").set_value("tables").run()
     assert not app.exception and "in each of 4 testbeds" in texts(app)
     assert any("--side-by-side 1,5" in code.value for code in app.code)
 
@@ -206,11 +245,12 @@ def test_runs_open_after_the_dataset_is_gone(toy, tmp_path) -> None:
     run = record()
     shutil.rmtree(tmp_path / "ws" / "datasets" / "toy_pages")
     app = open_page("runs", "demo")
-    assert not app.metric and "No evaluation of " in texts(app)
+    assert "has no results yet." in answer_of(app)
     app.button(key="results_of_toy_pages").click().run()
-    assert app.metric[0].label == "Best method" and "were chosen, and not of" in texts(app)
-    assert "The images cannot be shown" in texts(app)
-    assert f"{max(r['accuracy'] for r in run.summary['results']):.1f}" in app.metric[0].value
+    assert f"{max(r['accuracy'] for r in run.summary['results']):.1f} ±" in answer_of(app)
+    assert "All of these runs are on" in texts(app)
+    app.segmented_control(key="show").set_value("Errors").run()
+    assert not app.exception and "No images: " in texts(app)
 
 
 def test_a_class_table_without_features_is_explained(same_toy) -> None:
@@ -228,36 +268,35 @@ def test_runs_without_results_offer_a_first_one_and_what_the_dataset_lacks(toy) 
     with pytest.raises(FsvizError, match="NaN"):
         record(backbones=["spoiled"])
     app = open_page("runs")  # a run that failed has none
-    assert "has results yet" in texts(app) and "Published numbers" in texts(app)
-    assert any(button.label == "Start a first run" for button in app.button)
+    assert "has no results yet." in answer_of(app) and "not computed here" in texts(app)
+    assert app.button(key="first_run").label == "Run"
     app = open_page("runs", "tiered_imagenet")
     assert "fsviz add tiered_imagenet" in texts(app)
     assert any(button.label == "Open the demo" for button in app.button)
     assert "fsviz extract digits" in texts(open_page("runs", "digits"))
 
 
-def test_every_mean_of_the_headlines_has_an_interval_where_there_is_one(toy) -> None:
+def test_every_mean_of_the_answers_has_an_interval(toy) -> None:
     record()
     for name in ("evaluate", "runs"):
-        app = open_page(name)
-        told = [metric.value for metric in app.metric if "%" in metric.value or "points" in metric.value]
-        assert len(told) >= 3 and all("±" in value for value in told)
-    best = pd.Series({"name": "Ridge", "accuracy": 80.0, "ci95": float("nan"), "n_way": 5})
-    assert run_panel.most_accurate(best, "tasks", 2).in_words() == "Best method: 80.0% (Ridge)"
+        answer = answer_of(open_page(name)).replace("95% CI", "").partition("chance level")[0]
+        numbers = re.findall(r"[\d.]+(?: ± [\d.]+)?(?:%| points)", answer)
+        assert len(numbers) >= 2 and all("±" in number for number in numbers)
 
 
 def test_a_click_on_a_curve_lists_its_tasks_and_the_link_keeps_them(toy) -> None:
     record()
     plain_page = open_page("runs")
-    assert "Tasks around" not in texts(plain_page) and "with the 95% band of" in texts(plain_page)
-    curves = json.loads(plain_page.get("plotly_chart")[0].proto.spec)["data"]
+    assert "tasks near" not in texts(plain_page) and "95% band for" in texts(plain_page)
+    curves = json.loads(plain_page.get("plotly_chart")[1].proto.spec)["data"]
     assert sum(trace.get("fill") == "toself" for trace in curves) == 1  # bands of several methods would blend
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page("pages/runs.py")
     for name, value in {"dataset": "toy_pages", "near": "4", "band": "Ridge regression (R2D2)", "task": "3"}.items():
         app.query_params[name] = value
     app.run()
     assert not app.exception and not app.error
-    assert "Tasks around coarsity 4" in texts(app) and "Task 3**" in texts(app) and "band of Ridge" in texts(app)
+    assert "40 tasks near coarsity 4, hardest for Ridge" in texts(app) and "Task 3**" in texts(app)
+    assert "95% band for Ridge" in texts(app)
     assert app.query_params["near"] == "4" and app.query_params["task"] == "3"
     listed = app.dataframe[0].value
     (ridge,) = (
@@ -265,7 +304,7 @@ def test_a_click_on_a_curve_lists_its_tasks_and_the_link_keeps_them(toy) -> None
     )
     assert listed[ridge].is_monotonic_increasing and len(listed) == 40
     app.button(key="forget_place").click().run()
-    assert "near" not in app.query_params and "Tasks around" not in texts(app)
+    assert "near" not in app.query_params and "tasks near" not in texts(app)
     assert "fsviz evaluate toy_pages" in "\n".join(code.value for code in app.code)
     assert not app.get("json")  # recipes are words
 
@@ -284,7 +323,7 @@ def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
     make_shifted("toy_pages", backbones=("alpha_net",), root=tmp_path / "images")
     record(sampler={"sampler": "semantic", "n_way": 5, "n_shot": 1, "n_query": 5, "n_tasks": 40})
     app = open_page("runs")
-    assert "another benchmark" in texts(app)
+    assert "another dataset (" in texts(app)
     run = jobs.list_runs()[0]
     lines = recorded.method_runs(run)
     comparison = run_comparison.compare(run_comparison.groups(lines), over="tasks")
@@ -346,16 +385,26 @@ def test_a_link_opens_evaluate_with_a_saved_testbed_and_no_toast(toy) -> None:
     assert not app.exception and not app.toast and "testbeds" not in app.query_params
 
 
-def test_task_by_task_shows_the_method_that_was_chosen(same_toy) -> None:
-    app = open_page("evaluate")
-    assert "Task by task, the hardest first" in [s.value for s in app.subheader]
+def test_tasks_are_those_of_the_method_that_was_chosen(same_toy) -> None:
+    app = open_link("evaluate", dataset="toy_pages", show="Tasks")
+    assert "% correct (ProtoNet)" not in texts(app)
     app.selectbox(key="whose").set_value("protonet@alpha_net").run()
-    assert not app.exception and "ProtoNet names" in texts(app) and not app.toast
+    assert not app.exception and "% correct (ProtoNet)" in texts(app) and not app.toast
+    bars = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["yaxis"]
+    assert [name for name in bars["ticktext"] if name.startswith("<b>")] == ["<b>ProtoNet</b>"]
 
 
-def test_a_first_look_does_not_promise_only_narrower_intervals(same_toy) -> None:
+def test_accuracy_per_class_is_that_of_the_predictions(same_toy) -> None:
+    app = open_link("evaluate", dataset="toy_pages", show="Accuracy per class", methods="protonet")
+    table = app.dataframe[0].value
+    assert len(table) == 16 and table["accuracy"].is_monotonic_increasing
+    mean = (table["accuracy"] * table["queries"]).sum() / table["queries"].sum()
+    assert f"{mean:.1f} ±" in answer_of(app)
+
+
+def test_the_page_says_if_the_full_run_has_other_tasks(same_toy) -> None:
     app = open_page("evaluate", "demo")
-    assert "of 1,000 tasks the median coarsity is" in texts(app) and "Keep repeats" in texts(app)
+    assert "Its median coarsity is" in texts(app) and app.toggle(key="repeats").label in texts(app)
     app.toggle(key="repeats").set_value(True).run()
     assert not app.exception and "median coarsity is" not in texts(app)
 
@@ -411,21 +460,21 @@ def test_runs_shows_the_chosen_dataset_and_others_by_choice(toy) -> None:
     best = {run.id: max(r["accuracy"] for r in run.summary["results"]) for run in (mine, other)}
     for dataset, run in (("toy_pages", mine), ("other_toy", other)):
         app = open_page("runs", dataset)
-        assert app.metric[0].value.startswith(f"{best[run.id]:.1f}") and "chosen, and not of" not in texts(app)
+        assert f"{best[run.id]:.1f} ± " in answer_of(app) and "of these runs are on" not in texts(app)
         assert f"finished runs on **{jobs_title(dataset)}" in texts(app)
     app = open_link("runs", dataset="toy_pages", runs=other.id)  # others by choice, and it says so
-    assert app.metric[0].value.startswith(f"{best[other.id]:.1f}") and "chosen, and not of Toy" in texts(app)
+    assert f"{best[other.id]:.1f} ± " in answer_of(app) and "of these runs are on" in texts(app)
     app.button(key="own_results").click().run()
-    assert app.metric[0].value.startswith(f"{best[mine.id]:.1f}") and "runs" not in app.query_params
+    assert f"{best[mine.id]:.1f} ± " in answer_of(app) and "runs" not in app.query_params
     app.selectbox(key="dataset_picker").set_value("other_toy").run()
-    assert app.metric[0].value.startswith(f"{best[other.id]:.1f}")
+    assert f"{best[other.id]:.1f} ± " in answer_of(app)
     app.multiselect(key="runs").set_value([other.id]).run()
     app.selectbox(key="dataset_picker").set_value("toy_pages").run()  # what was chosen belongs to the other dataset
-    assert app.metric[0].value.startswith(f"{best[mine.id]:.1f}") and not app.exception
+    assert f"{best[mine.id]:.1f} ± " in answer_of(app) and not app.exception
     app = open_page("runs", "demo")
-    assert not app.metric and "has results yet" in texts(app)
+    assert "has no results yet" in answer_of(app)
     app.button(key="results_of_toy_pages").click().run()
-    assert app.metric[0].value.startswith(f"{best[mine.id]:.1f}") and app.query_params["dataset"] in (
+    assert f"{best[mine.id]:.1f} ± " in answer_of(app) and app.query_params["dataset"] in (
         "toy_pages",
         ["toy_pages"],
     )
@@ -435,56 +484,55 @@ def jobs_title(name: str) -> str:
     return name.title().replace("_", "\\_")
 
 
-def test_a_finished_run_takes_the_place_of_the_first_look(toy) -> None:
+def test_a_finished_run_replaces_the_preview(toy) -> None:
     app = open_page("evaluate")
-    assert "First look: 200 tasks" in texts(app) and "is finished" not in texts(app)
+    assert "Preview: 200 tasks" in texts(app) and "finished" not in texts(app)
     shape = {"sampler": "semantic", "split": "test", "n_way": 5, "n_shot": 5, "n_query": 10, "n_tasks": 1000}
     run = record(methods=["bd_cspn", "ridge", "simpleshot", "protonet", "knn"], sampler=shape)
     app = open_page("evaluate")
-    assert f"Finished run {run.id}: 1,000 tasks" in texts(app).replace("\\", "")
-    assert "First look" not in texts(app) and not any(button.key == "start" for button in app.button)
+    assert f"Run {run.id}: 1,000 tasks" in answer_of(app) and "Full run finished" in texts(app)
+    assert "Preview" not in texts(app) and not any(button.key == "start" for button in app.button)
     chosen = [r for r in run.summary["results"] if r["method"] != "knn"]
     best = max(chosen, key=lambda r: r["accuracy"])
-    assert app.metric[0].value == f"{best['accuracy']:.1f} ± {best['ci95_classes']:.1f}%"
-    assert app.metric[0].delta == best["label"]
+    assert accuracy_in(answer_of(app)) == f"{best['accuracy']:.1f} ± {best['ci95_classes']:.1f}%"
+    assert answer_of(app).startswith(f"**{best['label']} is ")
     app.number_input(key="seed").set_value(1).run()
-    assert "First look: 200 tasks" in texts(app) and any(button.key == "start" for button in app.button)
+    assert "Preview: 200 tasks" in texts(app) and any(button.key == "start" for button in app.button)
     app.number_input(key="seed").set_value(0).run()
     app.multiselect(key="methods").set_value(["protonet", "matching"]).run()  # the run has not both
-    assert "First look: 200 tasks" in texts(app)
+    assert "Preview: 200 tasks" in texts(app)
 
 
 def test_no_method_is_called_the_best_while_others_are_missing(same_toy, monkeypatch: pytest.MonkeyPatch) -> None:
     from fsviz.ui.pages.evaluate import preview
 
     app = open_page("evaluate")
-    assert app.metric[0].label == "Best method"
-    first = json.loads(app.get("plotly_chart")[1].proto.spec)["data"][0]["marker"]["color"]
+    first = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]["marker"]["color"]
     assert len(set(first)) == 2
     monkeypatch.setattr(evaluate, "guess_seconds", lambda *args: 100.0 if args[2] == "bd_cspn" else 0.0)
     assert preview.PREVIEW_SECONDS < 100
     app = open_page("evaluate")
-    assert app.metric[0].label == "Best of 3 of 4 methods"
-    assert "does not say which of the chosen methods is best" in texts(app) and "BD-CSPN" in texts(app)
-    colours = json.loads(app.get("plotly_chart")[1].proto.spec)["data"][0]["marker"]["color"]
+    assert answer_of(app).startswith("**Of 3 of 4 methods, ")
+    assert "Slow methods run only in the full run: BD-CSPN." in answer_of(app)
+    colours = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]["marker"]["color"]
     assert len(colours) == 3 and len(set(colours)) == 1
 
 
 def test_tasks_of_all_classes_have_bars_only_and_the_page_says_why(toy) -> None:
     app = open_page("evaluate")
     app.number_input(key="n_way").set_value(16).run()
-    assert not app.exception and "Every task holds the same 16 classes, so coarsity is" in texts(app)
-    assert len(app.get("plotly_chart")) == 1 and not any("quarter" in metric.label for metric in app.metric)
-    assert "top-5" in app.metric[0].delta
-    record(sampler={"sampler": "semantic", "n_way": 16, "n_shot": 1, "n_query": 5, "n_tasks": 30})
+    assert not app.exception and "Every task has the same 16 classes, so coarsity is" in texts(app)
+    assert len(app.get("plotly_chart")) == 1 and "(Q1)" not in texts(app)
+    assert "Top-5 accuracy" in answer_of(app)
+    record(sampler={"sampler": "semantic", "n_way": 16, "n_shot": 1, "n_query": 5, "n_tasks": 60})
     app = open_page("runs")
-    assert "Every task holds the same 16 classes" in texts(app) and "no taxonomy" not in texts(app)
+    assert "Every task has the same 16 classes" in texts(app) and "no taxonomy" not in texts(app)
     assert "Top-5 (%)" in texts(app) and "over images" in texts(app)  # every task holds every class
 
 
-def test_top5_is_not_told_of_five_ways(same_toy) -> None:
+def test_top5_is_not_shown_for_five_ways(same_toy) -> None:
     app = open_page("evaluate")
-    assert "top-5" not in app.metric[0].delta
+    assert "Top-5" not in answer_of(app)
 
 
 def test_a_stopped_run_is_resumed_where_it_was_cancelled(toy) -> None:
@@ -492,21 +540,21 @@ def test_a_stopped_run_is_resumed_where_it_was_cancelled(toy) -> None:
     methods = ["protonet", "simpleshot", "ridge", "bd_cspn"]
     run = stopped(5, methods=methods, sampler=shape)
     app = open_link("evaluate", dataset="toy_pages", n_tasks="60")
-    assert "was cancelled" in texts(app) and "First look" in texts(app)
+    assert "was cancelled" in texts(app) and "Preview" in texts(app)
     app.button(key="resume").click().run()
     assert not app.exception and jobs.wait(run.id, 120).state == "finished"
     app = open_link("evaluate", dataset="toy_pages", n_tasks="60")
-    assert "Finished run" in texts(app) and [r.id for r in jobs.list_runs()] == [run.id]
+    assert "Full run finished" in texts(app) and [r.id for r in jobs.list_runs()] == [run.id]
 
 
 def test_partial_runs_are_compared_on_common_tasks_and_resumed(toy) -> None:
     run = stopped(5)
     app = open_page("runs")
-    assert "All are compared on the 20 tasks" in texts(app) and app.metric[3].value == "20"
+    assert "All methods are compared on the 20 tasks" in texts(app) and "20 tasks" in answer_of(app)
     assert "Of 40 tasks Ridge" in texts(app)
     run_2 = stopped(3, seed=1)
     app = open_link("runs", dataset="toy_pages", runs=run_2.id)
-    assert app.metric[0].label == "Best of 1 of 2 methods" and "no results yet of Ridge" in texts(app)
+    assert "1 method without results yet." in answer_of(app) and "no results yet of Ridge" in texts(app)
     app.button(key="resume_compared").click().run()
     assert not app.exception and jobs.wait(run_2.id, 120).state == "finished"
     assert jobs.status(run.id).state == "cancelled"
@@ -517,19 +565,19 @@ def test_page_terminal_and_report_give_one_answer(toy, capsys: pytest.CaptureFix
 
     run = record(methods=["protonet", "simpleshot", "ridge", "knn"])
     app = open_page("runs")
-    assert app.metric[1].delta.endswith("over classes")
+    assert "95% CI over classes" in answer_of(app)
     shown = next(frame.value for frame in app.dataframe if "p_holm" in frame.value)
     verdicts = shown["verdict"].tolist()
     assert main(["runs", "show", run.id]) == 0
     printed = capsys.readouterr().out
-    assert "95% intervals over classes" in printed
-    assert [printed.count("  real"), printed.count("may be chance")] == [
-        verdicts.count("real"),
-        verdicts.count("may be chance"),
+    assert "95% CI over classes" in printed
+    assert [printed.count("  significant"), printed.count("  not significant")] == [
+        verdicts.count("significant"),
+        verdicts.count("not significant"),
     ]
     assert main(["report", run.id, "--out", str(tmp_path / "r.html")]) == 0
     report = (tmp_path / "r.html").read_text().partition("Paired differences, task by task")[2].partition("</table>")[0]
-    for verdict in ("real", "may be chance"):
+    for verdict in ("significant", "not significant"):
         assert report.count(f">{verdict}<") == verdicts.count(verdict)
     assert len(verdicts) == 3
 
@@ -544,11 +592,10 @@ def test_every_interval_of_the_page_follows_the_choice(toy) -> None:
     for over in ("tasks", "images", "classes"):
         app = open_link("runs", dataset="toy_pages", over=over)
         assert f"over {over}" in texts(app)
-        band = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]["y"]
-        seen[over] = [metric.value for metric in app.metric[:3]] + [str(band)]
-        others = {"over tasks of these images", "over images:", "over classes:"} - {
-            {"tasks": "over tasks of these images", "images": "over images:", "classes": "over classes:"}[over]
-        }
+        differences, curves = (json.loads(chart.proto.spec)["data"] for chart in app.get("plotly_chart")[:2])
+        seen[over] = [answer_of(app), str(curves[0]["y"]), str(differences[0]["error_x"]["array"])]
+        seen[over].append(next(html for html in _htmls(app) if "<table" in html))
+        others = {f"CI over {unit}" for unit in ("tasks", "images", "classes") if unit != over}
         assert not any(words in texts(app) for words in others), over
     for i in range(4):  # an interval over images is at most as wide as the one over classes, and may be the same
         assert seen["tasks"][i] not in (seen["images"][i], seen["classes"][i]), i

@@ -47,6 +47,20 @@ def test_a_damaged_dataset_shows_the_demo_and_one_sentence(tmp_path: Path, home:
         assert "is damaged" in texts(run(page, dataset="pets"))
 
 
+def test_alt_text_names_the_class_the_role_and_the_prediction(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})
+    dataset = image_folders.register("pets", image_folders.inspect(root))
+    cat, dog = (dataset.image_class_ids().tolist().index(c) for c in (0, 1))
+    assert dataset.classes["class_name"].tolist() == ["cat", "dog"]
+    alt = image_wall.alt_text
+    support, query = image_wall.Row("cat", kind="support"), image_wall.Row("dog", kind="query")
+    assert alt(dataset, support, image_wall.Tile(cat)) == "cat, support"
+    assert alt(dataset, query, image_wall.Tile(dog, frame="right")) == "dog, query, correct"
+    assert alt(dataset, query, image_wall.Tile(dog, "cat", "wrong")) == "dog, query, predicted as cat"
+    assert alt(dataset, query, image_wall.Tile(dog, frame="wrong", badge="93%")) == "dog, query, incorrect, 93%"
+    assert alt(dataset, image_wall.Row(""), image_wall.Tile(cat, "cat", badge="support")) == "cat, support"
+
+
 def test_a_broken_image_is_a_tile_that_says_so(tmp_path: Path) -> None:
     root = folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})
     dataset = image_folders.register("pets", image_folders.inspect(root))
@@ -86,7 +100,7 @@ def test_a_failed_download_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(urllib.request, "urlopen", no_network)
     app = run("add_images")
-    app.session_state["source"] = "A dataset to download"
+    app.session_state["source"] = "Download"
     app.run()
     app.button(key="download").click().run()
     assert "could not be downloaded" in texts(app) and not app.exception

@@ -1,4 +1,4 @@
-"""The page of hard tasks without a browser: filters, shapes of tasks, datasets without pixels or attributes."""
+"""Page Hard supports without a browser: answer, filters, shapes of tasks, datasets without pixels or attributes."""
 
 from __future__ import annotations
 
@@ -108,15 +108,15 @@ def test_a_long_search_offers_a_run_and_shows_a_preview(open_page, shifted, monk
     page.select_slider(key="n_tasks").set_value(1000).run()
     assert_fine(page)
     assert any(button.label == "Run" for button in page.button)
-    assert any("Below is a preview of" in text.value for text in page.markdown)
-    assert len(page.metric) >= 4 and "The preview uses" not in texts(page)
+    assert any("This page shows a preview of" in text.value for text in page.markdown)
+    assert "Preview by FastDiffSel. " in answer(page) and not page.metric
     page.select_slider(key="n_tasks").set_value(50)
     page.selectbox(key="search").set_value("refined").run()
     assert not any(button.label == "Run" for button in page.button)
     page.selectbox(key="sampler").set_value("variable").run()  # large tasks take longer
     assert_fine(page)
     assert any(button.label == "Run" for button in page.button)
-    assert "The preview uses FastDiffSel, which is faster than FastDiffSel, refined." in texts(page)
+    assert "Preview by FastDiffSel. " in answer(page)
 
 
 def test_a_finished_run_is_shown(open_page) -> None:
@@ -126,8 +126,10 @@ def test_a_finished_run_is_shown(open_page) -> None:
     page = open_page("shifted", **SMALL, search="greedy")
     assert not any(button.label == "Run" for button in page.button)
     numbers = jobs.results(run.id)
-    assert page.metric[0].value == f"{numbers['drop']:.1f} ± {numbers['drop_ci95']:.1f} points"
-    assert page.metric[1].value == f"{numbers['accuracy']['hard']:.1f} ± {numbers['ci95']['hard']:.1f}%"
+    cost = f"**Hard support sets cost {numbers['drop']:.1f} ± {numbers['drop_ci95']:.1f} points: "
+    assert answer(page).startswith(f"{cost}{numbers['accuracy']['hard']:.1f}% vs {numbers['accuracy']['random']:.1f}% ")
+    assert "50 3-way 1-shot tasks of split test" in answer(page) and "chance level: 33.3%" in answer(page)
+    assert "Preview" not in answer(page)
     whose = {"sources": ["first"], "backbones": ["first", "second"]}
     whose["adaptations"] = [name for name in stress_test.ADAPTATIONS if name != stress_test.FULL]
     spec = {name: value for name, value in spec.items() if name != "backbone"}
@@ -148,6 +150,7 @@ def caption(page: AppTest, words: str) -> str:
 def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_page, monkeypatch) -> None:
     make_shifted()
     monkeypatch.setattr(answers, "WAIT", 0.9)
+    monkeypatch.setattr(answers, "AUTO_START", 0.0)
     page = open_page("shifted", **SMALL, show="Search methods")
     first = caption(page, "the same for all searches")
     assert 10 <= int(first.split(" tasks")[0]) < 50 and "Greedy takes" in first and "Preview" in first
@@ -168,12 +171,28 @@ def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_p
     assert f"{hard:.1f}" in drawn.proto.spec
 
 
+def test_a_slow_section_starts_its_run_once_and_shows_a_preview(open_page, monkeypatch) -> None:
+    make_shifted()
+    monkeypatch.setattr(answers, "AUTO_WAIT", 0.9)
+    monkeypatch.setattr(jobs.local, "start", lambda: None)  # the run stays queued
+    page = open_page("shifted", **SMALL, show="Search methods")
+    (run,) = jobs.list_runs("search_comparison")
+    assert run.state == "queued" and run.spec["n_tasks"] == 50
+    assert "Preview: a run uses all 50 tasks" in caption(page, "the same for all searches")
+    page.run()
+    assert_fine(page)
+    assert len(jobs.list_runs("search_comparison")) == 1
+    monkeypatch.setattr(answers, "AUTO_START", 0.0)  # a run that takes longer is only offered
+    open_page("shifted", **{**SMALL, "n_tasks": "100"}, show="Search methods")
+    assert len(jobs.list_runs("search_comparison")) == 1
+
+
 def test_queries_of_chosen_values_are_searched_and_are_in_the_link(shifted) -> None:
     page = link("shifted", n_tasks="50", show="Attribute shift", query_values=["snow", "sand"])
     assert page.selectbox(key="query_attribute").value == "context"  # what costs most
     assert page.query_params["query_values"] == ["snow", "sand"] and not page.toast
-    page_wide = {metric.label: metric.value for metric in page.metric}
-    assert page_wide["Restricted queries, hard supports"].split()[0] != page_wide["Accuracy, hard supports"].split()[0]
+    restricted = {metric.label: metric.value for metric in page.metric}
+    assert f": {restricted['Restricted queries, hard supports'].split()[0]}% vs " not in answer(page)
     assert "context snow or sand" in caption(page, "chooses among all other images")
     assert any("--value snow --value sand" in block.value for block in page.code)
     page.multiselect(key="query_values").set_value([]).run()
@@ -193,6 +212,10 @@ def texts(page: AppTest) -> str:
     return "\n".join(e.value for kind in (page.markdown, page.caption, page.subheader, page.warning) for e in kind)
 
 
+def answer(page: AppTest) -> str:
+    return next(m.value for m in page.markdown if " with random ones" in m.value)
+
+
 def test_the_chosen_task_and_bar_are_in_the_link(shifted) -> None:
     page = link("shifted", n_tasks="50", task="7")
     assert "Task 7: three support sets" in texts(page) and page.query_params["task"] == "7"
@@ -205,6 +228,36 @@ def test_the_chosen_task_and_bar_are_in_the_link(shifted) -> None:
     assert_fine(page)
     assert "accuracy_bar" not in page.query_params and len(page.dataframe[0].value) == 40
     link("shifted", n_tasks="50", task="9000", accuracy_bar="medium-3")  # impossible: the page opens all the same
+
+
+def test_the_strips_show_the_selected_task_or_the_hardest_of_the_bar(open_page) -> None:
+    page = open_page("demo", n_tasks="50")
+    rows = page.dataframe[0].value
+
+    def title() -> str:
+        return next(m.value for m in page.markdown if m.value.startswith("**Task ") and "· random" in m.value)
+
+    hardest = rows.sort_values(["hard", "task"]).iloc[0]
+    assert title() == f"**Task {hardest['task']}, the hardest** · random {hardest['random']:.0f}%"
+    assert f"Hard support: **{hardest['hard']:.0f}% correct**" in texts(page)
+    assert f"Easy support: **{hardest['easy']:.0f}% correct**" in texts(page)
+    place = int(min(rows["random"].max(), 99) // 5)
+    page = open_page("demo", n_tasks="50", accuracy_bar=f"random-{place}")
+    assert ", the hardest of this bar** · random" in title()
+    assert 5 * place <= float(title().split("random ")[1].rstrip("%")) <= 5 * place + 5
+    page = open_page("demo", n_tasks="50", task="7")
+    assert title().startswith("**Task 7** · random ")
+
+
+def test_a_dataset_without_features_shows_published_results(open_page) -> None:
+    page = open_page("tiered_imagenet")
+    assert "**Published: hard support sets cost 17.7 to 29.6 points on tieredImageNet (Basu et al. 2023" in texts(page)
+    assert "tieredImageNet has no features" in texts(page) and len(page.get("plotly_chart")) == 1
+    assert "has no images here" in page.info[0].value
+    page = open_page("omniglot")
+    assert "**Published: 43.2 to 46.7% accuracy with hard support sets on Omniglot (Basu et al. 2023" in texts(page)
+    page = open_page("cifar100")
+    assert "**Published: hard support sets cost 23.6 to 29.4 points on Meta-Dataset (Basu et al. 2023" in texts(page)
 
 
 def test_groups_and_attributes_lead_to_their_tasks(shifted) -> None:

@@ -166,7 +166,7 @@ def test_evaluate() -> None:
     look(app.multiselect(key="backbones").set_value([LINK, PICTURE]).run())
     assert escape_markdown(PICTURE) in texts(app)
     look(app.selectbox(key="tasks_from").set_value("saved").run())
-    assert app.metric[0].delta and escape_markdown(LINK) in texts(app)
+    assert "95% CI over" in texts(app) and escape_markdown(LINK) in texts(app)
 
 
 def test_runs() -> None:
@@ -174,8 +174,10 @@ def test_runs() -> None:
     shown = texts(app)
     assert escape_markdown(LINK) in shown and escape_markdown(PICTURE) in shown
     assert f"Testbed {escape_markdown(PICTURE)}" in shown
-    for name in app.selectbox(key="mistakes_of").options:
-        look(app.selectbox(key="mistakes_of").set_value(name).run())
+    for section in app.segmented_control(key="show").options:
+        look(app.segmented_control(key="show").set_value(section).run())
+        for name in app.selectbox(key="band").options:
+            look(app.selectbox(key="band").set_value(name).run())
 
 
 def test_a_task_of_a_testbed() -> None:
@@ -183,7 +185,7 @@ def test_a_task_of_a_testbed() -> None:
     assert "**Other task**: task 1 of" in texts(app) and not app.error
     swaps = {"task_of": "0,1", "support": "0.1,16.17", "query": "2.3,18.19", "swap": "4.0"}
     app = open_page("pages/edit_task.py", **swaps)
-    assert "Turned right" in [metric.label for metric in app.metric]
+    assert any("now correct" in markdown.value for markdown in app.markdown)
     app = open_page("pages/image_map.py", testbed="brought", image="20")
     assert "queries correctly (" in texts(app) and not app.error and not app.warning
     app = open_page("pages/image_map.py", colour="run", image="20")
@@ -202,7 +204,10 @@ def test_confusion() -> None:
     app = open_page("pages/confusion.py")
     look(app.multiselect(key="classes").set_value([LINK]).run())
     look(app.multiselect(key="classes").set_value([LINK, PICTURE]).run())
-    look(app.segmented_control(key="show").set_value("Compare").run())
-    for kind in ("confusion", "run"):
-        look(app.selectbox(key="versus").set_value(kind).run())
+    look(app.segmented_control(key="show").set_value("Heat map").run())
+    versus = app.selectbox(key="versus")
+    assert len(versus.options) > 2
+    titles = [title for title in versus.options if title.startswith("Errors of")]
+    for title in (versus.options[1], *titles):
+        look(app.selectbox(key="versus").select(title).run())
     assert escape_markdown(LINK) in texts(app)

@@ -86,7 +86,7 @@ def test_a_link_is_valid_on_pages_that_have_some_of_its_settings(
 
 def test_more_images_than_there_are_is_a_sentence_and_stays_in_the_link() -> None:
     app = run("edit_task", dataset="linked", n_shot="1000", n_query="1000")
-    assert "cannot give" in app.error[0].value and "it has 30" in app.error[0].value and not app.toast
+    assert "has 30 images with features" in app.error[0].value and "needs 2000" in app.error[0].value and not app.toast
     assert link_of(app) == {"n_shot": "1000", "n_query": "1000"}
 
 
@@ -143,11 +143,11 @@ def test_choices_show_titles_and_link_identifiers() -> None:
         (
             "evaluate",
             {
-                "beside": "semantic and uniform, 1 and 5 shots",
+                "task_kinds": "semantic + uniform, 1 and 5 shots",
                 "simpleshot_unit_length": "false",
                 "methods": "SimpleShot",
             },
-            {"beside": "tables", "simpleshot_unit_length": "false", "methods": "simpleshot"},
+            {"task_kinds": "tables", "simpleshot_unit_length": "false", "methods": "simpleshot"},
         ),
     ],
 )
@@ -171,7 +171,7 @@ def test_variable_tasks_are_evaluated_with_the_settings_of_their_sampler() -> No
     assert link_of(app) == {"sampler": "variable", "max_way": "6", "n_tasks": "70"}
     command = next(code.value for code in app.code if "evaluate" in code.value)
     assert "--sampler variable" in command and "--max-way 6" in command and "--n-shot" not in command
-    assert any("First look: 200 tasks" in caption.value for caption in app.caption)
+    assert any("Preview: 200 tasks" in text.value for text in app.markdown)
 
 
 def test_a_hierarchy_is_followed_by_a_switch_that_is_in_link_and_command_where_there_is_a_taxonomy() -> None:
@@ -194,7 +194,8 @@ def test_parameters_of_a_method_are_in_the_link_while_it_is_chosen() -> None:
     fine(app.multiselect(key="methods").set_value(["protonet"]).run())
     assert link_of(app) == {"methods": "protonet"}
     fine(app.multiselect(key="methods").set_value([]).run())
-    assert link_of(app) == {"methods": ""} and "Choose at least one method" in app.info[0].value
+    assert link_of(app) == {"methods": ""}
+    assert any("Choose a method and a backbone." in text.value for text in app.markdown)
 
 
 def test_alpha_starts_over_with_another_distance() -> None:
@@ -208,7 +209,7 @@ def test_a_slider_reaches_what_a_link_asks_for() -> None:
     assert app.slider(key="alpha").max == 6 and "333" in app.select_slider(key="n_tasks").options
     fine(app.slider(key="alpha").set_value(2.5).run())
     assert app.slider(key="alpha").max == 6 and link_of(app) == {"alpha": "2.5", "n_tasks": "333"}
-    assert "2.5 from the link, is beyond the usual maximum of 2" in "".join(caption.value for caption in app.caption)
+    assert "2.5, from the link, is beyond the usual maximum of 2" in "".join(caption.value for caption in app.caption)
     fine(app.slider(key="alpha").set_value(2.0).run())
     assert "usual end" not in "".join(caption.value for caption in app.caption)
 
@@ -223,7 +224,7 @@ def test_without_distances_tasks_are_drawn_all_the_same() -> None:
     assert app.selectbox(key="sampler").options == ["Uniform", "Variable"]
     fine(app.selectbox(key="sampler").set_value("variable").run())
     assert "--sampler variable" in app.code[0].value
-    assert any("has no taxonomy" in info.value for info in app.info)
+    assert any("Coarsity is not available" in m.value and "has no taxonomy" in m.value for m in app.markdown)
 
 
 def test_saving_never_replaces_another_testbed(own_workspace) -> None:
@@ -239,6 +240,11 @@ def test_saving_never_replaces_another_testbed(own_workspace) -> None:
     app.text_input(key="testbed_name").set_value("").run()
     app.button(key="save_testbed").click().run()
     assert len(list_testbeds()) == 2 and not app.error
+
+
+def selected(app: Any) -> str:
+    """The heading of the selected task."""
+    return next(m.value for m in app.markdown if m.value.startswith("**Task "))
 
 
 def test_a_bar_and_a_task_of_it_are_in_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,17 +263,17 @@ def test_a_bar_and_a_task_of_it_are_in_the_link(monkeypatch: pytest.MonkeyPatch)
     app = fine(run("sample_tasks", dataset="linked", n_tasks="200", bar=f"chosen:{middle}"))
     assert names == ["uniform", "chosen"] and not app.toast
     assert any(f"{counts[full]:,} tasks with a coarsity of" in m.value for m in app.markdown)
-    first = app.subheader[0].value
-    assert re.fullmatch(r"Task [\d,]+", first)
+    first = selected(app)
+    assert re.fullmatch(r"\*\*Task [\d,]+\*\* · coarsity [\d.]+.*", first)
     app.session_state["task"] = "no task"
     fine(app.run())  # one that is not there gives way to the first
-    assert app.subheader[0].value == first
+    assert selected(app) == first
 
 
 def test_tasks_of_all_classes_are_called_alike_instead_of_fine_grained() -> None:
     app = fine(run("sample_tasks", dataset="linked", n_way="16", n_tasks="50"))
-    (metric,) = [m for m in app.metric if m.label == "Fine-grained tasks"]
-    assert metric.value == "–" and metric.delta == "all uniform tasks have the same coarsity"
+    assert any("All uniform tasks have the same coarsity." in m.value for m in app.markdown)
+    assert not any("fine-grained (" in m.value for m in app.markdown)
     assert any("All tasks use the same classes" in c.value for c in app.caption)
 
 

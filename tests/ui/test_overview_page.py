@@ -1,7 +1,8 @@
-"""The first page, classroom mode, and the link that every page copies."""
+"""The page Overview, classroom mode, and the link that every page copies."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -13,7 +14,6 @@ from fsviz.analyses import headline as study
 from fsviz.datasets import sizes
 from fsviz.taxonomy.hierarchy import class_hierarchy
 from fsviz.ui.parts import deferred
-from fsviz.ui.parts.page import HOME, PAGES
 from tests.ui.opening import APP, open_link
 
 
@@ -51,14 +51,22 @@ def links_of(app: AppTest) -> list[tuple[str, str]]:
     return [(link.proto.label, link.proto.query_string) for link in app.main.get("page_link")]
 
 
-def test_a_hard_and_an_easy_task_with_mean_cause_and_the_page_that_shows_it(found) -> None:
+def test_the_answer_has_both_accuracies_the_main_cause_and_the_setting(found) -> None:
     app = opened("demo")
-    assert [m.value for m in app.metric[:2]] == [f"{found.accuracy[t]:.0%} correct" for t in (found.hard, found.easy)]
+    hard, easy = (f"{found.accuracy[task]:.0%}" for task in (found.hard, found.easy))
+    titles = f"**Hard task: {hard} correct**", f"**Easy task: {easy} correct**"
+    assert all(title in words(app) for title in titles)
+    sentence, setting = study.answer(found, found.main_causes())
+    assert app.markdown[0].value.replace("\\", "") == f"**{sentence}** {setting}"
+    assert f"{hard} vs {easy} correct" in sentence
     mean, half = found.mean
-    assert f"{100 * mean:.1f} ± {100 * half:.1f}%" in app.metric[0].delta
-    assert "1,000 random 5-way 1-shot tasks" in words(app) and "Not typical." in app.metric[0].help
-    assert "Why? In the hard task" in words(app)
-    to_causes = ("Edit support images", "Show in taxonomy", "Compare ", "Attribute shifts")
+    assert f"1,000 random 5-way 1-shot tasks: mean {100 * mean:.1f} ± {100 * half:.1f}%" in setting
+    assert any("Not typical." in m.help for m in app.markdown if m.value in titles)
+
+
+def test_every_main_cause_links_to_the_page_that_shows_it(found) -> None:
+    app = opened("demo")
+    to_causes = ("Edit support images", "Show in taxonomy", "Compare them", "Attribute shifts")
     tried = [link for link in links_of(app) if link[0].startswith(to_causes)]
     assert len(tried) == min(3, len(found.main_causes()))
     assert all("dataset=demo" in query and ("split=test" in query or "support=" in query) for _, query in tried)
@@ -84,24 +92,27 @@ def test_try_it_opens_the_very_task(found) -> None:
 def test_what_is_below_the_images_comes_when_they_stand() -> None:
     """A browser draws images when nothing else is left to do."""
     first = opened("demo", stands=False)
-    assert len(first.metric) == 2 and not first.get("plotly_chart") and first.get("skeleton")
+    assert not first.metric and not first.get("plotly_chart") and first.get("skeleton")
     then = opened("demo")
-    assert len(then.get("plotly_chart")) == 2 and len(then.metric) > 2 and not then.get("skeleton")
+    assert len(then.get("plotly_chart")) == 2 and then.metric and not then.get("skeleton")
     assert set(words(first).splitlines()) <= set(words(then).splitlines())
 
 
 def test_a_class_table_shows_a_fine_and_a_coarse_task_in_names() -> None:
     app = opened("tiered_imagenet")
     found = study.contrast(datasets.load("tiered_imagenet"))
-    assert [m.label for m in app.metric[:2]] == ["Fine-grained task", "Coarse task"]
+    coarsity = found.tasks.measures["coarsity"]
+    assert f"**Fine-grained task: coarsity {coarsity[found.hard]:.1f}**" in words(app)
+    assert f"**Coarse task: coarsity {coarsity[found.easy]:.1f}**" in words(app)
+    assert app.markdown[0].value.startswith("**The fine-grained task should be harder:")
     assert all(f"**{name}**" in words(app) for name in found.names_of(found.hard))
-    assert "has no images here" in words(app)
+    assert "has no images here, so accuracy is not measured." in words(app)
 
 
 def test_without_features_and_taxonomy_the_page_shows_what_pixels_tell() -> None:
     app = opened("digits")
-    assert [m.label for m in app.metric[:2]] == ["Hard task", "Easy task"]
-    assert "on raw pixels" in words(app) and "Classified by raw pixels." in words(app)
+    assert "**Hard task: " in words(app) and "**Easy task: " in words(app)
+    assert "ProtoNet on raw pixels" in app.markdown[0].value and "Classified by raw pixels." in words(app)
     labels = dict(links_of(app))
     assert "Extract features" in labels and "order=class" in labels["Show images of these classes"]
     assert "all classes are in one split" in words(app) and "grouped by split" not in words(app)
@@ -109,6 +120,7 @@ def test_without_features_and_taxonomy_the_page_shows_what_pixels_tell() -> None
 
 def test_without_pixels_too_the_page_says_what_is_missing_and_how_to_attach_it() -> None:
     app = opened("dtd")
+    assert app.markdown[0].value.startswith("**No tasks to compare yet.** ")
     assert "neither features nor a taxonomy" in words(app) and "fsviz add dtd ~/dtd" in words(app)
     assert "is-a trees are of nouns" in words(app)
 
@@ -151,9 +163,29 @@ def test_bars_count_the_classes_that_they_lead_to() -> None:
             assert found == counts.tolist()
 
 
-def test_every_page_is_a_card() -> None:
-    labels = [label for label, _ in links_of(opened("cifar100"))]
-    assert all(f"**{page.question}**" in labels for page in PAGES.values() if page.slug != HOME)
+@pytest.mark.parametrize(
+    ("name", "explore", "slug"), [("demo", "the demo", "images"), ("cifar100", "CIFAR-100", "classes")]
+)
+def test_three_ways_to_start(name: str, explore: str, slug: str) -> None:
+    links = [link for link in opened(name).main.get("page_link") if link.proto.label.startswith("**")]
+    labels = [link.proto.label.replace("\\", "") for link in links]
+    assert labels == [f"**Explore {explore}**", "**Add your images**", "**Take a lesson**"]
+    assert [link.proto.page.rpartition("/")[2] for link in links] == [slug, "add_images", "learn"]
+    assert all(f"dataset={name}" in link.proto.query_string for link in links)
+
+
+@pytest.mark.parametrize(("label", "n_classes"), [("tiger", 1), ("feline", 4)])
+def test_a_box_of_the_class_map_shows_images_of_its_classes(label: str, n_classes: int) -> None:
+    demo = datasets.load("demo")
+    tree = class_hierarchy(demo)
+    node = tree.ids[tree.labels.index(label)]
+    class_ids = tree.classes_below(node)
+    assert len(class_ids) == n_classes
+    app = opened("demo", box=node)
+    wall = next(c.proto for c in app.get("bidi_component") if f"overview_sample_{node}" in c.proto.id)
+    tiles = [tile for group in json.loads(wall.json)["groups"] for tile in group["tiles"]]
+    assert len(tiles) == 20
+    assert {int(demo.image_class_ids()[tile["id"]]) for tile in tiles} == set(class_ids)
 
 
 # --- classroom mode -----------------------------------------------------------------------------------------------
@@ -248,5 +280,5 @@ def test_pages_before_a_class_have_fewer_controls_and_the_same_numbers(page: str
 def test_a_control_that_the_link_uses_is_there_before_a_class_too() -> None:
     app = open_link("images", "demo", classroom="true", by="blur")
     assert app.multiselect(key="by").value == ["blur"]
-    app = open_link("add_images", "demo", classroom="true", do="Meanings")
-    assert not app.exception and "Meanings" in str([group.options for group in app.get("button_group")])
+    app = open_link("add_images", "demo", classroom="true", do="WordNet senses")
+    assert not app.exception and "WordNet senses" in str([group.options for group in app.get("button_group")])

@@ -1,5 +1,5 @@
-"""The page One task without a browser: a link names the task, what cannot be shown is one sentence, every page leads
-there, and what was picked goes along."""
+"""The page One task without a browser: a link names the task, an error is one sentence, every page leads there, and
+selections go along."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from fsviz import datasets, jobs
+from fsviz.analyses import task_profile as study
 from fsviz.records import Tasks
 from fsviz.sampling import testbeds
 from fsviz.tasks import draw, task_ids
+from fsviz.text import escape_markdown
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import in_workspace, link_of, open_link
 
@@ -48,13 +50,35 @@ def captions(app: AppTest) -> str:
     return "\n".join(c.value for c in app.caption)
 
 
+def answer(app: AppTest) -> str:
+    """The answer below the lead of the page."""
+    return next(m.value for m in app.markdown if " of the queries correct" in m.value or " queries correct" in m.value)
+
+
+def test_the_answer_is_that_of_the_engine_and_follows_the_method() -> None:
+    testbed = task_ids.find(name(), datasets.load("toy"))
+    profile = study.open_task(testbed, 7, "alpha_net")
+    methods = [result.method for result in profile.results]
+    among = study.values_among_tasks(testbed, "alpha_net", methods=methods)
+    profile = study.with_values_among_tasks(profile, among)
+    app = open_link(PAGE, "toy", task_name=f"{name()}:7")
+    sentence, more = study.headline(profile, among, profile.results[0])
+    assert answer(app) == f"**{escape_markdown(sentence)}** {escape_markdown(more)}" and "mean of 40 tasks" in sentence
+    assert not app.metric
+    other = profile.results[1]
+    app.selectbox(key="answers_of").set_value(other.key).run()
+    assert answer(app).startswith(f"**{escape_markdown(other.label)}: {100 * other.accuracy:.0f}% of the 20 queries")
+
+
 def test_a_task_is_in_the_link_and_gone_through() -> None:
     app = open_link(PAGE, "toy", task_name=f"{name()}:7")
     assert not app.toast and link_of(app) == {"task_name": f"{name()}:7"}
     assert "Task 7 of" in captions(app) and "all 40 tasks" in captions(app)
-    assert app.metric[0].label == "ProtoNet accuracy" and "the mean (" in app.metric[0].delta
     assert f"passport '{name()}:7' --backbone alpha_net" in app.code[0].value
     assert link_of(press(app, "Next")) == {"task_name": f"{name()}:8"} and "Task 8 of" in captions(app)
+    app.number_input(key="go_to").set_value(21).run()
+    assert link_of(app) == {"task_name": f"{name()}:21"} and "Task 21 of" in captions(app)
+    app.number_input(key="go_to").set_value(8).run()
     app.selectbox(key="through").set_value("coarsity").run()
     bed = draw.sample(datasets.load("toy"), **SHAPE).tasks.measures["coarsity"]
     before = np.lexsort((np.arange(40), bed)).tolist()
@@ -66,8 +90,8 @@ def test_two_tasks_stand_side_by_side() -> None:
     assert link_of(app) == {"task_name": f"{name()}:7", "other": f"{name()}:8"}
     shared = open_link(PAGE, "toy", **link_of(app))
     for page in (app, shared):
-        told = "\n".join(m.value for m in page.markdown)
-        assert "**This task**: task 7 of" in told and "**Other task**: task 8 of" in told
+        assert "**This task**: task 7 of" in captions(page) and "**Other task**: task 8 of" in captions(page)
+        assert "in the other task." in answer(page) and "They differ most by" in answer(page)
     assert link_of(press(app, "Swap")) == {"task_name": f"{name()}:8", "other": f"{name()}:7"}
     assert link_of(press(app, "Stop comparing")) == {"task_name": f"{name()}:8"}
 
@@ -104,7 +128,7 @@ def test_a_link_that_leads_nowhere_is_one_sentence(task: str, words: str) -> Non
     assert "Task 0 of" in captions(app)
 
 
-def test_runs_of_the_testbed_are_told() -> None:
+def test_runs_of_the_testbed_give_the_answer() -> None:
     spec = {
         "study": "evaluate",
         "dataset": "toy",
@@ -114,7 +138,7 @@ def test_runs_of_the_testbed_are_told() -> None:
     }
     run = jobs.run_in_foreground(spec)
     app = open_link(PAGE, "toy", task_name=f"{name()}:7")
-    assert "Nearest neighbours accuracy" in [m.label for m in app.metric]
+    assert answer(app).startswith("**Nearest neighbours: ")
     assert f"From run {run.id}" in captions(app).replace("\\", "")
     (runs,) = leads_of(open_link("runs", "toy", near="10"), 1)
     assert runs.testbed == name()  # drawn by the same recipe

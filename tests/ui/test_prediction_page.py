@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from pathlib import Path
@@ -59,9 +60,22 @@ def test_a_setting_shows_its_scatter_and_all_its_correlations_at_once(open_page,
     bars = figure(page, 1)["data"][0]
     assert len(bars["y"]) == {"supervised": 6, "semi": 7, "unsupervised": 4}[setting]
     assert "Pearson's r; 95% CI over classes." in texts(page)
-    assert ("Mean adjusted Rand index" in [m.label for m in page.metric]) == (setting == "unsupervised")
-    assert any(b == "Prediction error" for b in (m.label for m in page.metric)) == (setting == "semi")
+    assert ("mean adjusted Rand index" in texts(page)) == (setting == "unsupervised")
+    assert ("Predicted accuracy is off by" in texts(page)) == (setting == "semi")
     assert_no_nan(page)
+
+
+def test_bars_have_the_sign_of_their_number_and_those_that_need_classes_are_hatched(open_page) -> None:
+    make_toy(noise=2.0)
+    page = open_page(n_tasks="50", n_way="3")
+    chart = figure(page, 1)
+    bars = chart["data"][0]
+    values = np.frombuffer(base64.b64decode(bars["x"]["bdata"]), dtype=bars["x"]["dtype"])
+    labels = [note["text"] for note in chart["layout"]["annotations"]]
+    assert [label.rpartition("r = ")[2] for label in labels] == [f"{value:.2f}" for value in values]
+    assert min(values) < 0 < max(values)
+    hatched = [name for (name, *_), shape in zip(bars["customdata"], bars["marker"]["pattern"]["shape"]) if shape]
+    assert sorted(hatched) == ["class_overlap", "coarsity"]
 
 
 def test_every_section_opens(open_page) -> None:
@@ -97,7 +111,7 @@ def test_curves_are_a_preview_until_their_run_is_started_and_finished(open_page,
     monkeypatch.setattr(answers, "WAIT", sweep.work(curve).seconds / 2)
     page = open_page(**asked, show="Shots, ways, queries", setting="supervised")
     assert [button.label for button in page.button] == ["Run"]
-    assert "Full run: 50 tasks per point" in texts(page) and "Below is a preview of 25" in texts(page)
+    assert "Full run: 50 tasks per point" in texts(page) and "This page shows a preview of 25" in texts(page)
     assert "25 tasks per point" in texts(page) and len(page.get("plotly_chart")) == 4
     page.button[0].click().run()
     assert not page.exception and "Run" not in [button.label for button in page.button]
@@ -149,7 +163,7 @@ def test_very_few_tasks_are_shown_without_correlations(open_page, n_tasks: str) 
     make_toy(noise=2.0)
     for show in ("Task", "Shots, ways, queries", "Sources of variance", "What to label next", "Detect hard tasks"):
         page = open_page(n_tasks=n_tasks, n_way="3", n_query="6", show=show)
-        assert [m.value for m in page.metric if m.label == "Tasks"] == [n_tasks]
+        assert f"{n_tasks} task{'s' * (n_tasks != '1')}, mean accuracy" in texts(page)
         assert ("A correlation needs at least 4 tasks" in texts(page)) == (show == "Shots, ways, queries")
         assert_no_nan(page)
 

@@ -51,7 +51,7 @@ def test_classes_of_one_image_are_refused_with_advice_that_can_work(page: str) -
 
 
 def test_sections_that_draw_tasks_refuse_one_class_too() -> None:
-    shift = open_link("contexts", "one", fine=False, show=contexts.SECTIONS[1])
+    shift = open_link("contexts", "one", fine=False, show=contexts.COST)
     assert "A task needs at least 2 classes." in shift.error[0].value
     drawn = open_link("image_map", "one", testbed="drawn")
     assert any("A task needs at least 2 classes." in warning.value for warning in drawn.warning)

@@ -44,8 +44,8 @@ def test_things_that_a_camera_can_see_come_first() -> None:
     names = [" ".join(sense.path[-2:]) for sense in guess.candidates]
     assert names[:2] == ["citrus orange", "chromatic color orange"]  # a colour is seen as well
     assert names[-1] == "river Orange"  # a proper name
-    seen = [sense.is_physical for sense in senses.guess_senses(["swing"])[0].candidates]
-    assert seen == sorted(seen, reverse=True) and seen[0] and not seen[-1]
+    physical = [sense.is_physical for sense in senses.guess_senses(["swing"])[0].candidates]
+    assert physical == sorted(physical, reverse=True) and physical[0] and not physical[-1]
 
 
 @pytest.mark.parametrize(
@@ -260,8 +260,8 @@ def test_nested_folders_as_a_taxonomy() -> None:
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     code = cli.main(arguments)
-    told = capsys.readouterr()
-    return code, told.out, told.err
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
 
 
 def test_add_makes_a_dataset_whose_taxonomy_spans_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -317,8 +317,8 @@ def test_the_level_of_the_class_can_be_chosen(tmp_path: Path, capsys: pytest.Cap
         code, out, _ = run(capsys, "add", f"level{level}", str(root), "--class-level", str(level), "--json")
         assert code == 0 and [c["class_name"] for c in json.loads(out)["classes"]] == names
     assert datasets.load("level1").classes["n_images"].tolist() == [5, 2]
-    found = image_folders.inspect(root, class_level=1, groups="folder")  # the folders inside a class are its groups
-    assert found.images["class_name"].nunique() == 2 and found.images["group"].nunique() == 3
+    result = image_folders.inspect(root, class_level=1, groups="folder")  # the folders inside a class are its groups
+    assert result.images["class_name"].nunique() == 2 and result.images["group"].nunique() == 3
     code, _, err = run(capsys, "add", "deep", str(root), "--class-level", "4")
     assert code == 2 and "class_level must be at most 3" in err
 
@@ -350,18 +350,18 @@ def test_corrections_stay_when_a_dataset_is_replaced(tmp_path: Path, capsys: pyt
     root = folder_of(tmp_path / "zoo", {"crane": 2, "wolf": 2, "=sum": 2})
     run(capsys, "add", "zoo", str(root))
     out = tmp_path / "senses.csv"
-    code, told, _ = run(capsys, "senses", "--dataset", "zoo", "--out", str(out), "--json")
-    assert code == 0 and [row["by"] for row in json.loads(told)["classes"]] == ["guess"] * 3
-    assert {row["class"]: row["doubt"] for row in json.loads(told)["classes"]}["crane"].endswith("a camera can see")
+    code, captured, _ = run(capsys, "senses", "--dataset", "zoo", "--out", str(out), "--json")
+    assert code == 0 and [row["by"] for row in json.loads(captured)["classes"]] == ["guess"] * 3
+    assert {row["class"]: row["doubt"] for row in json.loads(captured)["classes"]}["crane"].endswith("a camera can see")
     table = pd.read_csv(out, dtype=str, keep_default_na=False)
     at = table["class"].tolist().index("crane")
-    other = "n03126707" if table["synset"][at] == "n02012849" else "n02012849"  # the machine, or the bird
-    table.loc[at, "synset"] = other
+    second = "n03126707" if table["synset"][at] == "n02012849" else "n02012849"  # the machine, or the bird
+    table.loc[at, "synset"] = second
     table.loc[table["class"].str.endswith("=sum"), "synset"] = "n02084071"
     table.to_csv(out, index=False)
-    code, told, _ = run(capsys, "senses", "--dataset", "zoo", "--correct", str(out), "--json")
-    assert code == 0 and json.loads(told)["changed"] == 2
-    assert {row["class"]: bool(row["doubt"]) for row in json.loads(told)["classes"]}["crane"] is False  # chosen
+    code, captured, _ = run(capsys, "senses", "--dataset", "zoo", "--correct", str(out), "--json")
+    assert code == 0 and json.loads(captured)["changed"] == 2
+    assert {row["class"]: bool(row["doubt"]) for row in json.loads(captured)["classes"]}["crane"] is False  # chosen
 
     def now() -> dict[str, str]:
         dataset = datasets.load("zoo")
@@ -369,12 +369,12 @@ def test_corrections_stay_when_a_dataset_is_replaced(tmp_path: Path, capsys: pyt
         return dict(zip(dataset.classes["class_name"], dataset.classes["node"], strict=True))
 
     changed = now()
-    assert changed["crane"] == other and changed["=sum"] == "n02084071"
+    assert changed["crane"] == second and changed["=sum"] == "n02084071"
     folder_of(tmp_path / "zoo", {"bus": 2})
-    code, told, _ = run(capsys, "add", "zoo", str(root), "--replace", "--json")
-    assert code == 0 and json.loads(told)["kept"] == 2
+    code, captured, _ = run(capsys, "add", "zoo", str(root), "--replace", "--json")
+    assert code == 0 and json.loads(captured)["kept"] == 2
     dataset = datasets.load("zoo")
-    assert dict(zip(dataset.classes["class_name"], dataset.classes["node"]))["crane"] == other
+    assert dict(zip(dataset.classes["class_name"], dataset.classes["node"]))["crane"] == second
     out.write_text("class,synset\ncrane,\n")
     run(capsys, "add", "zoo", str(root), "--replace", "--senses", str(out))
     table = user_images.class_senses(datasets.load("zoo")).set_index("class")
@@ -427,9 +427,9 @@ def test_nearest_images_agree_with_a_plain_loop(dtype: type, shift: float, monke
     values = (rng.normal(size=(40, 5)) + shift).astype(dtype)
     ids = rng.permutation(100)[:40]
     features = Features("d", "b", values, ids, np.zeros(40, dtype=int))
-    found, cosines = neighbours.nearest_images(features, ids[[3, 17]], k=6)
+    result, cosines = neighbours.nearest_images(features, ids[[3, 17]], k=6)
     unit = values.astype(float) / np.linalg.norm(values.astype(float), axis=1, keepdims=True)
-    for row, image, cosine in zip((3, 17), found, cosines):
+    for row, image, cosine in zip((3, 17), result, cosines):
         plain = unit @ unit[row]
         plain[row] = -np.inf
         order = np.argsort(-plain)[:6]
@@ -470,9 +470,9 @@ def test_a_failed_download_is_one_sentence_and_leaves_nothing(monkeypatch: pytes
         raise OSError("Name or service not known")
 
     monkeypatch.setattr(urllib.request, "urlopen", no_network)
-    with pytest.raises(Missing, match=r"dtd could not be downloaded .*internet") as told:
+    with pytest.raises(Missing, match=r"dtd could not be downloaded .*internet") as text:
         torchvision_sets.fetch("DTD")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(text.value)
     assert not [p for p in home.rglob("*") if p.is_file()] and not list((home / "datasets" / ".torchvision").iterdir())
     with pytest.raises(UnknownName, match="cifar100"):
         torchvision_sets.fetch("cifar10")
@@ -492,8 +492,8 @@ def test_the_folders_that_torchvision_leaves_are_read(tmp_path: Path) -> None:
     (data / "images_variant_test.txt").write_text("2 A318\n")
     aircraft = torchvision_sets.read_aircraft(tmp_path)
     assert aircraft.classes["class_name"].tolist() == ["A318", "Falcon 2000"]
-    known = torchvision_sets._with_known_splits(aircraft, "aircraft")
-    assert set(known.classes["split"]) == {"train"}
+    expected = torchvision_sets._with_known_splits(aircraft, "aircraft")
+    assert set(expected.classes["split"]) == {"train"}
 
     for frame in ("00000/00000_00000", "00000/00000_00001", "00000/00001_00000", "00001/00000_00000"):
         picture(tmp_path / "gtsrb" / "GTSRB" / "Training" / f"{frame}.ppm")
@@ -533,8 +533,8 @@ def test_flowers_are_labelled_from_one(tmp_path: Path) -> None:
 def test_the_command_that_adds_the_same_is_read_by_its_parser() -> None:
     options = {"images": "my images", "first_level": "class", "groups": "folder", "class_level": 1}
     words = shlex.split(user_images.command("/a b/c", {**options, "columns": {"path": "file"}}, "pets"))
-    asked = cli.build_parser().parse_args(words[1:])
-    assert (asked.name, asked.path, asked.path_column) == ("pets", "/a b/c", "file")
-    assert {name: getattr(asked, name) for name in options} == options
+    args = cli.build_parser().parse_args(words[1:])
+    assert (args.name, args.path, args.path_column) == ("pets", "/a b/c", "file")
+    assert {name: getattr(args, name) for name in options} == options
     plain = user_images.command("/a", {"images": None, "first_level": "auto", "groups": "auto", "class_level": 0})
     assert plain == "fsviz add NAME /a"

@@ -57,7 +57,7 @@ def test_a_file_and_an_easyfsl_class_give_the_table_of_the_built_in_twin(toy, ca
     methods = f"protonet,{mine},easyfsl.methods:PrototypicalNetworks"
     answer = run_json(capsys, "evaluate", "toy", "--backbone", "alpha_net", "--methods", methods, *TASKS)
     built_in, file, classifier = answer["results"]
-    assert [one["label"] for one in answer["results"]] == ["ProtoNet", "mine.py", "PrototypicalNetworks"]
+    assert [row["label"] for row in answer["results"]] == ["ProtoNet", "mine.py", "PrototypicalNetworks"]
     for twin in (file, classifier):
         assert {n: twin[n] for n in NUMBERS} == {n: built_in[n] for n in NUMBERS}
     assert file["loss"] == built_in["loss"]
@@ -66,8 +66,8 @@ def test_a_file_and_an_easyfsl_class_give_the_table_of_the_built_in_twin(toy, ca
     tasks = snapshot.tasks(jobs.folder(run.id), snapshot.testbed_file(0))
     name = task_ids.name_testbed(toy, tasks, run.spec["recipe"], ["alpha_net"], run=(run.id, 0))
     Path("mine.py").unlink()  # a passport reads what was answered, and runs no code
-    told = {one["method"]: one["accuracy"] for one in run_json(capsys, "passport", f"{name}:7")["methods"]}
-    assert told["mine.py"] == told["PrototypicalNetworks"] == told["ProtoNet"]
+    captured = {row["method"]: row["accuracy"] for row in run_json(capsys, "passport", f"{name}:7")["methods"]}
+    assert captured["mine.py"] == captured["PrototypicalNetworks"] == captured["ProtoNet"]
 
 
 def test_an_easyfsl_class_that_learns_gives_the_predictions_of_its_twin(toy) -> None:
@@ -75,8 +75,8 @@ def test_an_easyfsl_class_that_learns_gives_the_predictions_of_its_twin(toy) -> 
     user_methods.torchvision_guard.install()
     from easyfsl.methods import Finetune
 
-    asked = [{"name": "finetune", "preset": "easyfsl"}, {"name": user_code.keep(Finetune)}]
-    run = jobs.run_in_foreground(spec_of(asked, n_tasks=12))
+    request = [{"name": "finetune", "preset": "easyfsl"}, {"name": user_code.keep(Finetune)}]
+    run = jobs.run_in_foreground(spec_of(request, n_tasks=12))
     spec, chunks = jobs.spec(run.id), jobs.chunks(run.id)
     built_in, own = (evaluate.predictions(spec, chunks, which).predicted for which in (0, 1))
     assert (built_in == own).mean() > 0.99
@@ -90,12 +90,12 @@ def test_an_object_with_its_own_settings_works_unchanged(toy) -> None:
     run = jobs.run_in_foreground(
         spec_of([{"name": user_code.keep(SimpleShot(use_softmax=True))}, "simpleshot"], n_tasks=10)
     )
-    assert [one["label"] for one in run.summary["results"]] == ["SimpleShot (yours)", "SimpleShot"]
+    assert [row["label"] for row in run.summary["results"]] == ["SimpleShot (yours)", "SimpleShot"]
     assert run.summary["results"][0]["parameters"] == {"unit_length": False}
 
 
 def test_tasks_of_different_shapes_reach_a_class_without_padding(toy) -> None:
-    seen = []
+    calls = []
 
     class Recorder:
         @staticmethod
@@ -110,7 +110,7 @@ def test_tasks_of_different_shapes_reach_a_class_without_padding(toy) -> None:
 
         def process_support_set(self, images, labels):
             self.labels = labels
-            seen.append(labels.tolist())
+            calls.append(labels.tolist())
 
         def forward(self, query):
             import torch
@@ -126,7 +126,7 @@ def test_tasks_of_different_shapes_reach_a_class_without_padding(toy) -> None:
     support_mask = torch.tensor([[[True, True], [True, False], [False, False]]])
     query_mask = torch.tensor([[True, True, False]])
     scores = method.load()(torch.zeros(1, 3, 2, 4), support_mask, torch.zeros(1, 3, 4), query_mask)
-    assert seen == [[0, 0, 1]] and scores.shape == (1, 3, 3) and torch.isinf(scores[0, 2]).all()
+    assert calls == [[0, 0, 1]] and scores.shape == (1, 3, 3) and torch.isinf(scores[0, 2]).all()
 
 
 def test_parameters_come_from_the_signature_and_stand_in_the_label(toy, capsys) -> None:
@@ -175,19 +175,19 @@ def test_what_is_broken_says_so_in_a_sentence_and_the_others_go_on(toy, capsys) 
             predict_with("return query[..., :3]"),
             "shape.py must return shape (tasks, ways, ",
         ),
-        "nan.py": (predict_with(f"{ZEROS} * torch.nan"), "nan.py gives scores that are not finite for task 0"),
+        "nan.py": (predict_with(f"{ZEROS} * torch.nan"), "nan.py returned NaN or infinity on task 0"),
         "needs.py": ("def predict(a, b, c, d, e): pass", "needs.py takes 'e', which has no default"),
     }
     files = [write(name, body) for name, (body, _) in broken.items()]
     words = ["evaluate", "toy", "--backbone", "alpha_net", "--methods", ",".join(["protonet", *files]), *TASKS]
     answer = run_json(capsys, *words)
     alone = run_json(capsys, *words[:5], "protonet", *TASKS)
-    numbers = [{n: found["results"][0][n] for n in NUMBERS} for found in (answer, alone)]
+    numbers = [{n: result["results"][0][n] for n in NUMBERS} for result in (answer, alone)]
     assert numbers[0] == numbers[1] and len(answer["results"]) == 1
-    told = {one["label"]: one["error"] for one in answer["failed"]}
-    assert set(told) == set(broken)
+    values = {row["label"]: row["error"] for row in answer["failed"]}
+    assert set(values) == set(broken)
     for name, (_, sentence) in broken.items():
-        assert sentence in told[name] and "\n" not in told[name], told[name]
+        assert sentence in values[name] and "\n" not in values[name], values[name]
     assert main(words) == 0
     assert "No results of shape.py: shape.py must return" in capsys.readouterr().out
 
@@ -204,21 +204,21 @@ def test_an_exception_in_task_17_names_the_task(toy, capsys) -> None:
     assert same[0] == 17, "another seed is needed: an earlier task begins with the same image"
     body = f"if ((support[:, 0, 0, 0] - {first!r}).abs() < 1e-6).any(): raise ValueError('no such bird')\n    {ZEROS}"
     mine = write("seventeen.py", predict_with(body))
-    found = jobs.run_in_foreground(spec_of(("protonet", str(Path(mine).absolute())), n_tasks=30, sampler=few))
-    assert [one["label"] for one in found.summary["results"]] == ["ProtoNet"]
-    assert found.summary["results"][0]["accuracy"] == run.summary["results"][0]["accuracy"]
-    assert found.summary["failed"][0]["error"] == (
+    testbed = jobs.run_in_foreground(spec_of(("protonet", str(Path(mine).absolute())), n_tasks=30, sampler=few))
+    assert [row["label"] for row in testbed.summary["results"]] == ["ProtoNet"]
+    assert testbed.summary["results"][0]["accuracy"] == run.summary["results"][0]["accuracy"]
+    assert testbed.summary["failed"][0]["error"] == (
         "seventeen.py fails on task 17: ValueError: no such bird (line 3 of seventeen.py)."
     )
-    lines = run_comparison.method_runs(found.id, jobs.spec(found.id), jobs.chunks(found.id), found.summary)
+    lines = run_comparison.method_runs(testbed.id, jobs.spec(testbed.id), jobs.chunks(testbed.id), testbed.summary)
     assert [line.label for line in lines] == ["ProtoNet"] and lines[0].result  # what was kept is of the right line
 
 
 def test_a_run_whose_every_method_is_broken_ends_in_that_sentence(toy, capsys) -> None:
     words = ["evaluate", "toy", "--backbone", "alpha_net", *TASKS, "--methods"]
     assert "'(' was never closed" in fails(capsys, *words, write("syntax.py", "def predict("))
-    said = fails(capsys, *words, write("wrong.py", predict_with("raise KeyError('x')")))
-    assert said.startswith("fsviz: wrong.py fails on task 0: KeyError: 'x' (line 3 of wrong.py).")
+    message = fails(capsys, *words, write("wrong.py", predict_with("raise KeyError('x')")))
+    assert message.startswith("fsviz: wrong.py fails on task 0: KeyError: 'x' (line 3 of wrong.py).")
     assert "cannot be read" in fails(capsys, *words, "./absent.py")
 
 
@@ -256,7 +256,7 @@ def test_a_recorded_run_shows_on_the_page_and_is_resumed_by_a_command_only(toy, 
     monkeypatch.chdir(APP.parent)  # whose settings the server reads
     page = open_link("runs", "toy", runs=answer["run"])
     assert any("mine.py" in str(e.value) for e in page.get("html") + page.get("markdown") + list(page.dataframe))
-    assert any("gives scores that are not finite for task 0" in w.value for w in page.warning)
+    assert any("returned NaN or infinity on task 0" in w.value for w in page.warning)
     for chunk in (jobs.folder(answer["run"]) / "chunks").iterdir():
         chunk.unlink()
     with pytest.raises(BadInput, match=r"mine\.py is your own code, which runs only where you start it"):
@@ -270,7 +270,7 @@ def test_a_function_of_a_notebook_ends_with_it(toy, monkeypatch) -> None:
     run = jobs.run_in_foreground(spec_of((user_code.keep(protonet.predict),), n_tasks=10))
     assert run.summary["results"][0]["label"] == "predict"
     assert run_comparison.command(jobs.spec(run.id)) == ""
-    monkeypatch.setattr(user_code, "_kept", {})
+    monkeypatch.setattr(user_code, "_functions", {})
     with pytest.raises(BadInput, match="a notebook that has ended"):
         evaluate.entries(jobs.spec(run.id))[0].code  # noqa: B018
 

@@ -1,12 +1,20 @@
-"""Train, val and test classes with a wanted divergence (ATG), and what to know of such a split.
+"""Train, val and test classes at a target divergence (ATG), their stability, and other splits to compare with.
 
-`search` finds the split of one divergence or of several, `stability` says how far random starts agree, `trees`
-compares Ward's tree of the features with WordNet's, `published` holds the splits of the papers, and `files` writes
-splits and the commands that give them again. Superclasses are in fsviz.taxonomy.superclasses.
+`search` finds the split of one divergence or of several, `stability` measures how far random starts agree, `trees`
+compares Ward's tree of the features with WordNet's, `published` holds the splits of the papers, `answers` has one
+sentence per question, and `files` writes splits and their commands. Superclasses are in fsviz.taxonomy.superclasses.
 """
 
 from __future__ import annotations
 
+from fsviz.analyses.class_splits.answers import (
+    comparison_answer,
+    distance_answer,
+    few_answer,
+    stability_answer,
+    sweep_answer,
+    tree_answer,
+)
 from fsviz.analyses.class_splits.files import (
     as_csv,
     as_json,
@@ -48,12 +56,14 @@ from fsviz.analyses.class_splits.search import (
     find_split,
     max_dims,
     nearest_at_random,
+    nearest_classes,
     neighbours,
     of_parts,
     over_targets,
     possible_modes,
     seconds,
     splits_over,
+    unsplit,
 )
 from fsviz.analyses.class_splits.stability import (
     FEW_SEEDS,
@@ -64,7 +74,7 @@ from fsviz.analyses.class_splits.stability import (
     agreement_over_dims,
     sweep_seconds,
 )
-from fsviz.analyses.class_splits.tables import AGREEMENT, COMPARISONS, HOPS, NEIGHBOURS, OVERVIEW, REACHED
+from fsviz.analyses.class_splits.tables import AGREEMENT, COMPARISONS, HOPS, NEAREST, NEIGHBOURS, OVERVIEW, REACHED
 from fsviz.analyses.class_splits.trees import (
     TAXONOMY,
     TREE,
@@ -76,6 +86,7 @@ from fsviz.analyses.class_splits.trees import (
     tanglegram,
 )
 from fsviz.splits import TARGETED_MODES
+from fsviz.splits.clustering import MIN_CLASSES
 from fsviz.taxonomy.superclasses import groups_of, superclass_shares, superclass_table, superclasses
 
 __all__ = [
@@ -84,6 +95,8 @@ __all__ = [
     "DIVERGENCES",
     "FEW_SEEDS",
     "HOPS",
+    "MIN_CLASSES",
+    "NEAREST",
     "NEIGHBOURS",
     "OVERVIEW",
     "PART",
@@ -112,12 +125,15 @@ __all__ = [
     "class_tree",
     "command",
     "compared_splits",
+    "comparison_answer",
     "comparison_table",
     "default_dims",
     "default_penalty",
     "describe_recipe",
     "describe_split",
+    "distance_answer",
     "faces",
+    "few_answer",
     "find_split",
     "fitting_name",
     "groups_of",
@@ -126,6 +142,7 @@ __all__ = [
     "known_trees",
     "max_dims",
     "nearest_at_random",
+    "nearest_classes",
     "neighbours",
     "of_parts",
     "over_targets",
@@ -142,9 +159,13 @@ __all__ = [
     "seconds",
     "split_of",
     "splits_over",
+    "stability_answer",
     "superclass_shares",
     "superclass_table",
     "superclasses",
+    "sweep_answer",
     "sweep_seconds",
     "tanglegram",
+    "tree_answer",
+    "unsplit",
 ]

@@ -19,7 +19,7 @@ from fsviz.settings import Setting
 PART = Setting(
     "part",
     "Classes",
-    "Which classes of the split the two trees have.",
+    "Classes of the split in the two trees.",
     "choice",
     "test",
     choices={"test": "test classes", "val": "val classes", "train": "train classes", "all": "all classes"},
@@ -32,9 +32,14 @@ PUBLISHED = {
     "lfw10": "LFW10",
 }
 PRINTED = Setting(
-    "printed", "Dataset of the paper", "Whose splits are shown.", "choice", "mini_imagenet", choices=PUBLISHED
+    "printed",
+    "Published dataset",
+    "Dataset of the paper.",
+    "choice",
+    "mini_imagenet",
+    choices=PUBLISHED,
 )
-PRINTED_AT = Setting("printed_at", "Published split", "The divergence that was asked for.", "choice", "")
+PRINTED_AT = Setting("printed_at", "Published split", "Target divergence of the split.", "choice", "")
 
 
 def published_targets(dataset: str) -> list[float]:

@@ -1,4 +1,4 @@
-"""The split with a wanted divergence: its settings, its clustering, its search, and those next to it."""
+"""The split at a target divergence: its settings, its search, and other splits to compare with."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ from fsviz.splits.class_features import ClassFeatures, mean_features
 from fsviz.tasks import draw
 from fsviz.taxonomy.superclasses import spanning, superclasses
 
-BACKBONE = draw.BACKBONE.with_(help="Whose features say which classes are alike: the first that the dataset has.")
+BACKBONE = draw.BACKBONE.with_(help="Backbone whose features give the distances between classes.")
 SETTINGS: dict[str, Setting] = {BACKBONE.name: BACKBONE, **splits.SETTINGS}
 DIVERGENCES = clustering.DIVERGENCES
 TARGETS = (0.04, 0.32, 0.64, 0.96, 1.28, 2.56)  # of the small multiples; figure 3 of the paper goes to 1.28
-NEAR = 0.05  # share of the asked divergence that the reached one may be off
+NEAR = 0.05  # share of the target divergence that the reached one may be off
+THIS, RANDOM = "this split", "random"  # rows of the comparison
 SIDE_RULE = (
-    "Of the two sides, train is the one whose distribution over classes is wider (has the higher entropy), so that "
-    "test classes are the tighter group; where the divergence is not symmetric (Kullback-Leibler), it decides itself."
+    "Train is the side with the wider distribution over classes (higher entropy), so that test classes are the tighter "
+    "group; an asymmetric divergence (Kullback-Leibler) determines the sides itself."
 )
 
 
 @dataclass(frozen=True)
 class SplitResult:
-    """A split and how it was found.
+    """A split and how it was computed.
 
     split      the classes and their sides
-    settings   all that decided it, checked
+    settings   everything that determines it, checked
     objective  at the best start, and `floor`, the least it can ever be: M log M, where the two distributions together
                describe every class equally well. None for splits that no objective was minimised for.
     nearest    mean distance of a test class to the nearest train class, and `farthest` the test class that is farthest
@@ -53,37 +54,40 @@ class SplitResult:
 
     @property
     def is_reached(self) -> bool:
-        """Whether the divergence is the asked one, but for a twentieth of it (or for 0.02, where little is asked)."""
-        asked, reached = self.split.requested, self.split.reached
-        return asked is None or reached is None or abs(reached - asked) <= max(NEAR * asked, 0.02)
+        """Whether the divergence is within a twentieth of the target (or 0.02 of a small one)."""
+        target, reached = self.split.requested, self.split.reached
+        return target is None or reached is None or abs(reached - target) <= max(NEAR * target, 0.02)
 
     @property
     def is_at_floor(self) -> bool:
-        """Whether the random start chose: measured on small and large datasets, splits that seeds agree on stay a
-        hundred thousandth of the floor above it, others get within a ten millionth."""
+        """Whether the random start determines the split.
+
+        Measured on small and large datasets: splits that seeds agree on stay a hundred thousandth of the floor above
+        it, others get within a ten millionth.
+        """
         return self.objective is not None and self.objective - self.floor < 1e-6 * self.floor
 
 
-def class_features(dataset: Dataset, backbone: str = "") -> ClassFeatures:
-    """The mean feature of every class that has any."""
+def class_features(dataset: Dataset, backbone: str = "", least: int = clustering.MIN_CLASSES) -> ClassFeatures:
+    """The mean feature of every class that has any; refuse fewer classes than `least`."""
     try:
         table = features.load(dataset, backbone or features.required(dataset)[0])
     except Missing as error:
         printed = published_targets(dataset.name)
         if not printed:
             raise
-        raise Missing(f"{error} Or take the split that the paper prints (--published {printed[-1]:g}).") from error
-    return mean_features(dataset, table)
+        raise Missing(f"{error} Or use a published split (--published {printed[-1]:g}).") from error
+    return mean_features(dataset, table, least)
 
 
 def checked(requested: RawSettings) -> dict[str, Value]:
-    """Every setting of a split: the given ones checked, the others at a default that fits the mode."""
+    """Every setting of a split: requested ones checked, the others at a default that fits the mode."""
     mode = str(requested.get("mode") or SETTINGS["mode"].default)
     return Schema(SETTINGS, of="a split").check(requested, penalty=splits.default_penalty(mode))
 
 
 def possible_modes(dataset: Dataset) -> list[str]:
-    """The modes that this dataset can have: superclasses need a taxonomy."""
+    """Split methods that this dataset supports: superclasses need a taxonomy."""
     try:
         spanning(dataset, np.arange(dataset.n_classes))
     except FsvizError:
@@ -92,28 +96,28 @@ def possible_modes(dataset: Dataset) -> list[str]:
 
 
 def max_dims(dataset: Dataset) -> int:
-    """Along how many axes the classes of a dataset can differ at most."""
+    """Largest number of axes along which the classes of a dataset can differ."""
     return max(1, min(dataset.n_classes - 1, int(splits.DIMS.high)))
 
 
 def default_dims(dataset: Dataset) -> int:
-    """As many as let the classes choose their split."""
+    """Dimensions in which the classes still determine their split."""
     return min(splits.default_dims(dataset.n_classes), max_dims(dataset))
 
 
 def default_penalty(mode: str) -> float:
-    """The weight λ of a mode: with that of stable the asked divergence is reached, that of paper is published."""
+    """Default weight λ of a mode: stable usually reaches the target, paper is as published."""
     return splits.default_penalty(mode)
 
 
 def faces(dataset: Dataset, class_ids: np.ndarray) -> np.ndarray:
-    """The image that stands for each of these classes: its first."""
+    """The first image of each of these classes."""
     of = dataset.image_class_ids()
     return np.array([int(np.argmax(of == c)) for c in class_ids])
 
 
 def centroid_distance(split: ClassSplit) -> float:
-    """Between the two centroids, in units of the features."""
+    """Distance between the two centroids, in units of the features."""
     assert split.centroids is not None
     return float(np.linalg.norm(split.centroids[0] - split.centroids[1]))
 
@@ -126,26 +130,25 @@ def find_split(dataset: Dataset, classes: ClassFeatures, **settings: Any) -> Spl
 def splits_over(
     dataset: Dataset, classes: ClassFeatures, changes: Sequence[Mapping[str, Any]], **settings: Any
 ) -> list[SplitResult]:
-    """A split for each of these changes to the settings; those that differ in seed or divergence alone are found in
-    one go."""
+    """A split for each of these changes to the settings; seeds and targets are batched."""
     fitting = {} if settings.get("dims") is not None else {"dims": splits.default_dims(len(classes))}
-    asked = [checked({**settings, **fitting, **change}) for change in changes]
+    all_specs = [checked({**settings, **fitting, **change}) for change in changes]
     results: dict[int, SplitResult] = {}
     batches: dict[str, list[int]] = {}
-    for i, spec in enumerate(asked):
+    for i, spec in enumerate(all_specs):
         if spec["mode"] in TARGETED_MODES:
             rest = {name: value for name, value in spec.items() if name not in ("seed", "divergence")}
             batches.setdefault(json.dumps(rest), []).append(i)
         else:
             results[i] = _compared(dataset, classes, spec)
     for batch in batches.values():
-        specs = [asked[i] for i in batch]
+        specs = [all_specs[i] for i in batch]
         seeds = list(dict.fromkeys(int(spec["seed"]) for spec in specs))
         targets = list(dict.fromkeys(float(spec["divergence"]) for spec in specs))
         result = _clustered(classes, specs[0], seeds, targets)
         for i, spec in zip(batch, specs, strict=True):
             results[i] = _sought(classes, spec, result, seeds.index(spec["seed"]), targets.index(spec["divergence"]))
-    return [results[i] for i in range(len(asked))]
+    return [results[i] for i in range(len(all_specs))]
 
 
 def _clustered(
@@ -190,7 +193,7 @@ def _compared(dataset: Dataset, classes: ClassFeatures, spec: Mapping[str, Value
 
 
 def of_parts(classes: ClassFeatures, parts: Mapping[str, np.ndarray]) -> SplitResult | None:
-    """A split that is given: the dataset's own, a saved or a published one; None where a side has no class."""
+    """The result for an existing split: the dataset's own, saved or published; None if a side has no class."""
     sides = np.full(len(classes), PAD)
     for number, side in enumerate(SIDES):
         sides[np.isin(classes.class_ids, parts[side])] = number
@@ -213,7 +216,7 @@ def _found(
 
 
 def nearest_at_random(classes: ClassFeatures, split: ClassSplit, n_splits: int = 200) -> tuple[float, float]:
-    """Between what 95% of random splits have as `nearest`: the same classes, and as many on every side."""
+    """Range of `nearest` in 95% of random splits of the same classes and sizes."""
     points = classes.points[classes.rows_of(split.class_ids)]
     apart = distances(points, points)
     rng = np.random.default_rng(0)
@@ -235,13 +238,13 @@ def distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 def over_targets(
     dataset: Dataset, classes: ClassFeatures, targets: Sequence[float] = TARGETS, **settings: Any
 ) -> list[SplitResult]:
-    """The same settings with other divergences asked for (figure 3)."""
+    """The same settings at other targets (figure 3)."""
     results = splits_over(dataset, classes, [{"divergence": target} for target in targets], **settings)
-    return [replace(one, split=replace(one.split, title=_title(one))) for one in results]
+    return [replace(result, split=replace(result.split, title=_title(result))) for result in results]
 
 
 def _title(result: SplitResult) -> str:
-    return f"asked {result.split.requested:g}, reached {result.split.reached:.2f}"
+    return f"target {result.split.requested:g}, reached {result.split.reached:.2f}"
 
 
 def neighbours(classes: ClassFeatures, split: ClassSplit, position: int, n: int = 6) -> pd.DataFrame:
@@ -253,8 +256,22 @@ def neighbours(classes: ClassFeatures, split: ClassSplit, position: int, n: int 
     return pd.DataFrame({"class": names, "side": assignment.side_names(split.sides[order]), "distance": apart[order]})
 
 
+def unsplit(classes: ClassFeatures) -> ClassSplit:
+    """All classes on no side: what a map shows of classes that are too few to split."""
+    return ClassSplit(classes.class_ids, classes.names, np.full(len(classes), PAD), classes.points)
+
+
+def nearest_classes(classes: ClassFeatures) -> pd.DataFrame:
+    """The nearest other class of every class: columns class, nearest, distance; the farthest first."""
+    apart = distances(classes.points, classes.points)
+    np.fill_diagonal(apart, np.inf)
+    names = np.array(classes.names, dtype=object)
+    table = pd.DataFrame({"class": names, "nearest": names[apart.argmin(axis=1)], "distance": apart.min(axis=1)})
+    return table.sort_values("distance", ascending=False, kind="stable", ignore_index=True)
+
+
 def seconds(classes: ClassFeatures, spec: Mapping[str, Value], n_splits: int = 1) -> float:
-    """About how long so many splits of these settings take, found in one go; measured on one core of 2024."""
+    """Estimated seconds for so many splits of these settings in one batch; measured on one core of 2024."""
     if spec["mode"] not in TARGETED_MODES:
         return 0.0
     stable = spec["mode"] == "stable"
@@ -269,39 +286,41 @@ def seconds(classes: ClassFeatures, spec: Mapping[str, Value], n_splits: int = 1
 
 
 def describe_split(result: SplitResult) -> str:
-    """One sentence where the asked divergence was not reached: the nearest one, and what comes nearer. Else ""."""
+    """One sentence if the target divergence is not reached: what is, and what comes nearer; else ""."""
     split = result.split
     if result.is_reached or split.requested is None or split.reached is None:
         return ""
     n_dims = split.points.shape[1]
-    nearer = "a larger weight λ" if n_dims >= len(split.names) - 1 else "more dimensions, or a larger weight λ,"
+    nearer = "a larger λ" if n_dims >= len(split.names) - 1 else "more dimensions or a larger λ"
     return (
-        f"A divergence of {split.requested:g} is not reached in {n_dims:,} dimensions: the nearest reached, where the "
-        f"centroids still describe the classes, is {split.reached:.2f}. "
-        f"{nearer[:1].upper()}{nearer[1:]} would come nearer."
+        f"Target {split.requested:g} not reached in {n_dims:,} dimensions: the divergence is {split.reached:.2f}. "
+        f"Use {nearer}."
     )
 
 
 def comparison_table(dataset: Dataset, classes: ClassFeatures, result: SplitResult) -> pd.DataFrame:
-    """The split beside others of the same classes: columns split, train, val, test (numbers of classes), nearest (mean
-    distance of a test class to its nearest train class), gap (between the means of train and of held-out classes)."""
+    """The split and others of the same classes.
+
+    Columns split, train, val, test (numbers of classes), nearest (mean distance of a test class to its nearest train
+    class), gap (between the means of train and of held-out classes).
+    """
     table = []
-    for name, one in compared_splits(dataset, classes, result).items():
-        parts = one.split.parts
+    for name, compared in compared_splits(dataset, classes, result).items():
+        parts = compared.split.parts
         train, held = (
-            classes.points[positions_of(classes, one.split.on(*on))].mean(axis=0)
+            classes.points[positions_of(classes, compared.split.on(*on))].mean(axis=0)
             for on in (("train",), ("val", "test"))
         )
         sizes = {side: len(ids) for side, ids in parts.items()}
-        table.append({"split": name, **sizes, "nearest": one.nearest, "gap": float(np.linalg.norm(train - held))})
+        table.append({"split": name, **sizes, "nearest": compared.nearest, "gap": float(np.linalg.norm(train - held))})
     return pd.DataFrame(table)
 
 
 def compared_splits(dataset: Dataset, classes: ClassFeatures, result: SplitResult) -> dict[str, SplitResult]:
-    """The split and others of the same classes, by what they are: random, by superclasses, the dataset's own, saved."""
+    """The split and others of the same classes, by title: random, by superclasses, the dataset's own, saved."""
     spec = result.settings
-    rows = {"this split": result}
-    kinds = {"random": "at random", "superclasses": "whole superclasses"}
+    rows = {THIS: result}
+    kinds = {"random": RANDOM, "superclasses": "whole superclasses"}
     for mode in kinds:
         if mode != spec.get("mode"):
             try:

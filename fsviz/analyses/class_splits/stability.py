@@ -1,4 +1,4 @@
-"""How far splits from different random starts agree."""
+"""Agreement of splits from different random starts."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from fsviz.splits import assignment
 SEEDS = Setting(
     "seeds",
     "Seeds compared",
-    "Over how many seeds the agreement is taken, from the chosen one on.",
+    "Number of seeds whose splits are compared, starting at the chosen seed.",
     "int",
     10,
     2,
     50,
 )
-DIMS = (2, 4, 8, 16, 32, 64)  # looked at beside all
-SWEEP_SEEDS = 6  # seeds of every number of dimensions that is looked at
-FEW_SEEDS = 3  # the same where little time is given
+DIMS = (2, 4, 8, 16, 32, 64)  # compared with all dimensions
+SWEEP_SEEDS = 6  # seeds per number of dimensions
+FEW_SEEDS = 3  # the same on a shared server with a short limit
 
 
 @dataclass(frozen=True)
 class SplitAgreement:
-    """How far several seeds find the same split.
+    """Agreement of several seeds.
 
-    value     mean share of classes that two seeds put on the same side; 1 only if all find the same split
+    value     mean share of classes that two seeds put on the same side; 1 only if all splits are the same
     chance    the same for two random splits, on average
     on_test   mean share of test classes that two seeds have in common, and `chance_on_test` of two random splits
     n_splits  different splits among n_seeds
@@ -49,10 +49,10 @@ class SplitAgreement:
 def agreement(
     dataset: Dataset, classes: ClassFeatures, n_seeds: int = int(SEEDS.default), **settings: Any
 ) -> SplitAgreement:
-    """Agreement over `n_seeds` seeds, from the chosen one on."""
+    """Agreement across `n_seeds` seeds, starting at the chosen one."""
     first = checked(settings)["seed"]
     results = splits_over(dataset, classes, [{"seed": first + i} for i in range(SEEDS.check(n_seeds))], **settings)
-    sides = np.stack([one.split.sides for one in results])
+    sides = np.stack([result.split.sides for result in results])
     n_splits = len(np.unique(sides, axis=0))
     shared = _agreement(sides)
     on_test = (shared["on_test"], shared["chance_on_test"])
@@ -60,7 +60,7 @@ def agreement(
 
 
 def _agreement(sides: np.ndarray) -> dict[str, float]:
-    """Agreement of splits (S, M), and what it is by chance: of all sides, then of test classes."""
+    """Agreement of splits (S, M) on all sides and on test classes, with the values expected by chance."""
     return {
         "agreement": assignment.agreement(sides),
         "chance": assignment.expected_agreement(sides.shape[1]),
@@ -76,8 +76,10 @@ def agreement_over_dims(
     progress: Progress | None = None,
     **settings: Any,
 ) -> pd.DataFrame:
-    """Agreement by number of dimensions: columns dims, those of `SplitAgreement`, reached, above_floor (the objective
-    less M log M, mean over seeds). The last row has all dimensions."""
+    """Agreement by number of dimensions; the last row has all of them.
+
+    Columns dims, those of `SplitAgreement`, reached, above_floor (the objective minus M log M, mean over seeds).
+    """
     spec = {**checked(settings), "mode": "stable"}
     most = classes.points.shape[1]
     rows: list[dict[str, Any]] = []
@@ -90,14 +92,14 @@ def agreement_over_dims(
         rows.append(
             {
                 "dims": dims,
-                **_agreement(np.stack([one.split.sides for one in results])),
-                "reached": float(np.mean([cast(float, one.split.reached) for one in results])),
-                "above_floor": float(np.mean([cast(float, one.objective) - one.floor for one in results])),
+                **_agreement(np.stack([result.split.sides for result in results])),
+                "reached": float(np.mean([cast(float, result.split.reached) for result in results])),
+                "above_floor": float(np.mean([cast(float, result.objective) - result.floor for result in results])),
             }
         )
     return pd.DataFrame(rows)
 
 
 def sweep_seconds(classes: ClassFeatures, spec: Mapping[str, Value], n_seeds: int = SWEEP_SEEDS) -> float:
-    """The same for `agreement_over_dims`."""
+    """Estimated seconds of `agreement_over_dims`."""
     return sum(seconds(classes, {**spec, "mode": "stable", "dims": dims}, n_seeds) for dims in DIMS)

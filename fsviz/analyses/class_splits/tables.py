@@ -12,36 +12,36 @@ COMPARISONS = Table(
     *SIZES,
     Column(
         "nearest",
-        "Nearest training class",
+        "Nearest class",
         digits=3,
         kind="number",
         help="Mean over test classes of the distance to the most similar training class.",
     ),
     Column(
         "gap",
-        "Between the means",
+        "Class means",
         digits=3,
         kind="number",
         help="Distance between the mean of all training and of all held-out classes.",
     ),
 )
 AGREEMENT = Table(
-    "Agreement of seeds",
+    "Agreement across seeds",
     Column("dims", "Dimensions", kind="count"),
     Column("agreement", "Same side", digits=0, kind="share"),
     Column("chance", "Expected by chance", digits=0, kind="share"),
     Column("on_test", "Test classes shared", digits=0, kind="share"),
-    Column("chance_on_test", "Shared by chance", digits=0, kind="share"),
+    Column("chance_on_test", "Shared, expected by chance", digits=0, kind="share"),
     Column("reached", "Divergence reached", digits=4, kind="number"),
     Column("above_floor", "Objective above M log M", digits=4, kind="number"),
 )
 REACHED = Table(
-    "Divergence requested and reached",
-    Column("asked", "Requested", digits=2, kind="number"),
+    "Target and divergence reached",
+    Column("asked", "Target", digits=2, kind="number"),
     Column("reached", "Reached", digits=2, kind="number"),
 )
 HOPS = Table(
-    "How far the trees are apart",
+    "Differences between trees",
     Column("first", "First tree"),
     Column("second", "Second tree"),
     Column(
@@ -70,6 +70,12 @@ NEIGHBOURS = Table(
     "Nearest classes",
     Column("class", "Class"),
     Column("side", "Side"),
+    Column("distance", "Distance", digits=3, kind="number"),
+)
+NEAREST = Table(
+    "Distances between classes",
+    Column("class", "Class"),
+    Column("nearest", "Nearest class"),
     Column("distance", "Distance", digits=3, kind="number"),
 )
 OVERVIEW = Table("Published splits", Column("dataset", "Dataset"), *SIZES, Column("divergences", "Divergences"))

@@ -1,4 +1,4 @@
-"""Ward's tree of class features next to the trees of taxonomies."""
+"""Ward's tree of class features, compared with the tree of a taxonomy."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from fsviz.settings import Setting
 from fsviz.splits import trees
 from fsviz.taxonomy.superclasses import spanning
 
-TREE = Setting("tree", "Tree on the left", "The classes by features of a backbone, or by meaning.", "choice", "")
-TAXONOMY = "taxonomy"  # the name of its tree beside those of backbones
+TREE = Setting("tree", "Tree on the left", "Classes by the features of a backbone, or by the taxonomy.", "choice", "")
+TAXONOMY = "taxonomy"  # the name of its tree, next to those of backbones
 
 
 def class_tree(dataset: Dataset, which: str, class_ids: np.ndarray, classes: ClassFeatures | None = None) -> ClassTree:
@@ -41,7 +41,7 @@ def hops(dataset: Dataset, which: str, class_ids: np.ndarray, classes: ClassFeat
 
 
 def known_trees(dataset: Dataset) -> list[str]:
-    """Whose trees there are: backbones, and the taxonomy where there is one."""
+    """Names of the trees of a dataset: its backbones, and the taxonomy if there is one."""
     known = features.available(dataset)
     try:
         spanning(dataset, np.arange(dataset.n_classes))
@@ -59,8 +59,8 @@ def hop_table(dataset: Dataset, which: Sequence[str], class_ids: np.ndarray) -> 
     """Every two of these trees (table 3): columns first, second, hops, normalised, chance."""
     if len(which) < 2:
         raise Missing(
-            f"Two trees are compared, and {dataset.title} has {len(which)}: one per backbone, and one of its taxonomy. "
-            "Extract features with another backbone, or give the dataset a taxonomy."
+            f"A comparison needs two trees; {dataset.title} has {len(which)}: one per backbone and taxonomy. "
+            "Extract features with another backbone, or add a taxonomy."
         )
     between = {name: hops(dataset, name, class_ids) for name in which}
     rows = []
@@ -72,7 +72,7 @@ def hop_table(dataset: Dataset, which: Sequence[str], class_ids: np.ndarray) -> 
 
 
 def all_with_features(dataset: Dataset, which: Sequence[str]) -> np.ndarray:
-    """class_ids of the classes that all of these trees can have."""
+    """class_ids of the classes that all of these trees contain."""
     kept = np.arange(dataset.n_classes)
     for name in which:
         if name != TAXONOMY:

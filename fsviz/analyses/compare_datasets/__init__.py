@@ -1,16 +1,16 @@
-"""Is my data harder than other data, and why? The same measures for two or more datasets or splits side by side.
+"""Is my data harder than other data, and why? The same measures for two or more datasets or splits.
 
-    names -> sides (each a split of a dataset) -> tasks of the same settings -> measures and accuracy -> differences
+    names -> datasets and splits -> tasks with the same settings -> measures and accuracy -> differences
 
-A measure is compared where it says the same of both sides:
-- Distances in meaning count what lies below a concept, so those of two taxonomies, or of two splits of one, are on
-  different scales: with C classes alike in size, Jiang-Conrath ends at 2 log C. Here all classes that are compared
-  stand in one graph, each counting once; taxonomies that share no root cannot be joined, and are not compared.
-- What is measured on features, accuracies included, is compared under one backbone that has features of both sides.
-- Attributes, and the classes to train on, are those of a dataset: compared between its own splits only.
+A measure is compared only if it means the same for both:
+- Semantic distances of two taxonomies, or of two splits of one, are on different scales: with C classes of equal size,
+  Jiang-Conrath has the maximum 2 log C. Here all classes are in one graph, each counting once; taxonomies that share no
+  root cannot be joined and are not compared.
+- Measures on features, accuracy included, need features of the same backbone for both.
+- Attributes and training classes belong to a dataset: they are compared between its own splits only.
 
-Every difference is held against two kinds of noise. Beyond the interval over tasks, it holds for these very classes and
-images; beyond the wider one over classes, also for others of the same kind.
+A difference is tested twice: over tasks (on these classes and images only) and over classes (for other classes of the
+same kind).
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from fsviz.analyses.compare_datasets.measuring import (
     common_backbone,
     compare,
     dataset_splits,
+    example_images,
     fit,
     joint_distances,
 )
-from fsviz.analyses.compare_datasets.sentences import headline, notes
+from fsviz.analyses.compare_datasets.sentences import details, headline, notes, verdict
 from fsviz.analyses.compare_datasets.significance import differences, direction, title
 from fsviz.analyses.compare_datasets.tables import (
     FACTS,
@@ -69,8 +70,10 @@ __all__ = [
     "compare",
     "comparison_dict",
     "dataset_splits",
+    "details",
     "differences",
     "direction",
+    "example_images",
     "facts",
     "fit",
     "headline",
@@ -82,4 +85,5 @@ __all__ = [
     "suite_row",
     "suite_specs",
     "title",
+    "verdict",
 ]

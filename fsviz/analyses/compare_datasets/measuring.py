@@ -1,4 +1,4 @@
-"""The same tasks drawn from several datasets or splits, and measured with one scale of distances."""
+"""Samples tasks with the same settings from several datasets or splits and measures them on one scale."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from fsviz.studies import evaluate, task_measures
 from fsviz.tasks import draw, fitting
 from fsviz.taxonomy import DISTANCE, DISTANCES, Dag
 
-METHOD = custom_task.METHOD.with_(help="The method whose accuracy is compared.", advanced=True)
+METHOD = custom_task.METHOD.with_(help="Method whose accuracy is compared.", advanced=True)
 BACKBONE = draw.BACKBONE.with_(
-    help="Whose features are compared: the one that has features of most of the datasets. Numbers of different "
-    "backbones are not comparable.",
+    help="Backbone of the features, by default the one that most of the datasets have. Values of different backbones "
+    "are not comparable.",
     advanced=True,
 )
 BY = DISTANCE.with_(choices={name: d.title for name, d in DISTANCES.items() if d.needs == "taxonomy"}, advanced=True)
@@ -38,7 +38,7 @@ SETTINGS: dict[str, Setting] = {
 ACCURACY = "accuracy"
 MAX_SPLITS = 8
 WORDNET = "n00001740"  # entity, the root of every taxonomy that was taken from WordNet
-OTHER_DISTANCE = {"jiang_conrath": "path_length"}  # what a verdict in meaning is held against; the others: the default
+OTHER_DISTANCE = {"jiang_conrath": "path_length"}  # checks the verdict on coarsity; for others: the default
 
 
 class ComparisonSpec(TypedDict, total=False):
@@ -97,10 +97,10 @@ class MeasureEstimate:
 class DatasetComparison:
     """Results of a comparison.
 
-    numbers   measure -> side -> its number, where it is known
-    unknown   measure -> side -> why it is not
-    own       side -> coarsity (T,) on its own taxonomy, as other pages have it, where there is one
-    check     side -> coarsity by another distance, which a verdict in meaning is held against
+    numbers   measure -> dataset -> its estimate, if available
+    unknown   measure -> dataset -> reason why it is not available
+    own       dataset -> coarsity (T,) on its own taxonomy, as on other pages, if it has one
+    check     dataset -> coarsity by another distance, to check the verdict on coarsity
     """
 
     spec: ComparisonSpec
@@ -117,8 +117,8 @@ class DatasetComparison:
         return list(self.numbers)
 
     @property
-    def asked(self) -> list[str]:
-        """The same with what is known of none."""
+    def requested(self) -> list[str]:
+        """The same with those that are available for no dataset."""
         return [name for name in (ACCURACY, *MEASURES) if name in self.numbers or name in self.unknown]
 
     def side(self, name: str) -> DatasetSplit:
@@ -137,8 +137,8 @@ def check(spec: RawSettings) -> ComparisonSpec:
             "'demo:test tiered_imagenet:test'."
         )
     settings = fitting.with_defaults(SETTINGS, fit(dataset_splits(names), spec))
-    given = {name: value for name, value in spec.items() if value is not None}
-    values = {name: s.check(given.get(name, s.default)) for name, s in settings.items()}
+    inputs = {name: value for name, value in spec.items() if value is not None}
+    values = {name: s.check(inputs.get(name, s.default)) for name, s in settings.items()}
     return cast(ComparisonSpec, {"sides": names, **values})
 
 
@@ -167,21 +167,21 @@ def dataset_splits(names: Sequence[str]) -> list[DatasetSplit]:
     return list(by_name.values())
 
 
-def common_backbone(sides: Sequence[DatasetSplit], asked: str = "") -> str:
-    """The backbone with features of most sides, the first one where several have; "" where none has features."""
+def common_backbone(sides: Sequence[DatasetSplit], requested: str = "") -> str:
+    """The backbone with features of most datasets; "" if none has features."""
     counts: dict[str, int] = {}
     for side in sides:
         for name in features.available(side.dataset):
             counts[name] = counts.get(name, 0) + 1
-    if asked and asked not in counts:
-        raise UnknownName("backbone with features of these datasets", asked, counts)
-    return asked or max(counts, key=lambda name: counts[name], default="")
+    if requested and requested not in counts:
+        raise UnknownName("backbone with features of these datasets", requested, counts)
+    return requested or max(counts, key=lambda name: counts[name], default="")
 
 
-def compare(spec: RawSettings, progress: Progress | None = None, meaning_only: bool = False) -> DatasetComparison:
-    """Draws tasks of the same settings from every side and measures them all.
+def compare(spec: RawSettings, progress: Progress | None = None, semantic_only: bool = False) -> DatasetComparison:
+    """Samples tasks with the same settings from every dataset and measures them.
 
-    meaning_only  leaves out what needs features, which takes longer
+    semantic_only  skips measures that need features, which take longer
     """
     spec = check(spec)
     sides = tuple(dataset_splits(spec["sides"]))
@@ -191,7 +191,7 @@ def compare(spec: RawSettings, progress: Progress | None = None, meaning_only: b
     numbers: dict[str, dict[str, MeasureEstimate]] = {}
     unknown: dict[str, dict[str, str]] = {}
     own, verified = {}, {}
-    steps = [name for name in (ACCURACY, *MEASURES) if not meaning_only or is_semantic(name)]
+    steps = [name for name in (ACCURACY, *MEASURES) if not semantic_only or is_semantic(name)]
     for place, side in enumerate(sides):
         tasks = draw_tasks(side, spec, backbone, blocks.get(side.name))
         if "coarsity" in tasks.measures:
@@ -219,14 +219,14 @@ def draw_tasks(side: DatasetSplit, spec: ComparisonSpec, backbone: str, distance
 
     Coarsity, which they carry, is that of the side's own taxonomy.
     """
-    asked: dict[str, Any] = {name: spec[name] for name in ("n_way", "sampler", "seed", "n_tasks")}
+    settings: dict[str, Any] = {name: spec[name] for name in ("n_way", "sampler", "seed", "n_tasks")}
     has = backbone in features.available(side.dataset)
     if has:
-        asked |= {name: spec[name] for name in ("n_shot", "n_query")}
+        settings |= {name: spec[name] for name in ("n_shot", "n_query")}
     usable = features.load(side.dataset, backbone).image_ids if has else None
-    given = distances if "distances" in SAMPLERS[spec["sampler"]].needs else None
-    tasks = draw.sample(side.dataset, split=side.split, usable=usable, distances=given, **asked).tasks
-    if given is not None:
+    needed = distances if "distances" in SAMPLERS[spec["sampler"]].needs else None
+    tasks = draw.sample(side.dataset, split=side.split, usable=usable, distances=needed, **settings).tasks
+    if needed is not None:
         tasks = draw.with_coarsity(replace(tasks, measures={}), side.dataset)
     return tasks
 
@@ -247,13 +247,13 @@ def _by_distance(name: str, tasks: Tasks, side: DatasetSplit, distances: np.ndar
 
 
 def _by_features(name: str, tasks: Tasks, side: DatasetSplit, backbone: str, method: str) -> np.ndarray:
-    known = features.available(side.dataset)
-    if backbone not in known:
-        others = f" It has those of {', '.join(map(title_of, known))}, which cannot be compared." if known else ""
+    available = features.available(side.dataset)
+    if backbone not in available:
+        others = f" Its {', '.join(map(title_of, available))} features are not comparable." if available else ""
         raise BadInput(
-            f"{side.dataset.title} has no features under {title_of(backbone)}.{others}"
+            f"{side.dataset.title} has no {title_of(backbone)} features.{others}"
             if backbone
-            else "None of them has features."
+            else "No dataset has features."
         )
     if name == ACCURACY:
         return evaluation.task_accuracy(evaluate.predict_tasks(side.dataset, backbone, method, {}, tasks)) * 100
@@ -261,12 +261,12 @@ def _by_features(name: str, tasks: Tasks, side: DatasetSplit, backbone: str, met
 
 
 def number(values: np.ndarray, tasks: Tasks) -> MeasureEstimate:
-    """The mean of a measure over tasks with its error; tasks for which it is not defined are left out."""
+    """The mean of a measure with its error over the tasks for which it is defined."""
     values = np.asarray(values, dtype=float)
-    there = np.isfinite(values)
-    if not there.any():
-        raise BadInput("It is not defined for any of these tasks.")
-    values, tasks = values[there], tasks.take(there)
+    is_defined = np.isfinite(values)
+    if not is_defined.any():
+        raise BadInput("It is not defined for these tasks.")
+    values, tasks = values[is_defined], tasks.take(is_defined)
     here = evaluation.estimate(values, "tasks")
     wider = evaluation.estimate(values, "classes", values[:, None, None], tasks)
     return (
@@ -276,12 +276,12 @@ def number(values: np.ndarray, tasks: Tasks) -> MeasureEstimate:
     )
 
 
-# One graph of meanings ---------------------------------------------------------------------------------------------
+# One graph for all taxonomies -------------------------------------------------------------------------------------
 
 
 def joint_distances(sides: Sequence[DatasetSplit], distance: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Distances between the classes of every side (C, C) in one graph that holds the classes of all, each once; and
-    for sides that do not stand in it, why. The first side that has a taxonomy decides which it is."""
+    the reason for sides that are not in it. The first side with a taxonomy decides which one it is."""
     graphs: dict[str, Dag] = {}
     apart: dict[str, str] = {}
     for side in sides:
@@ -301,7 +301,7 @@ def joint_distances(sides: Sequence[DatasetSplit], distance: str) -> tuple[dict[
         if side.name in kinds and side not in inside:
             apart[side.name] = (
                 f"Its taxonomy shares no root with that of {next(s.title for s in sides if s.name == first)}, so "
-                "distances in the two are not comparable."
+                "semantic distances are not comparable."
             )
     nodes = {side.name: side.dataset.classes.loc[side.class_ids, "node"].astype(str).tolist() for side in inside}
     every = list(dict.fromkeys(node for of_side in nodes.values() for node in of_side))
@@ -318,3 +318,17 @@ def _kind(graph: Dag, name: str) -> str:
 
 def other_distance(distance: str) -> str:
     return OTHER_DISTANCE.get(distance, str(DISTANCE.default))
+
+
+# Example images ----------------------------------------------------------------------------------------------------
+
+
+def example_images(side: DatasetSplit, n: int) -> list[int]:
+    """The first image of up to n classes, evenly spaced over the split; [] without images."""
+    if not side.dataset.has_pixels:
+        return []
+    class_ids, first = np.unique(side.dataset.image_class_ids(), return_index=True)
+    image_of_class = dict(zip(class_ids.tolist(), first.tolist(), strict=True))
+    images = [image_of_class[c] for c in side.class_ids.tolist() if c in image_of_class]
+    places = np.linspace(0, len(images) - 1, min(n, len(images))).round().astype(int)
+    return [images[place] for place in places]

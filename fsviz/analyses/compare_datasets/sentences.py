@@ -1,4 +1,4 @@
-"""A comparison in words: the headline, and notes on what the datasets share."""
+"""A comparison in words: the verdict, the details, and notes on what the datasets share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from fsviz.analyses.compare_datasets.measuring import (
     ACCURACY,
     DatasetComparison,
     DatasetSplit,
-    is_semantic,
     other_distance,
 )
 from fsviz.analyses.compare_datasets.significance import (
@@ -31,81 +30,108 @@ MAX_NAMED = 4  # measures that a sentence names with their numbers
 # In words ----------------------------------------------------------------------------------------------------------
 
 
-def headline(comparison: DatasetComparison, other: str, first: str = "") -> str:
-    """Is the first side harder than the other one, in what, in what not, and what is not known."""
+def verdict(comparison: DatasetComparison, other: str, first: str = "") -> tuple[str, str]:
+    """One sentence on whether the first dataset is harder than another one, and an addition.
+
+    Accuracy decides if it is available for both, else the measures do.
+    """
+    first = first or comparison.sides[0].name
+    pair = f"{comparison.side(first).title} and {comparison.side(other).title}"
+    rows = [d for d in differences(comparison, first) if d.other == other]
+    available = [d for d in rows if d.verdict != "unknown"]
+    if not available:
+        reason = next((d.why for d in rows), "No measure is available.")
+        return f"{pair} cannot be compared: {reason.rstrip('.')}.", ""
+    significant = [d for d in available if d.verdict in ("harder", "easier")]
+    accuracy = next((d for d in available if d.measure == ACCURACY), None)
+    if accuracy in significant or (accuracy is None and len({d.verdict for d in significant}) == 1):
+        clearest = accuracy or max(significant, key=lambda d: abs(d.effect))
+        sentence = (
+            f"{comparison.side(first).title} is {clearest.verdict} than {comparison.side(other).title}: "
+            f"{_means(comparison, clearest)}."
+        )
+    elif not significant:
+        sentence = f"No significant difference between {pair}."
+    elif accuracy is not None:
+        sentence = f"No significant difference in accuracy between {pair}."
+    else:
+        sentence = f"{comparison.side(first).title} is neither harder nor easier than {comparison.side(other).title}."
+    more = []
+    if accuracy is not None and accuracy not in significant:
+        more.append(f"{_means(comparison, accuracy)}.")
+    if accuracy is None:
+        more.append("Accuracy is not available.")
+    if significant:
+        more.append(f"Significantly {_tally(significant)} of {len(available)} measures.")
+    elif here := [d for d in available if d.here != "noise"]:
+        more.append(f"On these classes only: {_tally(here)} of {len(available)} measures.")
+    return sentence, " ".join(more)
+
+
+def details(comparison: DatasetComparison, other: str, first: str = "") -> list[str]:
+    """Sentences on all measures: significant ones with numbers, those on these classes only, the others by reason."""
     first = first or comparison.sides[0].name
     rows = [d for d in differences(comparison, first) if d.other == other]
-    mine, theirs = comparison.side(first).title, comparison.side(other).title
-    firm = [d for d in rows if d.verdict in ("harder", "easier")]
+    significant = [d for d in rows if d.verdict in ("harder", "easier")]
     here = [d for d in rows if d.verdict == "noise" and d.here != "noise"]
     noise = [_name(comparison, d) for d in rows if d.verdict == d.here == "noise"]
-    more = []
-    if firm:
-        sentence = f"{mine} is {_parted(comparison, firm, f' than {theirs}')}"
-    elif here:
-        sentence = f"Nothing parts {mine} from {theirs} beyond what other classes of the same kind could overturn"
-    elif noise:
-        sentence = f"Nothing that is known of both parts {mine} from {theirs} beyond noise"
-    else:
-        sentence = f"Nothing is known of both {mine} and {theirs} that could be compared"
-    if here:
-        more.append(
-            f"For these very classes it is {_parted(comparison, here)}"
-            + (", which other classes of the same kind could overturn." if firm else ".")
-        )
-    more += [f"Not beyond noise: {_listed(noise)}."] if noise else []
+    sentences = [f"Significant: {_by_verdict(comparison, significant)}."] if significant else []
+    sentences += [f"On these classes only: {_by_verdict(comparison, here)}."] if here else []
+    sentences += [f"Not significant: {_listed(noise)}."] if noise else []
     reasons: dict[str, list[str]] = {}
     for d in rows:
         if d.verdict == "unknown":
             reasons.setdefault(d.why, []).append(_name(comparison, d))
-    more += [f"Unknown: {_some(names)}. {why.rstrip('.')}." for why, names in reasons.items()]
-    return " ".join([f"{sentence}.", *more, *meaning_checked(comparison, first, other)])
+    sentences += [f"Not available: {_some(names)}. {why.rstrip('.')}." for why, names in reasons.items()]
+    return [*sentences, *distance_checked(comparison, first, other)]
 
 
-def meaning_checked(comparison: DatasetComparison, first: str, other: str) -> list[str]:
-    """Whether another distance says the same of coarsity: a sentence, where it does not."""
+def headline(comparison: DatasetComparison, other: str, first: str = "") -> str:
+    """The verdict and the details in one paragraph."""
+    return " ".join([*filter(None, verdict(comparison, other, first)), *details(comparison, other, first)])
+
+
+def distance_checked(comparison: DatasetComparison, first: str, other: str) -> list[str]:
+    """A sentence if another semantic distance changes the verdict on coarsity."""
     if not {first, other} <= set(comparison.check) or not {first, other} <= set(comparison.numbers.get("coarsity", {})):
         return []
     by = difference(comparison, "coarsity", first, other)
     again = _difference_of("coarsity", first, other, comparison.check[first], comparison.check[other])
     if by.verdict == again.verdict:
         return []
-    says = {"harder": "harder", "easier": "easier", "noise": "no different beyond noise"}
+    words = {"harder": "harder", "easier": "easier", "noise": "not significantly different"}
     kind = DISTANCES[other_distance(comparison.spec["distance"])].title
-    return [f"In meaning that depends on the distance: by {kind} the first is {says[again.verdict]}."]
+    return [f"Coarsity depends on the distance: with {kind}, {comparison.side(first).title} is {words[again.verdict]}."]
 
 
-def _parted(comparison: DatasetComparison, rows: Sequence[MeasureDifference], than: str = "") -> str:
-    """In what the first side is harder, and in what easier: accuracy first, then what is clearest."""
+def _tally(rows: Sequence[MeasureDifference]) -> str:
+    """The number of measures by which the first dataset is harder and easier."""
+    verdicts = [d.verdict if d.verdict != "noise" else d.here for d in rows]
+    parts = [f"{word} on {verdicts.count(word)}" for word in ("harder", "easier") if word in verdicts]
+    return ", ".join(parts)
+
+
+def _by_verdict(comparison: DatasetComparison, rows: Sequence[MeasureDifference]) -> str:
+    """Measures by which the first dataset is harder or easier: accuracy first, then the largest differences."""
     rows = sorted(rows, key=lambda d: (d.measure != ACCURACY, -abs(d.effect)))
     parts: list[str] = []
-    for verdict in dict.fromkeys(d.here for d in rows):
-        mine = [d for d in rows if d.here == verdict]
-        told = _with_numbers(comparison, mine[:MAX_NAMED])
-        more = f" and {len(mine) - MAX_NAMED} more" if len(mine) > MAX_NAMED else ""
-        parts += [f"{verdict}{'' if parts else than} {_listed(told)}{more}"] if told else []
-    return ", and ".join(parts)
+    for word in dict.fromkeys(d.here for d in rows):
+        of_word = [d for d in rows if d.here == word]
+        more = f" and {len(of_word) - MAX_NAMED} more" if len(of_word) > MAX_NAMED else ""
+        parts.append(f"{word} by {_listed([_means(comparison, d, True) for d in of_word[:MAX_NAMED]])}{more}")
+    return "; ".join(parts)
 
 
-def _with_numbers(comparison: DatasetComparison, rows: Sequence[MeasureDifference]) -> list[str]:
-    """Measures with the means of both sides; those of meaning together."""
-    said: dict[str, list[str]] = {}
-    for d in rows:
-        one, two = (
-            format_value(comparison.numbers[d.measure][name].estimate.mean, d.measure) for name in (d.first, d.other)
-        )
-        against, name = f"{one} against {two}", _name(comparison, d)
-        if is_semantic(d.measure):
-            said.setdefault("in meaning", []).append(f"mean {name} {against}")
-        else:
-            by = f"for {METHODS[comparison.spec['method']].title}" if d.measure == ACCURACY else f"by {name}"
-            said[by] = [against]
-    return [f"{by} ({'; '.join(numbers)})" for by, numbers in said.items()]
+def _means(comparison: DatasetComparison, d: MeasureDifference, in_brackets: bool = False) -> str:
+    """A measure with the means of both datasets: "coarsity 95 vs 99"."""
+    numbers = comparison.numbers[d.measure]
+    both = " vs ".join(format_value(numbers[name].estimate.mean, d.measure) for name in (d.first, d.other))
+    return f"{_name(comparison, d)} ({both})" if in_brackets else f"{_name(comparison, d)} {both}"
 
 
 def _name(comparison: DatasetComparison, d: MeasureDifference) -> str:
     if d.measure == ACCURACY:
-        return "accuracy"
+        return f"{METHODS[comparison.spec['method']].title} accuracy"
     name = MEASURES[d.measure].title
     return name if name[:2].isupper() or "-" in name.split()[0] else name[0].lower() + name[1:]
 
@@ -119,27 +145,23 @@ def _listed(parts: Sequence[str]) -> str:
 
 
 def notes(comparison: DatasetComparison) -> list[str]:
-    """Notes to read before comparing two datasets."""
-    said = []
+    """Notes to read before comparing datasets."""
+    sentences = []
     joined = list(comparison.numbers.get("coarsity", {}))
     if len(joined) > 1:
-        n = {name: len(comparison.side(name).class_ids) for name in joined}
         total = len({node for name in joined for node in _nodes(comparison.side(name))})
-        said.append(
-            f"Distances in meaning are in one graph of all {total:,} classes, each counting once. On its own taxonomy "
-            "a side has another coarsity, which other pages show: its scale follows the number of classes "
-            f"({', '.join(f'{comparison.side(name).title}: {many:,}' for name, many in n.items())}), so those are not "
-            "comparable."
+        sentences.append(
+            f"Semantic distances are in one graph of all {total:,} classes. Coarsity on a dataset's own taxonomy, as "
+            "on other pages, depends on its number of classes and is not comparable."
         )
-    shared = _shared(comparison.sides)
-    if shared:
-        said.append(f"{shared} Differences are then smaller than between sets without common classes.")
+    if shared := _shared(comparison.sides):
+        sentences.append(f"{shared} This makes differences smaller.")
     if comparison.backbone:
-        said.append(
-            f"Everything else is under {title_of(comparison.backbone)}: numbers of different backbones, or of "
+        sentences.append(
+            f"All other measures use {title_of(comparison.backbone)} features. Values of different backbones, or of "
             "different numbers of classes per task, are not comparable."
         )
-    return said
+    return sentences
 
 
 def _nodes(side: DatasetSplit) -> list[str]:
@@ -147,10 +169,11 @@ def _nodes(side: DatasetSplit) -> list[str]:
 
 
 def _shared(sides: Sequence[DatasetSplit]) -> str:
-    """A sentence where two splits of one dataset have classes in common."""
-    for i, one in enumerate(sides):
-        for two in sides[i + 1 :]:
-            n = len(np.intersect1d(one.class_ids, two.class_ids)) if one.dataset.name == two.dataset.name else 0
-            if n:
-                return f"{one.title} and {two.title} have {n:,} classes in common."
+    """A sentence if two splits of one dataset have classes in common."""
+    for i, side in enumerate(sides):
+        for later in sides[i + 1 :]:
+            if side.dataset.name != later.dataset.name:
+                continue
+            if n := len(np.intersect1d(side.class_ids, later.class_ids)):
+                return f"{side.title} and {later.title} have {n:,} classes in common."
     return ""

@@ -13,8 +13,8 @@ from fsviz.evaluation import Estimate
 from fsviz.methods import METHODS
 
 _OF_ONE_DATASET = {
-    "attributes": "the attributes of two datasets are different ones",
-    "train_divergence": "the classes to train on of two datasets are different ones",
+    "attributes": "Attributes of different datasets are not comparable.",
+    "train_divergence": "Training classes of different datasets are not comparable.",
 }
 
 
@@ -23,13 +23,13 @@ Verdict = Literal["harder", "easier", "noise", "unknown"]
 
 @dataclass(frozen=True)
 class MeasureDifference:
-    """How the first side and another one differ in a measure: which is harder by it, and by how much.
+    """The difference in one measure between the first dataset and another one.
 
-    verdict   of the first side; "noise" where the 95% interval of the difference over classes holds 0
-    here      the same over tasks: for these very classes and images
-    estimate  of the first side's mean less the other's
-    effect    the same in standard deviations of tasks, and `effect_ci95`; above 0 the first side is the harder one
-    why       it is not known
+    verdict   of the first dataset; "noise" if the 95% CI of the difference over classes contains 0
+    here      the same over tasks: on these classes and images only
+    estimate  mean of the first dataset minus that of the other one
+    effect    the same in standard deviations of tasks, and `effect_ci95`; positive if the first dataset is harder
+    why       the reason if it is not available
     """
 
     measure: str
@@ -48,26 +48,27 @@ class MeasureDifference:
 
 
 def differences(comparison: DatasetComparison, first: str = "") -> list[MeasureDifference]:
-    """The first side (or another) held against every other one, measure by measure."""
+    """The differences between the first dataset (or the given one) and each other one, measure by measure."""
     first = first or comparison.sides[0].name
     return [
         difference(comparison, name, first, side.name)
         for side in comparison.sides
         if side.name != first
-        for name in comparison.asked
+        for name in comparison.requested
     ]
 
 
 def difference(comparison: DatasetComparison, measure: str, first: str, other: str) -> MeasureDifference:
-    known = comparison.numbers.get(measure, {})
+    """The difference of one measure; "unknown" with the reason if it is not available or not comparable."""
+    numbers = comparison.numbers.get(measure, {})
     for name in (first, other):
-        if name not in known:
+        if name not in numbers:
             return MeasureDifference(measure, first, other, "unknown", why=comparison.unknown[measure][name])
     needs = MEASURES[measure].needs if measure in MEASURES else ()
-    alone = [why for need, why in _OF_ONE_DATASET.items() if need in needs]
-    if alone and comparison.side(first).dataset.name != comparison.side(other).dataset.name:
-        return MeasureDifference(measure, first, other, "unknown", why=f"{alone[0][0].upper()}{alone[0][1:]}.")
-    return _difference_of(measure, first, other, known[first], known[other])
+    reasons = [why for need, why in _OF_ONE_DATASET.items() if need in needs]
+    if reasons and comparison.side(first).dataset.name != comparison.side(other).dataset.name:
+        return MeasureDifference(measure, first, other, "unknown", why=reasons[0])
+    return _difference_of(measure, first, other, numbers[first], numbers[other])
 
 
 def _difference_of(

@@ -31,7 +31,7 @@ from fsviz.tables import Column, Table
 
 
 FACTS = Table(
-    "What they are",
+    "Datasets",
     Column("side", "Name"),
     Column("title", "Dataset"),
     Column("n_classes", "Classes", kind="count"),
@@ -39,16 +39,16 @@ FACTS = Table(
     Column("images_median", "Images per class (quartiles)", kind="count", interval=("images_low", "images_high")),
     Column(
         "own_coarsity",
-        "Own coarsity",
+        "Coarsity (own taxonomy)",
         digits=1,
         kind="number",
-        help="Median coarsity on its own taxonomy, as other pages show it. Not comparable between datasets: its "
-        "scale follows the number of classes.",
+        help="Median coarsity on its own taxonomy, as on other pages. Not comparable between datasets: it depends on "
+        "the number of classes.",
     ),
-    Column("has", "It has"),
+    Column("has", "Has"),
 )
 NUMBERS = Table(
-    "Every measure of every dataset",
+    "All values",
     Column("title", "Measure", width=170),
     Column("side", "Name"),
     Column("side_title", "Dataset", width=160),
@@ -57,16 +57,16 @@ NUMBERS = Table(
     Column("n_tasks", "Tasks", kind="count"),
     Column("over", "95% CI over"),
     Column("higher_is", "Higher is"),
-    Column("first_is", "The first one is"),
-    Column("here", "For these classes only"),
+    Column("first_is", "First is"),
+    Column("here", "On these classes only"),
     Column("difference", "Difference", kind="number", interval="difference_ci95"),
     Column("why", "Not available because", width=220),
 )
 VERDICT_WORDS = {"noise": "not significant"}
 SUITE = Table(
-    "Hard, random and easy supports",
+    "Support sets",
     Column("title", "Dataset"),
-    Column("cost", "Hard supports cost", kind="points"),
+    Column("cost", "Cost of hard supports", kind="points"),
     *(
         Column(name, name.capitalize(), kind="percent", interval=f"{name}_ci95", help=f"With {name} supports.")
         for name in support_sets.SETS
@@ -117,27 +117,29 @@ def facts(comparison: DatasetComparison) -> pd.DataFrame:
 
 
 def measure_table(comparison: DatasetComparison, first: str = "") -> pd.DataFrame:
-    """A row per measure and side: its mean with the 95% interval, quartiles, and the verdict of the first side against
-    it: first_is "harder", "easier", "noise" or "unknown", here the same for these very classes; effect is that in
-    standard deviations of tasks, above 0 where the first side is harder."""
+    """A row per measure and dataset: mean with 95% CI, quartiles, and the verdict on the first dataset.
+
+    first_is is "harder", "easier", "noise" or "unknown", here the same on these classes only; effect is the difference
+    in standard deviations of tasks, positive if the first dataset is harder.
+    """
     first = first or comparison.sides[0].name
     verdicts = {(d.measure, d.other): d for d in differences(comparison, first)}
     rows = []
-    for measure in comparison.asked:
+    for measure in comparison.requested:
         for side in comparison.sides:
             d = verdicts.get((measure, side.name))
-            one = comparison.numbers.get(measure, {}).get(side.name)
+            estimate = comparison.numbers.get(measure, {}).get(side.name)
             row: dict[str, Any] = {
                 "measure": measure,
                 "title": title(measure, comparison.spec),
                 "higher_is": direction(measure),
                 "side": side.name,
                 "side_title": side.title,
-                "n_tasks": len(one.values) if one else 0,
-                "mean": one.estimate.mean if one else np.nan,
-                "ci95": one.estimate.ci95 if one else np.nan,
-                "over": one.ci_unit if one else "",
-                **dict(zip(("q1", "median", "q3"), one.quartiles if one else (np.nan,) * 3, strict=True)),
+                "n_tasks": len(estimate.values) if estimate else 0,
+                "mean": estimate.estimate.mean if estimate else np.nan,
+                "ci95": estimate.estimate.ci95 if estimate else np.nan,
+                "over": estimate.ci_unit if estimate else "",
+                **dict(zip(("q1", "median", "q3"), estimate.quartiles if estimate else (np.nan,) * 3, strict=True)),
                 "first_is": d.verdict if d else "",
                 "here": d.here if d else "",
                 "difference": d.estimate.mean if d and d.estimate else np.nan,
@@ -163,39 +165,37 @@ def comparison_dict(comparison: DatasetComparison) -> dict[str, Any]:
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as dictionaries, None where nothing is known."""
+    """Rows as dictionaries, None for missing values."""
     return [{name: None if pd.isna(v) else v for name, v in row.items()} for row in table.to_dict("records")]
 
 
 def command(spec: Settings, suite: bool = False) -> str:
-    said = {name: spec[name] for name, s in SETTINGS.items() if name in spec and spec[name] != s.default}
+    """The command with the same results."""
+    changed = {name: spec[name] for name, s in SETTINGS.items() if name in spec and spec[name] != s.default}
     more = ["--suite"] if suite else []
-    return shlex.join(["fsviz", "compare-datasets", *spec["sides"], *to_args(said, SETTINGS), *more])
+    return shlex.join(["fsviz", "compare-datasets", *spec["sides"], *to_args(changed, SETTINGS), *more])
 
 
 # The suite: hard, random and easy support sets over several datasets -----------------------------------------------
 
 
-def suite_specs(spec: ComparisonSpec) -> tuple[dict[str, support_sets.Spec], dict[str, str]]:
-    """Specs of searches for hard and easy supports: side -> spec of the study `support_sets`; and for
-    sides that cannot be, why."""
+def suite_specs(spec: ComparisonSpec) -> tuple[dict[str, support_sets.SupportSpec], dict[str, str]]:
+    """Specs of the study `support_sets` by dataset, and the reason for each dataset that has none."""
     sides = dataset_splits(spec["sides"])
     backbone = common_backbone(sides, str(spec["backbone"]))
-    found, without = {}, {}
+    specs, without = {}, {}
     for side in sides:
-        known = features.available(side.dataset)
-        if not backbone or backbone not in known:
+        available = features.available(side.dataset)
+        if not backbone or backbone not in available:
             without[side.name] = (
-                f"{side.dataset.title} has no features under {title_of(backbone)}."
-                if backbone
-                else "It has no features."
+                f"{side.dataset.title} has no {title_of(backbone)} features." if backbone else "No features."
             )
             continue
-        asked: dict[str, Value] = {name: spec[name] for name in ("n_way", "n_shot", "n_query", "n_tasks", "seed")}
+        settings: dict[str, Value] = {name: spec[name] for name in ("n_way", "n_shot", "n_query", "n_tasks", "seed")}
         try:
-            found[side.name] = support_sets.check(
+            specs[side.name] = support_sets.check(
                 {
-                    **asked,
+                    **settings,
                     "dataset": side.dataset.name,
                     "backbone": backbone,
                     "split": side.split,
@@ -204,10 +204,10 @@ def suite_specs(spec: ComparisonSpec) -> tuple[dict[str, support_sets.Spec], dic
             )
         except FsvizError as error:
             without[side.name] = str(error)
-    return found, without
+    return specs, without
 
 
-def suite_row(side: DatasetSplit, summary: support_sets.Summary) -> dict[str, Any]:
+def suite_row(side: DatasetSplit, summary: support_sets.SupportSummary) -> dict[str, Any]:
     """A row of the suite from the summary of a search for support sets."""
     return {
         "title": side.title,

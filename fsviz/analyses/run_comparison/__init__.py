@@ -2,12 +2,13 @@
 
 A MethodRun is one method on one backbone of one run, with its numbers per task. Those of the same tasks (same digest)
 form a group. Only inside a group are numbers compared, task by task, over the tasks that all of them have finished.
-Intervals and p are over tasks, images or classes: unless one is chosen, over the widest that is known (`widest`), so
-that pages, commands and reports give one answer. Accuracies handed out are percentages.
+Intervals and p are over tasks, images or classes: by default over the widest unit available (`widest`), so that pages,
+commands and reports give one answer. Accuracies in tables are percentages.
 """
 
 from __future__ import annotations
 
+from fsviz.analyses.run_comparison.answers import best_method, describe_p_value, describe_quarters, significance
 from fsviz.analyses.run_comparison.by_measure import (
     correlations,
     curves,
@@ -21,6 +22,7 @@ from fsviz.analyses.run_comparison.comparison import RunComparison, compare
 from fsviz.analyses.run_comparison.intervals import widest
 from fsviz.analyses.run_comparison.method_runs import (
     CI95,
+    MIN_CURVE_TASKS,
     PREVIEW,
     QUARTERS,
     MethodRun,
@@ -52,6 +54,7 @@ __all__ = [
     "CI95",
     "CI_UNITS",
     "CLASS_ACCURACIES",
+    "MIN_CURVE_TASKS",
     "MISCLASSIFIED",
     "PREVIEW",
     "QUARTERS",
@@ -59,6 +62,7 @@ __all__ = [
     "Confidence",
     "MethodRun",
     "RunComparison",
+    "best_method",
     "by_name",
     "class_table",
     "command",
@@ -68,6 +72,8 @@ __all__ = [
     "curves",
     "describe",
     "describe_p",
+    "describe_p_value",
+    "describe_quarters",
     "differences",
     "extremes",
     "group_by_tasks",
@@ -84,6 +90,7 @@ __all__ = [
     "ranks",
     "result_table",
     "side_by_side",
+    "significance",
     "single_tasks",
     "summary_table",
     "tasks_of_quarter",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 QUARTERS = "coarsity"  # the measure whose quarters tables show, as the paper's do
 CI95 = {"tasks": "ci95", "images": "ci95_images", "classes": "ci95_classes"}  # what an interval is over -> its column
+MIN_CURVE_TASKS = 50  # tasks that rolling means and quarters need: with fewer they show noise
 MIN_COMMON = 20  # tasks that a partial line must have finished to be compared
 PREVIEW = "look"  # in the place of a run's id, of lines that belong to none
 
@@ -218,14 +219,14 @@ def _unfinished_note(group: Sequence[MethodRun], kept: Sequence[MethodRun]) -> s
     behind = [f"{name} has finished {n:,}" for name, n in done.items() if n < total]
     if not behind:
         return ""
-    told = f"Of {total:,} tasks {', '.join(behind)}."
+    note = f"Of {total:,} tasks {', '.join(behind)}."
     left_out = {line.key for line in group} - {line.key for line in kept}
     if left_out:
         names = [name for name, line in by_name(group).items() if line.key in left_out]
-        told += f" Too few to compare, so left out: {', '.join(names)}."
+        note += f" Excluded, too few tasks: {', '.join(names)}."
     if len(kept) > 1:
-        told += f" All are compared on the {int(kept[0].done.sum()):,} tasks that every one of them has finished."
-    return told
+        note += f" All methods are compared on the {int(kept[0].done.sum()):,} tasks that every method has finished."
+    return note
 
 
 def _with_nan(value: Any) -> Any:
@@ -238,29 +239,33 @@ def _with_nan(value: Any) -> Any:
 
 
 def measures_of(lines: Sequence[MethodRun]) -> list[str]:
-    """Measures that every method run has and that differ between its tasks, that of the quarters first."""
+    """Measures that every method run has and that differ between its tasks, that of the quarters first.
+
+    None of fewer than MIN_CURVE_TASKS tasks.
+    """
     from fsviz.evaluation import varies
 
-    names = [name for name in lines[0].measures if all(name in line.measures for line in lines)] if lines else []
+    if not lines or lines[0].done.sum() < MIN_CURVE_TASKS:
+        return []
+    names = [name for name in lines[0].measures if all(name in line.measures for line in lines)]
     varied = [name for name in names if varies(np.where(lines[0].done, lines[0].measures[name], np.nan))]
     return sorted(varied, key=lambda name: name != QUARTERS)
 
 
 def no_curve_reason(lines: Sequence[MethodRun]) -> str:
-    """Why accuracy cannot be drawn against a measure of these tasks, in a sentence; "" where it can."""
+    """Why accuracy is not shown by a measure of these tasks, in a sentence; "" if it is."""
     if measures_of(lines):
         return ""
     values = lines[0].measures.get(QUARTERS) if lines else None
     if values is None or not np.isfinite(values).any():
-        return (
-            "No measure of difficulty is known of these tasks (the dataset has no taxonomy), so there is none to draw "
-            "accuracy against."
-        )
-    if int(lines[0].done.sum()) == 1:
-        return "One task is finished, and a curve needs two."
-    told = f"{QUARTERS.capitalize()} is {np.nanmean(values):.4g} in every task"
+        return "No accuracy by coarsity: the dataset has no taxonomy."
+    n_tasks = int(lines[0].done.sum())
+    if n_tasks < MIN_CURVE_TASKS:
+        finished = f"{n_tasks:,} {'is' if n_tasks == 1 else 'are'} finished"
+        return f"Accuracy by {QUARTERS} needs at least {MIN_CURVE_TASKS} tasks; {finished}."
+    reason = f"{QUARTERS.capitalize()} is {np.nanmean(values):.4g} in every task"
     tasks = lines[0].tasks
     ids = np.sort(tasks.class_ids, axis=1) if tasks is not None else None
     if ids is not None and len(ids) and (ids == ids[0]).all():
-        told = f"Every task holds the same {(ids[0] != PAD).sum()} classes, so {told[:1].lower()}{told[1:]}"
-    return f"{told}: there is nothing to draw accuracy against."
+        reason = f"Every task has the same {(ids[0] != PAD).sum()} classes, so {reason[:1].lower()}{reason[1:]}"
+    return f"{reason}: there is no accuracy by {QUARTERS}."

@@ -1,4 +1,4 @@
-"""Queries that were misclassified: confused pairs, classes, and what the confidence says of them."""
+"""Misclassified queries: confused pairs, accuracy of every class, and reliability of the confidence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def pairs_table(answer: Predictions, tasks: Tasks, dataset: Dataset, n: int = 20) -> pd.DataFrame:
-    """Pairs of classes by how often the first is taken for the second, among pairs met often enough to tell."""
+    """Pairs of classes by how often the first is predicted as the second, among pairs with enough queries."""
     from fsviz.evaluation import pair_confusion
 
     confusion = pair_confusion(answer, tasks)
@@ -32,6 +32,7 @@ def pairs_table(answer: Predictions, tasks: Tasks, dataset: Dataset, n: int = 20
 
 CLASS_ACCURACIES = Table(
     "Accuracy of every class",
+    Column("images", "Images", kind="image", width=210),
     Column("class", "Class"),
     Column("accuracy", "Accuracy", kind="percent", interval="ci95"),
     Column("queries", "Queries", kind="count"),
@@ -47,13 +48,17 @@ MISCLASSIFIED = Table(
 
 
 def class_table(answer: Predictions, tasks: Tasks, dataset: Dataset) -> pd.DataFrame:
-    """Accuracy on the queries of every class, lowest first, in percent, with its interval over the class's tasks."""
+    """Accuracy on the queries of every class, lowest first, in percent, with its interval over the class's tasks.
+
+    Columns class_id, class, accuracy, ci95, queries, tasks.
+    """
     from fsviz.evaluation import class_accuracy
 
     table = class_accuracy(answer, tasks)
     names = dataset.classes["class_name"].astype(str)
     return pd.DataFrame(
         {
+            "class_id": table["class_id"],
             "class": names.reindex(table["class_id"]).fillna("?").to_numpy(),
             "accuracy": 100 * table["accuracy"],
             "ci95": 100 * table["ci95"],
@@ -68,8 +73,8 @@ class Confidence:
     """Reliability of a method's confidence on some tasks.
 
     low, high  between which 90% of its values lie
-    auroc      how often a right answer has a higher confidence than a wrong one, ties half: 0.5 is chance; NaN where
-               all are right or all wrong
+    auroc      how often a correct prediction has a higher confidence than an incorrect one, ties half: 0.5 is chance;
+               NaN if all are correct or all incorrect
     """
 
     low: float
@@ -83,12 +88,12 @@ class Confidence:
 
     @property
     def orders(self) -> bool:
-        """Whether it tells right from wrong answers clearly better than chance."""
+        """Whether it separates correct from incorrect predictions clearly better than chance."""
         return bool(self.auroc >= 0.6)
 
 
 def confidence_of(answer: Predictions) -> Confidence:
-    """How far the confidence of the answers spreads, and how well it tells right from wrong ones."""
+    """Spread of the confidence, and how well it separates correct from incorrect predictions."""
     from scipy.stats import rankdata
 
     there = answer.predicted != PAD
@@ -104,13 +109,13 @@ def confidence_of(answer: Predictions) -> Confidence:
 
 
 def misclassified(answer: Predictions, tasks: Tasks, class_id: int, taken_for: int, n: int = 60) -> pd.DataFrame:
-    """Queries of one class that were taken for another, the most confident mistakes first.
+    """Queries of one class that were predicted as another, the most confident errors first.
 
-    Columns image_id, task, confidence (percent), times: an image may be wrong in several tasks and is listed once.
+    Columns image_id, task, confidence (percent), times: an image with errors in several tasks is listed once.
     """
     t, w, q = np.nonzero((tasks.class_ids[:, :, None] == class_id) & (answer.predicted >= 0))
-    said = tasks.class_ids[t, answer.predicted[t, w, q]]
-    t, w, q = (index[said == taken_for] for index in (t, w, q))
+    predicted = tasks.class_ids[t, answer.predicted[t, w, q]]
+    t, w, q = (index[predicted == taken_for] for index in (t, w, q))
     frame = pd.DataFrame(
         {"image_id": tasks.query[t, w, q], "task": t, "confidence": 100.0 * answer.confidence[t, w, q]}
     )

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from fsviz.errors import BadInput
-from fsviz.evaluation.intervals import CI_UNITS
 from fsviz.numerics import holm
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 from fsviz.analyses.run_comparison.intervals import difference, task_differences, widest
 from fsviz.analyses.run_comparison.method_runs import QUARTERS, MethodRun, by_name, on_common_tasks
 
-VERDICTS = ("real", "may be chance", "not known")
+VERDICTS = ("significant", "not significant", "not available")
 
 
 def ranks(lines: Sequence[MethodRun], measure: str = QUARTERS, n_bins: int = 4) -> pd.DataFrame:
@@ -37,7 +36,7 @@ def ranks(lines: Sequence[MethodRun], measure: str = QUARTERS, n_bins: int = 4) 
 
 
 def tasks_of_quarter(line: MethodRun, quarter: int, measure: str = QUARTERS, n_bins: int = 4) -> np.ndarray:
-    """The tasks of a quantile group of a measure (1 is the lowest), as `ranks` cuts them, the worst answered first."""
+    """Tasks of a quantile group of a measure (1 is the lowest), as `ranks` cuts them, hardest first."""
     from fsviz.evaluation import quantile_groups
 
     here = np.flatnonzero(quantile_groups(line.measures[measure], n_bins, np.isfinite(line.accuracy)) == quarter)
@@ -45,10 +44,10 @@ def tasks_of_quarter(line: MethodRun, quarter: int, measure: str = QUARTERS, n_b
 
 
 def differences(lines: Sequence[MethodRun], reference: str | None = None, over: str | None = None) -> pd.DataFrame:
-    """Every line against the reference (the most accurate one unless named), on the tasks that all have finished.
+    """Every line compared with the reference (by default the most accurate one), on the tasks that all have finished.
 
-    over  what the interval and p are over: "tasks", "images" or "classes" (see evaluation.intervals); the widest that
-          is known unless said
+    over  unit of the interval and p: "tasks", "images" or "classes" (see evaluation.intervals); by default the widest
+          available
     Columns name, reference, n_tasks, over, difference (points of accuracy), ci95, wins, ties, losses, p (over tasks the
     larger of a paired t test and Wilcoxon's signed-rank test), p_holm (corrected for the number of comparisons by
     Holm's method), significant (p_holm below 5%) and verdict (one of VERDICTS).
@@ -98,14 +97,13 @@ def _p_over_tasks(line: MethodRun, reference: MethodRun) -> float:
 
 
 def describe_p(over: str) -> str:
-    """A sentence that explains the p of `differences`."""
+    """A sentence about the p of `differences`."""
     test = "the larger p of a paired t test and Wilcoxon's signed-rank test" if over == "tasks" else "that of a t test"
-    return f"p is {test} {CI_UNITS[over].partition(':')[0]}, corrected for the number of comparisons (Holm)."
+    return f"p is {test} over {over}, Holm-corrected."
 
 
 def _check_same_tasks(lines: Sequence[MethodRun]) -> None:
     if len({line.digest for line in lines}) > 1:
         raise BadInput(
-            "Runs can be compared task by task only when they are of the same tasks. "
-            f"Got {len({line.digest for line in lines})} different testbeds: choose runs of one, or evaluate on one."
+            f"These runs use {len({line.digest for line in lines})} different testbeds. Choose runs of one testbed."
         )

@@ -28,6 +28,7 @@ from fsviz.analyses.task_profile.among_tasks import (
     with_values_among_tasks,
 )
 from fsviz.analyses.task_profile.contents import (
+    OVERLAP,
     ClassPairs,
     class_pairs,
     contexts,
@@ -35,6 +36,7 @@ from fsviz.analyses.task_profile.contents import (
     support_sets_of,
     tree,
 )
+from fsviz.analyses.task_profile.headline import compare_headline, headline
 from fsviz.analyses.task_profile.profile import (
     ACCURACY,
     MAX_MEASURED,
@@ -61,6 +63,7 @@ __all__ = [
     "CONTEXTS",
     "MAX_MEASURED",
     "MEASURE_VALUES",
+    "OVERLAP",
     "POSITION",
     "AttributeGap",
     "ClassPairs",
@@ -71,11 +74,13 @@ __all__ = [
     "accuracy_percentile",
     "class_pairs",
     "command",
+    "compare_headline",
     "contexts",
     "digest",
     "first_task",
     "gap_rows",
     "gaps",
+    "headline",
     "is_of_testbed",
     "neighbours",
     "newest_of_each",

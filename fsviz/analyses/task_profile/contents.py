@@ -17,6 +17,7 @@ from fsviz.studies.support_sets import SupportSets
 from fsviz.tasks import draw
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 
+OVERLAP = "confusion"  # the name of the overlap of class pairs, in links
 MAX_SHOWN = 25  # classes of a task that are compared pair by pair
 
 
@@ -71,7 +72,7 @@ def class_pairs(profile: TaskProfile) -> list[ClassPairs]:
         try:
             bits = custom_task.pair_confusions(dataset, backbone, ids)
             description = "Class overlap (Louvain) of all their images: 0 bits separate, 1 bit fully mixed."
-            pairs.append(ClassPairs("confusion", "Class overlap (Louvain)", bits, description, 1.0))
+            pairs.append(ClassPairs(OVERLAP, "Class overlap (Louvain)", bits, description, 1.0))
         except FsvizError:
             pass
     return pairs

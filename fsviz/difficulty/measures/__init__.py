@@ -12,8 +12,6 @@ import pkgutil
 
 from fsviz.difficulty.measures.declaration import (
     CAUSE_TITLES,
-    EASY_PHRASES,
-    HARD_PHRASES,
     NEEDS,
     STAGE_TITLES,
     Cause,
@@ -27,8 +25,6 @@ from fsviz.tables import Column
 
 __all__ = [
     "CAUSE_TITLES",
-    "EASY_PHRASES",
-    "HARD_PHRASES",
     "MEASURES",
     "NEEDS",
     "STAGE_TITLES",

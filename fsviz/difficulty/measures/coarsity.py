@@ -32,7 +32,7 @@ def coarsity(distances: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """Mean squared distance between the classes of a task, over its pairs of different classes.
 
     distances  (C, C) symmetric, zero diagonal
-    positions  (T, W) places of the classes in that matrix (PAD where a task has fewer ways), or (W,) for one task
+    positions  (T, W) places of the classes in that matrix (PAD if a task has fewer ways), or (W,) for one task
     returns    (T,), or one number for one task; small means the classes are close in meaning
     """
     positions = np.asarray(positions, dtype=np.int64)

@@ -23,7 +23,7 @@ MEASURE = Measure(
 
 
 def measure(inputs: MeasureInputs) -> np.ndarray:
-    """Davies-Bouldin score (T,) of the clusters that N-means finds; NaN where no cluster has two images, or none lies
+    """Davies-Bouldin score (T,) of the clusters that N-means finds; NaN if no cluster has two images, or none lies
     apart from another."""
     import torch
 

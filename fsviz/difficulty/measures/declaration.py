@@ -80,23 +80,6 @@ CAUSE_TITLES: dict[Cause, str] = {
     "transfer": "Distance from training classes",
     "answers": "Confident errors",
 }
-HARD_PHRASES: dict[Cause, str] = {  # end of a sentence: "these tasks are hard because ..."
-    "meaning": "the classes are semantically close",
-    "looks": "the classes overlap in feature space",
-    "images": "the sampled images do not separate by class",
-    "shift": "support and queries differ in context or attributes",
-    "transfer": "the classes differ from the training classes",
-    "answers": "the classifier is confident but incorrect",
-}
-EASY_PHRASES: dict[Cause, str] = {  # end of a sentence: "these tasks are easy because ..."
-    "meaning": "the classes are semantically distant",
-    "looks": "the classes are well separated in feature space",
-    "images": "the sampled images separate by class",
-    "shift": "support and queries match",
-    "transfer": "the classes resemble the training classes",
-    "answers": "the classifier is confident and correct",
-}
-
 _MISSING: Any = None  # a measure is called only with the inputs it needs, so it need not check again
 
 

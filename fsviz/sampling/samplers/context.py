@@ -22,7 +22,7 @@ SHIFT = Setting(
 
 def _sample(pool: Pool, n_tasks: int, seed: int, shift: float, n_way: int, n_shot: int, n_query: int) -> Tasks:
     shift = SHIFT.check(shift)
-    return context_tasks.sample_with(pool, n_tasks, seed, n_way, n_shot, n_query, lambda drawn: drawn.mixed(shift))
+    return context_tasks.sample_with(pool, n_tasks, seed, n_way, n_shot, n_query, lambda tasks: tasks.mixed(shift))
 
 
 SAMPLER = Sampler(

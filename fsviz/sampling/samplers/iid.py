@@ -9,7 +9,7 @@ from fsviz.settings import N_QUERY, N_SHOT, N_WAY
 
 
 def _sample(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int, n_query: int) -> Tasks:
-    return context_tasks.sample_with(pool, n_tasks, seed, n_way, n_shot, n_query, lambda drawn: drawn.same)
+    return context_tasks.sample_with(pool, n_tasks, seed, n_way, n_shot, n_query, lambda tasks: tasks.same)
 
 
 SAMPLER = Sampler(

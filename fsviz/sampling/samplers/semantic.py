@@ -13,8 +13,8 @@ from fsviz.settings import N_WAY, Setting
 ALPHA = Setting(
     "alpha",
     "Semantic weight α",
-    "Two classes at distance D are drawn together with a weight of exp(-α D). At 0 meaning plays no role. The default "
-    "follows the distance and, for datasets of your own with few classes, their distances.",
+    "Higher prefers closer classes: weight exp(−αD). 0 ignores semantics. The default suits the class "
+    "distance and, if you added few classes, their distances.",
     "float",
     0.383,
     0.0,
@@ -26,8 +26,8 @@ ALPHA = Setting(
 BETA = Setting(
     "beta",
     "Class balance β",
-    "A class is weighted by exp(-β occ / max occ): occ is one more than the number of tasks drawn so far that hold it, "
-    "max occ the largest occ of all classes. At 0 classes with many close relatives are drawn more often.",
+    "Higher evens out how often each class is used: weight exp(−β occ / max occ), where occ is 1 + the "
+    "number of earlier tasks with the class. 0 is off.",
     "float",
     100.0,
     0.0,
@@ -53,9 +53,9 @@ def sample_semantic(
 
     distances  (C, C) between the classes of class_ids (C,), any non-negative symmetric matrix
     alpha      weight of closeness: a pair's potential is exp(-alpha distance); 0 ignores the distance
-    beta       strength of balance: a class drawn often is weighted by exp(-beta occ / max occ); 0 ignores it
-    repeats    keep the first n_tasks as they were drawn: their difficulty does not depend on their number
-    Without, draws 2 x n_tasks in sequence, drops repeated class sets and keeps n_tasks.
+    beta       strength of balance: a class sampled often is weighted by exp(-beta occ / max occ); 0 ignores it
+    repeats    keep the first n_tasks as they were sampled: their difficulty does not depend on their number
+    Without, samples 2 x n_tasks in sequence, drops repeated class sets and keeps n_tasks.
     """
     class_ids = np.asarray(class_ids, dtype=np.int64)
     check_draw(len(class_ids), n_way, n_tasks, seed)

@@ -14,7 +14,7 @@ def sample_uniform(class_ids: np.ndarray, n_way: int, n_tasks: int, seed: int, r
     """Tasks of n_way classes, every set of classes equally likely.
 
     Draws 2 x n_tasks, drops repeated class sets and keeps n_tasks (see `keep_distinct`); with `repeats`, keeps the
-    first n_tasks as they were drawn. Classes ascend in a task.
+    first n_tasks as they were sampled. Classes ascend in a task.
     """
     class_ids = np.asarray(class_ids, dtype=np.int64)
     check_draw(len(class_ids), n_way, n_tasks, seed)

@@ -1,4 +1,4 @@
-"""Tasks of variable way and shot, as Meta-Dataset draws them (Triantafillou et al. 2020, section 3.2).
+"""Tasks of variable way and shot, as Meta-Dataset samples them (Triantafillou et al. 2020, section 3.2).
 
 Per task: the number of classes is uniform; queries are as many for every class, at most half of the smallest class;
 the size of the support set depends on how many images there are; shots follow class sizes, made uneven by noise.
@@ -17,15 +17,15 @@ from fsviz.sampling.draw import MAX_IMAGES
 from fsviz.sampling.sampler import Pool, Sampler
 from fsviz.settings import N_QUERY, N_TASKS, N_WAY, SEED, Setting
 
-MIN_WAY = N_WAY.with_(name="min_way", title="Fewest classes", help="Fewest classes per task.", brief="{}to")
-MAX_WAY = N_WAY.with_(name="max_way", title="Most classes", help="Most classes per task.", default=50)
+MIN_WAY = N_WAY.with_(name="min_way", title="Fewest classes", help="Smallest number of classes per task.", brief="{}to")
+MAX_WAY = N_WAY.with_(name="max_way", title="Most classes", help="Largest number of classes per task.", default=50)
 MAX_QUERY = N_QUERY.with_(
-    name="max_query", title="Most queries", help="Most query images per class.", typical=50, brief=""
+    name="max_query", title="Most queries", help="Largest number of query images per class.", typical=50, brief=""
 )
 MAX_SUPPORT = Setting(
     "max_support",
-    "Most support",
-    "Most support images of a task, over all its classes.",
+    "Most support images",
+    "Largest number of support images of a task, over all its classes.",
     "int",
     500,
     2,
@@ -35,10 +35,10 @@ MAX_SUPPORT = Setting(
 FOLLOW = Setting(
     "follow_hierarchy",
     "Follow the hierarchy",
-    "Draws the classes of a task from one concept of the taxonomy, as Meta-Dataset does for ImageNet and Omniglot: "
-    "every concept that has from the fewest classes of a task up to 392 is equally likely, and all of its classes are "
-    "in the task, or as many as a task may have. If the taxonomy has two levels (alphabets and characters), the number "
-    "of classes is drawn as well.",
+    "Take the classes of a task from one concept of the taxonomy, as Meta-Dataset does for ImageNet and "
+    "Omniglot. Every concept with enough classes, and at most 392, is equally likely; a task holds all "
+    "its classes, or as many as allowed. In a two-level taxonomy (alphabets and characters) the number of "
+    "classes is random.",
     "flag",
     False,
 )
@@ -53,7 +53,7 @@ class VariableLimits:
     max_query: int = MAX_QUERY.default
     max_support: int = MAX_SUPPORT.default
     max_shot_counted: int = 100  # images of one class that count towards the size of the support set
-    max_concept: int = 392  # classes of the largest concept that a task may be drawn from
+    max_concept: int = 392  # classes of the largest concept that a task may be sampled from
     least_noise: float = float(np.log(0.5))
     most_noise: float = float(np.log(2.0))
 
@@ -74,13 +74,13 @@ def sample_variable(
 ) -> Tasks:
     """Tasks over `class_ids`, padded where ways, shots and queries vary.
 
-    image_class_ids  class of every image (N,); image_ids names those images, 0..N-1 where it is None.
+    image_class_ids  class of every image (N,); image_ids names those images, 0..N-1 if it is None.
     groups           (N,) group of every image. A group then counts as one image, and a task takes one of its images
                      at most; a group of several classes counts for that of its first image.
     concepts         (V, C) which of class_ids each concept holds: the classes of a task are from one concept, each
                      eligible one equally likely. The task has all of its classes, max_way of them at most, or with
                      two_levels a uniform number of them. Without, classes and their number are uniform.
-    Classes with fewer than two images can give no support and query and are left out.
+    Classes with fewer than two images can give no support and query and are excluded.
     """
     image_class_ids = np.asarray(image_class_ids)
     image_ids = np.arange(len(image_class_ids)) if image_ids is None else np.asarray(image_ids)
@@ -167,19 +167,19 @@ def _vary(
 def shots_and_queries(rng: np.random.Generator, n_images: np.ndarray, limits: VariableLimits) -> tuple[np.ndarray, int]:
     """Shots of every class (W,) and queries per class, from the classes' image counts (W,)."""
     n_query = int(min(limits.max_query, n_images.min() // 2))
-    left = n_images - n_query
+    n_support = n_images - n_query
     beta = 1.0 - rng.random()  # uniform in (0, 1]
-    size = min(limits.max_support, int(np.ceil(beta * np.minimum(limits.max_shot_counted, left)).sum()))
+    size = min(limits.max_support, int(np.ceil(beta * np.minimum(limits.max_shot_counted, n_support)).sum()))
     share = np.exp(rng.uniform(limits.least_noise, limits.most_noise, len(n_images))) * n_images
     share = share / share.sum()
     shots = np.floor(share * max(0, size - len(n_images))).astype(np.int64) + 1
-    return np.minimum(shots, left), n_query
+    return np.minimum(shots, n_support), n_query
 
 
 def _check_room(n_images: int) -> None:
     if n_images > MAX_IMAGES:
         raise BadInput(
-            f"A testbed may have room for at most {MAX_IMAGES:,} images. These tasks may take {n_images:,}. "
+            f"Testbed too large: up to {n_images:,} images, limit {MAX_IMAGES:,}. "
             "Lower n_tasks, max_way or max_support."
         )
 
@@ -224,7 +224,7 @@ def _sample(pool: Pool, n_tasks: int, seed: int, follow_hierarchy: bool = False,
 
 
 def _images(pool: Pool) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Class, image_id and group of every image that may be drawn."""
+    """Class, image_id and group of every image that may be sampled."""
     assert pool.image_class_ids is not None  # it is among the needs
     image_ids = np.flatnonzero(pool.image_class_ids != PAD)
     return pool.image_class_ids[image_ids], image_ids, None if pool.groups is None else pool.groups[image_ids]

@@ -1,13 +1,12 @@
 """Why are these tasks hard? Every measure of every task, compared with the accuracy of methods.
 
     tasks -> measures (fsviz.difficulty.measures) and accuracies -> correlations, families of measures
-          -> a regression that has not seen the task -> shares of the causes -> one sentence
+          -> regression on held-out tasks -> share of the variation per cause -> main cause
 
-Tasks are drawn by the settings of tasks (see fsviz.tasks.draw), or those of a "testbed", or those of an evaluation
-("run"), whose accuracies are then used too; "most" takes the first so many. A chunk holds every measure of its tasks,
-and every method's accuracy.
+Tasks are sampled (see fsviz.tasks.draw), or come from a "testbed", or from an evaluation ("run"), whose accuracies are
+then used too; "most" limits them to the first ones. A chunk holds every measure and every accuracy of its tasks.
 
-After all five papers; that causes are weighed against each other is of this project.
+The measures are from all five papers; comparing the causes with each other is new here.
 """
 
 from __future__ import annotations
@@ -30,16 +29,20 @@ from fsviz.studies import evaluate, task_measures
 from fsviz.studies.causes.explaining import (
     ALIKE,
     calibration,
+    cause_name,
     causes_at,
     correlations,
+    describe_accuracy,
     explained,
+    explained_numbers,
     families,
     headline,
     headline_numbers,
     mean,
-    mean_accuracy,
     sampling_noise,
+    strongest_measure,
     summary,
+    unexplainable,
 )
 from fsviz.studies.causes.selection import (
     ACCURACY,
@@ -48,11 +51,12 @@ from fsviz.studies.causes.selection import (
     RANK,
     as_table,
     brush_text,
-    chosen,
+    class_names,
     describe_selection,
     extremes,
     predictions,
     ranks,
+    select_tasks,
     selection_breakdown,
 )
 from fsviz.studies.causes.spec import (
@@ -98,35 +102,40 @@ __all__ = [
     "as_table",
     "brush_text",
     "calibration",
+    "cause_name",
     "causes_at",
     "check",
-    "chosen",
+    "class_names",
     "command",
     "correlation_table",
     "correlations",
+    "describe_accuracy",
     "describe_selection",
     "explained",
+    "explained_numbers",
     "extremes",
     "families",
     "fit",
     "headline",
-    "mean_accuracy",
     "predictions",
     "ranks",
     "sampling_noise",
+    "select_tasks",
     "selection_breakdown",
+    "strongest_measure",
     "summary",
     "task_table",
+    "unexplainable",
     "with_predictions",
 ]
 
-_CHUNK_IMAGES = 12_000  # images in the tasks of a chunk: two or three seconds on one core
-_SECONDS = 3.5e-4  # per image of a task, on one ordinary core
-_FEWEST = 60  # tasks that a regression can be learned from
+_CHUNK_IMAGES = 12_000  # images in the tasks of a chunk: 2 to 3 s on one core
+_SECONDS = 3.5e-4  # per image of a task, on one core
+_MIN_TASKS = 60  # tasks that a regression can be fitted on
 
 
 def _size(spec: CausesSpec) -> tuple[int, int]:
-    """How many tasks a checked spec measures, and how many images one of them has at most."""
+    """Number of tasks of a checked spec, and the largest number of images in one of them."""
     if not (spec["run"] or spec["testbed"]):
         n_tasks = int(spec["n_tasks"])
         return min(n_tasks, spec["most"] or n_tasks), draw.max_images(spec)
@@ -135,14 +144,15 @@ def _size(spec: CausesSpec) -> tuple[int, int]:
 
 
 def work(spec: CausesSpec) -> Work:
+    """Number of tasks and the seconds that measuring them takes."""
     n_tasks, images = _size(spec)
     return Work(n_tasks, "tasks", n_tasks * images * _SECONDS)
 
 
 def shorten(spec: CausesSpec, n: int) -> CausesSpec | None:
-    """The first tasks alone, enough for a regression."""
+    """The spec of the first tasks only, enough for a regression."""
     n_tasks, _ = _size(spec)
-    return {**spec, "most": max(n, _FEWEST)} if n_tasks > _FEWEST else None
+    return {**spec, "most": max(n, _MIN_TASKS)} if n_tasks > _MIN_TASKS else None
 
 
 def _images_per_task(tasks: Tasks) -> int:
@@ -150,49 +160,50 @@ def _images_per_task(tasks: Tasks) -> int:
 
 
 def run_chunk(spec: CausesSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
-    """Every measure of a range of tasks, and every method's accuracy."""
+    """Every measure and every accuracy of a range of tasks."""
     dataset, table = _source(spec)
     tasks = snapshot.tasks(spec["folder"], start=start, stop=stop)
     arrays: dict[str, np.ndarray] = {}
     of_image = task_measures.of_images(tasks, table)
-    said = {}
+    predictions = {}
     for method in spec["methods"]:
-        said[method] = evaluate.predict_tasks(dataset, table.backbone, method, METHODS[method].checked(), tasks)
-        arrays[f"accuracy_{method}"] = evaluation.task_accuracy(said[method])
-    answers = said[spec["methods"][0]] if said else "protonet"
+        predictions[method] = evaluate.predict_tasks(dataset, table.backbone, method, METHODS[method].checked(), tasks)
+        arrays[f"accuracy_{method}"] = evaluation.task_accuracy(predictions[method])
+    of_method = predictions[spec["methods"][0]] if predictions else "protonet"
     for name, measure in MEASURES.items():
         if name in of_image:
             arrays[f"measure_{name}"] = of_image[name]
         elif name not in spec["unknown"]:
-            arrays[f"measure_{name}"] = task_measures.measured(measure, tasks, dataset, table, answers)
+            arrays[f"measure_{name}"] = task_measures.measured(measure, tasks, dataset, table, of_method)
     return arrays
 
 
 def collect(spec: CausesSpec, chunks: Sequence[Arrays]) -> MeasuredTasks:
     """The measured tasks of the finished chunks."""
     if not chunks:
-        raise BadInput("No task of this run has been measured yet. Wait for its first part.")
+        raise BadInput("This run has no results yet. Wait for its first part.")
     rows = joined(chunks)[0]
-    known = {n.removeprefix("measure_"): v for n, v in rows.items() if n.startswith("measure_")}
-    lost = {n: "It is not defined for tasks like these." for n, v in known.items() if not np.isfinite(v).any()}
+    measures = {n.removeprefix("measure_"): v for n, v in rows.items() if n.startswith("measure_")}
+    undefined = {n: task_measures.UNDEFINED for n, v in measures.items() if not np.isfinite(v).any()}
     accuracy = {METHODS[n.removeprefix("accuracy_")].title: v for n, v in rows.items() if n.startswith("accuracy_")}
-    ordered = {name: known[name] for name in MEASURES if name in known and name not in lost}
+    ordered = {name: measures[name] for name in MEASURES if name in measures and name not in undefined}
     tasks = snapshot.tasks(spec["folder"]).take(rows["positions"])
-    return MeasuredTasks(spec, tasks, ordered, accuracy, {**spec["unknown"], **lost}, spec["recipe"])
+    return MeasuredTasks(spec, tasks, ordered, accuracy, {**spec["unknown"], **undefined}, spec["recipe"])
 
 
 def with_predictions(measured: MeasuredTasks, accuracy: Mapping[str, np.ndarray]) -> MeasuredTasks:
-    """The same tasks with accuracies that were recorded elsewhere: of all tasks, in their order."""
+    """The same tasks with recorded accuracies of all tasks, in their order."""
     for label, values in accuracy.items():
         if len(values) != len(measured):
             raise BadInput(
-                f"{label} answered {len(values):,} tasks, and {len(measured):,} were measured. Choose its run."
+                f"{label} has accuracies of {len(values):,} tasks, but {len(measured):,} were measured. "
+                "Select the run of these tasks."
             )
     return replace(measured, accuracy={**measured.accuracy, **accuracy})
 
 
 def prepare(spec: CausesSpec, folder: Path) -> CausesSpec:
-    """Freezes the tasks of a spec into `folder`, and adds what they are like."""
+    """The spec with facts about its tasks, which are saved in `folder`."""
     dataset, table = _source(spec)
     testbed = tasks_of(spec, dataset, table)
     snapshot.freeze(folder, testbed)
@@ -208,12 +219,13 @@ def prepare(spec: CausesSpec, folder: Path) -> CausesSpec:
 
 
 def parts(spec: CausesSpec) -> list[Part]:
+    """One part, in chunks of about as many images."""
     size = int(np.clip(_CHUNK_IMAGES // spec["images_per_task"], 1, 200))
     return [Part("", spec["n_measured"], size)]
 
 
 def partial(spec: CausesSpec, chunks: Sequence[Arrays]) -> CausesSummary:
-    """How many tasks are measured, while a run is under way."""
+    """Number of measured tasks and mean accuracies of a run in progress."""
     if not chunks:
         return {"n_tasks": 0}
     measured = collect(spec, chunks)
@@ -221,12 +233,12 @@ def partial(spec: CausesSpec, chunks: Sequence[Arrays]) -> CausesSummary:
 
 
 def check(spec: RawSettings) -> CausesSpec:
-    """The spec with every setting; shots and queries fit the dataset, and alpha the sampler."""
+    """The spec with every setting; shots and queries fit the dataset, alpha fits the sampler."""
     values = fitting.check(SETTINGS, spec, TASK_DEFAULTS, sampled=not (spec.get("testbed") or spec.get("run")))
     if values["testbed"] and values["run"]:
-        raise BadInput("Tasks come from a testbed or from a run, not from both. Name one of them.")
+        raise BadInput("Tasks come from a testbed or a run, not both. Give one of them.")
     if not values["methods"] and not values["run"]:
-        raise BadInput("At least one method must answer the tasks. Name one, such as protonet.")
+        raise BadInput("Causes need the accuracy of at least one method. Give one, such as protonet.")
     return cast(CausesSpec, values)
 
 

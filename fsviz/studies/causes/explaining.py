@@ -1,4 +1,4 @@
-"""How far measures explain accuracy: correlations, families of measures, shares, calibration."""
+"""How much measures explain of accuracy: correlations, groups of measures, shares, calibration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz import evaluation
-from fsviz.difficulty.measures import HARD_PHRASES, MEASURES, STAGE_TITLES, Cause, Stage
+from fsviz.difficulty.measures import CAUSE_TITLES, MEASURES, STAGE_TITLES, Cause, Stage
 from fsviz.errors import BadInput
 from fsviz.evaluation import Correlation, VarianceExplained, VarianceShare
 from fsviz.numerics import finite, mean_and_ci95
@@ -17,14 +17,13 @@ from fsviz.records import HeadlineNumber
 from fsviz.studies.causes.spec import STAGE, CausesDict, CausesSummary, MeasuredTasks, MethodCauses
 from fsviz.workspace import plain_json
 
-ALIKE = 0.6  # rank correlation from which on measures are one family
+ALIKE = 0.6  # mean rank correlation of measures that form a group
 
 
 def summary(measured: MeasuredTasks) -> CausesSummary:
-    """Everything in numbers: per method its mean, correlations, shares and sentence; families of measures; what is not
-    known and why."""
+    """All results: per method its mean, correlations, shares and answer; groups of measures; measures not available."""
     spec = measured.spec
-    told: CausesSummary = {
+    result: CausesSummary = {
         "dataset": spec["dataset"],
         "backbone": spec["backbone"],
         "testbed": spec["testbed"],
@@ -36,27 +35,27 @@ def summary(measured: MeasuredTasks) -> CausesSummary:
         "methods": {},
     }
     for method, values in measured.accuracy.items():
-        told["methods"][method] = {**mean(values), "correlations": _correlations_dict(measured, method)}
+        result["methods"][method] = {**mean(values), "correlations": _correlations_dict(measured, method)}
         try:
             by_stage = {stage: explained(measured, method, stage) for stage in STAGE.choices}
         except BadInput as error:
-            told["methods"][method]["sentence"] = str(error)
+            result["methods"][method]["sentence"] = str(error)
             continue
-        told["methods"][method] |= {
-            "explained": {cast(Stage, stage): _causes_dict(one.total) for stage, one in by_stage.items()},
-            "shares": {cast(Cause, cause): _causes_dict(one) for cause, one in by_stage["labelled"].lost.items()},
-            "alone": {cast(Cause, cause): _causes_dict(one) for cause, one in by_stage["labelled"].alone.items()},
-            "luck": finite(sampling_noise(measured, method)),
-            "sentence": headline(measured, method, by_stage["labelled"]),
+        result["methods"][method] |= {
+            "explained": {cast(Stage, stage): _causes_dict(variance.total) for stage, variance in by_stage.items()},
+            "shares": {cast(Cause, cause): _causes_dict(share) for cause, share in by_stage["labelled"].lost.items()},
+            "alone": {cast(Cause, cause): _causes_dict(share) for cause, share in by_stage["labelled"].alone.items()},
+            "sampling_noise": finite(sampling_noise(measured, method)),
+            "sentence": " ".join(headline(measured, method, by_stage["labelled"])),
         }
-    return plain_json(told)
+    return plain_json(result)
 
 
 def headline_numbers(measured: MeasuredTasks) -> list[HeadlineNumber]:
-    """Per method its mean accuracy, and how much of its variance the measures explain once the support is labelled."""
+    """Per method its mean accuracy, and the share of its variance that all measures explain."""
     numbers = []
     for method in measured.accuracy:
-        mean, half = mean_accuracy(measured, method)
+        mean, half = _mean_accuracy(measured, method)
         numbers.append(HeadlineNumber.around(f"accuracy_{method}", f"Accuracy, {method}", 100 * mean, 100 * half))
         try:
             total = explained(measured, method, "labelled").total
@@ -69,6 +68,7 @@ def headline_numbers(measured: MeasuredTasks) -> list[HeadlineNumber]:
 
 
 def mean(values: np.ndarray) -> MethodCauses:
+    """Mean accuracy and half of its 95% CI over tasks."""
     mean, ci95 = mean_and_ci95(values[np.isfinite(values)])
     return {"accuracy": finite(mean), "ci95": finite(ci95)}
 
@@ -82,19 +82,18 @@ def _correlations_dict(measured: MeasuredTasks, method: str) -> dict[str, dict[s
     return {name: {k: finite(getattr(row, k)) for k in ("value", "low", "high")} for name, row in rows.items()}
 
 
-def mean_accuracy(measured: MeasuredTasks, method: str) -> tuple[float, float]:
-    """The mean accuracy and half of its 95% interval over tasks."""
-    mean, ci95 = mean_and_ci95(measured.accuracy[method][np.isfinite(measured.accuracy[method])])
-    return float(mean), float(ci95)
+def _mean_accuracy(measured: MeasuredTasks, method: str) -> tuple[float, float]:
+    mean, half = mean_and_ci95(measured.accuracy[method][np.isfinite(measured.accuracy[method])])
+    return float(mean), float(half)
 
 
 def sampling_noise(measured: MeasuredTasks, method: str) -> float:
-    """The share of the differences in accuracy that the draw of the queries brings, at most."""
+    """Largest share of the variation in accuracy that can come from the sampled queries."""
     return evaluation.sampling_noise(measured.accuracy[method], measured.n_queries)
 
 
 def correlations(measured: MeasuredTasks, method: str) -> dict[str, Correlation]:
-    """Pearson's correlation of every measure with the accuracy of a method, with its 95% interval over classes."""
+    """Pearson's correlation of every measure with the accuracy of a method, with its 95% CI over classes."""
     accuracy = measured.accuracy[method]
     return {
         name: evaluation.correlation(accuracy, values, measured.tasks.class_ids)
@@ -103,8 +102,10 @@ def correlations(measured: MeasuredTasks, method: str) -> dict[str, Correlation]
 
 
 def families(measured: MeasuredTasks) -> tuple[pd.DataFrame, list[list[str]]]:
-    """Rank correlations among the measures, each turned so that higher is harder; rows and columns in an order that
-    puts families together, and the families: measures that are alike on the average (see ALIKE)."""
+    """Rank correlations of measures, signs flipped so that higher is harder, and groups of similar ones (see ALIKE).
+
+    Rows and columns are in the order of the groups.
+    """
     from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
     from scipy.spatial.distance import squareform
     from scipy.stats import spearmanr
@@ -121,16 +122,19 @@ def families(measured: MeasuredTasks) -> tuple[pd.DataFrame, list[list[str]]]:
     np.fill_diagonal(matrix, 1.0)
     tree = linkage(squareform(np.clip(1 - np.abs(matrix), 0, 1), checks=False), "average", optimal_ordering=True)
     order = leaves_list(tree)
-    of = fcluster(tree, 1 - ALIKE, "distance")[order]
+    group_of = fcluster(tree, 1 - ALIKE, "distance")[order]
     names = [directed.columns[i] for i in order]
     return (
         pd.DataFrame(matrix[np.ix_(order, order)], names, names),
-        [[name for name, family in zip(names, of, strict=True) if family == one] for one in dict.fromkeys(of)],
+        [
+            [name for name, group in zip(names, group_of, strict=True) if group == number]
+            for number in dict.fromkeys(group_of)
+        ],
     )
 
 
 def varied(measured: MeasuredTasks) -> list[str]:
-    """Measures that are known of most tasks and differ between them."""
+    """Measures that most tasks have and that differ between them."""
     return [
         name
         for name, values in measured.measures.items()
@@ -139,10 +143,10 @@ def varied(measured: MeasuredTasks) -> list[str]:
 
 
 def causes_at(measured: MeasuredTasks, stage: str) -> dict[Cause, list[str]]:
-    """The measures that are known at a stage, by cause."""
-    known = list(STAGE_TITLES)[: list(STAGE_TITLES).index(cast(Stage, stage)) + 1]
-    names = [name for name in varied(measured) if MEASURES[name].stage in known]
-    groups = {cause: [name for name in names if MEASURES[name].cause == cause] for cause in HARD_PHRASES}
+    """The measures that a stage allows, by cause."""
+    stages = list(STAGE_TITLES)[: list(STAGE_TITLES).index(cast(Stage, stage)) + 1]
+    names = [name for name in varied(measured) if MEASURES[name].stage in stages]
+    groups = {cause: [name for name in names if MEASURES[name].cause == cause] for cause in CAUSE_TITLES}
     return {cause: group for cause, group in groups.items() if group}
 
 
@@ -152,36 +156,91 @@ def explained(measured: MeasuredTasks, method: str, stage: str = "labelled") -> 
     return evaluation.explain(measured.measures, measured.accuracy[method], groups, measured.tasks.class_ids)
 
 
-def headline(measured: MeasuredTasks, method: str, variance: VarianceExplained) -> str:
-    """Why these tasks are hard, in one sentence with its numbers, or that no cause explains it."""
-    share, lost = variance.total, variance.lost
-    ordered = sorted(lost, key=lambda cause: -lost[cause].value)
-    sure = [cause for cause in ordered if lost[cause].sure > 0]
-    if share.low <= 0 or not sure:
-        why = "no cause alone does so beyond chance" if share.low > 0 else "which chance would do as well"
+def headline(measured: MeasuredTasks, method: str, variance: VarianceExplained) -> tuple[str, str]:
+    """The main cause with its share of the variation in accuracy, and an addition: the other causes and the total."""
+    total, lost = variance.total, variance.lost
+    significant = [cause for cause in sorted(lost, key=lambda cause: -lost[cause].value) if lost[cause].sure > 0]
+    if total.low <= 0 or not significant:
+        note = "None of them is significant on its own." if total.low > 0 else "This is not significant."
         return (
-            f"No single cause explains it: for {method}, all measures together explain {max(share.value, 0):.0%} "
-            f"of the differences in accuracy between these tasks ({_interval(share)}), {why}."
+            f"No single cause for {method}: all measures together explain {max(total.value, 0):.0%} of the variation "
+            f"in accuracy ({_interval(total)}).",
+            note,
         )
-    first = lost[sure[0]]
-    how = "mostly" if first.value > share.value / 2 else "first of all"
-    also = [f"{HARD_PHRASES[cast(Cause, cause)]} ({lost[cause].value:.0%})" for cause in sure[1:]]
-    others = f", then because {', and because '.join(also)}" if also else ""
+    main, *others = significant
+    named = " and ".join(f"{cause_name(cause)} ({lost[cause].value:.0%})" for cause in others)
     return (
-        f"For {method}, these tasks are hard {how} because {HARD_PHRASES[cast(Cause, sure[0])]}: that explains "
-        f"{first.value:.0%} of the differences in accuracy between them ({_interval(first)}){others}. All measures "
-        f"together explain {share.value:.0%} ({_interval(share)})."
+        f"Main cause for {method}: {cause_name(main)}. It uniquely explains {lost[main].value:.0%} of the variation "
+        f"in accuracy ({_interval(lost[main])}).",
+        (f"Next: {named}. " if named else "") + f"All measures together: {total.value:.0%} ({_interval(total)}).",
     )
 
 
+def cause_name(cause: str) -> str:
+    """The title of a cause inside a sentence."""
+    title = CAUSE_TITLES[cast(Cause, cause)]
+    return title[:1].lower() + title[1:]
+
+
+def describe_accuracy(measured: MeasuredTasks, method: str) -> str:
+    """The mean accuracy of a method with its 95% CI over tasks, in a sentence."""
+    mean, half = _mean_accuracy(measured, method)
+    return f"Mean accuracy: {100 * mean:.1f} ± {100 * half:.1f}% over {len(measured):,} tasks."
+
+
+_EXPLAINED_TITLES = {
+    "before": "Predictable without labels",
+    "support": "Predictable with support labels",
+    "labelled": "Explained with all labels",
+}
+
+
+def explained_numbers(by_stage: Mapping[str, VarianceExplained]) -> list[HeadlineNumber]:
+    """Share of the variation in accuracy explained at each stage, or "not significant"."""
+    numbers = []
+    for stage, variance in by_stage.items():
+        share = variance.total
+        is_significant = share.low > 0
+        numbers.append(
+            HeadlineNumber(
+                f"explained_{stage}",
+                _EXPLAINED_TITLES[stage],
+                max(100 * share.value, 0) if is_significant else None,
+                100 * share.low,
+                100 * share.high,
+                digits=0,
+                words="" if is_significant else "not significant",
+                help="Held-out R²: variation in accuracy explained on tasks not used for fitting. 95% CI over "
+                f"{share.ci_unit}; below 0, predicting the mean is better.",
+            )
+        )
+    return numbers
+
+
+def unexplainable(measured: MeasuredTasks, method: str, by_stage: Mapping[str, VarianceExplained]) -> float:
+    """Largest share of the variation that can be query sampling noise: none of it is explained at any stage."""
+    explained_shares = [variance.total.value for variance in by_stage.values() if variance.total.low > 0]
+    return min([sampling_noise(measured, method), *(1 - share for share in explained_shares)])
+
+
+def strongest_measure(measured: MeasuredTasks, method: str) -> str:
+    """The measure with the strongest correlation in its expected direction, without those that use predictions."""
+    signed = {
+        name: (1 if MEASURES[name].direction == "easier" else -1) * row.value
+        for name, row in correlations(measured, method).items()
+        if MEASURES[name].stage != "answered" and np.isfinite(row.value)
+    }
+    return max(signed, key=signed.__getitem__) if signed else ""
+
+
 def _interval(share: VarianceShare) -> str:
-    return f"95% interval {max(share.low, 0):.0%} to {min(share.high, 1):.0%}"
+    return f"95% CI {100 * max(share.low, 0):.0f} to {100 * min(share.high, 1):.0f}%"
 
 
 def calibration(measured: MeasuredTasks, method: str, variance: VarianceExplained, n_groups: int = 8) -> pd.DataFrame:
-    """Tasks in groups by what the regression expects: columns expected, accuracy, ci95 (over tasks), n_tasks."""
-    there = np.flatnonzero(np.isfinite(variance.expected))
-    order = there[np.argsort(variance.expected[there], kind="stable")]
+    """Tasks in groups by predicted accuracy: columns expected, accuracy, ci95 (over tasks), n_tasks."""
+    finite_rows = np.flatnonzero(np.isfinite(variance.expected))
+    order = finite_rows[np.argsort(variance.expected[finite_rows], kind="stable")]
     rows = []
     for part in np.array_split(order, min(n_groups, max(1, len(order) // 5))):
         mean, ci95 = mean_and_ci95(measured.accuracy[method][part])
@@ -197,5 +256,5 @@ def calibration(measured: MeasuredTasks, method: str, variance: VarianceExplaine
 
 
 def harder(name: str, values: np.ndarray) -> np.ndarray:
-    """Values turned so that higher is harder."""
+    """Values with the sign flipped if needed, so that higher is harder."""
     return values if MEASURES[name].direction == "harder" else -values

@@ -3,61 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 import numpy as np
 import pandas as pd
 
 from fsviz import evaluation
-from fsviz.difficulty.measures import EASY_PHRASES, HARD_PHRASES, Cause
 from fsviz.errors import BadInput, UnknownName
 from fsviz.evaluation import VarianceExplained
 from fsviz.methods import METHODS
-from fsviz.records import Dataset, Predictions
+from fsviz.records import PAD, Dataset, Predictions
 from fsviz.settings import Setting
 from fsviz.studies import evaluate
-from fsviz.studies.causes.explaining import harder, varied
+from fsviz.studies.causes.explaining import cause_name, harder, varied
 from fsviz.studies.causes.spec import MeasuredTasks
 
 BRUSH = Setting(
     "brush",
-    "Chosen tasks",
-    "Ranges that tasks are chosen by, such as accuracy~0.2~0.6;coarsity~10~25; the hardest tenth where empty.",
+    "Selected tasks",
+    "Ranges that select tasks, such as accuracy~0.2~0.6;coarsity~10~25. Empty: the hardest 10%.",
     "text",
     "",
 )
-FEW = 0.1  # the share of tasks that count as the hardest
+HARDEST = 0.1  # share of tasks that are selected at first
 ACCURACY, EXPECTED, RANK = "accuracy", "expected", "rank "
 
 
 def ranks(measured: MeasuredTasks) -> dict[str, np.ndarray]:
-    """By measure, where every task (T,) stands among these: 0 the easiest, 1 the hardest by this measure."""
+    """Rank (T,) of every task by each measure: 0 the easiest, 1 the hardest."""
     from scipy.stats import rankdata
 
-    told = {}
+    by_measure = {}
     for name in varied(measured):
         values = harder(name, measured.measures[name])
-        there = np.isfinite(values)
-        told[name] = np.full(len(values), np.nan)
-        told[name][there] = (rankdata(values[there]) - 0.5) / there.sum()
-    return told
+        is_finite = np.isfinite(values)
+        by_measure[name] = np.full(len(values), np.nan)
+        by_measure[name][is_finite] = (rankdata(values[is_finite]) - 0.5) / is_finite.sum()
+    return by_measure
 
 
 def brush_text(ranges: Mapping[str, tuple[float, float]]) -> str:
-    """The text that `chosen` reads: axis~low~high, separated by semicolons."""
+    """The text that `select_tasks` reads: axis~low~high, separated by semicolons."""
     return ";".join(f"{axis}~{min(ends):.6g}~{max(ends):.6g}" for axis, ends in ranges.items())
 
 
-def chosen(
+def select_tasks(
     measured: MeasuredTasks, method: str, brush: str = "", variance: VarianceExplained | None = None
 ) -> np.ndarray:
-    """Which tasks (T,) a brush chooses; the hardest tenth where it is empty.
+    """Mask (T,) of the tasks that a brush selects; the hardest 10% if it is empty.
 
-    An axis is "accuracy", "expected", a measure, or "rank " and a measure: where it stands among these tasks.
+    An axis is "accuracy", "expected", a measure, or "rank " and a measure: the rank of a task among these.
     """
     accuracy = measured.accuracy[method]
     if not brush:
-        few = max(1, round(FEW * np.isfinite(accuracy).sum()))
+        few = max(1, round(HARDEST * np.isfinite(accuracy).sum()))
         order = np.argsort(np.where(np.isfinite(accuracy), accuracy, np.inf), kind="stable")
         return np.isin(np.arange(len(measured)), order[:few])
     which = np.ones(len(measured), dtype=bool)
@@ -83,66 +81,73 @@ def _axis_values(measured: MeasuredTasks, method: str, axis: str, variance: Vari
     if axis in measured.measures:
         return measured.measures[axis]
     axes = [ACCURACY, *measured.measures, *([EXPECTED] if variance else [])]
-    raise UnknownName("axis of chosen tasks", axis, axes)
+    raise UnknownName("axis of selected tasks", axis, axes)
 
 
 def extremes(measured: MeasuredTasks, which: np.ndarray) -> pd.DataFrame:
-    """How the chosen tasks stand in every measure among all: rank (0.5 is the middle, 1 the hardest), its 95% interval
-    over classes low and high, and whether that is beyond chance with as many measures looked at."""
+    """Mean rank of the selected tasks by every measure: 0.5 is the middle, 1 the hardest.
+
+    Columns measure, rank, low and high of its 95% CI over classes, and is_significant with that many measures.
+    """
     from scipy import stats
 
     rows = []
     table = ranks(measured)
     for name, values in table.items():
-        there = np.isfinite(values)
-        n = int((which & there).sum())
-        if n < 2 or n == there.sum():
+        is_finite = np.isfinite(values)
+        n = int((which & is_finite).sum())
+        if n < 2 or n == is_finite.sum():
             continue
-        mean = float(values[which & there].mean())
-        influence = np.where(which, values - mean, 0.0)[there] * (there.sum() / n)
-        error, _ = evaluation.of_influence(mean, influence, measured.tasks.class_ids[there])
-        half, sure = (float(stats.t.ppf(1 - 0.025 / m, error.freedom)) * error.error for m in (1, len(table)))
-        beyond = abs(mean - 0.5) > sure
-        rows.append({"measure": name, "rank": mean, "low": mean - half, "high": mean + half, "beyond": beyond})
-    return pd.DataFrame(rows, columns=["measure", "rank", "low", "high", "beyond"])
+        mean = float(values[which & is_finite].mean())
+        influence = np.where(which, values - mean, 0.0)[is_finite] * (is_finite.sum() / n)
+        error, _ = evaluation.of_influence(mean, influence, measured.tasks.class_ids[is_finite])
+        half, corrected = (float(stats.t.ppf(1 - 0.025 / m, error.freedom)) * error.error for m in (1, len(table)))
+        is_significant = abs(mean - 0.5) > corrected
+        row = {"measure": name, "rank": mean, "low": mean - half, "high": mean + half}
+        rows.append({**row, "is_significant": is_significant})
+    return pd.DataFrame(rows, columns=["measure", "rank", "low", "high", "is_significant"])
 
 
 def selection_breakdown(
     measured: MeasuredTasks, method: str, variance: VarianceExplained, which: np.ndarray
 ) -> dict[str, float]:
-    """Difference of the selected tasks from all, in accuracy (0 to 1): "below" the mean of all, by cause what the
-    regression puts down to it, and "left" unexplained: luck, and causes that nobody measured."""
+    """Accuracy (0 to 1) of the selected tasks "below" the mean of all, the part of each cause, and the rest "left".
+
+    The rest is sampling noise and causes that are not measured.
+    """
     accuracy = measured.accuracy[method]
-    there = which & np.isfinite(variance.expected)
-    if not there.any():
-        raise BadInput("No task is chosen. Choose a wider range.")
-    below = float(np.nanmean(accuracy) - accuracy[there].mean())
-    by_cause = {cause: -float(values[there].mean()) for cause, values in variance.added.items()}
+    selected = which & np.isfinite(variance.expected)
+    if not selected.any():
+        raise BadInput("No tasks are selected. Use a wider range.")
+    below = float(np.nanmean(accuracy) - accuracy[selected].mean())
+    by_cause = {cause: -float(values[selected].mean()) for cause, values in variance.added.items()}
     return {"below": below, **by_cause, "left": below - sum(by_cause.values())}
 
 
 def describe_selection(measured: MeasuredTasks, method: str, variance: VarianceExplained, which: np.ndarray) -> str:
-    """The same in a sentence."""
-    parts = selection_breakdown(measured, method, variance, which)
-    below, left = parts.pop("below"), parts.pop("left")
-    n = int(which.sum())
-    told = f"The {n:,} chosen tasks lie {abs(100 * below):.1f} points {'below' if below >= 0 else 'above'} the mean"
+    """The breakdown in a sentence."""
+    breakdown = selection_breakdown(measured, method, variance, which)
+    below, left = breakdown.pop("below"), breakdown.pop("left")
+    sentence = (
+        f"{int(which.sum()):,} selected tasks: {abs(100 * below):.1f} points {'below' if below >= 0 else 'above'} "
+        "the mean."
+    )
     if variance.total.low <= 0:
-        return told + "; no cause explains the accuracy of these tasks beyond chance."
-    sign, why = (1, HARD_PHRASES) if below >= 0 else (-1, EASY_PHRASES)
-    points = {cause: 100 * sign * value for cause, value in sorted(parts.items(), key=lambda pair: -pair[1] * sign)}
-    sure = {cause: n for cause, n in points.items() if n > 0.5 and variance.lost[cause].sure > 0}
-    named = [f"{n:.1f} because {why[cast(Cause, cause)]}" for cause, n in sure.items()]
-    by = f": by what was measured, {', '.join(named)}" if named else ": nothing that was measured says why"
-    rest = sum(points.values()) - sum(sure.values())
-    others = f", {rest:.1f} by causes that are within chance" if named and abs(rest) >= 0.05 else ""
-    left = 100 * sign * left + (0 if named else rest)
-    return f"{told}{by}{others}; {left:.1f} are left to luck and to what nobody measured."
+        return f"{sentence} No cause explains accuracy significantly here."
+    sign = 1 if below >= 0 else -1
+    points = {cause: 100 * sign * value for cause, value in sorted(breakdown.items(), key=lambda pair: -pair[1] * sign)}
+    significant = {cause: n for cause, n in points.items() if n > 0.5 and variance.lost[cause].sure > 0}
+    rest = sum(points.values()) - sum(significant.values())
+    if not significant:
+        return f"{sentence} None of this is explained significantly."
+    shares = [f"{cause_name(cause)} {n:.1f}" for cause, n in significant.items()]
+    shares += [f"causes that are not significant {rest:.1f}"] if abs(rest) >= 0.05 else []
+    return f"{sentence} Of these, {', '.join(shares)}, unexplained {100 * sign * left:.1f}."
 
 
 def predictions(dataset: Dataset, measured: MeasuredTasks, method: str, task: int) -> Predictions | None:
-    """Predictions of the built-in method of this title for one task; None for other methods."""
-    name = next((name for name, one in METHODS.items() if one.title == method), None)
+    """Predictions for one task by the built-in method with this title; None for other methods."""
+    name = next((name for name, entry in METHODS.items() if entry.title == method), None)
     if name is None:
         return None
     tasks = measured.tasks.take(np.array([task]))
@@ -150,5 +155,11 @@ def predictions(dataset: Dataset, measured: MeasuredTasks, method: str, task: in
 
 
 def as_table(measured: MeasuredTasks) -> pd.DataFrame:
-    """One row per task: every measure by name, and the accuracy of every method under its title."""
+    """A row per task: every measure by name, and the accuracy of every method by its title."""
     return pd.DataFrame({**measured.measures, **measured.accuracy}, index=pd.RangeIndex(len(measured), name="task"))
+
+
+def class_names(dataset: Dataset, measured: MeasuredTasks) -> list[list[str]]:
+    """Names of the classes of every task."""
+    names = dataset.classes["class_name"].astype(str).to_numpy()
+    return [[names[class_id] for class_id in row[row != PAD]] for row in measured.tasks.class_ids]

@@ -20,17 +20,17 @@ from fsviz.workspace import home
 
 TASK_SETTINGS: dict[str, Setting] = evaluate.TASK_SETTINGS
 TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.IMAGE_DEFAULTS, "n_tasks": 300}
-TESTBED = Setting("testbed", "Testbed", "A saved testbed, or a file of one, instead of tasks drawn here.", "text", "")
-RUN = Setting("run", "Run", "An evaluation whose tasks are measured; its accuracies stand beside.", "text", "")
+TESTBED = Setting("testbed", "Testbed", "A saved testbed or a testbed file, instead of sampled tasks.", "text", "")
+RUN = Setting("run", "Run", "A finished evaluation: measure its tasks and explain its accuracies.", "text", "")
 STAGE = Setting(
     "stage",
-    "Explained by",
-    "What a regression may know of a task when it says how accurate a method will be.",
+    "Measures used",
+    "Measures that the regression may use, by the labels that they need.",
     "choice",
     "labelled",
-    choices={name: words for name, words in STAGE_TITLES.items() if name != "answered"},
+    choices={name: stage_title for name, stage_title in STAGE_TITLES.items() if name != "answered"},
 )
-MOST = Setting("most", "Tasks measured", "Only the first so many tasks; 0 for all of them.", "int", 0, 0, 1_000_000)
+MOST = Setting("most", "Tasks measured", "Measure only the first tasks; 0 for all.", "int", 0, 0, 1_000_000)
 METHODS_EXPLAINED = METHOD_NAMES.with_(
     default=["protonet", "logistic", "bd_cspn"], help="Methods whose accuracy is explained."
 )
@@ -43,7 +43,7 @@ SETTINGS = Schema(
 
 
 class CausesSpec(draw.TaskSpec, total=False):
-    """A checked spec. What its tasks are like is there once they are drawn; a run adds its version and folder."""
+    """A checked spec; fields about the tasks are there once they are sampled, version and folder in a run."""
 
     study: str
     version: int
@@ -60,7 +60,7 @@ class CausesSpec(draw.TaskSpec, total=False):
 
 
 class CausesDict(TypedDict):
-    """A share of the differences in accuracy with its 95% interval and what that is over; None where not known."""
+    """A share of the variation in accuracy with its 95% CI and what the CI is over; None if not available."""
 
     share: Any
     low: Any
@@ -77,12 +77,12 @@ class MethodCauses(TypedDict, total=False):
     explained: dict[Stage, CausesDict]
     shares: dict[Cause, CausesDict]
     alone: dict[Cause, CausesDict]
-    luck: Any
+    sampling_noise: Any
     sentence: str
 
 
 class CausesSummary(TypedDict, total=False):
-    """Results of a run; while it is under way, the number of measured tasks and accuracies only."""
+    """Results of a run; of a run in progress, the number of measured tasks and the accuracies only."""
 
     dataset: str
     backbone: str
@@ -97,12 +97,12 @@ class CausesSummary(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class MeasuredTasks:
-    """Tasks with everything that is known of them.
+    """Tasks with their measures and accuracies.
 
-    measures  by name (T,), NaN where a measure is not defined for a task
+    measures  by name (T,), NaN if a measure is undefined for a task
     accuracy  by label of a method (T,), from 0 to 1
-    unknown   why a measure is not among them, in a sentence
-    recipe    as of a Testbed, and its name
+    unknown   measures that are not available, with the reason in a sentence
+    recipe    of the testbed, with its name
     """
 
     spec: CausesSpec
@@ -117,27 +117,27 @@ class MeasuredTasks:
 
     @property
     def cache_key(self) -> tuple[object, ...]:
-        """Changes when the tasks or their answers do."""
+        """A key that changes with the tasks or their predictions."""
         spec = self.spec
         names = (spec["backbone"], *self.accuracy, *self.measures)
         return spec["digest"], len(self), names, datasets.stamp(spec["dataset"])
 
     @property
     def n_queries(self) -> np.ndarray:
-        """(T,)"""
+        """Number of queries (T,) of every task."""
         return (self.tasks.query != PAD).sum(axis=(1, 2))
 
 
 def tasks_of(spec: CausesSpec, dataset: Dataset, table: Features) -> Testbed:
-    """The tasks that a spec names: drawn, saved, or those of an evaluation."""
+    """The tasks of a spec: sampled, saved, or those of an evaluation."""
     if spec["run"]:
         folder = home() / "runs" / str(spec["run"])
         tasks = snapshot.tasks(folder, snapshot.testbed_file(0))
         testbed = Testbed(f"run {spec['run']}", tasks, {"dataset": dataset.name, "sampler": "", "run": spec["run"]})
     else:
         sampler = {name: value for name, value in spec.items() if name in TASK_SETTINGS and name != "seed"}
-        asked: Any = {"testbed": spec["testbed"]} if spec["testbed"] else {"sampler": sampler}
-        testbed = evaluate.resolve_testbed({**asked, "seed": spec["seed"]}, dataset, {table.backbone: table})
+        source: Any = {"testbed": spec["testbed"]} if spec["testbed"] else {"sampler": sampler}
+        testbed = evaluate.resolve_testbed({**source, "seed": spec["seed"]}, dataset, {table.backbone: table})
     if spec["most"]:
         testbed = replace(testbed, tasks=testbed.tasks.take(slice(0, spec["most"])))
     evaluation.check_tasks(table, testbed.tasks)
@@ -145,7 +145,7 @@ def tasks_of(spec: CausesSpec, dataset: Dataset, table: Features) -> Testbed:
 
 
 def command(spec: CausesSpec) -> str:
-    """The command that measures the same."""
+    """The command with the same results."""
     dataset = datasets.load(spec["dataset"])
     flags: list[str] = []
     if spec["run"]:
@@ -153,14 +153,14 @@ def command(spec: CausesSpec) -> str:
     elif spec["testbed"]:
         flags = TESTBED.to_args(spec["testbed"])
     else:
-        said = draw.recipe_for(
+        arguments = draw.recipe_for(
             dataset, **{name: cast(RawSettings, spec).get(name) for name in (*TASK_SETTINGS, "backbone")}
         ).arguments
-        flags = to_args({name: value for name, value in said.items() if name != "backbone"}, draw.SETTINGS)
+        flags = to_args({name: value for name, value in arguments.items() if name != "backbone"}, draw.SETTINGS)
     methods = ["--methods", ",".join(spec["methods"])] if spec["methods"] != METHODS_EXPLAINED.default else []
     return shlex.join(["fsviz", "causes", dataset.name, "--backbone", spec["backbone"], *flags, *methods])
 
 
 def fit(dataset: Dataset, backbone: str, requested: RawSettings) -> fitting.Fit:
-    """Ways, shots and queries of the tasks: those given, else the defaults, lowered to what the dataset has."""
+    """Ways, shots and queries of the tasks: as requested, else the defaults, lowered to what the dataset has."""
     return fitting.fit(dataset, requested, TASK_DEFAULTS, [backbone], varied=True)

@@ -9,10 +9,10 @@ from fsviz.studies.causes.spec import MeasuredTasks
 from fsviz.tables import Column, Table
 
 EXPLAINED = Table(
-    "Accuracy explained by each cause",
+    "Share of variation explained by each cause",
     Column("title", "Cause"),
-    Column("share", "Explains", kind="share", interval=("low", "high")),
-    Column("alone", "Alone", kind="share"),
+    Column("share", "Unique share", kind="share", interval=("low", "high")),
+    Column("alone", "This cause only", kind="share"),
 )
 
 

@@ -1,10 +1,10 @@
-"""Which classes does the backbone mix up? A graph of classes by confusion, and by anything else that makes two alike.
+"""Study confusion: a graph of classes by class overlap, or by another similarity.
 
-    dataset -> features -> pairs of classes -> communities of their images -> confusion in bits -> class graph
-    the same classes -> meaning, mean features, errors of a method -> class graph, compared with it edge by edge
+    dataset -> features -> pairs of classes -> communities of their images -> overlap in bits -> class graph
+    the same classes -> semantic distance, mean features, errors of a method -> class graph, compared edge by edge
 
-One item is one pair of classes; with "base", a second split, pairs are base x split. After Bontonou et al. 2020,
-section IV-B, figures 1 to 3.
+One item is one pair of classes; with "base", a split of training classes, pairs are base x split. After Bontonou et
+al. 2020, section IV-B, figures 1 to 3.
 """
 
 from __future__ import annotations
@@ -25,12 +25,22 @@ from fsviz.records.graphs import ClassGraph
 from fsviz.settings import RawSettings, Schema, Setting, Settings, to_args
 from fsviz.studies import chunk_data
 from fsviz.studies.confusion.class_layout import communities, community_order, layout
-from fsviz.studies.confusion.comparison import TrainTestMatches, compare, describe_edge, outliers, train_test_matches
+from fsviz.studies.confusion.comparison import (
+    SimilarityComparison,
+    TrainTestMatches,
+    compare,
+    describe_comparison,
+    describe_correlations,
+    describe_edge,
+    outliers,
+    train_test_matches,
+)
 from fsviz.studies.confusion.similarities import (
     SIMILARITIES,
     SIMILARITY,
     class_names,
     closeness,
+    describe,
     describe_versus,
     features_of,
     graph_of,
@@ -59,6 +69,7 @@ __all__ = [
     "ConfusionRequest",
     "ConfusionSummary",
     "PairCommunities",
+    "SimilarityComparison",
     "TrainTestMatches",
     "class_graph",
     "collect",
@@ -66,6 +77,9 @@ __all__ = [
     "communities",
     "community_order",
     "compare",
+    "describe",
+    "describe_comparison",
+    "describe_correlations",
     "describe_edge",
     "describe_versus",
     "fitting_k",
@@ -87,21 +101,21 @@ __all__ = [
 ]
 
 _CHUNK_SECONDS = 1.0
-BACKBONE = draw.BACKBONE.with_(help="Whose features are looked at: the first that the dataset has.")
-SPLIT = draw.SPLIT.with_(help="The classes to compare: test where the dataset has it, else all.")
+BACKBONE = draw.BACKBONE.with_(help="Backbone to use (default: first available).")
+SPLIT = draw.SPLIT.with_(help="The classes to compare (default: test, or all without a test split).")
 BASE = Setting(
     "base",
-    "Base classes",
-    "A second split, such as the one a backbone was trained on: every pair is then of one class of each.",
+    "Training classes",
+    "A second split, such as that of the training classes: pairs then hold one class of each split.",
     "text",
     "",
 )
 SETTINGS: dict[str, Setting] = {**{s.name: s for s in (BACKBONE, SPLIT, BASE)}, **class_confusion.SETTINGS}
-SCHEMA = Schema(SETTINGS, required=("dataset",), of="the confusion of classes")
+SCHEMA = Schema(SETTINGS, required=("dataset",), of="class confusion")
 N_EDGES = Setting(
     "edges",
-    "Edges shown",
-    "The most alike pairs of classes; all pairs count for communities, places and numbers.",
+    "Edges",
+    "Number of most similar pairs to draw. Clusters, layout and numbers use all pairs.",
     "int",
     45,
     1,
@@ -110,7 +124,7 @@ N_EDGES = Setting(
 
 
 class ConfusionSpec(TypedDict, total=False):
-    """A checked spec; a settled one has the class_ids of its pairs too, a run adds its version and folder."""
+    """A checked spec; a prepared one adds the class_ids of its pairs, a run its version and folder."""
 
     study: str
     version: int
@@ -136,7 +150,7 @@ class ConfusionRequest(ConfusionSpec, total=False):
 
 
 class ConfusionSummary(TypedDict, total=False):
-    """The summary of a graph; that of a run names its features too."""
+    """The summary of a graph; that of a run adds its dataset and backbone."""
 
     pairs: int
     mean: float
@@ -147,7 +161,7 @@ class ConfusionSummary(TypedDict, total=False):
 
 
 def class_graph(spec: RawSettings, progress: Progress | None = None) -> ClassGraph:
-    """The graph of a spec's classes by its "likeness" (confusion where it names none), computed here and now."""
+    """The graph of a spec's classes by its "likeness" (default: confusion), computed in this process."""
     spec = dict(spec)
     kind = str(SIMILARITY.check(spec.pop("likeness", "confusion")))
     spec = cast(ConfusionSpec, SCHEMA.check(spec))
@@ -174,7 +188,7 @@ def class_graph(spec: RawSettings, progress: Progress | None = None) -> ClassGra
 
 
 def _classes(dataset: Dataset, spec: ConfusionSpec) -> tuple[np.ndarray, np.ndarray]:
-    """class_ids of the rows (base classes, where there are any) and columns of a spec's graph."""
+    """class_ids of the rows (training classes, if there are any) and columns of a spec's graph."""
     columns = dataset.split_class_ids(spec["split"] or draw.default_split(dataset))
     rows = dataset.split_class_ids(spec["base"]) if spec["base"] else columns
     if not spec["base"]:
@@ -183,7 +197,7 @@ def _classes(dataset: Dataset, spec: ConfusionSpec) -> tuple[np.ndarray, np.ndar
 
 
 def check(spec: RawSettings) -> ConfusionSpec:
-    """The spec with every setting; backbone and split are those of the dataset if none is named."""
+    """The spec with every setting; backbone and split default to those of the dataset."""
     values = SCHEMA.check(spec)
     dataset = datasets.load(values["dataset"])
     values["backbone"] = features_of(dataset, values["backbone"]).backbone
@@ -191,7 +205,7 @@ def check(spec: RawSettings) -> ConfusionSpec:
 
 
 def prepare(spec: ConfusionSpec, folder: Path) -> ConfusionSpec:
-    """Settles the classes of a spec."""
+    """Adds the classes of a spec and the size of its chunks."""
     dataset = datasets.load(spec["dataset"])
     table = features_of(dataset, spec["backbone"])
     rows, columns = _classes(dataset, spec)
@@ -207,7 +221,7 @@ def prepare(spec: ConfusionSpec, folder: Path) -> ConfusionSpec:
 
 
 def seconds(spec: RawSettings, table: Features | None = None) -> float:
-    """About how long the graph of a spec takes on one core: what decides between at once and a run."""
+    """About how long the graph of a spec takes on one core, in seconds."""
     spec = dict(spec)
     kind = spec.pop("likeness", "confusion")
     if kind not in ("confusion", "error"):
@@ -227,22 +241,22 @@ def seconds(spec: RawSettings, table: Features | None = None) -> float:
 
 
 def max_k(dataset: Dataset, backbone: str, *splits: str) -> int:
-    """The largest k that the classes of these splits allow, 0 where none does."""
+    """The largest k that the classes of these splits allow, 0 if none does."""
     table = features_of(dataset, backbone)
     used = np.unique(np.concatenate([dataset.split_class_ids(split) for split in splits]))
     return class_confusion.max_k(np.bincount(table.class_ids, minlength=dataset.n_classes)[used])
 
 
 def fitting_k(spec: RawSettings) -> int:
-    """The default of k, or the largest that the classes of a spec allow where that is less."""
-    asked = SCHEMA.check({name: value for name, value in spec.items() if name != "likeness"})
-    dataset = datasets.load(asked["dataset"])
-    splits = [asked["split"] or draw.default_split(dataset), *([asked["base"]] if asked["base"] else [])]
-    return max(1, min(int(SETTINGS["k"].default), max_k(dataset, asked["backbone"], *splits)))
+    """The default of k, or the largest that the classes of a spec allow if that is less."""
+    requested = SCHEMA.check({name: value for name, value in spec.items() if name != "likeness"})
+    dataset = datasets.load(requested["dataset"])
+    splits = [requested["split"] or draw.default_split(dataset), *([requested["base"]] if requested["base"] else [])]
+    return max(1, min(int(SETTINGS["k"].default), max_k(dataset, requested["backbone"], *splits)))
 
 
 def max_k_of(dataset: Dataset, backbone: str, *class_ids: int) -> int:
-    """The same for single classes, 1 at least."""
+    """The largest k that these classes allow, at least 1."""
     sizes = np.bincount(features_of(dataset, backbone).class_ids, minlength=dataset.n_classes)
     return max(1, class_confusion.max_k(sizes[list(class_ids)]))
 
@@ -269,7 +283,7 @@ def run_chunk(spec: ConfusionSpec, part: int, start: int, stop: int) -> dict[str
 
 
 def collect(spec: ConfusionSpec, chunks: Sequence[Arrays]) -> ClassGraph:
-    """The graph of the finished chunks of a run; pairs that are not done yet have no weight."""
+    """The graph of the finished chunks of a run; unfinished pairs have no weight."""
     rows, columns = np.array(spec["rows"]), np.array(spec["columns"])
     values = np.full(len(_pairs(spec)), np.nan)
     for chunk in chunks:
@@ -279,7 +293,7 @@ def collect(spec: ConfusionSpec, chunks: Sequence[Arrays]) -> ClassGraph:
 
 
 def finish(spec: ConfusionSpec, graph: ClassGraph) -> ConfusionSummary:
-    """Saves nothing; says whose classes and features the graph is of."""
+    """The dataset and the backbone of the graph; nothing is saved."""
     return {"dataset": spec["dataset"], "backbone": spec["backbone"]}
 
 
@@ -288,14 +302,14 @@ def _pairs(spec: ConfusionSpec) -> np.ndarray:
 
 
 def command(spec: Settings, more: Sequence[str] = ()) -> str:
-    """The command that gives the same graph, with more words such as `versus_words`."""
-    known = {**SETTINGS, "likeness": SIMILARITY}
-    said = {n: spec[n] for n, s in known.items() if spec.get(n, s.default) != s.default}
-    return shlex.join(["fsviz", "confusion", spec["dataset"], *to_args(said, known), *more])
+    """The command that gives the same graph, with more arguments such as those of `describe_versus`."""
+    settings = {**SETTINGS, "likeness": SIMILARITY}
+    changed = {n: spec[n] for n, s in settings.items() if spec.get(n, s.default) != s.default}
+    return shlex.join(["fsviz", "confusion", spec["dataset"], *to_args(changed, settings), *more])
 
 
 def summary(graph: ClassGraph, n: int = 10) -> ConfusionSummary:
-    """{"pairs", "mean", "ci95" (over classes, None where unknown), "most_confused": [[a, b, weight], ...]}"""
+    """Mean over pairs with its 95% CI over classes (None if undefined), and the n most similar pairs with weights."""
     i, j, weights = graph.edges()
     estimate = mean(graph)
     half = estimate.ci95
@@ -312,7 +326,7 @@ def summary(graph: ClassGraph, n: int = 10) -> ConfusionSummary:
 
 STUDY = Study(
     name="confusion",
-    title="confusion of classes",
+    title="class confusion",
     question="Which classes does the backbone confuse?",
     settings=SCHEMA,
     check=check,
@@ -329,7 +343,7 @@ STUDY = Study(
 
 
 def pair(spec: RawSettings, a: int, b: int) -> PairCommunities:
-    """The images of two classes (class_ids) and the communities they fell into, as the spec's confusion sees them."""
+    """The images of two classes (class_ids) and their communities, with the settings of a spec."""
     spec = SCHEMA.check({name: value for name, value in spec.items() if name != "likeness"})
     dataset = datasets.load(spec["dataset"])
     table = features_of(dataset, spec["backbone"])
@@ -338,5 +352,5 @@ def pair(spec: RawSettings, a: int, b: int) -> PairCommunities:
 
 
 def warm_up() -> None:
-    """Compiles what finds communities, once per machine; later it is read from numba's cache."""
+    """Compiles community detection, once per machine; later it is read from numba's cache."""
     class_confusion.find_communities(np.ones((3, 3)))

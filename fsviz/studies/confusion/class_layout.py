@@ -1,4 +1,4 @@
-"""Where classes of a graph are drawn: springs, or two columns."""
+"""Positions of the classes of a graph: springs, or two columns."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ def communities(graph: ClassGraph, seed: int = 0) -> np.ndarray:
 
 
 def community_order(graph: ClassGraph, values: np.ndarray) -> np.ndarray:
-    """(C,) positions of the classes, community by community, and in each the one most like its fellows first."""
+    """(C,) positions of the classes, by community; in each, the class most similar to the others comes first."""
     same = values[:, None] == values[None, :]
     inside = np.nansum(np.where(same, graph.weights, 0.0), axis=1)
     return np.lexsort((-inside, values))
 
 
 def layout(graph: ClassGraph, seed: int = 0) -> np.ndarray:
-    """Places (C, 2) of the classes by springs: alike classes pull each other; each coordinate from -1 to 1.
+    """Positions (C, 2) of the classes by springs between similar classes; each coordinate from -1 to 1.
 
-    All pairs pull, so that places stay when another number of edges is shown. A bipartite graph stands in two columns,
-    base classes first (R + C, 2), each novel class beside what it is like.
+    All pairs pull, so that the number of drawn edges moves nothing. A bipartite graph has two columns (R + C, 2),
+    training classes first, each test class next to the training classes it resembles.
     """
     if graph.is_bipartite:
         return _two_columns(graph)
     n = len(graph.rows)
     weights = np.nan_to_num(graph.weights, nan=0.0)
     weights = weights / (weights.max() or 1.0)
-    rest = np.sort(weights, axis=1)[:, -min(n, 4)]  # what is less than the third likeness of both ends pulls little
+    rest = np.sort(weights, axis=1)[:, -min(n, 4)]  # pairs below the third similarity of both ends pull little
     weights = np.where(weights >= np.minimum(rest[:, None], rest[None, :]), weights, 0.05 * weights)
     xy = _springs(weights, 200 if n <= _MAX_LAID_OUT else 60, np.random.default_rng(seed))
-    even = np.stack([_even(_ranks(along)) for along in xy.T], 1)  # half way to evenly spread: names need room
+    even = np.stack([_even(_ranks(along)) for along in xy.T], 1)  # half way to an even spread: names need room
     xy = xy / (np.abs(xy).max(axis=0) + 1e-9) + even
     return xy / (np.abs(xy).max(axis=0) + 1e-9)
 
 
 def _springs(weights: np.ndarray, n_steps: int, rng: np.random.Generator) -> np.ndarray:
-    """Places (C, 2) after Fruchterman & Reingold 1991: neighbours pull by weight, all push, and every step is shorter.
+    """Positions (C, 2) after Fruchterman & Reingold 1991: neighbours pull, all push, steps get shorter.
 
     Like networkx's, but the forces of all pairs are one product of matrices: a tenth of the time.
     """
@@ -65,7 +65,7 @@ def _springs(weights: np.ndarray, n_steps: int, rng: np.random.Generator) -> np.
 def _two_columns(graph: ClassGraph) -> np.ndarray:
     weights = np.nan_to_num(graph.weights, nan=0.0) ** 2
     left = np.arange(len(graph.rows), dtype=float)
-    for _ in range(8):  # each class moves to the mean place of those it is like, then places are evened out
+    for _ in range(8):  # each class moves to the mean position of similar ones, then positions are spread evenly
         right = _ranks(weights.T @ _even(left) / np.maximum(weights.sum(axis=0), 1e-12))
         left = _ranks(weights @ _even(right) / np.maximum(weights.sum(axis=1), 1e-12))
     x = np.repeat([-1.0, 1.0], [len(left), len(right)])

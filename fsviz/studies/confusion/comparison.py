@@ -17,30 +17,30 @@ from fsviz.studies.confusion.similarities import SIMILARITIES
 
 @dataclass(frozen=True)
 class TrainTestMatches:
-    """Matches of train and test classes, by the kept edges (section IV-B4); positions in rows and columns.
+    """Matches of training and test classes among the strongest edges (section IV-B4); positions in rows and columns.
 
-    matches      (base, novel) joined to each other alone: what a novel class looks like, one base class has taught
-    split_base   base -> novel classes that share it: their images look alike to the backbone
-    split_novel  novel -> base classes that it is spread over
-    alone        novel classes without an edge
+    matches      (training, test) classes with an edge to each other and no other edge
+    split_train  training class -> the test classes that share it
+    split_test   test class -> the training classes that it is spread over
+    unmatched    test classes without an edge
     """
 
     matches: list[tuple[int, int]]
-    split_base: dict[int, list[int]]
-    split_novel: dict[int, list[int]]
-    alone: list[int]
+    split_train: dict[int, list[int]]
+    split_test: dict[int, list[int]]
+    unmatched: list[int]
 
 
 def train_test_matches(graph: ClassGraph, n_edges: int) -> TrainTestMatches:
-    """Perfect matches, split base classes and split novel classes among the heaviest edges of a bipartite graph."""
+    """The matches among the n_edges heaviest edges of a bipartite graph."""
     i, j, weights = graph.edges(n_edges)
     i, j = i[weights > 0], j[weights > 0]
-    base, novel = np.bincount(i, minlength=len(graph.rows)), np.bincount(j, minlength=len(graph.columns))
+    train, test = np.bincount(i, minlength=len(graph.rows)), np.bincount(j, minlength=len(graph.columns))
     return TrainTestMatches(
-        [(int(a), int(b)) for a, b in zip(i, j, strict=True) if base[a] == novel[b] == 1],
-        {int(a): j[i == a].tolist() for a in np.lexsort((np.arange(len(base)), -base)) if base[a] > 1},
-        {int(b): i[j == b].tolist() for b in np.lexsort((np.arange(len(novel)), -novel)) if novel[b] > 1},
-        np.flatnonzero(novel == 0).tolist(),
+        [(int(a), int(b)) for a, b in zip(i, j, strict=True) if train[a] == test[b] == 1],
+        {int(a): j[i == a].tolist() for a in np.lexsort((np.arange(len(train)), -train)) if train[a] > 1},
+        {int(b): i[j == b].tolist() for b in np.lexsort((np.arange(len(test)), -test)) if test[b] > 1},
+        np.flatnonzero(test == 0).tolist(),
     )
 
 
@@ -63,13 +63,13 @@ class SimilarityComparison:
 
 
 def compare(first: ClassGraph, second: ClassGraph) -> SimilarityComparison:
-    """The edges that both graphs know, and how their weights go together; intervals are over classes."""
+    """The edges of both graphs and the correlation of their weights, with 95% CI over classes."""
     from scipy import stats
 
     if not (np.array_equal(first.rows, second.rows) and np.array_equal(first.columns, second.columns)):
-        raise BadInput("Two graphs are compared edge by edge, so they must be of the same classes. Use one split.")
-    known = ~(np.isnan(first.weights) | np.isnan(second.weights))
-    i, j = np.nonzero(known if first.is_bipartite else np.triu(known, 1))
+        raise BadInput("Two graphs can be compared only if they have the same classes. Use one split.")
+    is_edge = ~(np.isnan(first.weights) | np.isnan(second.weights))
+    i, j = np.nonzero(is_edge if first.is_bipartite else np.triu(is_edge, 1))
     x, y = first.weights[i, j], second.weights[i, j]
     ranks = [(stats.rankdata(v) - 0.5) / max(len(v), 1) for v in (x, y)]
     table = pd.DataFrame(
@@ -86,27 +86,53 @@ def compare(first: ClassGraph, second: ClassGraph) -> SimilarityComparison:
     return SimilarityComparison(first, second, table, i, j, *both)
 
 
-def outliers(compared: SimilarityComparison, n: int = 5, least: float = 0.5) -> tuple[list[int], list[int]]:
-    """Edges (rows of the table) far larger in the first graph than in the second, and the other way round.
+def outliers(compared: SimilarityComparison, n: int = 5, min_gap: float = 0.5) -> tuple[list[int], list[int]]:
+    """Edges (rows of the table) that rank far higher in the first graph than in the second, and the reverse.
 
-    least  share of all pairs by which their places differ at least
+    min_gap  smallest difference between the two ranks, as a share of all pairs
     """
     gap = compared.table["gap"].to_numpy()
     order = np.argsort(-gap, kind="stable")
     return (
-        [int(e) for e in order[:n] if gap[e] >= least],
-        [int(e) for e in order[::-1][:n] if gap[e] <= -least],
+        [int(e) for e in order[:n] if gap[e] >= min_gap],
+        [int(e) for e in order[::-1][:n] if gap[e] <= -min_gap],
     )
 
 
 def describe_edge(compared: SimilarityComparison, edge: int) -> tuple[str, str]:
-    """How a pair is spoken of in both graphs: ("often confused", "far in meaning")."""
+    """A pair in both graphs, as text: ("often confused", "semantically far")."""
     row = compared.table.iloc[edge]
-    said = []
-    for graph, value, above in ((compared.first, row["first"], 1), (compared.second, row["second"], -1)):
-        likeness = SIMILARITIES[graph.kind]
-        large = above * row["gap"] > 0
-        told = likeness.much if large else likeness.never if value <= 0 else likeness.little
+    texts = []
+    for graph, value, sign in ((compared.first, row["first"], 1), (compared.second, row["second"], -1)):
+        similarity = SIMILARITIES[graph.kind]
+        is_large = sign * row["gap"] > 0
+        text = similarity.much if is_large else similarity.never if value <= 0 else similarity.little
         same = compared.first.kind == compared.second.kind
-        said.append(f"{told} by {title_of(graph.source)}" if same and graph.source else told)
-    return said[0], said[1]
+        texts.append(f"{text} by {title_of(graph.source)}" if same and graph.source else text)
+    return texts[0], texts[1]
+
+
+def describe_comparison(compared: SimilarityComparison) -> str:
+    """The rank correlation of two graphs over pairs of classes, as a sentence."""
+    n_pairs, rho = len(compared.table), compared.spearman
+    first, second = (_name(graph, compared) for graph in (compared.first, compared.second))
+    if np.isnan(rho.value):
+        return f"{first} and {second} cannot be correlated: all pairs of one are equal."
+    interval = "" if np.isnan(rho.low) else f" (95% CI over {rho.ci_unit} {rho.low:.2f} to {rho.high:.2f})"
+    return f"{first} and {second}: rank correlation {rho.value:.2f}{interval} over {n_pairs:,} pairs of classes."
+
+
+def describe_correlations(compared: SimilarityComparison) -> str:
+    """Both correlations with their intervals, as text."""
+    texts = []
+    for name, correlation in (("Pearson", compared.pearson), ("Spearman", compared.spearman)):
+        interval = "" if np.isnan(correlation.low) else f" ({correlation.low:.2f} to {correlation.high:.2f})"
+        is_known = not np.isnan(correlation.value)
+        texts.append(f"{name} {correlation.value:.2f}{interval}" if is_known else f"{name} not available")
+    return ", ".join(texts)
+
+
+def _name(graph: ClassGraph, compared: SimilarityComparison) -> str:
+    """The backbone of a graph if both have the same similarity, else the similarity."""
+    same = compared.first.kind == compared.second.kind
+    return title_of(graph.source) if same and graph.source else graph.title

@@ -26,14 +26,16 @@ N_SHOT, N_QUERY, N_TASKS = 5, 10, 20  # of the two-way tasks that show the error
 
 @dataclass(frozen=True)
 class ClassSimilarity:
-    """A way in which two classes are alike.
+    """A way to measure how similar two classes are.
 
-    needs                what it is made of
-    much, little, never  how a pair is spoken of whose number is large, small or zero
+    superlative          the start of the sentence that names the most similar pair
+    needs                what it is computed from
+    much, little, never  descriptions of a pair with a large, a small and a zero value
     """
 
     title: str
-    what: str
+    description: str
+    superlative: str
     unit: str  # "" for numbers without one
     needs: Literal["features", "taxonomy", "run"]
     much: str
@@ -43,9 +45,10 @@ class ClassSimilarity:
 
 SIMILARITIES: dict[str, ClassSimilarity] = {
     "confusion": ClassSimilarity(
-        "Confusion",
-        "entropy of the labels in communities of the two classes' images, in bits: 0 where every community is of one "
-        "class, 1 where communities know nothing of the classes.",
+        "Class overlap (Louvain)",
+        "entropy of the class labels in communities of similar images, in bits. 0: every community holds one class; "
+        "1: communities are independent of the class.",
+        "Most confused",
         "bits",
         "features",
         "often confused",
@@ -54,85 +57,87 @@ SIMILARITIES: dict[str, ClassSimilarity] = {
     ),
     "cosine": ClassSimilarity(
         "Cosine of mean features",
-        "the cosine of the two classes' mean features: alike on average, however wide the classes are.",
+        "cosine of the mean features of the two classes; ignores how spread out the classes are.",
+        "Most similar mean features",
         "",
         "features",
-        "alike on average",
-        "unlike on average",
-        "unlike on average",
+        "similar on average",
+        "dissimilar on average",
+        "dissimilar on average",
     ),
     "error": ClassSimilarity(
-        "Errors on the pair",
-        f"the share of wrong answers of ProtoNet in tasks of these two classes alone, up to {N_TASKS} of them with "
+        "Errors on the pair (ProtoNet)",
+        f"share of incorrect predictions of ProtoNet in tasks of these two classes, up to {N_TASKS} tasks with "
         f"{N_SHOT} support images per class.",
-        "% wrong",
+        "Most errors",
+        "% incorrect",
         "features",
-        "often mistaken for each other",
-        "rarely mistaken for each other",
-        "never mistaken for each other",
+        "often predicted as each other",
+        "rarely predicted as each other",
+        "never predicted as each other",
     ),
     "run": ClassSimilarity(
-        "Mistakes in a run",
-        "the share of queries of the two classes that a recorded run took for the other, in tasks that hold both.",
-        "% taken for the other",
+        "Errors in a run",
+        "share of queries of the two classes that a recorded run predicts as the other, in tasks that hold both.",
+        "Most errors",
+        "% predicted as the other",
         "run",
-        "often taken for each other",
-        "rarely taken for each other",
-        "never taken for each other",
+        "often predicted as each other",
+        "rarely predicted as each other",
+        "never predicted as each other",
     ),
     **{
         name: ClassSimilarity(
             f"Closeness ({distance.title})",
-            f"1 less the distance as a share of the largest in the split; the distance is {distance.description}",
+            f"1 minus the distance as a share of the largest in the split. Distance: {distance.description}",
+            "Semantically closest" if distance.needs == "taxonomy" else "Closest in feature space",
             "",
             distance.needs,
-            "close in meaning" if distance.needs == "taxonomy" else "close in feature space",
-            "far in meaning" if distance.needs == "taxonomy" else "far in feature space",
-            "far in meaning" if distance.needs == "taxonomy" else "far in feature space",
+            "semantically close" if distance.needs == "taxonomy" else "close in feature space",
+            "semantically far" if distance.needs == "taxonomy" else "far in feature space",
+            "semantically far" if distance.needs == "taxonomy" else "far in feature space",
         )
         for name, distance in DISTANCES.items()
     },
 }
 SIMILARITY = Setting(
     "likeness",
-    "Classes are alike by",
-    "What the edges of the graph say of two classes.",
+    "Similarity",
+    "How the similarity of two classes is measured.",
     "choice",
     "confusion",
-    choices={name: likeness.title for name, likeness in SIMILARITIES.items() if likeness.needs != "run"},
+    choices={name: similarity.title for name, similarity in SIMILARITIES.items() if similarity.needs != "run"},
 )
 
 
 def possible_similarities(dataset: Dataset) -> list[str]:
-    """The likenesses that need no run and that this dataset can give."""
-    there = {"features": bool(features.available(dataset)), "taxonomy": dataset.taxonomy is not None}
-    return [name for name in SIMILARITY.choices if there[SIMILARITIES[name].needs]]
+    """The similarities that need no run and that are available for this dataset."""
+    available = {"features": bool(features.available(dataset)), "taxonomy": dataset.taxonomy is not None}
+    return [name for name in SIMILARITY.choices if available[SIMILARITIES[name].needs]]
 
 
 def graph_of_predictions(
     spec: evaluation_study.ResolvedSpec, chunks: Sequence[Mapping[str, np.ndarray]], which: int, split: str
 ) -> ClassGraph:
-    """The graph of a split's classes by how often entry number `which` of an evaluation took one for the other.
+    """The graph of a split's classes by how often entry number `which` of an evaluation confuses two of them.
 
     spec, chunks  of the run, the spec with its "folder"
     """
     dataset = datasets.load(spec["dataset"])
     entry = evaluation_study.entries(spec)[which]
-    answer = evaluation_study.predictions(spec, chunks, which)
-    tasks = evaluation_study.entry_tasks(spec, entry, stop=len(answer))
-    seen = evaluation.pair_confusion(answer, tasks)
+    predictions = evaluation_study.predictions(spec, chunks, which)
+    tasks = evaluation_study.entry_tasks(spec, entry, stop=len(predictions))
+    counts = evaluation.pair_confusion(predictions, tasks)
     class_ids = dataset.split_class_ids(split)
     pairs = pairs_of(class_ids, class_ids)
-    position = np.full(dataset.n_classes, len(seen.class_ids))
-    position[seen.class_ids] = np.arange(len(seen.class_ids))
-    confused, asked = (np.pad(counts, (0, 1)) for counts in (seen.confused, seen.n_queries))
+    position = np.full(dataset.n_classes, len(counts.class_ids))
+    position[counts.class_ids] = np.arange(len(counts.class_ids))
+    confused, n_queries = (np.pad(values, (0, 1)) for values in (counts.confused, counts.n_queries))
     a, b = position[pairs].T
-    both = asked[a, b] + asked[b, a]
+    both = n_queries[a, b] + n_queries[b, a]
     values = np.where(both > 0, 100 * (confused[a, b] + confused[b, a]) / np.maximum(both, 1), np.nan)
     if np.isnan(values).all():
-        raise Missing(
-            f"No two classes of split {split!r} met in a task of this run. Choose a run on tasks of that split."
-        )
+        raise Missing(f"No task of this run holds two classes of split {split!r}. Choose a run on tasks of that split.")
     return graph_of(dataset, "run", f"{entry.label} on {title_of(entry.backbone)}", class_ids, class_ids, values)
 
 
@@ -155,14 +160,14 @@ def graph_of(
     weights[row, column] = values
     if np.array_equal(rows, columns):
         weights[column, row] = values
-    likeness = SIMILARITIES[kind]
+    similarity = SIMILARITIES[kind]
     names = (tuple(dataset.distinct_names(rows)), tuple(dataset.distinct_names(columns)))
-    return ClassGraph(kind, likeness.title, likeness.unit, source, rows, columns, *names, weights)
+    return ClassGraph(kind, similarity.title, similarity.unit, source, rows, columns, *names, weights)
 
 
-def _positions(class_ids: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _positions(class_ids: np.ndarray, requested: np.ndarray) -> np.ndarray:
     order = np.argsort(class_ids)
-    return order[np.searchsorted(class_ids, wanted, sorter=order)]
+    return order[np.searchsorted(class_ids, requested, sorter=order)]
 
 
 def features_of(dataset: Dataset, backbone: str) -> Features:
@@ -171,7 +176,7 @@ def features_of(dataset: Dataset, backbone: str) -> Features:
     except Missing as error:
         if dataset.taxonomy is None:
             raise
-        raise Missing(f"{error} Or compare classes by meaning (likeness 'jiang_conrath').") from error
+        raise Missing(f"{error} Or compare classes by semantic distance (likeness 'jiang_conrath').") from error
 
 
 def class_names(dataset: Dataset) -> dict[int, str]:
@@ -196,17 +201,17 @@ def closeness(dataset: Dataset, class_ids: np.ndarray, distance: str, backbone: 
 
 
 def pair_errors(table: Features, pairs: np.ndarray, seed: int, progress: Progress | None = None) -> np.ndarray:
-    """Share of wrong answers (P,) of ProtoNet on tasks of every pair; fewer shots where classes are small."""
+    """Share of incorrect predictions (P,) of ProtoNet on tasks of every pair; fewer shots if classes are small."""
     of_image = table.image_class_ids(int(table.image_ids.max()) + 1)
     smallest = int(np.bincount(table.class_ids, minlength=pairs.max() + 1)[np.unique(pairs)].min())
     if smallest < 2:
-        raise BadInput("Errors on a pair need two images per class at least. Choose a split with larger classes.")
+        raise BadInput("Errors on a pair need at least two images per class. Choose a split with larger classes.")
     n_shot, n_tasks = min(N_SHOT, smallest // 2), tasks_per_pair(len(pairs))
     groups = None if table.groups is None else table.groups[: len(of_image)]
     tasks = Tasks(np.repeat(pairs, n_tasks, axis=0))
     tasks = sampling.assign_images(tasks, of_image, n_shot, min(N_QUERY, smallest - n_shot), seed, groups)
-    right = evaluation.task_accuracy(evaluation.evaluate(table, tasks, "protonet", progress=progress))
-    return 1 - right.reshape(len(pairs), n_tasks).mean(axis=1)
+    accuracy = evaluation.task_accuracy(evaluation.evaluate(table, tasks, "protonet", progress=progress))
+    return 1 - accuracy.reshape(len(pairs), n_tasks).mean(axis=1)
 
 
 def tasks_per_pair(n_pairs: int) -> int:
@@ -228,13 +233,32 @@ def headline(graph: ClassGraph) -> list[HeadlineNumber]:
 
 
 def mean(graph: ClassGraph) -> Estimate:
-    """The mean over pairs with its error over classes: pairs that share a class are not independent."""
+    """The mean over pairs with its 95% CI over classes: pairs that share a class are not independent."""
     i, j, weights = graph.edges()
     tasks = Tasks(np.stack([graph.rows[i], graph.columns[j]], 1))
     return evaluation.estimate(weights, "classes", weights[:, None, None], tasks)
 
 
 def pair_table(unit: str, high: float | None = None) -> Table:
-    """Pairs of classes with the number of their edge; the number comes first, so that long names cannot hide it."""
+    """Pairs of classes with their similarity, which comes first, so that long names cannot hide it."""
     number = Column("value", unit or "similarity", digits=2, kind="bar", high=high, width=75)
     return Table("Pairs of classes", number, Column("a", "Class"), Column("b", "Other class"))
+
+
+def describe(graph: ClassGraph) -> tuple[str, str]:
+    """The most similar pair of classes, and the mean over all pairs with its 95% CI, as two sentences."""
+    i, j, weights = graph.edges()
+    if not len(weights):
+        return "No two classes can be compared.", ""
+    similarity = SIMILARITIES[graph.kind]
+    average = mean(graph)
+    digits = 2 if not average.ci95 < 0.005 else 3
+    interval = f" ± {average.ci95:.{digits}f}" if np.isfinite(average.ci95) else ""
+    unit = f" {similarity.unit}" if similarity.unit else ""
+    more = f"{similarity.title}, mean over {len(weights):,} pairs: {average.mean:.{digits}f}{interval}{unit}."
+    if weights[0] <= 0:
+        return f"No two classes are similar: {similarity.title} is 0 for every pair.", more
+    number = f"{weights[0]:.2f}{unit}{' of 1' if graph.kind == 'confusion' else ''}"
+    tied = int((weights == weights[0]).sum()) - 1
+    also = f", tied with {tied:,} other pair{'s' * (tied > 1)}" if tied else ""
+    return f"{similarity.superlative}: {graph.row_names[i[0]]} and {graph.column_names[j[0]]} ({number}){also}.", more

@@ -36,14 +36,24 @@ from fsviz.studies.prediction.measured import (
     outcome_name,
 )
 from fsviz.studies.prediction.spread import CAUSES, Spread, VarianceComponents
-from fsviz.studies.prediction.tasks import GRIDS, SHARE, TASK_SETTINGS, Cell, Spec, cells, draw_cell, fitted, sweeps
+from fsviz.studies.prediction.tasks import (
+    GRIDS,
+    SHARE,
+    TASK_SETTINGS,
+    PredictionCell,
+    PredictionSpec,
+    cells,
+    draw_cell,
+    fitted,
+    sweeps,
+)
 from fsviz.studies.prediction.thresholds import HardTaskDetection
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.studies.thread_limits import limit_threads
 from fsviz.tasks import draw, fitting, snapshot
 from fsviz.workspace import plain_json
 
-__all__ = ["CAUSES", "GRIDS", "POLICIES", "SHARE", "TASK_SETTINGS", "PredictionTasks", "Spec"]
+__all__ = ["CAUSES", "GRIDS", "POLICIES", "SHARE", "TASK_SETTINGS", "PredictionSpec", "PredictionTasks"]
 
 SETTING = Setting(
     "setting",
@@ -103,7 +113,7 @@ _SECONDS = {"supervised": 6e-5, "semi": 1.2e-4, "unsupervised": 1e-4}  # per ima
 _FEWEST = 10  # tasks of a preview
 
 
-class Summary(CellSummary, total=False):
+class PredictionSummary(CellSummary, total=False):
     """Summary of a run, by its question; correlations are those of its only cell."""
 
     dataset: str
@@ -132,7 +142,7 @@ class PredictionResult:
     measured  measures and outcomes; empty for the questions "spread" and "labelling"
     """
 
-    spec: Spec
+    spec: PredictionSpec
     tasks: Mapping[int, Tasks]
     rows: Mapping[int, Arrays]
     measured: Mapping[int, PredictionTasks]
@@ -152,7 +162,7 @@ def fit(dataset: Dataset, backbone: str, requested: RawSettings) -> fitting.Fit:
     return fitting.fit(dataset, requested, TASK_DEFAULTS, [backbone], varied=True)
 
 
-def check(spec: RawSettings) -> Spec:
+def check(spec: RawSettings) -> PredictionSpec:
     """The spec with every setting; ways, shots and queries fit the dataset, alpha fits the sampler."""
     values = fitting.check(SETTINGS, spec, TASK_DEFAULTS)
     question = values["question"]
@@ -170,22 +180,22 @@ def check(spec: RawSettings) -> Spec:
         raise BadInput(f"This question needs the same ways and shots in every task. {instead}")
     if sampler.samples_images and question == "spread":
         raise BadInput(f"The question spread samples its own images. {instead}")
-    return cast(Spec, values)
+    return cast(PredictionSpec, values)
 
 
-def work(spec: Spec) -> Work:
+def work(spec: PredictionSpec) -> Work:
     per = {"hard": " per half", "spread": " of each kind"}.get(spec["question"], "")
     seconds = relative_cost(spec) * spec["n_tasks"] * draw.max_images(spec) * _SECONDS[spec["setting"]]
     return Work(spec["n_tasks"], f"tasks{per}", seconds)
 
 
-def relative_cost(spec: Spec) -> float:
+def relative_cost(spec: PredictionSpec) -> float:
     """Estimated time of a question, relative to measuring tasks of few classes once."""
     many_ways = 1.0 if SAMPLERS[spec["sampler"]].varies else max(1.0, spec["n_way"] / N_WAY.default)
     return many_ways * {"hard": 2.0, "spread": 1.5, "labelling": 12.0}.get(spec["question"], 1.0)
 
 
-def shorten(spec: Spec, n: int) -> Spec | None:
+def shorten(spec: PredictionSpec, n: int) -> PredictionSpec | None:
     return {**spec, "n_tasks": max(n, _FEWEST)} if spec["n_tasks"] > _FEWEST else None
 
 
@@ -201,7 +211,7 @@ def command(spec: Settings) -> str:
 # --- computing ---------------------------------------------------------------------------------------------------
 
 
-def prepare(spec: Spec, folder: Path) -> Spec:
+def prepare(spec: PredictionSpec, folder: Path) -> PredictionSpec:
     """Resolve the spec for the dataset, and save the tasks of every cell in `folder`."""
     dataset = datasets.load(spec["dataset"])
     table = features.load(dataset, spec["backbone"])
@@ -217,7 +227,7 @@ def _file(which: int) -> str:
     return f"cell{which}"
 
 
-def parts(spec: Spec) -> list[Part]:
+def parts(spec: PredictionSpec) -> list[Part]:
     """One part per cell."""
     what = QUESTION.choices[spec["question"]].lower()
     values = [f" ({cell.value})" if cell.value else "" for cell in cells(spec)]
@@ -225,13 +235,13 @@ def parts(spec: Spec) -> list[Part]:
     return [Part(f"{what}{value}", *size) for value, size in zip(values, sizes, strict=True)]
 
 
-def _chunk_size(cell: Cell) -> int:
+def _chunk_size(cell: PredictionCell) -> int:
     """Tasks of a chunk; labelling trains on every task many times."""
     per_task = draw.max_images(cell.spec) * (4 if cell.spec["question"] == "labelling" else 1)
     return int(np.clip(_CHUNK_IMAGES // per_task, 1, 200))
 
 
-def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: PredictionSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """Arrays of a range of the tasks of a cell, by question."""
     tasks = snapshot.tasks(spec["folder"], _file(part), start, stop)
     table = chunk_data.features_of(spec["dataset"], spec["backbone"])
@@ -243,9 +253,9 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
         return measure_tasks(cells(spec)[part].spec, tasks, table, eigenvalues=spec["question"] == "eigenvalues")
 
 
-def collect(spec: Spec, chunks: Sequence[Arrays]) -> PredictionResult:
+def collect(spec: PredictionSpec, chunks: Sequence[Arrays]) -> PredictionResult:
     """The finished tasks of every started cell."""
-    checked = cast(Spec, {name: value for name, value in spec.items() if name != "folder"})
+    checked = cast(PredictionSpec, {name: value for name, value in spec.items() if name != "folder"})
     every, rows = cells(checked), joined(chunks)
     tasks = {which: snapshot.tasks(spec["folder"], _file(which)).take(row["positions"]) for which, row in rows.items()}
     measures = checked["question"] not in ("spread", "labelling")
@@ -256,15 +266,15 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> PredictionResult:
 # --- results -----------------------------------------------------------------------------------------------------
 
 
-def summary(result: PredictionResult) -> Summary:
+def summary(result: PredictionResult) -> PredictionSummary:
     """Numbers of a question, as JSON."""
-    return cast(Summary, plain_json(_summary(result)))
+    return cast(PredictionSummary, plain_json(_summary(result)))
 
 
-def _summary(result: PredictionResult) -> Summary:
+def _summary(result: PredictionResult) -> PredictionSummary:
     spec, measured = result.spec, result.measured
     names: Final = ("dataset", "backbone", "setting", "question", "n_way", "n_shot", "n_query", "n_unlabelled")
-    base = cast(Summary, {name: spec[name] for name in names if name in spec})
+    base = cast(PredictionSummary, {name: spec[name] for name in names if name in spec})
     if spec["question"] == "labelling":
         return {**base, **labelling.summary(spec, result.rows[0])}
     if spec["question"] == "spread":
@@ -277,7 +287,7 @@ def _summary(result: PredictionResult) -> Summary:
     if spec["question"] == "eigenvalues":
         values, cell = result.rows[0]["eigenvalues"], measured[0]
         rows[0] |= eigenvalues.best_eigenvalue(values, cell.outcome, spec["n_way"], cell.tasks.class_ids)
-    return cast(Summary, base | {name: value for name, value in rows[0].items() if name != "value"})
+    return cast(PredictionSummary, base | {name: value for name, value in rows[0].items() if name != "value"})
 
 
 def headline(result: PredictionResult) -> list[HeadlineNumber]:
@@ -335,7 +345,7 @@ def labelled_images(result: PredictionResult, policy: str, n: int, n_tasks: int 
     return tasks, labelling.labelled(result.spec, tasks, table, policy, n)
 
 
-def describe_unlabelled(result: Summary) -> str:
+def describe_unlabelled(result: PredictionSummary) -> str:
     """Number of unlabelled images per task, and why there are no more."""
     n, wanted = result["n_unlabelled"], result["n_way"] * result["n_query"]
     if n >= wanted:

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from fsviz.difficulty.task_statistics import TaskView
-    from fsviz.studies.prediction.tasks import Spec
+    from fsviz.studies.prediction.tasks import PredictionSpec
 
 POLICIES = ("least confident", "random")
 BUDGETS = (0, 1, 2, 5, 10, 20, 30, 50, 75, 100, 150)
 
 
-class Summary(TypedDict):
+class LabellingSummary(TypedDict):
     """Curves over the number of labelled images, for the unlabelled images ("rest") and for all.
 
     By policy "mean" and "ci95" of the accuracy; "gain" and "gain_ci95" of the first policy over the second.
@@ -36,12 +36,12 @@ class Summary(TypedDict):
     all: dict[str, Any]
 
 
-def budgets(spec: Spec) -> list[int]:
+def budgets(spec: PredictionSpec) -> list[int]:
     """Numbers of images to label: at most half of the queries."""
     return [n for n in BUDGETS if n <= spec["n_way"] * spec["n_query"] / 2]
 
 
-def label_and_retrain(spec: Spec, tasks: Tasks, table: Features, first: int) -> dict[str, np.ndarray]:
+def label_and_retrain(spec: PredictionSpec, tasks: Tasks, table: Features, first: int) -> dict[str, np.ndarray]:
     """Accuracy (T, B, 2) for every budget and policy.
 
     rest   on the images that stay unlabelled
@@ -71,7 +71,7 @@ def label_and_retrain(spec: Spec, tasks: Tasks, table: Features, first: int) -> 
     return accuracy
 
 
-def labelled(spec: Spec, tasks: Tasks, table: Features, policy: str, n: int) -> list[np.ndarray]:
+def labelled(spec: PredictionSpec, tasks: Tasks, table: Features, policy: str, n: int) -> list[np.ndarray]:
     """The n images per task that a policy labels first; the first task has number 0."""
     import torch
 
@@ -106,7 +106,7 @@ def _retrained(view: TaskView, labelled: Tensor) -> Tensor:
     return (torch.bmm(weights[:, :, :-1], queries.transpose(1, 2)) + weights[:, :, -1:]).max(1).indices
 
 
-def summary(spec: Spec, accuracies: Mapping[str, np.ndarray]) -> Summary:
+def summary(spec: PredictionSpec, accuracies: Mapping[str, np.ndarray]) -> LabellingSummary:
     """Mean accuracies of both policies (fractions) with 95% intervals over tasks, and their paired difference."""
     curves: dict[str, dict[str, Any]] = {}
     for kind in ("rest", "all"):

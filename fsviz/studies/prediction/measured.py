@@ -10,20 +10,21 @@ from typing import Any, TypedDict
 import numpy as np
 
 from fsviz import datasets, evaluation
-from fsviz.difficulty.measures import MEASURES, Measure
+from fsviz.difficulty.measures import MEASURES, Measure, title
 from fsviz.errors import FsvizError
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Features, Tasks
 from fsviz.settings import RawSettings
 from fsviz.studies import chunk_data
-from fsviz.studies.prediction.tasks import Cell, Spec, class_overlaps
+from fsviz.studies.prediction.tasks import PredictionCell, PredictionSpec, class_overlaps
 from fsviz.studies.thread_limits import limit_threads
 
 OF_CLASSES = ("coarsity", "class_overlap")  # measures that are sampled with the tasks, for every setting
+MIN_TASKS = 4  # of a correlation
 _KEPT_EIGENVALUES = 40
 
 
-class Correlation(TypedDict, total=False):
+class MeasureCorrelation(TypedDict, total=False):
     """Correlation of a measure with the outcome; its numbers are floats, or None if undefined."""
 
     pearson: Any
@@ -41,7 +42,7 @@ class CellSummary(TypedDict, total=False):
     n_tasks: int
     outcome: float
     outcome_ci95: float | None
-    correlations: dict[str, Correlation]
+    correlations: dict[str, MeasureCorrelation]
     predicted_accuracy: dict[str, Any]
     best: int | None
     best_pearson: Any
@@ -58,7 +59,7 @@ class PredictionTasks:
     value     of the cell
     """
 
-    spec: Spec
+    spec: PredictionSpec
     tasks: Tasks
     outcome: np.ndarray
     expected: np.ndarray
@@ -80,7 +81,7 @@ def outcome_name(spec: RawSettings) -> str:
     return "adjusted Rand index" if _setting_of_outcome(spec) == "unsupervised" else "accuracy"
 
 
-def measures_of(spec: Spec) -> dict[str, Measure]:
+def measures_of(spec: PredictionSpec) -> dict[str, Measure]:
     """Measures of a setting: those whose needs it meets, and those sampled with the tasks."""
     needs = {"images"}
     needs |= {"support"} if spec["setting"] != "unsupervised" else set()
@@ -88,11 +89,11 @@ def measures_of(spec: Spec) -> dict[str, Measure]:
     return {name: measure for name, measure in MEASURES.items() if name in OF_CLASSES or set(measure.needs) <= needs}
 
 
-def undefined(name: str, spec: Spec) -> str:
+def undefined(name: str, spec: PredictionSpec) -> str:
     """Why a measure is undefined for these tasks."""
     if name == "davies_bouldin" and spec["setting"] == "supervised" and spec.get("n_shot") == 1:
         return "undefined for 1-shot tasks"
-    if spec["n_tasks"] < 4:
+    if spec["n_tasks"] < MIN_TASKS:
         return "too few tasks"
     return "undefined, or the same for all tasks"
 
@@ -114,7 +115,9 @@ def excluded_measures(tasks: PredictionTasks) -> dict[str, str]:
 # --- measuring ---------------------------------------------------------------------------------------------------
 
 
-def measure_tasks(spec: Spec, tasks: Tasks, table: Features, eigenvalues: bool = False) -> dict[str, np.ndarray]:
+def measure_tasks(
+    spec: PredictionSpec, tasks: Tasks, table: Features, eigenvalues: bool = False
+) -> dict[str, np.ndarray]:
     """Arrays outcome, expected, measure_NAME per measure of features, and if requested the lowest eigenvalues."""
     import torch
 
@@ -138,7 +141,7 @@ def measure_tasks(spec: Spec, tasks: Tasks, table: Features, eigenvalues: bool =
     return arrays
 
 
-def predict(spec: Spec, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
+def predict(spec: PredictionSpec, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
     """Predicted label and confidence (T, W, Q) of every query; without labels, its cluster.
 
     Clusters are matched one-to-one to classes, so that as many images as possible are in the cluster of their class.
@@ -178,7 +181,7 @@ def _setting_of_outcome(spec: RawSettings) -> str:
     return "semi" if spec.get("question") == "hard" and spec["setting"] == "unsupervised" else spec["setting"]
 
 
-def measured_cell(cell: Cell, tasks: Tasks, rows: Mapping[str, np.ndarray]) -> PredictionTasks:
+def measured_cell(cell: PredictionCell, tasks: Tasks, rows: Mapping[str, np.ndarray]) -> PredictionTasks:
     """The tasks of a cell with the arrays of `measure_tasks`."""
     values = {name.removeprefix("measure_"): v for name, v in rows.items() if name.startswith("measure_")}
     possible = measures_of(cell.spec)
@@ -203,13 +206,13 @@ def cell_summary(tasks: PredictionTasks) -> CellSummary:
     }
 
 
-def correlations(tasks: PredictionTasks) -> dict[str, Correlation]:
+def correlations(tasks: PredictionTasks) -> dict[str, MeasureCorrelation]:
     """Pearson's correlation of every measure with the outcome and its 95% interval, and Spearman's.
 
     Tasks share classes, so the interval is `over` "classes", or "tasks" if every task has every class. `why` is the
     reason if there is no correlation.
     """
-    result: dict[str, Correlation] = {}
+    result: dict[str, MeasureCorrelation] = {}
     for name, values in tasks.measures.items():
         pearson = evaluation.correlation(tasks.outcome, values, tasks.tasks.class_ids)
         is_defined = np.isfinite(pearson.value)
@@ -224,7 +227,7 @@ def correlations(tasks: PredictionTasks) -> dict[str, Correlation]:
     return result
 
 
-def describe_intervals(correlations: Iterable[Correlation]) -> str:
+def describe_intervals(correlations: Iterable[MeasureCorrelation]) -> str:
     """Describe the unit of the 95% intervals of correlations, or why there are none."""
     rows = [row for row in correlations if row["pearson"] is not None]
     over = {row["over"] for row in rows if row["low"] is not None}
@@ -238,7 +241,7 @@ def describe_intervals(correlations: Iterable[Correlation]) -> str:
     return kinds[over.pop()] if over else reason
 
 
-def as_expected(name: str, row: Correlation) -> tuple[float | None, float | None, float | None]:
+def as_expected(name: str, row: MeasureCorrelation) -> tuple[float | None, float | None, float | None]:
     """Correlation of a measure and its interval, positive if it has the expected sign.
 
     A measure that is higher for harder tasks is expected to fall as the outcome rises.
@@ -250,18 +253,46 @@ def as_expected(name: str, row: Correlation) -> tuple[float | None, float | None
     return sign * row["pearson"], low, high
 
 
-def best_measure(correlations: Mapping[str, Correlation]) -> tuple[str, Correlation] | None:
+def best_measure(correlations: Mapping[str, MeasureCorrelation]) -> tuple[str, MeasureCorrelation] | None:
     """The measure with the strongest correlation of the expected sign.
 
     Measures that use class identities (coarsity, class overlap) are excluded.
     """
-    of_classes = {"distances", "overlaps"}
-    candidates = {name: row for name, row in correlations.items() if not of_classes & set(MEASURES[name].needs)}
+    candidates = {name: row for name, row in correlations.items() if not needs_classes(name)}
     strengths = {name: -hardness(name) * row["pearson"] for name, row in candidates.items() if row["low"] is not None}
     if not strengths:
         return None
     name = max(strengths, key=strengths.__getitem__)
     return name, correlations[name]
+
+
+def correlation_rows(correlations: Mapping[str, MeasureCorrelation]) -> list[dict[str, Any]]:
+    """A row per measure, the strongest correlation of the expected sign first, undefined ones last.
+
+    name, title, pearson, low, high, why (there is no correlation), is_best (see `best_measure`), needs_classes, and
+    is_expected (whether it has the expected sign)
+    """
+    best = best_measure(correlations)
+    rows = []
+    for name, row in correlations.items():
+        strength = as_expected(name, row)[0]
+        rows.append(
+            {
+                "name": name,
+                "title": title(name),
+                **{key: row[key] for key in ("pearson", "low", "high", "why")},
+                "is_best": best is not None and name == best[0],
+                "needs_classes": needs_classes(name),
+                "is_expected": strength is None or strength >= 0,
+                "strength": -np.inf if strength is None else strength,
+            }
+        )
+    return sorted(rows, key=lambda row: row.pop("strength"), reverse=True)
+
+
+def needs_classes(name: str) -> bool:
+    """Whether a measure uses class identities, which nobody knows of unlabelled images."""
+    return bool({"distances", "overlaps"} & set(MEASURES[name].needs))
 
 
 def mean_outcome(tasks: PredictionTasks) -> tuple[float, float | None]:
@@ -289,14 +320,18 @@ def ease_rank(tasks: PredictionTasks, name: str) -> np.ndarray:
 
 
 def prediction_error(tasks: PredictionTasks) -> dict[str, Any]:
-    """Mean absolute error of the expected accuracy, and of predicting the mean of all tasks."""
+    """Mean absolute error of the expected accuracy, of predicting the mean of all tasks, and the gain over that."""
     error, half = mean_and_ci95(np.abs(tasks.expected - tasks.outcome))
-    naive, naive_half = mean_and_ci95(np.abs(tasks.outcome - tasks.outcome.mean()))
+    naive_errors = np.abs(tasks.outcome - tasks.outcome.mean())
+    naive, naive_half = mean_and_ci95(naive_errors)
+    gain, gain_half = mean_and_ci95(naive_errors - np.abs(tasks.expected - tasks.outcome))
     return {
         "error": float(error),
         "error_ci95": finite(half),
         "constant": float(naive),
         "constant_ci95": finite(naive_half),
+        "gain": float(gain),
+        "gain_ci95": finite(gain_half),
         "bias": float(np.mean(tasks.expected - tasks.outcome)),
     }
 

@@ -21,7 +21,7 @@ from fsviz.settings import RawSettings
 from fsviz.tasks import draw
 
 if TYPE_CHECKING:
-    from fsviz.studies.prediction.tasks import Cell, Spec
+    from fsviz.studies.prediction.tasks import PredictionCell, PredictionSpec
 
 
 class Spread(TypedDict, total=False):
@@ -55,7 +55,7 @@ class VarianceComponents(TypedDict):
     parts: list[VarianceComponent]
 
 
-class Summary(TypedDict, total=False):
+class SpreadSummary(TypedDict, total=False):
     """Spread of every kind of tasks, and variance components; `why` is the reason if there are none yet."""
 
     spread: list[Spread]
@@ -81,7 +81,7 @@ def sets_of(cause: str, n_tasks: int) -> tuple[int, int]:
     return side, side
 
 
-def draw_fixed(cell: Cell, dataset: Dataset, table: Features) -> Tasks:
+def draw_fixed(cell: PredictionCell, dataset: Dataset, table: Features) -> Tasks:
     """Sample tasks of several sets of classes, or of several choices of support images, set by set.
 
     Every task has its own queries.
@@ -119,7 +119,7 @@ def draw_fixed(cell: Cell, dataset: Dataset, table: Features) -> Tasks:
     return Tasks(sets, pools.support[pool_of_task, at], np.take_along_axis(queries, order, 2))
 
 
-def accuracies(spec: Spec, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
+def accuracies(spec: PredictionSpec, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
     """accuracy (T,) of every task, and luck (T,): its variance over the choice of queries.
 
     If a share p of the n queries of a class is correct, sampled from the R images outside the support, its variance is
@@ -140,7 +140,7 @@ def accuracies(spec: Spec, tasks: Tasks, table: Features) -> dict[str, np.ndarra
     return {"accuracy": share.mean(1), "luck": noise.sum(1) / n_way**2}
 
 
-def summary(spec: Spec, rows_by_cause: Mapping[str, Mapping[str, np.ndarray]]) -> Summary:
+def summary(spec: PredictionSpec, rows_by_cause: Mapping[str, Mapping[str, np.ndarray]]) -> SpreadSummary:
     """Standard deviations (fractions) of the three algorithms over finished tasks, and variance components.
 
     rows_by_cause  arrays of `accuracies` by cause
@@ -155,7 +155,7 @@ def summary(spec: Spec, rows_by_cause: Mapping[str, Mapping[str, np.ndarray]]) -
         sets[cause] = accuracy, noise
         deviation, half = _deviation(accuracy.ravel()) if cause == CAUSES[0] else _pooled_deviation(accuracy)
         spreads.append({"cause": cause, "std": deviation, "ci95": half, "n_sets": n_full, "n_tasks": n_full * each})
-    result: Summary = {"spread": spreads, "why": "", "n_tasks": int(sum(row["n_tasks"] for row in spreads))}
+    result: SpreadSummary = {"spread": spreads, "why": "", "n_tasks": int(sum(row["n_tasks"] for row in spreads))}
     n_sets = len(sets[CAUSES[1]][0]) if CAUSES[1] in sets else 0
     if n_sets < MIN_SETS or CAUSES[0] not in sets:
         result["why"] = (

@@ -44,7 +44,7 @@ HALVES = ("first half", "second half")
 _OVERLAP_SECONDS = 12.0  # limit for all pairs of a split, on one core
 
 
-class Spec(draw.TaskSpec, total=False):
+class PredictionSpec(draw.TaskSpec, total=False):
     """A checked spec. `fitted` adds n_unlabelled if there is a share; a run adds its version and folder."""
 
     study: str
@@ -60,29 +60,29 @@ class Spec(draw.TaskSpec, total=False):
 
 
 @dataclass(frozen=True)
-class Cell:
+class PredictionCell:
     """A cell of a question: its name, "" if there is only one, and the settings of its tasks."""
 
     value: str
-    spec: Spec
+    spec: PredictionSpec
     n_tasks: int
 
 
-def cells(spec: Spec) -> list[Cell]:
+def cells(spec: PredictionSpec) -> list[PredictionCell]:
     """Cells of a fitted spec, in order."""
     question, n_tasks = spec["question"], int(spec["n_tasks"])
     if question == "hard":
-        return [Cell(half, spec, n_tasks) for half in HALVES]
+        return [PredictionCell(half, spec, n_tasks) for half in HALVES]
     if question == "spread":
-        return [Cell(cause, spec, math.prod(spread.sets_of(cause, n_tasks))) for cause in spread.CAUSES]
-    return [Cell("", spec, n_tasks)]
+        return [PredictionCell(cause, spec, math.prod(spread.sets_of(cause, n_tasks))) for cause in spread.CAUSES]
+    return [PredictionCell("", spec, n_tasks)]
 
 
-def draw_cell(spec: Spec, cell: Cell, dataset: Dataset, table: Features) -> Tasks:
+def draw_cell(spec: PredictionSpec, cell: PredictionCell, dataset: Dataset, table: Features) -> Tasks:
     """Sample the tasks of a cell from images with features."""
     if spec["question"] == "spread" and cell.value != spread.CAUSES[0]:
         return spread.draw_fixed(cell, dataset, table)
-    settings = cast(Spec, dict(cell.spec))
+    settings = cast(PredictionSpec, dict(cell.spec))
     if spec["share"]:  # enough for every share of the grid: the first queries are the same for all shares
         settings["n_query"] = max(max(_unbalanced(spec, share)) for share in (*GRIDS[SHARE.name], spec["share"]))
     if spec["question"] == "hard":
@@ -106,7 +106,7 @@ def draw_cell(spec: Spec, cell: Cell, dataset: Dataset, table: Features) -> Task
     return tasks
 
 
-def with_class_overlap(tasks: Tasks, dataset: Dataset, spec: Spec) -> Tasks:
+def with_class_overlap(tasks: Tasks, dataset: Dataset, spec: PredictionSpec) -> Tasks:
     """Add the class overlap to tasks if all pairs of the split take only seconds."""
     try:
         class_ids, overlaps = class_overlaps(spec)
@@ -116,7 +116,7 @@ def with_class_overlap(tasks: Tasks, dataset: Dataset, spec: Spec) -> Tasks:
     return tasks.with_measure("class_overlap", MEASURES["class_overlap"](inputs))
 
 
-def class_overlaps(spec: Spec) -> tuple[np.ndarray, np.ndarray]:
+def class_overlaps(spec: PredictionSpec) -> tuple[np.ndarray, np.ndarray]:
     """Classes of a split (C,) and the overlap of every pair (C, C) in bits; refuse what takes more than seconds."""
     stamp = chunk_data.stamp(spec["dataset"])
     return _class_overlaps(spec["dataset"], spec["backbone"], spec["split"], stamp)
@@ -133,7 +133,7 @@ def _class_overlaps(dataset: str, backbone: str, split: str, stamp: str) -> tupl
     return graph.rows, np.nan_to_num(graph.weights)
 
 
-def halved(dataset: Dataset, spec: Spec) -> Dataset:
+def halved(dataset: Dataset, spec: PredictionSpec) -> Dataset:
     """The dataset with the classes of the split in two random halves, by the seed."""
     class_ids = np.random.default_rng(spec["seed"]).permutation(dataset.split_class_ids(spec["split"]))
     middle = len(class_ids) // 2
@@ -141,13 +141,13 @@ def halved(dataset: Dataset, spec: Spec) -> Dataset:
     return replace(dataset, splits={**dataset.splits, **halves})
 
 
-def _unbalanced(spec: Spec, share: float) -> tuple[int, int]:
+def _unbalanced(spec: PredictionSpec, share: float) -> tuple[int, int]:
     """Unlabelled images of the first class and of every other class, if the first has this share."""
     first = max(1, round(share * spec["n_unlabelled"]))
     return first, max(1, round((spec["n_unlabelled"] - first) / (spec["n_way"] - 1)))
 
 
-def sweeps(spec: Spec) -> dict[str, list[float]]:
+def sweeps(spec: PredictionSpec) -> dict[str, list[float]]:
     """The values of GRIDS that fit the images with features."""
     dataset = datasets.load(spec["dataset"])
     _, n_classes, smallest = _class_sizes(spec, dataset, chunk_data.features_of(spec["dataset"], spec["backbone"]))
@@ -162,16 +162,16 @@ def sweeps(spec: Spec) -> dict[str, list[float]]:
     return {name: [value for value in grid if value <= limits[name]] for name, grid in GRIDS.items()}
 
 
-def _class_sizes(spec: Spec, dataset: Dataset, table: Features) -> tuple[np.ndarray, int, int]:
+def _class_sizes(spec: PredictionSpec, dataset: Dataset, table: Features) -> tuple[np.ndarray, int, int]:
     """Classes of the split, their number, and the images with features of the smallest one."""
     class_ids = dataset.split_class_ids(spec["split"])
     counts = np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids]
     return class_ids, len(class_ids), int(counts.min())
 
 
-def fitted(spec: Spec, dataset: Dataset, table: Features) -> Spec:
+def fitted(spec: PredictionSpec, dataset: Dataset, table: Features) -> PredictionSpec:
     """Add the number of unlabelled images that every share allows; refuse an impossible spec."""
-    spec = cast(Spec, dict(spec))
+    spec = cast(PredictionSpec, dict(spec))
     question = spec["question"]
     draw.check_n_classes(dataset, spec["split"])
     class_ids, _, smallest = _class_sizes(spec, dataset, table)

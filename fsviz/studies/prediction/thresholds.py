@@ -11,7 +11,7 @@ import numpy as np
 from fsviz.errors import BadInput
 from fsviz.numerics import finite
 from fsviz.studies.prediction.measured import PredictionTasks, hardness
-from fsviz.studies.prediction.tasks import Spec
+from fsviz.studies.prediction.tasks import PredictionSpec
 
 
 class HardTaskDetection(TypedDict, total=False):
@@ -48,7 +48,7 @@ class Threshold:
     at: tuple[float, float]
 
 
-def thresholds(spec: Spec, first: PredictionTasks, second: PredictionTasks) -> dict[str, HardTaskDetection]:
+def thresholds(spec: PredictionSpec, first: PredictionTasks, second: PredictionTasks) -> dict[str, HardTaskDetection]:
     """Hard-task detection with every measure: fitted on the first half of the classes, tested on both."""
     result: dict[str, HardTaskDetection] = {}
     level = spec["hard_below"] / 100

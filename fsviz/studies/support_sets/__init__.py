@@ -22,6 +22,7 @@ from fsviz.difficulty import attribute_effects
 from fsviz.difficulty.objectives import OBJECTIVES, RANDOM
 from fsviz.difficulty.search_options import SearchOptions
 from fsviz.errors import BadInput
+from fsviz.features.backbones import title_of
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, HeadlineNumber, Predictions, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
@@ -50,6 +51,7 @@ from fsviz.studies.support_sets.search_settings import (
 from fsviz.studies.support_sets.set_testbeds import command, export_sets, recipe_of, save_sets, to_testbed
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw, fitting, snapshot
+from fsviz.text import split_title
 
 __all__ = [
     "CLASSIFIER",
@@ -82,7 +84,7 @@ PREVIEW = 200  # tasks, at most
 _MIN_PREVIEW = 20  # tasks of a preview
 
 
-class Spec(draw.TaskSpec, total=False):
+class SupportSpec(draw.TaskSpec, total=False):
     """A checked spec; a prepared one has a folder, one with restricted queries their attribute and its values."""
 
     folder: str
@@ -100,7 +102,7 @@ class Spec(draw.TaskSpec, total=False):
     values: list[str]
 
 
-class Summary(TypedDict, total=False):
+class SupportSummary(TypedDict, total=False):
     """Accuracies in percent by support set; a recorded run names its testbed.
 
     spearman_loss_accuracy  rank correlation of accuracy with minus the query loss, its 95% interval and the unit of
@@ -129,7 +131,7 @@ class Summary(TypedDict, total=False):
 class SupportSets:
     """For each of SETS the tasks (same classes and queries) and the predictions."""
 
-    spec: Spec
+    spec: SupportSpec
     tasks: Mapping[str, Tasks]
     predictions: Mapping[str, Predictions]
 
@@ -154,7 +156,7 @@ class SupportSets:
 # --- tasks, searches and predictions --------------------------------------------------------------------------------
 
 
-def sample_tasks(spec: Spec) -> tuple[Tasks, Features]:
+def sample_tasks(spec: SupportSpec) -> tuple[Tasks, Features]:
     """The random tasks of a checked spec, with coarsity if there is a taxonomy, and the features."""
     dataset = datasets.load(spec["dataset"])
     table = features.load(dataset, spec["backbone"])
@@ -168,15 +170,15 @@ def draw_tasks(spec: Settings, dataset: Dataset, tables: Mapping[str, Features])
     if spec.get("skip_small") and not SAMPLERS[str(sampler["sampler"])].samples_images:
         class_ids = dataset.split_class_ids(sampler["split"])
         sizes = np.min([class_sizes(dataset, table)[class_ids] for table in tables.values()], axis=0)
-        kept = class_ids[sizes >= sampler["n_shot"] + sampler["n_query"]]
-        if len(kept) < sampler["n_way"]:
+        large = class_ids[sizes >= sampler["n_shot"] + sampler["n_query"]]
+        if len(large) < sampler["n_way"]:
             raise BadInput(
                 f"A task needs {sampler['n_way']} classes with n_shot + n_query = "
-                f"{sampler['n_shot'] + sampler['n_query']} images. {dataset.title} has {len(kept)}. Lower n_shot, "
+                f"{sampler['n_shot'] + sampler['n_query']} images. {dataset.title} has {len(large)}. Lower n_shot, "
                 "n_query or n_way."
             )
-        if len(kept) < len(class_ids):
-            source, sampler["split"] = replace(dataset, splits={**dataset.splits, _LARGE: kept}), _LARGE
+        if len(large) < len(class_ids):
+            source, sampler["split"] = replace(dataset, splits={**dataset.splits, _LARGE: large}), _LARGE
     tasks = evaluation_study.sample_testbed(source, sampler, spec["seed"], tables).tasks
     return draw.with_coarsity(tasks, dataset)
 
@@ -199,7 +201,7 @@ def fit(dataset: Dataset, backbone: str, requested: RawSettings) -> fitting.Fit:
 
 
 def search(
-    spec: Spec, tasks: Tasks, table: Features, objective: str, seed: int, progress: Progress | None = None
+    spec: SupportSpec, tasks: Tasks, table: Features, objective: str, seed: int, progress: Progress | None = None
 ) -> Tasks:
     """The same queries with the support sets that the spec's search finds for an objective."""
     options = search_options(spec, seed)
@@ -234,13 +236,13 @@ def search_options(spec: Settings, seed: int) -> SearchOptions:
     )
 
 
-def searched_features(spec: Spec, table: Features) -> Features:
+def searched_features(spec: SupportSpec, table: Features) -> Features:
     """The features that are searched; without groups if the spec does not keep groups together."""
     return table if spec.get("keep_groups", True) else replace(table, groups=None)
 
 
 def search_and_classify(
-    spec: Spec, tasks: Tasks, table: Features, seed: int, progress: Progress | None = None
+    spec: SupportSpec, tasks: Tasks, table: Features, seed: int, progress: Progress | None = None
 ) -> SupportSets:
     """The tasks with random supports and with those searched for every objective, classified."""
     sets = {name: search(spec, tasks, table, name, seed, progress) if name in OBJECTIVES else tasks for name in SETS}
@@ -252,7 +254,7 @@ def search_and_classify(
     return SupportSets(spec, sets, predictions)
 
 
-def classify(spec: Spec, table: Features, tasks: Tasks, dataset: Dataset | None = None) -> Predictions:
+def classify(spec: SupportSpec, table: Features, tasks: Tasks, dataset: Dataset | None = None) -> Predictions:
     dataset = dataset or datasets.load(spec["dataset"])
     classes = dataset.split_class_ids(spec["split"])
     centre = evaluation_study.centre_for(spec["classifier"], dataset, table, classes)
@@ -262,24 +264,24 @@ def classify(spec: Spec, table: Features, tasks: Tasks, dataset: Dataset | None 
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def prepare(spec: Spec, folder: Path) -> Spec:
+def prepare(spec: SupportSpec, folder: Path) -> SupportSpec:
     """Saves the random tasks of a spec in `folder`."""
     snapshot.freeze(folder, Testbed("random", sample_tasks(spec)[0], recipe_of(spec, "random")))
     return spec
 
 
-def parts(spec: Spec) -> list[Part]:
+def parts(spec: SupportSpec) -> list[Part]:
     names = f"{', '.join(SETS[:-1])} and {SETS[-1]}"
     return [Part(f"{names} support sets", spec["n_tasks"], tasks_per_chunk(spec))]
 
 
-def n_bytes(spec: Spec) -> float:
+def n_bytes(spec: SupportSpec) -> float:
     """About how large the results are: support sets and predictions for every query, three times."""
     tasks = snapshot.tasks(spec["folder"])
     return float(len(SETS) * (8 * tasks.support.size + 12 * tasks.query.size))
 
 
-def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: SupportSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """Support sets and predictions of one range of tasks."""
     tasks = snapshot.tasks(spec["folder"], start=start, stop=stop)
     table = chunk_data.features_of(spec["dataset"], spec["backbone"])
@@ -291,7 +293,7 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
     return arrays
 
 
-def collect(spec: Spec, chunks: Sequence[Arrays]) -> SupportSets:
+def collect(spec: SupportSpec, chunks: Sequence[Arrays]) -> SupportSets:
     """The support sets of the finished chunks, in the order of the tasks."""
     if not chunks:
         raise BadInput("This run has no results yet. Wait for its first tasks.")
@@ -299,10 +301,10 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> SupportSets:
     random = snapshot.tasks(spec["folder"]).take(rows["positions"])
     tasks = {n: Tasks(random.class_ids, rows[f"{n}_support"], random.query, random.measures) for n in SETS}
     predictions = {name: Predictions.from_arrays(rows, f"{name}_") for name in SETS}
-    return SupportSets(cast(Spec, SETTINGS.pick(spec)), tasks, predictions)
+    return SupportSets(cast(SupportSpec, SETTINGS.pick(spec)), tasks, predictions)
 
 
-def finish(spec: Spec, sets: SupportSets) -> Summary:
+def finish(spec: SupportSpec, sets: SupportSets) -> SupportSummary:
     """Saves the tasks of the spec's objective as a testbed; returns its name."""
     return {"testbed": save_sets(sets, spec["objective"])[0]}
 
@@ -310,13 +312,13 @@ def finish(spec: Spec, sets: SupportSets) -> Summary:
 # --- how long it takes -------------------------------------------------------------------------------------------
 
 
-def work(spec: Spec) -> Work:
+def work(spec: SupportSpec) -> Work:
     return Work(spec["n_tasks"], "tasks", spec["n_tasks"] * _seconds_per_task(spec))
 
 
-def shorten(spec: Spec, n: int) -> Spec | None:
+def shorten(spec: SupportSpec, n: int) -> SupportSpec | None:
     """Fewer tasks, by FastDiffSel if the search is a slower one."""
-    fast: Spec = {**spec, "search": "fastdiffsel"} if spec["search"] in ("refined", "greedy") else spec
+    fast: SupportSpec = {**spec, "search": "fastdiffsel"} if spec["search"] in ("refined", "greedy") else spec
     n = int(max(n, 1) * _seconds_per_task(spec) / _seconds_per_task(fast))
     n_tasks = min(spec["n_tasks"], PREVIEW, max(n, _MIN_PREVIEW))
     return {**fast, "n_tasks": n_tasks} if n_tasks < spec["n_tasks"] or fast is not spec else None
@@ -344,7 +346,7 @@ def seconds_to_classify(spec: Settings, dataset: Dataset) -> float:
     return evaluation_study.guess_seconds(dataset, spec["backbone"], spec["classifier"], {}, _largest_task(spec))
 
 
-def _seconds_per_task(spec: Spec) -> float:
+def _seconds_per_task(spec: SupportSpec) -> float:
     """For the searches of all objectives, and for classifying the queries with all supports."""
     dataset = datasets.load(spec["dataset"])
     return len(OBJECTIVES) * seconds_to_search(spec, dataset) + len(SETS) * seconds_to_classify(spec, dataset)
@@ -363,7 +365,7 @@ def _largest_task(spec: Settings) -> Tasks:
 # --- results ----------------------------------------------------------------------------------------------------
 
 
-def summary(sets: SupportSets) -> Summary:
+def summary(sets: SupportSets) -> SupportSummary:
     """Mean accuracies in percent with 95% CI, the drop from random to hard, rank correlations."""
     spec = sets.spec
     accuracy, ci95 = {}, {}
@@ -389,6 +391,36 @@ def summary(sets: SupportSets) -> Summary:
     }
 
 
+def describe(sets: SupportSets, numbers: SupportSummary) -> tuple[str, str]:
+    """The cost of hard supports as a sentence, and its setting with the accuracy of easy ones and the chance level."""
+    drop, half_width, accuracy = numbers["drop"], numbers["drop_ci95"], numbers["accuracy"]
+    points = f"{drop:.1f} ± {half_width:.1f} points" if half_width is not None else f"{drop:.1f} points"
+    means = f"{accuracy['hard']:.1f}% vs {accuracy['random']:.1f}% with random ones, on the same queries"
+    if drop > (half_width or 0.0):
+        sentence = f"Hard support sets cost {points}: {means}."
+    elif drop < -(half_width or 0.0):
+        sentence = f"The search found no hard support sets: {means}."
+    else:
+        sentence = f"Hard support sets have no significant cost ({points}): {means}."
+    spec, sampler = sets.spec, SAMPLERS[sets.spec["sampler"]]
+    shape = sampler.title.lower() if sampler.samples_images else f"{spec['n_way']}-way {spec['n_shot']}-shot"
+    return sentence, (
+        f"{len(sets):,} {shape} tasks of {split_title(spec['split'])}, {title_of(spec['backbone'])} features, "
+        f"{CLASSIFIER.choices[spec['classifier']]}. Easy ones: {accuracy['easy']:.1f}%; chance level: "
+        f"{chance_level(sets):.1f}%."
+    )
+
+
+def chance_level(sets: SupportSets) -> float:
+    """Mean accuracy in percent of random predictions."""
+    return float(100 * np.mean(1 / (sets.tasks["random"].class_ids != PAD).sum(axis=1)))
+
+
+def hardest_first(sets: SupportSets, tasks: np.ndarray) -> np.ndarray:
+    """These tasks, those with the lowest accuracy with hard supports first."""
+    return tasks[np.argsort(sets.accuracy("hard")[tasks], kind="stable")]
+
+
 def headline(sets: SupportSets) -> list[HeadlineNumber]:
     """The cost of hard supports, and the accuracy with every set."""
     numbers = summary(sets)
@@ -402,7 +434,7 @@ def headline(sets: SupportSets) -> list[HeadlineNumber]:
     return [cost, *accuracies]
 
 
-def sweeps(spec: Spec) -> dict[str, Sequence[Value]]:
+def sweeps(spec: SupportSpec) -> dict[str, Sequence[Value]]:
     return {STEP.name: STEP_SIZES}
 
 
@@ -471,8 +503,7 @@ def coarsity_table(sets: SupportSets, n_bins: int = 4) -> pd.DataFrame | None:
 def tasks_between(sets: SupportSets, low: float, high: float) -> np.ndarray:
     """The tasks with coarsity from `low` to `high`, hardest first."""
     coarsity = sets.tasks["random"].measures["coarsity"]
-    which = np.flatnonzero((coarsity >= low) & (coarsity <= high))
-    return which[np.argsort(sets.accuracy("hard")[which], kind="stable")]
+    return hardest_first(sets, np.flatnonzero((coarsity >= low) & (coarsity <= high)))
 
 
 def without_choice(tasks: Tasks, table: Features, dataset: Dataset) -> tuple[list[str], float]:
@@ -486,7 +517,7 @@ def without_choice(tasks: Tasks, table: Features, dataset: Dataset) -> tuple[lis
     return names[np.unique(tasks.class_ids[is_fixed])].tolist(), float(is_fixed.sum() / used.sum())
 
 
-def lower_bound_note(spec: Spec, tasks: Tasks, dataset: Dataset) -> str:
+def lower_bound_note(spec: SupportSpec, tasks: Tasks, dataset: Dataset) -> str:
     """A sentence if some classes of the tasks leave no choice of support; else ""."""
     table = searched_features(spec, chunk_data.features_of(dataset.name, spec["backbone"]))
     names, share = without_choice(tasks, table, dataset)
@@ -502,11 +533,11 @@ def lower_bound_note(spec: Spec, tasks: Tasks, dataset: Dataset) -> str:
 # --- checking ----------------------------------------------------------------------------------------------------
 
 
-def check(spec: RawSettings) -> Spec:
+def check(spec: RawSettings) -> SupportSpec:
     """The spec with every setting; ways, shots and queries fit the dataset, alpha fits the sampler."""
     values = fitting.check(SETTINGS, spec, TASK_DEFAULTS, choice=True)
     values["device"] = evaluation.resolved_device(values["device"])
-    return cast(Spec, values)
+    return cast(SupportSpec, values)
 
 
 ACCURACIES = Table(

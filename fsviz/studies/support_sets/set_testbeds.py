@@ -14,7 +14,7 @@ from fsviz.studies.support_sets.search_settings import OBJECTIVE, SEARCH_SETTING
 from fsviz.tasks import draw
 
 if TYPE_CHECKING:
-    from fsviz.studies.support_sets import Spec, SupportSets
+    from fsviz.studies.support_sets import SupportSets, SupportSpec
 
 
 def to_testbed(sets: SupportSets, which: str = "hard", name: str | None = None) -> Testbed:
@@ -31,7 +31,7 @@ def to_testbed(sets: SupportSets, which: str = "hard", name: str | None = None) 
     return Testbed(name, sets.tasks[which].with_measure("query_loss", sets.loss(which)), recipe)
 
 
-def recipe_of(spec: Spec, which: str) -> dict[str, Any]:
+def recipe_of(spec: SupportSpec, which: str) -> dict[str, Any]:
     """The recipe of one of the sets, as a testbed keeps it; random sets have no settings of the search."""
     searched = {} if which not in OBJECTIVES else {k: v for k, v in _search_of(spec).items() if k != "device"}
     recipe = {"dataset": spec["dataset"], **_recipe(spec).values, "backbone": spec["backbone"], **searched}

@@ -16,9 +16,9 @@ from fsviz.tables import Column, Table
 from fsviz.tasks import task_ids
 from fsviz.taxonomy.hierarchy import class_hierarchy
 from fsviz.text import split_title
-from fsviz.ui.parts import caching, deferred, export, links, page_links, shell
+from fsviz.ui.parts import access, caching, deferred, export, links, page_links, shell
 from fsviz.ui.parts.clicks import Click
-from fsviz.ui.parts.headline import show_number, show_numbers
+from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.hover import answer_boxes
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.page import Page
@@ -27,9 +27,10 @@ from fsviz.ui.parts.shell import escape
 
 N_SAMPLE = 20
 N_QUERIES = 4  # shown per class of a task
-TILE, LARGE = 64, 72
+TILE, LARGE, HEAD = 58, 72, 156
 MAX_CAUSES = 3
 SKELETON = 400
+MAP_HEIGHT = 440
 MAX_LISTED = 12
 BOX = Setting("box", "Box", "Selected box of the tree map.", "text", "")
 BAR = Setting("size_bar", "Bar", "Selected bar of class sizes: numbers of its split and its bin.", "text", "")
@@ -40,7 +41,7 @@ CLASSES = Table("Classes of the task", Column("class", "Class"), Column("right",
 
 def show(dataset: Dataset) -> None:
     """Show the two tasks first: while a browser draws the rest, it shows no images."""
-    _answer(dataset)
+    _compare_tasks(dataset)
     export.command("look", dataset.name)
     _below(dataset)
 
@@ -71,23 +72,20 @@ PAGE = Page(
 @st.fragment
 @shell.errors_on_page()
 def _below(dataset: Dataset) -> None:
-    """Show links to all pages and the dataset, once the images above are rendered."""
+    """Show the dataset, once the images above are rendered."""
     if not deferred.is_rendered():
         links.await_keys(BOX.name, BAR.name)
         st.skeleton(height=SKELETON)
         return
-    _questions(dataset)
     st.subheader(f"About {escape(dataset.title)}", anchor=False)
     st.markdown(escape(dataset.summary))
-    _headline(dataset)
-    if dataset.has_pixels:
-        _sample(dataset)
-    _classes(dataset)
+    _show_counts(dataset)
+    _show_classes(dataset)
     left, right = st.columns(2, gap="large")
     with left:
-        _sizes(dataset)
+        _show_sizes(dataset)
     with right:
-        _available_data(dataset)
+        _list_available_data(dataset)
     credit = [
         f"{label}: {escape(text.rstrip('.'))}."
         for label, text in (("Source", dataset.source), ("Licence", dataset.licence))
@@ -96,60 +94,75 @@ def _below(dataset: Dataset) -> None:
     st.caption(" ".join(credit))
 
 
+def _show_starts(dataset: Dataset) -> None:
+    """Show three ways to start: look at the images, add images, take a lesson."""
+    useful = {page.slug for page in shell.useful_pages()}
+    explored = "the demo" if dataset.name == shell.DEFAULT_DATASET else escape(dataset.title)
+    explore = "images" if dataset.has_pixels else "classes"
+    pages = [
+        (explore, f"Explore {explored}", "Browse by class, context or attribute."),
+        ("add_images", "Add your images", "A folder, a table or a zip; they stay on this computer."),
+        ("learn", "Take a lesson", "Two minutes: move one control, answer one question."),
+    ]
+    pages = [page for page in pages if page[0] in useful and (page[0] != "add_images" or access.can("save"))]
+    for column, (slug, label, note) in zip(st.columns(len(pages), gap="small"), pages):
+        with column.container(border=True, height="stretch", key=f"card_{slug}", gap=None):
+            shell.page_link(slug, f"**{label}**", shell.link(dataset), help=note)
+
+
 # --- one hard task, one easy task ---------------------------------------------------------------------------------
 
 
-def _answer(dataset: Dataset) -> None:
+def _compare_tasks(dataset: Dataset) -> None:
     try:
         contrast = caching.look(dataset)
     except FsvizError as error:
-        st.info(f"**No tasks to compare yet.** {escape(shell.with_setting_titles(error))}", icon="🧩")
+        shell.answer("No tasks to compare yet.", escape(shell.with_setting_titles(error)))
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             shell.link_to_fix(dataset, "features")
             shell.offer_demo(dataset)
+        _show_starts(dataset)
         return
     if contrast.accuracy is None:
         _by_coarsity(contrast)
-        return
-    if shell.classroom():
-        _guess(contrast)
     else:
-        links.drop_from_link("guess")
-    _classified(contrast)
+        if shell.classroom():
+            _guess(contrast)
+        else:
+            links.drop_from_link("guess")
+        _by_accuracy(contrast)
+    _show_starts(dataset)
 
 
-def _classified(contrast: study.TaskContrast) -> None:
-    assert contrast.accuracy is not None
-    mean, half = contrast.mean
-    mean_text = f"{100 * mean:.1f}{half_width(half, 1, 100)}%"
+def _say(contrast: study.TaskContrast, causes: list[study.CauseContrast] | None) -> None:
+    sentence, setting = study.answer(contrast, causes)
+    shell.answer(escape(sentence), escape(setting))
+
+
+def _by_accuracy(contrast: study.TaskContrast) -> None:
+    """Show a hard and an easy task with their images, then the causes of the difference."""
+    _say(contrast, None)  # causes take a while on a new dataset; the images come first
     clicked = None
-    columns = shell.responsive_columns("tasks", 2, gap="small")
-    sides = ("hard", "hardest", contrast.hard), ("easy", "easiest", contrast.easy)
-    for column, (name, extreme, task) in zip(columns, sides):
-        with column:
-            number = HeadlineNumber(
-                f"accuracy_{name}",
-                f"{name.capitalize()} task",
-                100 * contrast.accuracy[task],
-                unit="% correct",
-                digits=0,
-                note=f"mean {mean_text}",
-                help=f"Middle of the {extreme} 10% of {len(contrast.tasks):,} random tasks. Not typical.",
-            )
-            show_number(number)
-            clicked = _task(contrast, task, f"look_{name}", True) or clicked
-            _to_passport(contrast, task)
+    sides = ("Hard", "hardest", contrast.hard), ("Easy", "easiest", contrast.easy)
+    for column, (name, extreme, task) in zip(st.columns(2, gap="medium"), sides):
+        with column.container(gap=None):
+            with st.container(horizontal=True, vertical_alignment="center"):
+                help_text = f"Middle of the {extreme} 10% of {len(contrast.tasks):,} random tasks. Not typical."
+                title = f"**{name} task: {study.accuracy_text(contrast, task)} correct**"
+                st.markdown(title, help=help_text, width="stretch")
+                _to_passport(contrast, task)
+            clicked = _task(contrast, task, f"look_{name.lower()}", True) or clicked
     page_links.to_gallery(contrast.dataset, clicked)
-    _causes(contrast)
+    st.caption(
+        f"Support image, then some of the {contrast.tasks.query.shape[2]:,} queries of each class. "
+        "✓ correct · ✗ incorrect, with the predicted class.",
+        help=escape(study.rule(contrast)),
+    )
+    _list_causes(contrast)
     if not contrast.backbone:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             st.markdown("Classified by raw pixels. Extract features for better results.", width="content")
             shell.link_to_fix(contrast.dataset, "features")
-    st.caption(
-        f"{escape(study.rule(contrast))} Chance level {contrast.tasks.chance_level:.0%}. Rows: support image, then "
-        f"some of the {contrast.tasks.query.shape[2]:,} queries of a class. "
-        "✓ correct · ✗ incorrect, with the predicted class."
-    )
 
 
 def _to_passport(contrast: study.TaskContrast, task: int) -> None:
@@ -177,44 +190,38 @@ def _task(contrast: study.TaskContrast, task: int, key: str, show_correct: bool)
             )
             for q in contrast.some_queries(task, way, N_QUERIES)
         ]
-        note = f"{int(is_correct[query != PAD].sum())} of {int((query != PAD).sum())} correct" if show_correct else ""
-        rows.append(Row(name, [*support, *queries], note))
+        rows.append(Row(name, [*support, *queries], _mistakes(contrast, task, way) if show_correct else ""))
     if contrast.dataset.has_pixels:
-        return task_rows(contrast.dataset, rows, key, tile_px=LARGE if shell.classroom() else TILE)
+        return task_rows(contrast.dataset, rows, key, tile_px=LARGE if shell.classroom() else TILE, head_px=HEAD)
     columns = {"class": names, **({"right": [row.note for row in rows]} if show_correct else {})}
     export.table(CLASSES, columns, key=f"{key}_names")
     return None
 
 
-def _causes(contrast: study.TaskContrast) -> None:
-    """Show the main causes, each with a link to the page that shows it."""
-    assert contrast.accuracy is not None
-    causes = contrast.main_causes()[:MAX_CAUSES]
-    gap = 100 * float(contrast.accuracy[contrast.easy] - contrast.accuracy[contrast.hard])
+def _mistakes(contrast: study.TaskContrast, task: int, way: int) -> str:
+    n_correct, n_queries, instead, n_instead = contrast.mistakes_of(task, way)
+    return f"{n_correct} of {n_queries} correct" + (f", {n_instead} as {instead}" if n_instead > 1 else "")
+
+
+def _list_causes(contrast: study.TaskContrast) -> None:
+    """Complete the answer with the main causes, and list them with a link to the page that shows each."""
+    causes = contrast.main_causes()
+    _say(contrast, causes)
     if not causes:
-        st.markdown(
-            f"**No single cause:** none of the {len(contrast.causes):,} measures separates these two tasks "
-            f"significantly ({gap:.0f} points apart)."
-        )
         return
-    sentences = [study.describe(contrast, cause) for cause in causes]
-    st.markdown(f"**Why? In the hard task {escape(sentences[0])}.**")
-    for cause, sentence in zip(causes, sentences):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            share = f"about **{contrast.points(cause):.0f}** of the {gap:.0f} points"
+    listed = st.container(gap=None)
+    for cause in causes[:MAX_CAUSES]:
+        with listed.container(horizontal=True, vertical_alignment="center", gap="small"):
+            share = f"About {contrast.points(cause):.0f} of {study.gap_text(contrast)} points"
+            correlation = cause.correlation
             st.markdown(
-                f"{share.capitalize()}: {escape(sentence)}."
-                if cause is not causes[0]
-                else f"This accounts for {share}.",
+                f"**{share}:** {escape(study.describe(contrast, cause))}.",
                 width="content",
+                help=f"Points: a linear fit over {len(contrast.tasks):,} tasks. Causes overlap, so points do not add "
+                f"up. Correlation with accuracy: {correlation.value:.2f} (95% CI {correlation.low:.2f} to "
+                f"{correlation.high:.2f} over {escape(correlation.ci_unit)}); only significant causes are listed.",
             )
             _cause_link(contrast, cause)
-    st.caption(
-        "Causes overlap, so their points do not add up.",
-        help=f"Points: a linear fit over {len(contrast.tasks):,} tasks. Only significant causes are named. Correlation "
-        f"of the first with accuracy: {causes[0].correlation.value:.2f} ({causes[0].correlation.low:.2f} to "
-        f"{causes[0].correlation.high:.2f}, 95% CI over {escape(causes[0].correlation.ci_unit)}).",
-    )
 
 
 def _cause_link(contrast: study.TaskContrast, cause: study.CauseContrast) -> None:
@@ -238,9 +245,7 @@ def _page_of(contrast: study.TaskContrast, cause: study.CauseContrast) -> tuple[
         return "classes", "Show in taxonomy", selection
     selection = {"split": contrast.recipe.split, "backbone": contrast.backbone}
     if cause.kind == "looks":
-        a, b = contrast.closest_of(contrast.hard)
-        label = f"Compare {escape(a)} and {escape(b)}"
-        return "confusion", label, {**selection, "classes": [a, b]}
+        return "confusion", "Compare them", {**selection, "classes": [*contrast.closest_of(contrast.hard)]}
     shape = {name: str(contrast.recipe.settings[name]) for name in ("n_way", "n_shot", "n_query")}
     return (
         "hard_supports",
@@ -256,12 +261,15 @@ def _edit_link(contrast: study.TaskContrast, label: str) -> None:
 def _by_coarsity(contrast: study.TaskContrast) -> None:
     """Show a fine-grained and a coarse task, without a classifier."""
     dataset, coarsity = contrast.dataset, contrast.tasks.measures["coarsity"]
-    columns = shell.responsive_columns("tasks", 2, gap="small")
-    for column, title, task in zip(columns, ("Fine-grained task", "Coarse task"), (contrast.hard, contrast.easy)):
+    _say(contrast, None)
+    sides = ("Fine-grained task", contrast.hard), ("Coarse task", contrast.easy)
+    for column, (title, task) in zip(st.columns(2, gap="medium"), sides):
         with column:
             top, between = contrast.concepts_of(task)
-            note = f"all in “{top}”" if top != "root" else "no shared concept"
-            show_number(HeadlineNumber.worded("coarsity", title, f"coarsity {coarsity[task]:.1f}", note=note))
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f"**{title}: coarsity {coarsity[task]:.1f}**", width="stretch")
+                _to_passport(contrast, task)
+            st.caption(f"all in “{escape(top)}”" if top != "root" else "no shared concept")
             names, images = contrast.names_of(task), contrast.tasks.support[task]
             if dataset.has_pixels and images.size:
                 rows = [
@@ -273,21 +281,13 @@ def _by_coarsity(contrast: study.TaskContrast) -> None:
                 for name, path in zip(names, between):
                     way_down = " › ".join(map(escape, path))
                     st.markdown(f"**{escape(name)}**" + (f" :gray[{way_down}]" if path else ""))
-            _to_passport(contrast, task)
-            shell.page_link(
-                "classes",
-                "Show in taxonomy",
-                shell.link(dataset, split=contrast.recipe.split, classes=names),
-                icon="👉",
-            )
-    st.markdown(
-        "**The fine-grained task should be harder: its classes are semantically closer.** Add "
-        f"{'features' if dataset.has_pixels else 'images'} to measure accuracy."
-    )
+            selection = shell.link(dataset, split=contrast.recipe.split, classes=names)
+            shell.page_link("classes", "Show in taxonomy", selection, icon="👉")
     missing = "features" if dataset.has_pixels else "images"
     st.caption(
-        f"{escape(study.rule(contrast))} Median coarsity: {np.median(coarsity):.1f}. {escape(dataset.title)} has no "
-        f"{missing} here. {shell.missing_hint(dataset, missing)}"
+        f"{escape(dataset.title)} has no {missing} here, so accuracy is not measured. "
+        f"{shell.missing_hint(dataset, missing)}",
+        help=escape(study.rule(contrast)),
     )
 
 
@@ -359,7 +359,7 @@ def _next_task(n_tasks: int) -> None:
 # --- the dataset --------------------------------------------------------------------------------------------------
 
 
-def _headline(dataset: Dataset) -> None:
+def _show_counts(dataset: Dataset) -> None:
     main = {name: ids for name, ids in dataset.splits.items() if name in ("train", "val", "test", "all")}
     splits = main or dict(list(dataset.splits.items())[:3])
     numbers: list[HeadlineNumber | None] = [
@@ -389,57 +389,68 @@ def _headline(dataset: Dataset) -> None:
         st.caption(escape(note))
 
 
-def _sample(dataset: Dataset) -> None:
-    ids = sizes.sample_image_ids(dataset, N_SAMPLE)
-    names = dataset.classes["class_name"].to_numpy()[dataset.image_class_ids()[ids]]
-    tiles = [Tile(int(i), str(name)) for i, name in zip(ids, names)]
-    page_links.to_gallery(dataset, gallery(dataset, tiles, key="overview_sample", tile_px=92))
-
-
-def _classes(dataset: Dataset) -> None:
+def _show_classes(dataset: Dataset) -> None:
+    """Show the tree map, and images of the selected box beside it."""
     st.subheader("Classes", anchor=False)
     hierarchy = caching.cached_call(class_hierarchy, dataset)
-    export.chart(
-        "Classes",
-        figures.plot_hierarchy(hierarchy),
-        key="hierarchy",
-        config={"displayModeBar": False},
-    )
-    splits = set(hierarchy.split[1:]) - {"mixed"}
-    if dataset.taxonomy is not None:
-        st.caption(
-            "Box size: number of classes. "
-            + ("Grey: classes from several splits. " if "mixed" in hierarchy.split[1:] else "")
-            + "Click to zoom in."
+    left, right = shell.responsive_columns("class_map", [3, 2] if dataset.has_pixels else [1, 0.01], gap="medium")
+    with left:
+        export.chart(
+            "Classes",
+            figures.plot_hierarchy(hierarchy, MAP_HEIGHT),
+            key="hierarchy",
+            config={"displayModeBar": False},
         )
-    elif len(splits) > 1:
-        st.caption("No taxonomy: classes are grouped by split.")
-    else:
-        st.caption("No taxonomy, and all classes are in one split.")
-    answer_boxes(dataset, "hierarchy", Click(BOX, hierarchy.ids), len(hierarchy.ids))
-    _box(dataset, hierarchy)
+        st.caption(_map_caption(dataset, hierarchy))
+        answer_boxes(dataset, "hierarchy", Click(BOX, hierarchy.ids), len(hierarchy.ids))
+    with right if dataset.has_pixels else left:
+        _show_box(dataset, hierarchy)
 
 
-def _box(dataset: Dataset, hierarchy: Hierarchy) -> None:
-    """Show links for the selected box: images of a class, and its place in the taxonomy."""
+def _map_caption(dataset: Dataset, hierarchy: Hierarchy) -> str:
+    click = "Click a box to show its images." if dataset.has_pixels else "Click a box to zoom in."
+    if dataset.taxonomy is not None:
+        mixed = "Grey: classes from several splits. " if "mixed" in hierarchy.split[1:] else ""
+        return f"Box size: number of classes. {mixed}{click}"
+    if len(set(hierarchy.split[1:]) - {"mixed"}) > 1:
+        return f"No taxonomy: classes are grouped by split. {click}"
+    return f"No taxonomy, and all classes are in one split. {click}"
+
+
+def _show_box(dataset: Dataset, hierarchy: Hierarchy) -> None:
+    """Show images of the selected box with links to them and to its place in the taxonomy; else of all classes."""
     node = str(links.value_of(BOX, BOX.name, dataset.name))
-    if node not in hierarchy.ids[1:]:
+    class_ids = hierarchy.classes_below(node) if node in hierarchy.ids[1:] else []
+    if not class_ids:
+        if dataset.has_pixels:
+            st.markdown("**Images of different classes**")
+            _show_images(dataset, [], "")
         return
     at = hierarchy.ids.index(node)
-    inner = node in hierarchy.parents
-    description = f"{hierarchy.n_classes[at]:,} classes" if inner else f"one of {split_title(hierarchy.split[at])}"
+    is_group = node in hierarchy.parents
+    n_classes = hierarchy.n_classes[at]
+    text = f"{n_classes:,} classes" if n_classes > 1 else split_title(hierarchy.split[at])
+    st.markdown(f"**{escape(hierarchy.labels[at])}**: {escape(text)}")
+    if dataset.has_pixels:
+        _show_images(dataset, class_ids, node)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.markdown(f"**{escape(hierarchy.labels[at])}**: {escape(description)}", width="content")
-        if not inner:
-            link = shell.link(dataset, classes=hierarchy.labels[at])
-            shell.page_link("images", "Show images", link)
+        if not is_group:
+            shell.page_link("images", "Show images", shell.link(dataset, classes=hierarchy.labels[at]))
         if dataset.taxonomy is not None:
-            selection = {"at": node} if inner else {"classes": hierarchy.labels[at]}
-            link = shell.link(dataset, split="all", **selection)
-            shell.page_link("classes", "Show in taxonomy", link)
+            selection = {"at": node} if is_group else {"classes": hierarchy.labels[at]}
+            shell.page_link("classes", "Show in taxonomy", shell.link(dataset, split="all", **selection))
 
 
-def _sizes(dataset: Dataset) -> None:
+def _show_images(dataset: Dataset, class_ids: list[int], node: str) -> None:
+    """Show images spread over the classes, or over all."""
+    ids = sizes.sample_image_ids(dataset, N_SAMPLE, classes=class_ids)
+    names = dataset.classes["class_name"].to_numpy()[dataset.image_class_ids()[ids]]
+    captioned = len(class_ids) != 1
+    tiles = [Tile(int(i), str(name) if captioned else "") for i, name in zip(ids, names)]
+    page_links.to_gallery(dataset, gallery(dataset, tiles, key=f"overview_sample_{node}", tile_px=72))
+
+
+def _show_sizes(dataset: Dataset) -> None:
     histogram = caching.cached_call(sizes.class_sizes, dataset)
     by_split = histogram is not None and len(histogram.edges) == 2 and len(histogram.bars) > 1
     st.subheader("Classes per split" if by_split else "Images per class", anchor=False)
@@ -455,10 +466,10 @@ def _sizes(dataset: Dataset) -> None:
         f", half of them with at least {histogram.median:,.0f}" if smallest < histogram.median < largest else ""
     )
     st.caption(f"{dataset.n_classes:,} classes with {range_text}{median_text}.")
-    _bar(dataset, histogram)
+    _list_bar(dataset, histogram)
 
 
-def _bar(dataset: Dataset, histogram: SizeHistogram) -> None:
+def _list_bar(dataset: Dataset, histogram: SizeHistogram) -> None:
     """List the classes of the selected bar."""
     parts = str(links.value_of(BAR, BAR.name, dataset.name)).split(" ")
     splits = list(histogram.bars)
@@ -478,7 +489,7 @@ def _bar(dataset: Dataset, histogram: SizeHistogram) -> None:
     )
 
 
-def _available_data(dataset: Dataset) -> None:
+def _list_available_data(dataset: Dataset) -> None:
     st.subheader("Available data", anchor=False)
     for capability, (capability_text, _) in shell.OFFERS.items():
         name, _, rest = capability_text.partition(":")
@@ -487,16 +498,3 @@ def _available_data(dataset: Dataset) -> None:
         else:
             hint = shell.missing_hint(dataset, capability)
             st.markdown(f"⬜ **{name.removeprefix('a ').capitalize()}**:{rest}. :gray[Missing. {hint}]")
-
-
-def _questions(dataset: Dataset) -> None:
-    st.subheader("Ask a question", anchor=False)
-    pages = shell.useful_pages()[1:]
-    for start in range(0, len(pages), 4):
-        for column, page in zip(shell.responsive_columns(f"doors_{start}", 4, "pairs"), pages[start : start + 4]):
-            with column.container(border=True, height="stretch", key=f"card_{page.slug}"):
-                shell.page_link(page.slug, f"**{page.question}**", shell.link(dataset))
-                st.caption(shell.lead(page, dataset))
-                missing = [need for need in page.needs if need not in dataset.capabilities]
-                if missing:
-                    st.caption(f"⬜ {escape(dataset.title)} has no {' or '.join(missing)} yet.")

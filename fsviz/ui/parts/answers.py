@@ -14,6 +14,8 @@ from fsviz.ui.parts.caching import cached_call, compute_with_progress
 
 Result = TypeVar("Result")
 WAIT = 10.0  # seconds that whoever looks at a page waits for an answer; what takes longer is a run
+AUTO_WAIT = 3.0  # the same for a section whose run starts by itself
+AUTO_START = 120.0  # seconds of a run that starts by itself
 
 
 def answer(
@@ -22,19 +24,26 @@ def answer(
     words: str,
     so_far: run_panel.SoFar = None,
     start: str = run_panel.START,
+    starts: bool = False,
 ) -> Result | None:
     """The result of a spec: recorded, or computed now; of a shorter spec if the full one needs a run.
 
     None if there is no shorter spec either. `words` label the progress bar; `so_far` shows the summary of a run.
+
+    starts  whether a run of up to AUTO_START seconds starts by itself, with a preview after AUTO_WAIT seconds
     """
     full_spec = {"study": study.name, **spec}
     run = jobs.find(full_spec)
     if run is not None and run.state == "finished":
         return recorded(run.id, str(spec["dataset"]))
     work = work_of(study, spec)
-    if work.seconds <= patience():
+    starts = starts and work.seconds <= AUTO_START and access.can("run")
+    seconds = min(AUTO_WAIT, patience()) if starts else patience()
+    if work.seconds <= seconds:
         return compute_with_progress(jobs.compute, full_spec, words)
-    preview = _preview(study, spec, work)
+    preview = _preview(study, spec, work, seconds)
+    if starts and run is None and preview is not None:
+        run = jobs.status(access.do("run", jobs.submit, full_spec))
     if preview is not None and not access.can("run") and work_of(study, preview).seconds > patience():
         st.info(
             f"Too large for this shared server: even a preview takes more than {patience():.0f} s. "
@@ -44,7 +53,7 @@ def answer(
         return None
     message = f"**Full run: {work.n:,} {work.items}, about {run_panel.duration(work.seconds)} in the background.**"
     if preview is not None:
-        message += f" Below is a preview of {work_of(study, preview).n:,}."
+        message += f" This page shows a preview of {work_of(study, preview).n:,}."
     run_panel.offer(full_spec, run, message, so_far, start)
     return None if preview is None else compute_with_progress(jobs.compute, {"study": study.name, **preview}, words)
 
@@ -76,9 +85,9 @@ def _work(study: str, spec: RawSettings, stamp: str) -> Work:
     return declared.work(declared.check(spec))
 
 
-def _preview(study: Study[Any], spec: RawSettings, work: Work) -> Any:
-    """A spec with as many items as fit into `patience`, None if there is none."""
+def _preview(study: Study[Any], spec: RawSettings, work: Work, seconds: float) -> Any:
+    """A spec with as many items as fit into these seconds, None if there is none."""
     if study.shorten is None:
         return None
-    fits = int(work.n * patience() / work.seconds)
+    fits = int(work.n * seconds / work.seconds)
     return study.shorten(study.check(spec), fits)

@@ -95,18 +95,18 @@ def _number(setting: Setting, where: Any, common: dict[str, Any], as_slider: boo
 # Groups ----------------------------------------------------------------------------------------------------------
 
 
-def pick_section(label: str, sections: Sequence[str], default: str = "") -> str:
+def pick_section(label: str, sections: Sequence[str], default: str = "", **more: Any) -> str:
     """The section of a page below its answer; in the link as show."""
     choices = {name: name for name in sections}
-    return pick(Setting("show", label, "", "choice", default or sections[0], choices=choices), as_buttons=True)
+    return pick(Setting("show", label, "", "choice", default or sections[0], choices=choices), as_buttons=True, **more)
 
 
-def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
-    """Distance, taxonomy paths and backbone ("" if not used), picked in the sidebar."""
+def pick_distance(dataset: Dataset, where: Any = None) -> tuple[str, str, str]:
+    """Distance, taxonomy paths and backbone ("" if not used), picked in the sidebar or in `where`."""
     possible = draw.possible_distances(dataset)
     descriptions = "\n\n".join(f"**{DISTANCES[name].title}**: {DISTANCES[name].description}" for name in possible)
     choices = {name: DISTANCES[name].title for name in possible}
-    with side():
+    with where or side():
         distance = pick(DISTANCE.with_(choices=choices, default=possible[0]), help=descriptions)
         backbone = ""
         if DISTANCES[distance].needs == "features":
@@ -199,7 +199,7 @@ def pick_sampler_settings(
             about=about,
         )
         if setting.name == "alpha" and fitted and values["alpha"] == fitted.alpha != fitted.usual_alpha:
-            where(setting.name).caption(escape(fitted.describe()))
+            where(setting.name).caption(escape(fitted.describe()), help=escape(fitted.details))
     links.drop_from_link(
         *(f"{name}{suffix}" for name in draw.SAMPLER_SETTINGS if name not in values and name not in draw.IMAGE_SETTINGS)
     )

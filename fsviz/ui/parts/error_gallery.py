@@ -14,12 +14,13 @@ from fsviz.settings import Setting
 from fsviz.tables import Column, Table
 from fsviz.text import shorten
 from fsviz.ui.parts import export, links
-from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
+from fsviz.ui.parts.image_wall import Row, Tile, gallery, strip_uri, task_rows
 from fsviz.ui.parts.shell import escape
 
 PAIR = Setting("pair", "Confused pair", "Class ids, true and predicted: 12-45.", "text", "")
 _SHOWN_PAIRS = 8
 _SHOWN_IMAGES = 12
+_STRIP, _STRIP_PX, _MAX_STRIPS = 5, 38, 60  # thumbnails of a class, their size, and classes that have some
 
 IMAGE_TASKS = Table(
     "Tasks in which the image was a query",
@@ -31,13 +32,8 @@ IMAGE_TASKS = Table(
 )
 
 
-def show_confusions(
-    dataset: Dataset, answer: Predictions, tasks: Tasks, who: str, key: str, over: str = "tasks"
-) -> None:
-    """Shows the most confused pairs of classes, and the misclassified images of the selected pair.
-
-    over  the unit of the page's intervals: that of one class is available over tasks only
-    """
+def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: str, key: str) -> None:
+    """Shows the most confused pairs of classes, and the misclassified images of the selected pair."""
     pairs = run_comparison.pairs_table(answer, tasks, dataset, _SHOWN_PAIRS)
     if pairs.empty:
         st.caption(f"No errors: {escape(who)} classifies every query of these {len(tasks):,} tasks correctly.")
@@ -79,14 +75,28 @@ def show_confusions(
         "Click an image to see its tasks.",
         help=escape(_describe_order(sure)),
     )
-    with st.expander("Accuracy of every class"):
-        table = run_comparison.class_table(answer, tasks, dataset)
-        rows = table if over == "tasks" else table.drop(columns="ci95")
-        export.table(run_comparison.CLASS_ACCURACIES, rows, key=f"{key}_classes", height=260)
-        st.caption(
-            f"{escape(who)}, {len(tasks):,} tasks, hardest class first."
-            + (" 95% CI over the tasks of each class." if over == "tasks" else "")
-        )
+
+
+def show_classes(dataset: Dataset, answer: Predictions, tasks: Tasks, who: str, key: str, over: str = "tasks") -> None:
+    """Shows the accuracy of every class with thumbnails, hardest class first.
+
+    over  the unit of the page's intervals: that of one class is available over tasks only
+    """
+    table = run_comparison.class_table(answer, tasks, dataset)
+    strips: dict[int, str] = {}
+    if dataset.has_pixels:
+        for class_id in table["class_id"][:_MAX_STRIPS].tolist():
+            strips[class_id] = strip_uri(dataset, _examples(dataset, class_id)[:_STRIP].tolist(), _STRIP_PX)
+        table["images"] = table["class_id"].map(strips).fillna("")
+    rows = table if over == "tasks" else table.drop(columns="ci95")
+    tall = _STRIP_PX + 8 if dataset.has_pixels else 35
+    height = min(460, 40 + tall * len(rows))
+    export.table(run_comparison.CLASS_ACCURACIES, rows, key=f"{key}_classes", height=height, row_height=tall)
+    st.caption(
+        f"{escape(who)}, {len(tasks):,} tasks, hardest class first."
+        + (" 95% CI over the tasks of each class." if over == "tasks" else "")
+        + (f" Images of the {_MAX_STRIPS} hardest classes." if strips and len(table) > _MAX_STRIPS else "")
+    )
 
 
 def _describe_order(sure: run_comparison.Confidence) -> str:

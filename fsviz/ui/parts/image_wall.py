@@ -45,6 +45,7 @@ class Row:
     note     a second, quieter line below the title
     kind     "support" or "query" colours the row's edge and names it; "" for any other row
     section  a heading above this row
+    reserve  whether a tile without a caption has room for one: rows then stay in place if captions change
     """
 
     title: str
@@ -52,6 +53,7 @@ class Row:
     note: str = ""
     kind: Literal["", "support", "query"] = ""
     section: str = ""
+    reserve: bool = False
 
 
 def gallery(
@@ -78,9 +80,13 @@ def task_rows(
     tile_px: int = 84,
     on_click: Callable[[int], None] | None = None,
     pressed: Sequence[int] = (),
+    head_px: int = 108,
 ) -> int | None:
-    """Rows of thumbnails with their titles on the left. Returns a click as `gallery` does."""
-    return _wall(dataset, list(rows), key, tile_px, titled=True, on_click=on_click, pressed=pressed)
+    """Rows of thumbnails with their titles on the left. Returns a click as `gallery` does.
+
+    head_px  width of the titles in a narrow column
+    """
+    return _wall(dataset, list(rows), key, tile_px, titled=True, on_click=on_click, pressed=pressed, head_px=head_px)
 
 
 def thumbnail_uri(dataset: Dataset, image_id: int, px: int) -> str:
@@ -113,6 +119,7 @@ def _wall(
     titled: bool,
     on_click: Callable[[int], None] | None,
     pressed: Sequence[int],
+    head_px: int = 108,
 ) -> int | None:
     key = f"{key}_{turn}" if (turn := links.turn()) else key
     groups = [
@@ -121,13 +128,15 @@ def _wall(
             "note": row.note,
             "kind": row.kind,
             "section": row.section,
-            "tiles": [_tile(dataset, tile, tile_px) for tile in row.tiles],
+            "reserve": row.reserve,
+            "tiles": [_tile(dataset, row, tile, tile_px) for tile in row.tiles],
         }
         for row in rows
     ]
     token = hashlib.blake2b(repr((dataset.name, tile_px, titled, groups)).encode(), digest_size=12).hexdigest()
     shown = frozenset(tile.image_id for row in rows for tile in row.tiles)
-    data = {"token": token, "px": tile_px, "titled": titled, "groups": groups, "once": on_click is not None}
+    data = {"token": token, "px": tile_px, "head": head_px, "titled": titled, "groups": groups}
+    data["once"] = on_click is not None
     data["pressed"] = [int(image_id) for image_id in pressed]
     if on_click is not None:
         _component()(key=key, data=data, on_followed_change=partial(_follow, key, shown, on_click))
@@ -147,7 +156,30 @@ def _image(clicked: Any, shown: frozenset[int]) -> int | None:
     return int(clicked) if clicked is not None and int(clicked) in shown else None
 
 
-def _tile(dataset: Dataset, tile: Tile, tile_px: int) -> dict[str, Any]:
+def alt_text(dataset: Dataset, row: Row, tile: Tile) -> str:
+    """The class of an image, its role in the task, and its prediction: "wolf, query, predicted as tiger"."""
+    class_name = _class_name(dataset, tile.image_id)
+    captions = [str(text) for text in (tile.caption, tile.badge) if str(text) not in ("", class_name, row.kind)]
+    parts = [class_name or f"image {tile.image_id}", row.kind]
+    if tile.frame == "right":
+        parts.append("correct")
+    elif tile.frame == "wrong":
+        predicted = next((text for text in captions if (dataset.classes["class_name"] == text).any()), "")
+        parts.append(f"predicted as {predicted}" if predicted else "incorrect")
+        captions = [text for text in captions if text != predicted]
+    elif tile.frame == "selected":
+        parts.append("selected")
+    return ", ".join(part for part in (*parts, *captions) if part)
+
+
+def _class_name(dataset: Dataset, image_id: int) -> str:
+    """The class of an image; "" without a table of images."""
+    if dataset.images is None or not 0 <= image_id < len(dataset.images):
+        return ""
+    return str(dataset.classes["class_name"].iat[int(dataset.images["class_id"].iat[image_id])])
+
+
+def _tile(dataset: Dataset, row: Row, tile: Tile, tile_px: int) -> dict[str, Any]:
     source, problem = (
         _thumbnail(dataset, tile.image_id, round(tile_px * _SHARPNESS)) if dataset.has_pixels else ("", "")
     )
@@ -158,6 +190,7 @@ def _tile(dataset: Dataset, tile: Tile, tile_px: int) -> dict[str, Any]:
         "caption": str(tile.caption),
         "frame": tile.frame or "",
         "badge": str(tile.badge),
+        "alt": alt_text(dataset, row, tile),
     }
 
 
@@ -210,13 +243,14 @@ _CSS = (
 .tiles { display: flex; flex-wrap: wrap; gap: 10px; align-items: flex-start; align-content: flex-start; }
 .wall > .tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--px), 1fr)); gap: 8px; }
 .wall > .tiles .tile, .wall > .tiles .frame { width: 100%; }
-@container (max-width: 560px) { .row { grid-template-columns: minmax(84px, 108px) 1fr; gap: 10px; }
+@container (max-width: 560px) { .row { grid-template-columns: minmax(84px, var(--head)) 1fr; gap: 10px; }
   .row .tiles { gap: 6px; } }
-@container (max-width: 490px) { .row { grid-template-columns: 1fr; gap: 6px; } }
 .tile { all: unset; box-sizing: border-box; cursor: pointer; width: var(--px); border-radius: 8px; }
 .frame { position: relative; display: block; width: var(--px); aspect-ratio: 1; box-sizing: border-box;
   border-radius: 8px; overflow: hidden; background: var(--st-secondary-background-color);
   border: 1px solid var(--st-border-color); }
+@container (max-width: 490px) { .row { grid-template-columns: 1fr; gap: 6px; }
+  .row .tile, .row .frame { width: min(var(--px), calc((100cqi - 46px) / 5)); } }
 .frame img { display: block; width: 100%; height: 100%; object-fit: cover; }
 .frame img.coarse { image-rendering: pixelated; }
 .absent { display: flex; width: 100%; height: 100%; align-items: center; justify-content: center; text-align: center;
@@ -236,6 +270,7 @@ _CSS = (
 .caption { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden;
   font-size: clamp(0.58rem, calc(var(--px) / 5.6), 0.72rem); line-height: 1.25; margin-top: 4px;
   overflow-wrap: anywhere; opacity: 0.85; }
+.row.reserve .caption { min-height: 2.5em; }
 .empty { font-size: 0.8rem; opacity: 0.65; }
 """.replace("SUPPORT", palette.meaning("support"))
     .replace("QUERY", palette.meaning("query"))
@@ -261,7 +296,7 @@ const picture = (tile, px) => {
   const frame = text("span", "frame");
   if (tile.source) {
     const image = document.createElement("img");
-    image.alt = "";
+    image.alt = tile.alt;
     image.draggable = false;
     image.onload = () => { if (image.naturalWidth * 2 <= px) image.className = "coarse"; };
     image.src = tile.source;
@@ -276,15 +311,14 @@ const picture = (tile, px) => {
   return frame;
 };
 
-const button = (tile, px) => {
+const button = (tile, px, reserve) => {
   const element = text("button", "tile " + tile.frame);
   element.type = "button";
   element.tabIndex = -1;
   element.dataset.id = tile.id;
   element.append(picture(tile, px));
-  if (tile.caption) element.append(text("span", "caption", tile.caption));
-  const spoken = ["image " + tile.id, tile.caption, tile.frame, tile.badge, tile.problem].filter(Boolean);
-  element.setAttribute("aria-label", spoken.join(", "));
+  if (tile.caption || reserve) element.append(text("span", "caption", tile.caption));
+  element.setAttribute("aria-label", [tile.alt, tile.problem].filter(Boolean).join(", "));
   element.title = [tile.caption, tile.badge, tile.problem].filter(Boolean).join("\\n");
   return element;
 };
@@ -313,14 +347,15 @@ const walk = (wall, event) => {
 
 const build = (wall, data) => {
   wall.style.setProperty("--px", data.px + "px");
+  wall.style.setProperty("--head", data.head + "px");
   const parts = [];
   for (const group of data.groups) {
     if (group.section) parts.push(text("div", "section", group.section));
     const tiles = text("div", "tiles");
-    tiles.append(...group.tiles.map((tile) => button(tile, data.px)));
+    tiles.append(...group.tiles.map((tile) => button(tile, data.px, group.reserve)));
     if (!data.titled) { parts.push(tiles); continue; }
     if (!group.tiles.length) tiles.append(text("span", "empty", "no images"));
-    const row = text("div", "row " + group.kind);
+    const row = text("div", "row " + group.kind + (group.reserve ? " reserve" : ""));
     const head = text("div", "head");
     head.append(text("div", "title", group.title));
     if (group.kind) head.append(text("div", "kind", group.kind));

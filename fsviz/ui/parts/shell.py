@@ -110,6 +110,11 @@ def answer(sentence: str, more: str = "") -> None:
     place.markdown(f"**{sentence}** {more}")
 
 
+def answer_box() -> Any:
+    """The place of the answer as a container, for an answer with images or a button; it replaces an earlier answer."""
+    return st.session_state[_PLACES]["answer"].container()
+
+
 def _reserve_places() -> None:
     with st.sidebar:
         data, page, foot = (st.container(key=f"side_{name}", gap="small") for name in ("data", "page", "foot"))

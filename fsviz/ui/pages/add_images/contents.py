@@ -27,35 +27,33 @@ def show_contents(preview: Preview) -> None:
         HeadlineNumber.count("classes", "Classes", len(classes)),
         HeadlineNumber.count("images", "Images", len(preview.images)),
         HeadlineNumber.worded("splits", "Splits", names, help="Sets of classes."),
-        HeadlineNumber.count(
-            "problems", "Things to look at", n_problems, help="Problems found; none of them stops you."
-        ),
+        HeadlineNumber.count("problems", "Warnings", n_problems, help="You can still save."),
     ]
     show_numbers(numbers)
-    shown = image_folders.preview_dataset("preview", preview)
+    dataset = image_folders.preview_dataset("preview", preview)
     st.caption(
-        " ".join([f"Read as a {escape(preview.source)} in {escape(str(preview.root))}.", *map(escape, shown.notes)])
+        " ".join([f"Read as a {escape(preview.source)} in {escape(str(preview.root))}.", *map(escape, dataset.notes)])
     )
     left, right = st.columns([3, 2], gap="large")
     with left:
-        picked = _sample_ids(shown)
-        names = shown.classes["class_name"].to_numpy()[shown.image_class_ids()[picked]]
-        gallery(shown, [Tile(int(i), str(n)) for i, n in zip(picked, names)], key="samples", tile_px=84)
-        st.caption(f"{len(picked)} of {len(preview.images):,} images, from as many classes as possible.")
+        image_ids = _sample_ids(dataset)
+        names = dataset.classes["class_name"].to_numpy()[dataset.image_class_ids()[image_ids]]
+        gallery(dataset, [Tile(int(i), str(n)) for i, n in zip(image_ids, names)], key="samples", tile_px=84)
+        st.caption(f"{len(image_ids)} of {len(preview.images):,} images, from as many classes as possible.")
     with right:
         class_rows = classes if len(splits) > 1 else classes[["class_name", "n_images"]]
         export.table(CLASSES, class_rows, height=min(320, 38 + 35 * len(classes)))
     for problem in preview.problems:
         with st.expander(escape(problem.message), icon="⚠️"):
             if problem.kind in ("copies", "two_classes"):
-                _show_groups(shown, across=problem.kind == "two_classes")
+                _show_groups(dataset, across=problem.kind == "two_classes")
             elif problem.kind == "frames":
-                st.button("Take folders as groups", key="take_folders", on_click=_group_by_folder)
+                st.button("Group by folder", key="take_folders", on_click=_group_by_folder)
             if problem.items:
                 height = min(200, 36 * len(problem.items) + 40)
                 export.table(ITEMS, {"item": list(problem.items)}, height=height)
             else:
-                st.caption("Nothing to list.")
+                st.caption("No details.")
 
 
 def _show_groups(dataset: Dataset, across: bool) -> None:

@@ -22,29 +22,28 @@ from fsviz.ui.parts.shell import escape
 
 
 def show_extraction(dataset: Dataset) -> None:
-    st.subheader(f"Let a backbone look at {escape(dataset.title)}", anchor=False)
-    asked, engine = st.session_state.pop("extract_asked", (None, None))
-    if asked is not None:  # said before anything that takes time
+    st.subheader(f"Extract features of {escape(dataset.title)}", anchor=False)
+    request, engine = st.session_state.pop("extract_request", (None, None))
+    if request is not None:  # shown before anything that takes time
         with st.status(
-            f"Queued: {escape(title_of(asked['backbone']))} on {escape(dataset.title)}. Loading the backbone …"
+            f"Queued: {escape(title_of(request['backbone']))} on {escape(dataset.title)}. Loading the backbone …"
         ):
-            access.do("run", jobs.submit, asked, engine)
+            access.do("run", jobs.submit, request, engine)
         st.rerun()
     if not dataset.has_pixels:
         st.info(
-            f"{escape(dataset.title)} has no images here, so features cannot be extracted. Pick another dataset in the "
-            "sidebar, or add your own copy of the images.",
+            f"**{escape(dataset.title)} has no images here.** Add your copy of them, or choose another dataset.",
             icon="🧩",
         )
         return
     st.caption(
-        "A backbone is a trained image network; its features are the list of numbers it makes of every image. "
-        "Methods and measures work on them. Attributes such as brightness are read from the pixels on the way."
+        "A backbone turns each image into a feature vector.",
+        help="Methods and measures work on features. Attributes such as brightness are measured at the same time.",
     )
     rows = extraction.choices(dataset)
-    there = [row["backbone"] for row in rows if row["extracted"]]
-    if there:
-        st.success(f"Features are there under {escape(', '.join(map(title_of, there)))}.", icon="✅")
+    available = [row["backbone"] for row in rows if row["extracted"]]
+    if available:
+        st.success(f"Available: {escape(', '.join(map(title_of, available)))}.", icon="✅")
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     names = [row["backbone"] for row in rows]
     warnings = {row["backbone"]: row["warning"] for row in rows}
@@ -54,7 +53,7 @@ def show_extraction(dataset: Dataset) -> None:
         format_func=title_of,
         key="extract_with",
         accept_new_options=True,
-        help="Or type the name of any timm model or open_clip tower; those are downloaded when there is internet.",
+        help="Or type the name of a timm model or an open_clip tower; it is downloaded.",
     )
     if warnings.get(backbone):
         st.caption(f"⚠️ {escape(title_of(backbone))}: {escape(warnings[backbone])}.")
@@ -72,7 +71,7 @@ def show_extraction(dataset: Dataset) -> None:
         on_click=_ask_to_extract,
         args=(spec, run_panel.where("extract")),
     )
-    st.caption(f"Runs on {escape(extraction.describe_device())}, in the background: you may close this page.")
+    st.caption(f"Runs in the background on {escape(extraction.describe_device())}. You can close this page.")
     if run is not None:
         if run.active:
             _show_progress(run.id)
@@ -82,23 +81,23 @@ def show_extraction(dataset: Dataset) -> None:
 
 
 def _pick_checkpoint() -> str:
-    """Weights of one's own for the backbone, "" where none are given."""
+    """Custom weights of the backbone; "" for none."""
     if not access.can("upload"):
         return ""
-    with st.expander("Weights of your own (a checkpoint)"):
-        st.caption("Tensors only: safetensors, or a torch file of a state dict. The backbone must be of the same kind.")
+    with st.expander("Custom weights"):
+        st.caption("safetensors, or a torch state dict of the same architecture.")
         file = st.file_uploader("Checkpoint file", [ending[1:] for ending in uploads.WEIGHTS], key="checkpoint_file")
         show_upload_limit("the file")
         path = ""
         if access.can("paths"):
-            path = st.text_input("or its path", key="checkpoint_path", placeholder="/home/you/resnet12.pth").strip()
+            path = st.text_input("or path", key="checkpoint_path", placeholder="/home/you/resnet12.pth").strip()
         if file is not None:
             return str(access.do("upload", uploads.keep_weights, file))
         return access.path(path) if path else ""
 
 
 def _ask_to_extract(spec: extraction.ExtractionSpec, engine: jobs.Engine) -> None:
-    st.session_state["extract_asked"] = spec, engine
+    st.session_state["extract_request"] = spec, engine
 
 
 def _latest_run(name: str) -> jobs.Run | None:
@@ -115,17 +114,18 @@ def _show_progress(run_id: str) -> None:
     if not run.active:
         st.rerun()
     summary = run.summary or {}
-    total, done = int(run.spec.get("n_images") or 0), int(summary.get("n_images") or 0)
-    speed = done / run.seconds if run.seconds else None
-    told = f"{escape(title_of(str(run.spec.get('backbone'))))}: {done:,} of {total:,} images"
-    if speed:
-        told += f", {speed:,.1f} per second, about {_duration((total - done) / speed)} left"
-    elif run.state == "queued":
-        told += ", waiting for a free worker"
+    total = int(run.spec.get("n_images") or 0)
+    done = max(int(summary.get("n_images") or 0), round(total * run.share_done))  # a summary is written more rarely
+    seconds = run.seconds or (time.time() - run.started if run.started is not None else 0.0)
+    words = f"{escape(title_of(str(run.spec.get('backbone'))))}: {done:,} of {total:,} images"
+    if run.state == "queued":
+        words += ", waiting for a free worker"
+    elif done and seconds:
+        words += f", {done / seconds:,.1f} per second, about {_duration((total - done) * seconds / done)} left"
     elif run.started is not None:
-        told += f", {_duration(time.time() - run.started)} so far"
+        words += f", loading the backbone, {_duration(time.time() - run.started)} so far"
     left, right = st.columns([5, 1], vertical_alignment="center")
-    left.progress(min(1.0, done / total) if total else run.share_done, told)
+    left.progress(min(1.0, done / total) if total else run.share_done, words)
     if right.button("Cancel", key="cancel_extraction", width="stretch"):
         access.do("run", jobs.cancel, run_id)
         st.rerun()
@@ -137,16 +137,16 @@ def _show_ended(run: jobs.Run) -> None:
     if run.state == "finished":
         skipped = summary.get("skipped") or []
         st.caption(
-            f"Last extraction: {summary.get('n_images', 0):,} images under {backbone}, {summary.get('dims') or 0:,} "
-            f"numbers each, in {_duration(run.seconds)}; {len(skipped):,} images could not be read."
-            + (f" They are {escape(summary['precision'])}." if summary.get("precision") else "")
+            f"Last extraction: {summary.get('n_images', 0):,} images, {backbone}, {summary.get('dims') or 0:,} "
+            f"dimensions, in {_duration(run.seconds)}; {len(skipped):,} images unreadable."
+            + (f" Stored as {escape(summary['precision'])}." if summary.get("precision") else "")
         )
         if skipped:
-            with st.expander("Images that could not be read", icon="⚠️"):
+            with st.expander("Unreadable images", icon="⚠️"):
                 export.table(SKIPPED, skipped)
         return
-    st.warning(f"The extraction under {backbone} was {escape(run.state)}. {escape(run.error or '')}", icon="⚠️")
-    if run.resumable and st.button("Go on where it stopped", key="resume_extraction"):
+    st.warning(f"The extraction with {backbone} was {escape(run.state)}. {escape(run.error or '')}", icon="⚠️")
+    if run.resumable and st.button("Resume", key="resume_extraction"):
         access.do("run", jobs.resume, run.id)
         st.rerun()
 

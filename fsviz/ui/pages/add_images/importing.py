@@ -1,4 +1,4 @@
-"""Features that were computed elsewhere: read from a file."""
+"""Import features that were computed elsewhere."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from fsviz.user import images as user_images
 
 
 def show_import() -> None:
-    st.subheader("Features that you have already", anchor=False)
+    st.subheader("Import features", anchor=False)
     if not access.can("paths"):
         access.show_denied("paths")
         return
     st.caption(
-        "npz or npy with labels, easyfsl parquet (embedding, class_name), HDF5 (all_feats, all_labels), or a torch "
-        "file of tensors. Pickles are refused, because opening one can run any code. To join a dataset that is here, "
-        "give its name: rows find their images by a column or array of paths (path, image) or of image ids."
+        "npz or npy with labels, easyfsl parquet (embedding, class_name), HDF5 (all_feats, all_labels), torch tensors.",
+        help="Pickles are refused: opening one can run code. To add features to an existing dataset, give its name; "
+        "rows are matched by a column or array of paths (path, image) or of image ids.",
     )
     path = st.text_input("File of features", key="features_file", placeholder="/home/you/features.npz").strip()
     access.say_folders()
     one, two, three = st.columns(3, vertical_alignment="bottom")
-    labels = one.text_input("File of labels, or of paths and labels (for .npy)", key="labels_file").strip()
+    labels = one.text_input("File of labels, or of paths and labels (.npy)", key="labels_file").strip()
     likes = ["(none)", *(n for n in datasets.names() if n not in ("demo", "digits"))]
     like = two.selectbox(
         "Classes of", likes, key="like", format_func=lambda n: n if n == "(none)" else shell.dataset_title(n)
     )
     parent = None if like == "(none)" else shell.load_dataset(like)
     splits = ["(every class)", *(parent.splits if parent else ())]
-    split = three.selectbox("Numeric labels count through", splits, key="like_split", disabled=parent is None)
+    split = three.selectbox("Label order from split", splits, key="like_split", disabled=parent is None)
     four, five, six = st.columns([2, 2, 1], vertical_alignment="bottom")
     name = four.text_input("Name of the dataset", "my_features", key="features_name").strip()
-    backbone = five.text_input("What the features are called", "imported", key="features_backbone").strip()
-    replace = st.checkbox("Replace a dataset of the same name", key="features_replace")
+    backbone = five.text_input("Name of the features", "imported", key="features_backbone").strip()
+    replace = st.checkbox("Replace an existing dataset", key="features_replace")
     if six.button("Import", type="primary", key="import", disabled=not path, width="stretch"):
         with st.spinner("Reading the features …"):
             st.session_state["imported"] = access.do(
@@ -49,13 +49,13 @@ def show_import() -> None:
                 backbone=backbone,
                 replace=replace,
             )
-    made = st.session_state.get("imported")
-    if made and made["dataset"] in datasets.names():  # it may have been removed since
+    result = st.session_state.get("imported")
+    if result and result["dataset"] in datasets.names():  # it may have been removed since
         st.success(
-            f"**{escape(made['dataset'])}**: {made['n_images']:,} images of {made['n_classes']:,} classes with "
-            f"{made['dims']:,} numbers each, as {escape(made['backbone'])}.",
+            f"**{escape(result['dataset'])}**: {result['n_images']:,} images of {result['n_classes']:,} classes with "
+            f"{result['dims']:,} dimensions each, as {escape(result['backbone'])}.",
             icon="✅",
         )
-        for note in filter(None, (made["joined"], *made["notes"])):
+        for note in filter(None, (result["joined"], *result["notes"])):
             st.caption(escape(note))
-        show_page_links(shell.load_dataset(made["dataset"]))
+        show_page_links(shell.load_dataset(result["dataset"]))

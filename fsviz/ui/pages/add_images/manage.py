@@ -17,8 +17,8 @@ from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.shell import escape
 
 
-def show_datasets(title: str = "Added before") -> None:
-    """The datasets that were added before."""
+def show_datasets(title: str = "Your datasets") -> None:
+    """The datasets of the workspace, with links and ways to rename and delete them."""
     names = image_folders.workspace_dataset_names()
     if not names:
         return
@@ -30,12 +30,9 @@ def show_datasets(title: str = "Added before") -> None:
             except FsvizError as error:
                 st.markdown(f"**{escape(name)}** · {escape(str(error))}")
             if access.can("delete"):
-                with st.popover("Remove"):
-                    st.caption(
-                        "The dataset leaves fsviz with its features and splits. Your own image folder is not touched, "
-                        "and finished runs stay."
-                    )
-                    st.button(f"Remove {escape(name)}", key=f"remove_{name}", on_click=_remove, args=(name,))
+                with st.popover("Delete"):
+                    st.caption("Removes the dataset, its features and splits. Your image files and finished runs stay.")
+                    st.button(f"Delete {escape(name)}", key=f"remove_{name}", on_click=_remove, args=(name,))
 
 
 def _show_dataset(dataset: Dataset) -> None:
@@ -43,7 +40,7 @@ def _show_dataset(dataset: Dataset) -> None:
     contents = f"{dataset.n_classes:,} classes, {dataset.n_images or 0:,} images"
     contents += ", features" if dataset.has_features else ", no features yet"
     st.markdown(f"**{escape(dataset.title)}** · {contents}")
-    shell.page_link("images", "Look", shell.link(dataset))
+    shell.page_link("images", "Open", shell.link(dataset))
     if access.can("delete"):
         with st.popover("Rename"):
             title = st.text_input("Title", dataset.title, key=f"title_{dataset.name}")
@@ -62,7 +59,7 @@ def _remove(name: str) -> None:
 
 
 def _act(action: str, act: Callable[..., Any], *args: Any) -> None:
-    """Acts on behalf of a click; what cannot be done is said on the next page."""
+    """Acts on behalf of a click; an error is shown on the next page."""
     try:
         access.do(action, act, *args)
     except FsvizError as error:
@@ -70,7 +67,7 @@ def _act(action: str, act: Callable[..., Any], *args: Any) -> None:
 
 
 def show_manage() -> None:
-    """Everything of one's own that can be renamed or deleted: datasets, features, testbeds."""
+    """Datasets, features and testbeds of the user: rename or delete them."""
     access.show_denied("delete")
     show_datasets("Datasets")
     rows = [row for row in store.list_features() if row["origin"] == "workspace"]
@@ -78,11 +75,11 @@ def show_manage() -> None:
         st.subheader("Features", anchor=False)
     for row in rows:
         dataset, backbone = row["dataset"], row["backbone"]
-        told = f"{row['n_images'] or 0:,} images, {row['dims'] or 0:,} numbers each"
+        size = f"{row['n_images'] or 0:,} images, {row['dims'] or 0:,} dimensions"
         _show_item(
-            f"**{escape(title_of(backbone))}** on {escape(shell.dataset_title(dataset))} · {told}",
+            f"**{escape(title_of(backbone))}** on {escape(shell.dataset_title(dataset))} · {size}",
             f"features_{row['path']}",
-            f"They can be {'imported' if row['imported'] else 'extracted'} again; finished runs that used them stay.",
+            f"{'Import' if row['imported'] else 'Extract'} them again at any time. Finished runs stay.",
             ("delete", store.remove_features, dataset, backbone),
             ("delete", store.rename_features, dataset, backbone) if row["imported"] else (),
             "Finished runs keep the old name; commands and links need the new one.",
@@ -100,20 +97,21 @@ def show_manage() -> None:
             "Runs keep their own copy of the tasks; commands and links need the new name.",
         )
     if not (rows or names or image_folders.workspace_dataset_names()):
-        st.caption("Nothing of your own is here yet: datasets, features and testbeds that you add appear here.")
+        st.caption("Nothing added yet.")
 
 
 def _show_item(
-    told: str, key: str, after: str, removal: tuple[Any, ...], renaming: tuple[Any, ...] = (), renamed: str = ""
+    title: str, key: str, after: str, removal: tuple[Any, ...], renaming: tuple[Any, ...] = (), renamed: str = ""
 ) -> None:
-    """A line with ways to rename and delete what it names, each after a second click.
+    """A line with ways to rename and delete an item, each after a second click.
 
+    title     the item, in Markdown
     removal   the action, the function and what it is called with
     renaming  the same, without the new name that comes last; the last of it is the old name. () for none
     renamed   what another name changes
     """
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(told)
+        st.markdown(title)
         if not access.can("delete"):
             return
         if renaming:

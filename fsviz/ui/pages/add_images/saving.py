@@ -10,11 +10,10 @@ import streamlit as st
 
 from fsviz import workspace
 from fsviz.datasets import image_folders
-from fsviz.datasets.preview import Preview
+from fsviz.datasets.preview import Preview, pluralize
 from fsviz.records import Dataset
-from fsviz.ui.pages.add_images.meanings import ChosenSenses
+from fsviz.ui.pages.add_images.senses import ChosenSenses
 from fsviz.ui.parts import access, shell
-from fsviz.ui.parts.page import HOME
 from fsviz.ui.parts.shell import escape
 from fsviz.user import images as user_images
 
@@ -30,12 +29,14 @@ def show_save(
     title = two.text_input("Title", "", key="new_title", placeholder=name).strip()
     overwrite = False
     if name in image_folders.workspace_dataset_names():
-        overwrite = st.checkbox(f"Replace the dataset {escape(name)} that is there already", key="replace")
-        if edges is None and (kept := user_images.chosen_senses(name, preview.classes["class_name"].tolist())):
-            st.caption(f"Meanings that you chose for it before stay, where you choose none here: {len(kept):,}.")
+        overwrite = st.checkbox(f"Replace existing dataset {escape(name)}", key="replace")
+        if edges is None and (previous := user_images.chosen_senses(name, preview.classes["class_name"].tolist())):
+            st.caption(
+                f"Keeps {pluralize(len(previous), 'sense')} that you chose for it before, unless you change them here."
+            )
     if three.button("Save dataset", type="primary", key="save", disabled=not ready, width="stretch"):
         with st.spinner("Writing the dataset …"):
-            made = access.do(
+            dataset = access.do(
                 "save",
                 user_images.save,
                 name,
@@ -47,9 +48,9 @@ def show_save(
                 upload=upload,
                 corrected=senses.changed,
             )
-        open_saved(made.name)
+        open_saved(dataset.name)
     st.caption(
-        f"The table is written to {escape(str(workspace.folder('datasets')))}; images are not copied, except uploads."
+        f"The dataset is saved in {escape(str(workspace.folder('datasets')))}. Images are not copied, except uploads."
     )
 
 
@@ -64,8 +65,7 @@ def open_saved(name: str) -> None:
 
 
 def show_page_links(dataset: Dataset) -> None:
-    st.markdown("**Go on with this dataset**")
+    st.markdown("**Next steps**")
     with st.container(horizontal=True):
-        for page in shell.useful_pages():
-            if page.slug not in (HOME, "add_images"):
-                shell.page_link(page.slug, query=shell.link(dataset))
+        for slug in ("images", "causes", "evaluate"):
+            shell.page_link(slug, query=shell.link(dataset))

@@ -16,12 +16,12 @@ from fsviz.ui.parts.shell import escape
 from fsviz.user import images as user_images
 from fsviz.user import torchvision_sets
 
-FOLDER, UPLOAD, DOWNLOAD = "A folder or table on this computer", "Files to upload", "A dataset to download"
-LEVELS = {0: "the folder an image lies in", 1: "the first folder", 2: "the second folder", 3: "the third folder"}
+FOLDER, UPLOAD, DOWNLOAD = "Path", "Upload", "Download"
+LEVELS = {0: "the image's folder", 1: "first folder", 2: "second folder", 3: "third folder"}
 GROUPED = {
-    "auto": "copies of a picture",
-    "folder": "copies, and images of one folder (videos)",
-    "none": "none: do not look",
+    "auto": "duplicates",
+    "folder": "duplicates and folders (videos)",
+    "none": "nothing",
 }
 
 
@@ -30,19 +30,19 @@ def from_path() -> tuple[Preview | None, Path | None]:
         "Path of a folder, a CSV table or an easyfsl JSON spec",
         key=f"path_{st.session_state.get('add_turn', 0)}",
         placeholder="/home/you/pictures/pets",
-        help="The images stay where they are; only a table that points to them is written.",
+        help="Images are not copied.",
     )
     access.say_folders()
     with st.expander("Options for tables and folders"):
         one, two, three = st.columns(3)
-        images = one.text_input("Images folder (where the paths of a table start)", key="images_folder")
-        first = two.selectbox("The first folders are", image_folders.FIRST_LEVELS, key="first_level")
+        images = one.text_input("Images folder (start of the paths in a table)", key="images_folder")
+        first = two.selectbox("Top-level folders", image_folders.FIRST_LEVELS, key="first_level")
         level = two.selectbox(
-            "A class is",
+            "Class folder",
             tuple(LEVELS),
             format_func=LEVELS.__getitem__,
             key="class_level",
-            help="Below the root, or below the splits. Images of folders further inside belong to the class.",
+            help="Counted from the root, or from the split folder. Images in deeper folders belong to the class.",
         )
         with three:
             groups = _pick_groups()
@@ -70,19 +70,18 @@ def from_path() -> tuple[Preview | None, Path | None]:
 
 def _pick_groups() -> str:
     return st.selectbox(
-        "Images that stay together",
+        "Group images by",
         tuple(GROUPED),
         format_func=GROUPED.__getitem__,
         key="groups",
-        help="Copies of a picture and frames of a video must not stand on both sides of a task: a query would be "
-        "recognised by its copy. A column group of a table is taken as it is.",
+        help="Groups never straddle support and query, so duplicates cannot leak. A column group of a table is used "
+        "as it is.",
     )
 
 
 def from_upload() -> tuple[Preview | None, Path | None]:
     files = st.file_uploader(
-        "A zip of one folder per class (or of splits with class folders); or images, zipped or not, with a CSV that "
-        "says their classes",
+        "A zip with a folder per class (or with split folders), or images with a CSV of their classes",
         type=["zip", "csv", *sorted(ending[1:] for ending in SUFFIXES)],
         accept_multiple_files=True,
         key=f"zip_{st.session_state.get('add_turn', 0)}",
@@ -103,29 +102,29 @@ def show_upload_limit(what: str) -> None:
     """How much a browser may send, and what to do with more."""
     most = f"A file may have up to {st.get_option('server.maxUploadSize'):,} MB."
     if access.can("paths"):
-        st.caption(f"{most} With more, give the path of {what} on this computer instead: nothing is copied then.")
+        st.caption(f"{most} For more, give the path of {what} on this computer instead.")
     else:
-        st.caption(f"{most} With more, ask whoever runs this server to add it, or pack smaller images.")
+        st.caption(f"{most} For more, ask whoever runs this server, or use smaller images.")
 
 
 def from_download() -> Preview | None:
-    st.caption("torchvision fetches these from their makers' servers; this needs internet and some gigabytes of disk.")
+    st.caption("Downloaded by torchvision: needs internet and some gigabytes of disk.")
     name = st.selectbox("Dataset", torchvision_sets.names(), key="torchvision")
-    if st.button("Download and look", key="download") or st.session_state.get("fetched") == name:
+    if st.button("Download", key="download") or st.session_state.get("fetched") == name:
         st.session_state["fetched"] = name
         return _preview_of("download", f"torchvision:{name}")
     return None
 
 
 def _preview_of(action: str, path: str, **options: Any) -> Preview | None:
-    """The preview of a path, kept until the path, the options or the wish to look again change."""
+    """The preview of a path, kept until the path, the options or a request to scan again change."""
     request = (path, repr(sorted(options.items(), key=str)))
-    kept = st.session_state.get("preview")
-    if kept is not None and kept[0] == request:
-        return kept[1]
+    previous = st.session_state.get("preview")
+    if previous is not None and previous[0] == request:
+        return previous[1]
     if st.session_state.get("stopped") == request:
-        st.info("Looking was stopped.", icon="⏹️")
-        if st.button("Look again", key="again"):
+        st.info("Scan stopped.", icon="⏹️")
+        if st.button("Scan again", key="again"):
             st.session_state.pop("stopped")
             st.rerun()
         return None
@@ -160,15 +159,15 @@ def _stop(request: tuple[str, str]) -> None:
 
 def show_layouts() -> None:
     """Layouts of folders and tables that can be read, shown while no source is named."""
-    st.markdown("**Any of these will do:**")
+    st.markdown("**Supported layouts**")
     one, two, three = shell.responsive_columns("forms", 3)
-    one.caption("A folder per class; splits with folders per class; concepts with folders of contexts")
+    one.caption("A folder per class; split folders; class folders with context folders")
     one.code(
         "pets/\n  dog/  1.jpg  2.jpg\n  cat/  1.jpg  2.jpg\n\npets/\n  train/ dog/ ...\n  test/  cat/ ...\n\n"
         "pets/\n  dog/  grass/ ...  snow/ ...",
         language=None,
     )
-    two.caption("A CSV table; further columns become attributes")
+    two.caption("A CSV table; other columns become attributes")
     two.code(
         "path,class,split,context,blur\na/1.jpg,dog,train,grass,0.1\na/2.jpg,cat,test,sofa,0.7\n\n"
         "or train.csv, val.csv, test.csv\n(filename,label) beside images/\n\n"

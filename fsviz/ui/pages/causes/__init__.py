@@ -1,8 +1,9 @@
-"""The page of causes: what explains the accuracy, which tasks are chosen, and what they have in common."""
+"""The page Causes: the share of the variation in accuracy per cause, and what the hardest tasks have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from fsviz.difficulty.measures import CAUSE_TITLES, MEASURES, lower_title, title
 from fsviz.errors import BadInput, FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import causes as figures
-from fsviz.records import Dataset, HeadlineNumber, TaskId
+from fsviz.records import Dataset, TaskId
 from fsviz.settings import Setting
 from fsviz.studies import causes as study
 from fsviz.studies.causes import MeasuredTasks, VarianceExplained
@@ -25,42 +26,36 @@ from fsviz.ui.parts import controls, export, links, page_links, shell, task_list
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.clicks import Area, Click
-from fsviz.ui.parts.headline import show_numbers
+from fsviz.ui.parts.headline import show_number
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 from fsviz.ui.parts.task_list import TASK
 
-MOST_POINTS = 3000
-ACCURACY_OF = Setting("accuracy_of", "Accuracy of", "The method whose accuracy is explained.", "choice", "")
+MAX_POINTS = 3000
+HEIGHT, TALL = 350, 480
+CAUSES, MEASURES_VIEW = "Causes", "Measures"
+VIEW = Setting("view", "View", "", "choice", CAUSES, choices={name: name for name in (CAUSES, MEASURES_VIEW)})
+ACCURACY_OF = Setting("accuracy_of", "Accuracy of", "Method whose accuracy is explained.", "choice", "")
 
 
 def show(dataset: Dataset) -> None:
-    spec = settings.pick(dataset, shell.known_backbones(dataset))
-    found = _find(spec)
-    if found is None:
+    """Show the main cause with its figure first, then the selected tasks, then the details."""
+    backbones, first = shell.known_backbones(dataset), shell.side().container()
+    spec = settings.pick(dataset, backbones)
+    measured = _measure(spec)
+    if measured is None:
         return
-    method, stage = _pick_method(found), "labelled"
-    try:
-        known: VarianceExplained | None = _explained(found, method, stage)
-    except BadInput as error:
-        known = None
-        st.info(escape(str(error)), icon="🔍")
-    _headline(found, method)
-    if known is not None:
-        why, stop, rest = study.headline(found, method, known).partition(". ")
-        shell.answer(escape(why + stop.strip()), escape(rest))
-    left, right = shell.responsive_columns("causes", [11, 10], gap="large")
-    with left:
-        measure = _correlations(found, method)
-    with right:
-        if known is not None:
-            _shares(found, method)
-    which = _choose(found, method, measure, known)
-    _chosen(dataset, found, method, known, which)
-    _families(found)
-    _unknown(found)
-    _table(found)
-    st.divider()
+    with first:
+        method = _pick_method(measured)
+        stage = str(controls.pick(study.STAGE))
+    variance = _answer(measured, method, stage)
+    selected = _select(measured, method, variance)
+    _show_causes_and_tasks(dataset, measured, method, stage, variance, selected)
+    if variance is not None:
+        _show_prediction(measured, method, variance, selected)
+    _show_redundancy(measured)
+    _list_unavailable(measured)
+    _show_table(measured)
     shell.command_popover(study.command(spec))
 
 
@@ -79,129 +74,98 @@ PAGE = Page(
 )
 
 
-def _find(spec: study.CausesSpec) -> MeasuredTasks | None:
-    """The measured tasks of a spec, with the accuracies of its evaluation if it names one."""
-    found = answer(study.STUDY, spec, "Measuring tasks")
-    if found is None or not spec["run"]:
-        return found
-    return study.with_predictions(
-        found, cached_call(_accuracies, spec["run"], spec["backbone"], words="Reading the run")
-    )
+def _measure(spec: study.CausesSpec) -> MeasuredTasks | None:
+    """Measure the tasks of a spec, with the accuracies of its evaluation if it names one."""
+    measured = answer(study.STUDY, spec, "Measuring tasks")
+    if measured is None or not spec["run"]:
+        return measured
+    accuracy = cached_call(_accuracies, spec["run"], spec["backbone"], words="Reading the run")
+    return study.with_predictions(measured, accuracy)
 
 
 def _accuracies(run_id: str, backbone: str) -> dict[str, np.ndarray]:
     """Accuracy of every task by the methods of an evaluation on this backbone."""
     spec = jobs.spec(run_id)
     lines = run_comparison.method_runs(run_id, spec, jobs.chunks(run_id), jobs.status(run_id).summary)
-    own = run_comparison.by_name([line for line in lines if line.backbone == backbone])
-    return {name: line.accuracy for name, line in own.items()}
+    by_name = run_comparison.by_name([line for line in lines if line.backbone == backbone])
+    return {name: line.accuracy for name, line in by_name.items()}
 
 
-def _explained(found: MeasuredTasks, method: str, stage: str) -> VarianceExplained:
-    words = "Learning from four fifths of the tasks what the last fifth will bring"
-    return cached_call(study.explained, found, method, stage, words=words, keep=64)
+def _answer(measured: MeasuredTasks, method: str, stage: str) -> VarianceExplained | None:
+    """Answer the question of the page; None if there are too few tasks for a regression."""
+    try:
+        variance = _explained(measured, method, stage)
+    except BadInput as error:
+        shell.answer("Causes cannot be compared here.", escape(str(error)))
+        return None
+    sentence, more = study.headline(measured, method, variance)
+    shell.answer(escape(sentence), escape(f"{more} {study.describe_accuracy(measured, method)}"))
+    return variance
 
 
-def _name(dataset: Dataset, found: MeasuredTasks, task: int) -> TaskId | None:
-    """The name of a task in links."""
-    spec = found.spec
-    run = (spec["run"], 0) if spec["run"] else None
-    return task_ids.name_task(dataset, found.tasks, task, found.recipe, [spec["backbone"]], spec["testbed"], run)
+def _explained(measured: MeasuredTasks, method: str, stage: str) -> VarianceExplained:
+    return cached_call(study.explained, measured, method, stage, words="Fitting the regression", keep=64)
 
 
-def _pick_method(found: MeasuredTasks) -> str:
-    titles = {label: label for label in found.accuracy}
-    return str(controls.pick(ACCURACY_OF.with_(choices=titles, default=next(iter(titles))), shell.side()))
+def _pick_method(measured: MeasuredTasks) -> str:
+    titles = {label: label for label in measured.accuracy}
+    return str(controls.pick(ACCURACY_OF.with_(choices=titles, default=next(iter(titles)))))
 
 
-def _headline(found: MeasuredTasks, method: str) -> None:
-    mean, ci95 = study.mean_accuracy(found, method)
-    numbers: list[HeadlineNumber | None] = [
-        HeadlineNumber.around(
-            "accuracy",
-            f"Mean accuracy of {method}",
-            100 * mean,
-            100 * ci95,
-            note=f"{len(found):,} tasks",
-            help="95% interval over tasks of these images.",
+# --- the main figure, and the tasks next to it --------------------------------------------------------------------
+
+
+def _show_causes_and_tasks(
+    dataset: Dataset,
+    measured: MeasuredTasks,
+    method: str,
+    stage: str,
+    variance: VarianceExplained | None,
+    selected: np.ndarray,
+) -> None:
+    """Show causes or measures with the tasks of the clicked one beside it, then the selected tasks."""
+    strongest = cached_call(study.strongest_measure, measured, method)
+    if not strongest:
+        st.info("No variation between these tasks. Sample other tasks.", icon="🔍")
+    titles = {name: title(name) for name in measured.measures}
+    picker = controls.MEASURE.with_(choices=titles, default=strongest or next(iter(titles)))
+    measure = str(links.value_of(picker, picker.name, method))
+    order = np.flatnonzero(selected)
+    order = order[np.argsort(measured.accuracy[method][order], kind="stable")]
+    about = f"{measured.spec['digest']} {method} {order[:3]} {len(order)}"
+    current = str(links.value_of(TASK, TASK.name, about))
+    task = int(current) if current.isdecimal() and int(current) in order else int(order[0]) if len(order) else -1
+    left, right = shell.responsive_columns("causes", [1, 1], gap="medium")
+    with left:
+        view = MEASURES_VIEW
+        if variance is not None:
+            view = controls.pick(VIEW, as_buttons=True, label_visibility="collapsed")
+        if view == CAUSES and variance is not None:
+            _show_shares(measured, stage, variance, measure)
+        else:
+            _show_correlations(measured, method, measure, picker)
+    with right:
+        tooltip = f"{MEASURES[measure].tooltip} Draw a box to select tasks; click a dot to show its images."
+        st.markdown(f"**{escape(title(measure))} of every task**", help=escape(tooltip))
+        export.chart(
+            f"{title(measure)} and accuracy of every task",
+            figures.plot_tasks(
+                *_sample(measured, measured.measures[measure], method, selected),
+                lower_title(measure),
+                classes=_class_names(dataset, measured),
+                current=task,
+                height=HEIGHT if view == CAUSES else TALL,
+            ),
+            key="cause_tasks",
+            sets=Click(TASK, area=Area(study.BRUSH, partial(_ranges, measure, 1.0))),
+            selection_mode=("box", "points"),
         )
-    ]
-    luck = study.sampling_noise(found, method)
-    for stage, question in (
-        ("before", "Foreseen before any label"),
-        ("support", "Foreseen with labelled support"),
-        ("labelled", "Explained with all labels"),
-    ):
-        try:
-            share = _explained(found, method, stage).total
-        except BadInput:
-            numbers.append(None)
-            continue
-        luck = min(luck, 1 - share.value) if share.low > 0 else luck  # what is explained is no luck
-        numbers.append(
-            HeadlineNumber(
-                f"explained_{stage}",
-                question,
-                max(100 * share.value, 0) if share.low > 0 else None,
-                100 * share.low,
-                100 * share.high,
-                digits=0,
-                words="" if share.low > 0 else "nothing sure",
-                help="The share of the differences in accuracy between tasks that a regression explains from what is "
-                f"known {study.STAGE_TITLES[cast(Any, stage)]}, on tasks that it has not learned from. The 95% "
-                f"interval is over {share.ci_unit}; below zero, always expecting the mean would be better.",
-            )
-        )
-    show_numbers(numbers)
-    if np.isfinite(luck):
-        st.caption(
-            f"Up to {luck:.0%} of the differences are luck: which {int(np.median(found.n_queries))} queries a task "
-            "happened to get. No measure that has not seen the answers can explain those."
-        )
+    _show_selection(dataset, measured, method, variance, selected, order, about)
 
 
-# --- what explains the accuracy ----------------------------------------------------------------------------------
-
-
-def _correlations(found: MeasuredTasks, method: str) -> str:
-    """Every measure against the accuracy of every method; returns the measure that was clicked."""
-    rows: list[dict[str, Any]] = []
-    for label in [method, *(other for other in found.accuracy if other != method)]:
-        for name, row in cached_call(study.correlations, found, label).items():
-            sign = 1 if MEASURES[name].direction == "easier" else -1
-            low, high = sorted((sign * row.low, sign * row.high))
-            told = {"value": sign * row.value, "low": low, "high": high, "shown": f"{row.value:.2f}"}
-            rows.append({"name": name, "title": title(name), "method": label, **told})
-    own = [row for row in rows if row["method"] == method and np.isfinite(row["value"])]
-    if not own:
-        st.info("All tasks are alike in every measure, or in their accuracy. Draw other tasks.", icon="🔍")
-        return next(iter(found.measures))
-    best = max((row for row in own if MEASURES[row["name"]].stage != "answered"), key=lambda row: row["value"])
-    titles = {name: title(name) for name in found.measures}
-    picker = controls.MEASURE.with_(choices=titles, default=best["name"])
-    st.markdown("**Which measures go with the accuracy?**")
-    chosen = str(links.value_of(picker, picker.name, method))
-    export.chart(
-        "Correlation of every measure with the accuracy",
-        figures.plot_correlations(rows, chosen),
-        key="cause_correlations",
-        sets=picker,
-    )
-    over = cached_call(study.correlations, found, method)[best["name"]].ci_unit
-    st.caption(
-        f"A point per method, with its 95% interval over {escape(over)}; click one to see its measure below. "
-        "Query loss "
-        "is made of the same answers as the accuracy: it is shown, and explains nothing."
-    )
-    return chosen
-
-
-def _shares(found: MeasuredTasks, method: str) -> None:
-    st.markdown("**How much does each cause explain?**")
-    stage = controls.pick(study.STAGE)
-    known = _explained(found, method, stage)
-    groups: dict[Any, list[str]] = study.causes_at(found, stage)
-    causes = {cause: groups[cause] for cause in sorted(known.lost, key=lambda c: -known.lost[c].value)}
+def _show_shares(measured: MeasuredTasks, stage: str, variance: VarianceExplained, measure: str) -> None:
+    """Show the share of every cause; a click plots its first measure."""
+    groups: dict[Any, list[str]] = study.causes_at(measured, stage)
     rows = [
         {
             "name": cause,
@@ -209,182 +173,247 @@ def _shares(found: MeasuredTasks, method: str) -> None:
             "value": share.value,
             "low": share.low,
             "high": share.high,
-            "alone": known.alone[cause].value,
-            "sure": share.sure > 0 and known.total.low > 0,
+            "alone": variance.alone[cause].value,
+            "is_significant": share.sure > 0 and variance.total.low > 0,
+            "measures": ", ".join(title(name) for name in groups[cause]),
         }
-        for cause, share in known.lost.items()
+        for cause, share in variance.lost.items()
     ]
+    selected = MEASURES[measure].cause
     export.chart(
-        "Share of the differences in accuracy that each cause explains",
-        figures.plot_shares(rows, known.total.value),
+        "Share of variation explained",
+        figures.plot_shares(rows, variance.total.value, selected, HEIGHT),
         key="cause_shares",
-        sets=Click(controls.MEASURE, {cause: names[0] for cause, names in causes.items()}),
+        sets=Click(controls.MEASURE, {cause: groups[cause][0] for cause in variance.lost}),
     )
     st.caption(
-        "A bar is what would be lost without the cause, on tasks that the regression has not learned from; in colour "
-        f"where it is beyond chance. Causes that say the same share the rest. Intervals are over "
-        f"{escape(known.total.ci_unit)}. Their measures, in this order: "
-        + "; ".join(escape(", ".join(title(name) for name in names)) for names in causes.values())
-        + "."
+        "Bar: loss in held-out R² without the cause. Diamond: R² with this cause only. Blue: significant. "
+        "Click a bar to plot its measure.",
+        help=f"Held-out R²: variation in accuracy explained on tasks not used for fitting. 95% CI over "
+        f"{escape(variance.total.ci_unit)}. Causes that explain the same variation share the rest.",
     )
 
 
-# --- choosing tasks ----------------------------------------------------------------------------------------------
+def _show_correlations(measured: MeasuredTasks, method: str, measure: str, picker: Setting) -> None:
+    """Show the correlation of every measure with the accuracy of every method; a click plots the measure."""
+    rows: list[dict[str, Any]] = []
+    for label in [method, *(label for label in measured.accuracy if label != method)]:
+        for name, row in cached_call(study.correlations, measured, label).items():
+            sign = 1 if MEASURES[name].direction == "easier" else -1
+            low, high = sorted((sign * row.low, sign * row.high))
+            ends = {"value": sign * row.value, "low": low, "high": high, "text": f"{row.value:.2f}"}
+            rows.append({"name": name, "title": title(name), "method": label, **ends})
+    export.chart(
+        "Correlation of measures with accuracy",
+        figures.plot_correlations(rows, measure, TALL),
+        key="cause_correlations",
+        sets=picker,
+    )
+    ci_unit = next(iter(cached_call(study.correlations, measured, method).values())).ci_unit
+    st.caption(
+        "One point per method, 95% CI. Click a point to plot its measure.",
+        help=f"The CI is over {escape(ci_unit)}. Query loss is computed from the predictions, so it is shown for "
+        "reference only.",
+    )
 
 
-def _choose(found: MeasuredTasks, method: str, measure: str, known: VarianceExplained | None) -> np.ndarray:
-    """Two charts to draw a box in, and the tasks that are chosen."""
-    st.markdown("#### Which tasks?")
-    about = f"{found.spec['digest']} {method}"
-    brush = str(links.value_of(study.BRUSH, "brush", about))
+def _sample(
+    measured: MeasuredTasks, x: np.ndarray, method: str, selected: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Values, accuracies (%), numbers and selection of the tasks in a figure, of many only some."""
+    step = -(-len(measured) // MAX_POINTS)
+    tasks = np.arange(0, len(measured), step)
+    return x[tasks], 100 * measured.accuracy[method][tasks], tasks, selected[tasks]
+
+
+def _class_names(dataset: Dataset, measured: MeasuredTasks) -> list[str]:
+    """Names of the classes of the tasks in a figure."""
+    step = -(-len(measured) // MAX_POINTS)
+    return [", ".join(names) for names in cached_call(study.class_names, dataset, measured)[::step]]
+
+
+# --- selecting tasks ----------------------------------------------------------------------------------------------
+
+
+def _select(measured: MeasuredTasks, method: str, variance: VarianceExplained | None) -> np.ndarray:
+    """Mask of the tasks that the boxes of the link select, else of the hardest 10%."""
+    brush = str(links.value_of(study.BRUSH, study.BRUSH.name, f"{measured.spec['digest']} {method}"))
     try:
-        which = study.chosen(found, method, brush, known)
+        return study.select_tasks(measured, method, brush, variance)
     except FsvizError as error:
-        st.warning(escape(f"{error} The hardest tenth is chosen instead."), icon="⚠️")
-        which = study.chosen(found, method)
-    accuracy, shown = 100 * found.accuracy[method], np.arange(len(found))
-    few = shown if len(found) <= MOST_POINTS else shown[:: -(-len(found) // MOST_POINTS)]
-    left, right = shell.responsive_columns("chosen", [1, 1], gap="large")
-    with left:
-        export.chart(
-            f"{title(measure)} and accuracy of every task",
-            figures.plot_tasks(
-                found.measures[measure][few], accuracy[few], few, which[few], lower_title(measure), "accuracy (%)"
-            ),
-            key="cause_tasks",
-            sets=Click(TASK, area=Area(study.BRUSH, partial(_ranges, measure, 1.0))),
-            selection_mode=("box", "points"),
-        )
-    if known is not None:
-        with right:
-            export.chart(
-                "Expected and measured accuracy",
-                figures.plot_tasks(
-                    100 * known.expected[few],
-                    accuracy[few],
-                    few,
-                    which[few],
-                    "accuracy that the regression expects, not having seen the task (%)",
-                    "accuracy (%)",
-                    study.calibration(found, method, known),
-                ),
-                key="cause_expected",
-                sets=Click(TASK, area=Area(study.BRUSH, partial(_ranges, study.EXPECTED, 0.01))),
-                selection_mode=("box", "points"),
-            )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        what = "the hardest tenth" if not brush else "those in the box"
-        st.markdown(f"**{int(which.sum()):,} of {len(found):,} tasks are chosen:** {what}. Draw a box in a chart to "
-                    "choose others.", width="stretch")  # fmt: skip
-        if brush:
-            st.button("The hardest tenth again", key="unbrush", on_click=_unbrushed)
-    return which
+        st.warning(escape(f"{error} The hardest 10% are selected instead."), icon="⚠️")
+        _reset_selection()
+        return study.select_tasks(measured, method)
 
 
-def _ranges(x_axis: str, times: float, x: Sequence[float], y: Sequence[float]) -> str:
-    """The ranges of a box over a chart of tasks, as the link has them; `times` makes shares of percentages."""
-    return study.brush_text({x_axis: (times * x[0], times * x[1]), study.ACCURACY: (y[0] / 100, y[1] / 100)})
+def _ranges(x_axis: str, scale: float, x: Sequence[float], y: Sequence[float]) -> str:
+    """The ranges of a box over a chart of tasks, as in the link; `scale` turns percentages into shares."""
+    return study.brush_text({x_axis: (scale * x[0], scale * x[1]), study.ACCURACY: (y[0] / 100, y[1] / 100)})
 
 
 def _rank_ranges(order: list[str], x: Sequence[float], y: Sequence[float]) -> str | None:
-    """The ranges of a box over the strips of measures, as the link has them; None if it holds no strip."""
+    """The ranges of a box over the strips of measures, as in the link; None if it holds no strip."""
     low, high = sorted(y)
     names = [name for i, name in enumerate(order) if low <= i + 0.28 and i - 0.28 <= high]
     ends = tuple(np.clip(np.array(sorted(x)) / 100, 0, 1))
     return study.brush_text({study.RANK + name: cast(Any, ends) for name in names}) if names else None
 
 
-def _unbrushed() -> None:
-    st.session_state["brush"] = ""
+def _reset_selection() -> None:
+    st.session_state[study.BRUSH.name] = study.BRUSH.default
 
 
-def _chosen(
-    dataset: Dataset, found: MeasuredTasks, method: str, known: VarianceExplained | None, which: np.ndarray
+def _show_selection(
+    dataset: Dataset,
+    measured: MeasuredTasks,
+    method: str,
+    variance: VarianceExplained | None,
+    selected: np.ndarray,
+    order: np.ndarray,
+    about: str,
 ) -> None:
-    """What the chosen tasks have in common, and the tasks themselves."""
-    if not which.any():
-        st.info("No task lies in this box. Draw a wider one.", icon="🔍")
+    """List the selected tasks, hardest first, with the images of one of them, and how they differ from the others."""
+    brush = st.session_state.get(study.BRUSH.name)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        description = "in the box" if brush else "hardest 10%"
+        count = f"**{len(order):,} of {len(measured):,} tasks selected: {description}.**"
+        st.markdown(f"{count} Drag a box in a chart to change the selection.", width="stretch")
+        if brush:
+            st.button("Reset to hardest 10%", key="unbrush", on_click=_reset_selection)
+    if not len(order):
+        st.info("No tasks in this box.", icon="🔍")
         return
     left, right = shell.responsive_columns("extremes", [1, 1], gap="large")
     with left:
-        st.markdown("**In which measures do they stand out?**")
-        means = study.extremes(found, which)
-        titles = {name: title(name) for name in found.measures}
-        ranks = cached_call(study.ranks, found)
-        order = list(means.sort_values("rank")["measure"]) if len(means) else list(ranks)
-        export.chart(
-            "Where the chosen tasks stand in every measure",
-            figures.plot_ranks(ranks, which, means, titles),
-            key="cause_ranks",
-            sets=Click(area=Area(study.BRUSH, partial(_rank_ranges, order))),
-            selection_mode="box",
-        )
-        st.caption(
-            "Every dot is a task, the hardest by the measure at the right. Diamonds are means of the chosen with 95% "
-            "intervals over classes, filled where they are off the middle beyond chance. A box over a strip chooses "
-            "tasks by it."
-        )
-        if known is not None:
-            st.markdown(escape(study.describe_selection(found, method, known, which)))
+        st.markdown("**Selected tasks, hardest first**")
+        task = _list_tasks(dataset, measured, method, variance, order, about)
+        if dataset.has_pixels:
+            _show_ranks(measured, method, variance, selected)
     with right:
-        _tasks(dataset, found, method, known, which)
+        if not dataset.has_pixels:
+            _show_ranks(measured, method, variance, selected)
+        _show_task(dataset, measured, method, task)
 
 
-def _tasks(
-    dataset: Dataset, found: MeasuredTasks, method: str, known: VarianceExplained | None, which: np.ndarray
-) -> None:
-    st.markdown("**The chosen tasks, the hardest first**")
-    accuracy = found.accuracy[method]
-    order = np.flatnonzero(which)
-    order = order[np.argsort(accuracy[order], kind="stable")]
+def _list_tasks(
+    dataset: Dataset,
+    measured: MeasuredTasks,
+    method: str,
+    variance: VarianceExplained | None,
+    order: np.ndarray,
+    about: str,
+) -> int:
+    """List tasks in this order; returns the picked one."""
+    accuracy = measured.accuracy[method]
     notes = {
-        int(i): f"{accuracy[i]:.0%} right" + (f", {known.expected[i]:.0%} expected" if known is not None else "")
+        int(i): f"{accuracy[i]:.0%} correct" + (f", {variance.expected[i]:.0%} predicted" if variance else "")
         for i in order
     }
-    about = f"{found.spec['digest']} {method} {order[:3]} {len(order)}"
-    task = task_list.pick_task(dataset, found.tasks, order, notes, about)
-    named = cached_call(_name, dataset, found, task)
-    backbone = str(found.spec["backbone"])
+    return task_list.pick_task(dataset, measured.tasks, order, notes, about)
+
+
+def _show_ranks(measured: MeasuredTasks, method: str, variance: VarianceExplained | None, selected: np.ndarray) -> None:
+    """Show in which measures the selected tasks differ from the others."""
+    st.markdown("**Where the selection differs**")
+    means = study.extremes(measured, selected)
+    titles = {name: title(name) for name in measured.measures}
+    ranks = cached_call(study.ranks, measured)
+    order = list(means.sort_values("rank")["measure"]) if len(means) else list(ranks)
+    export.chart(
+        "Where the selection differs",
+        figures.plot_ranks(ranks, selected, means, titles),
+        key="cause_ranks",
+        sets=Click(area=Area(study.BRUSH, partial(_rank_ranges, order))),
+        selection_mode="box",
+    )
+    st.caption(
+        "Dots: tasks, harder to the right. Diamonds: mean of the selection, filled if significant.",
+        help="95% CI over classes, Bonferroni-corrected over the measures for significance. A box over a strip selects "
+        "tasks by this measure.",
+    )
+    if variance is not None:
+        st.markdown(escape(study.describe_selection(measured, method, variance, selected)))
+
+
+def _show_task(dataset: Dataset, measured: MeasuredTasks, method: str, task: int) -> None:
+    """Show the images of a task, or links to it if the dataset has none."""
+    st.markdown(f"**Task {task:,}: {measured.accuracy[method][task]:.0%} correct**")
+    task_id = cached_call(_task_id, dataset, measured, task)
     if not dataset.has_pixels:
-        page_links.from_task(dataset, found.tasks, task, backbone, named=named)
+        page_links.from_task(dataset, measured.tasks, task, str(measured.spec["backbone"]), named=task_id)
         return
-    predictions = cached_call(study.predictions, dataset, found, method, task)
-    one = found.tasks.take(np.array([task]))
-    task_list.show_task(dataset, one, 0, "cause_task", answer=predictions, tile_px=52, named=named)
-    if predictions is None:
-        st.caption("Frames show right and wrong for methods that are built in, at their defaults.")
+    predictions = cached_call(study.predictions, dataset, measured, method, task)
+    tasks = measured.tasks.take(np.array([task]))
+    task_list.show_task(dataset, tasks, 0, "cause_task", answer=predictions, tile_px=52, named=task_id)
 
 
-# --- measures among themselves -----------------------------------------------------------------------------------
+def _task_id(dataset: Dataset, measured: MeasuredTasks, task: int) -> TaskId | None:
+    """The name of a task in links."""
+    spec = measured.spec
+    run = (spec["run"], 0) if spec["run"] else None
+    testbed, backbones = spec["testbed"], [spec["backbone"]]
+    return task_ids.name_task(dataset, measured.tasks, task, measured.recipe, backbones, testbed, run)
 
 
-def _families(found: MeasuredTasks) -> None:
-    matrix, groups = cached_call(study.families, found)
+# --- details ------------------------------------------------------------------------------------------------------
+
+
+def _show_prediction(measured: MeasuredTasks, method: str, variance: VarianceExplained, selected: np.ndarray) -> None:
+    """Show predicted and measured accuracy, and how much is explained at each stage."""
+    st.subheader("How well do measures predict accuracy?", anchor=False)
+    left, right = shell.responsive_columns("predicted", [2, 1], gap="large")
+    with left:
+        export.chart(
+            "Predicted and measured accuracy",
+            figures.plot_tasks(
+                *_sample(measured, 100 * variance.expected, method, selected),
+                "predicted accuracy (%, held-out)",
+                study.calibration(measured, method, variance),
+            ),
+            key="cause_expected",
+            sets=Click(TASK, area=Area(study.BRUSH, partial(_ranges, study.EXPECTED, 0.01))),
+            selection_mode=("box", "points"),
+        )
+    with right:
+        by_stage = {}
+        for stage in study.STAGE.choices:
+            with suppress(BadInput):  # a stage without measures
+                by_stage[stage] = _explained(measured, method, stage)
+        for number in study.explained_numbers(by_stage):
+            show_number(number)
+        noise = study.unexplainable(measured, method, by_stage)
+        if np.isfinite(noise):
+            st.caption(f"Up to {noise:.0%} of the variation is query sampling noise, which no measure can explain.")
+
+
+def _show_redundancy(measured: MeasuredTasks) -> None:
+    matrix, groups = cached_call(study.families, measured)
     if len(matrix) < 2:
         return
-    st.markdown("#### Which measures say the same?")
-    export.chart(
-        "Rank correlations among measures",
-        figures.plot_likeness(matrix, {name: title(name) for name in matrix.columns}, groups),
-        key="cause_families",
-    )
-    shared = [" · ".join(title(name) for name in group) for group in groups if len(group) > 1]
-    st.caption(
-        "Rank correlations over the tasks, every measure turned so that higher is harder. Frames hold families, whose "
-        f"measures are alike by {study.ALIKE} on average"
-        + (f": {escape('; '.join(shared))}." if shared else "; there is none here.")
-    )
+    with st.expander("Redundant measures"):
+        export.chart(
+            "Rank correlation of measures",
+            figures.plot_redundancy(matrix, {name: title(name) for name in matrix.columns}, groups),
+            key="cause_families",
+        )
+        st.caption(
+            "Rank correlation, sign flipped so that higher is harder. "
+            + (
+                f"Frames: groups above {study.ALIKE} on average."
+                if any(len(group) > 1 for group in groups)
+                else f"No group of measures is above {study.ALIKE} on average."
+            )
+        )
 
 
-def _unknown(found: MeasuredTasks) -> None:
-    if found.unknown:
-        with st.expander(f"{len(found.unknown)} measures are not known of these tasks"):
-            for name, why in found.unknown.items():
-                st.markdown(f"**{escape(title(name))}**: {escape(why)}")
+def _list_unavailable(measured: MeasuredTasks) -> None:
+    if measured.unknown:
+        n = len(measured.unknown)
+        with st.expander(f"{n} {'measure' if n == 1 else 'measures'} not available"):
+            for name, reason in measured.unknown.items():
+                st.markdown(f"**{escape(title(name))}**: {escape(reason)}")
 
 
-def _table(found: MeasuredTasks) -> None:
-    with st.expander(
-        f"All numbers of the {len(found):,} tasks, seen by {escape(title_of(str(found.spec['backbone'])))}"
-    ):
-        export.table(study.task_table(found), study.as_table(found).reset_index(), height=320)
+def _show_table(measured: MeasuredTasks) -> None:
+    with st.expander(f"All values ({len(measured):,} tasks, {escape(title_of(str(measured.spec['backbone'])))})"):
+        export.table(study.task_table(measured), study.as_table(measured).reset_index(), height=320)

@@ -1,8 +1,10 @@
-"""The sidebar of the page: which tasks, seen by which backbone, answered by which methods."""
+"""The sidebar of the page: tasks, backbone and methods."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import streamlit as st
 
 from fsviz import jobs
 from fsviz.records import Dataset
@@ -12,21 +14,21 @@ from fsviz.studies import evaluate
 from fsviz.ui.parts import controls, run_panel, shell
 from fsviz.ui.parts.controls import pairs, pick_backbone, pick_groups, pick_images, pick_sampler, pick_sampler_settings
 
-DRAWN = "drawn"
+SAMPLED = "sampled"
 METHODS: list[str] = study.METHODS_EXPLAINED.default
 TASKS_OF = Setting(
     "tasks_of",
     "Tasks",
-    "Tasks that are drawn here, those of a saved testbed, or those of a finished evaluation with its accuracies.",
+    "Sampled here, of a saved testbed, or of a finished evaluation with its accuracies.",
     "choice",
-    DRAWN,
+    SAMPLED,
 )
 
 
-def pick(dataset: Dataset, known: list[str]) -> study.CausesSpec:
-    """The checked spec of what the sidebar asks for."""
+def pick(dataset: Dataset, backbones: list[str]) -> study.CausesSpec:
+    """Draw the settings of the tasks and return the checked spec."""
     with shell.side():
-        backbone = pick_backbone(known, help="The network whose features are measured and classified.")
+        backbone = pick_backbone(backbones, help="Features that are measured and classified.")
         source = controls.pick(_sources(dataset, backbone))
     kind, _, name = source.partition(":")
     spec: dict[str, Any] = {"dataset": dataset.name, "backbone": backbone, "methods": METHODS}
@@ -48,16 +50,18 @@ def pick(dataset: Dataset, known: list[str]) -> study.CausesSpec:
             controls.say_fit(fits, {**own, **images})
             spec |= {"split": split, "sampler": sampler, **own, **images}
             spec["n_tasks"] = controls.pick(N_TASKS.with_(default=int(study.TASK_DEFAULTS["n_tasks"])))
-            spec |= pick_groups(dataset)
-            spec["seed"] = controls.pick(SEED)
     with shell.side():
-        chosen = controls.pick_methods(METHODS, "Whose accuracy the measures are set against.")
-    return study.check({**spec, "methods": chosen or METHODS[:1]})
+        methods = controls.pick_methods(METHODS, study.METHODS_EXPLAINED.help)
+        if kind == SAMPLED:
+            with st.expander("More settings"):
+                spec |= pick_groups(dataset)
+                spec["seed"] = controls.pick(SEED)
+    return study.check({**spec, "methods": methods or METHODS[:1]})
 
 
 def _sources(dataset: Dataset, backbone: str) -> Setting:
-    """Where tasks can come from: drawn here, a saved testbed, a finished evaluation on this backbone."""
-    choices = {DRAWN: "Tasks drawn here"}
+    """Sources of tasks: sampled here, a saved testbed, a finished evaluation on this backbone."""
+    choices = {SAMPLED: "Sampled here"}
     names = evaluate.testbeds(dataset)
     choices |= {f"testbed:{name}": f"Testbed {title}" for name, title in evaluate.testbed_titles(names).items()}
     for run in jobs.list_runs("evaluate"):

@@ -1,72 +1,81 @@
-"""The page of class confusion: the graph of classes, one pair in images, the heat map, comparisons, base classes."""
+"""Page Confusion: the graph of classes, a pair in images, the heat map, comparisons, training classes."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import streamlit as st
 
+from fsviz.features.backbones import title_of
 from fsviz.figures import confusion as figures
-from fsviz.records import Dataset, HeadlineNumber
+from fsviz.records import Dataset
 from fsviz.records.graphs import ClassGraph
 from fsviz.reports import graphs
 from fsviz.studies import confusion as study
-from fsviz.text import shorten
-from fsviz.ui.pages.confusion import base, compare, pair, settings
+from fsviz.text import short_names, split_title
+from fsviz.ui.pages.confusion import compare, pair, settings, training_classes
 from fsviz.ui.pages.confusion.graph import find
 from fsviz.ui.parts import controls, export, links, page_links, selections, shell
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.controls import BY_TYPING, pick
-from fsviz.ui.parts.headline import show_numbers
+from fsviz.ui.parts.image_wall import strip_uri
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
 GRAPH = "class_graph"
-PICKED = selections.KEY
+SELECTED = selections.KEY
 TABLE, HEAT_MAP = "class_pairs", "likeness_map"
-NEIGHBOURS = 12
-N_BUILT = 5  # classes of a task that is built around one
-MOST_JOINED = 240  # pairs at first: of a thousand classes more would be one knot
-SECTIONS = ("Images", "Heat map", "Compare", "Base classes")
+GRAPH_PX = 500
+MAX_ROWS = 6  # pairs in the table next to the graph
+MAX_PICTURES = 120  # classes of a graph whose hovers have pictures
+PICTURE_PX = 56
+TASK_CLASSES = 5  # classes of a new task around one class
+MAX_DEFAULT_EDGES = 240  # more are a tangle
+SECTIONS = ("Images", "Heat map", "Training classes")
 
 
 def show(dataset: Dataset) -> None:
     if not study.possible_similarities(dataset):
         shell.require(dataset, "features")
-    spec = settings.pick_spec(dataset)
-    if "backbone" not in spec and not dataset.has_features:
-        st.info(
-            f"{escape(dataset.title)} has no features here, so its classes are compared by what they mean. "
-            "To see which "
-            "of them a backbone mixes up, add its images or import features on the page Add images.",
-            icon="🧩",
-        )
-    measured = find(spec)
-    if measured is None:  # it takes long: until it is done, what takes a moment
-        spec = cast(
-            study.ConfusionRequest,
-            {name: spec[name] for name in ("dataset", "split", "backbone")} | {"likeness": "cosine"},
-        )
-        st.caption("Below, until then: how alike the classes are on average, by the cosine of their mean features.")
-    graph = measured or study.class_graph(spec)
-    found = cached_call(study.communities, graph)
-    _headline(graph, found)
-    picked = _graph_and_side(dataset, graph, found)
-    section = controls.pick_section("What is behind it?", SECTIONS, "Images")
+    spec, sidebar = settings.pick_spec(dataset)
+    first_screen, runs = st.container(), st.container()
+    with sidebar:
+        versus = compare.pick_versus(dataset, spec)
+    with runs:
+        measured = find(spec)
+        if measured is None:  # until the run is finished: a similarity that takes a moment
+            spec = _fast_spec(spec)
+        graph = measured or study.class_graph(spec)
+        second = compare.second_graph(dataset, spec, versus) if versus else None
+    clusters = cached_call(study.communities, graph)
+    compared = None if second is None else cached_call(study.compare, graph, second)
+    _answer(dataset, spec, graph, compared, is_preview=measured is None)
+    with sidebar:
+        selected = _pick_classes(graph.row_names)
+        n_edges = _pick_edges(graph)
+    current = _current_pair(graph, selected)
+    with first_screen:
+        left, right = shell.responsive_columns("graph", [2.2, 1], gap="medium")
+        with left:
+            if compared is None:
+                _draw(dataset, graph, clusters, n_edges, selected)
+            else:
+                compare.show(compared, [graph.row_names[position] for position in selected])
+        with right:
+            _side_panel(dataset, spec, graph, selected, current)
+    section = controls.pick_section("Section", SECTIONS, "Images")
     if section == "Images":
-        pair.show(dataset, spec, int(graph.rows[picked[0]]), int(graph.rows[picked[1]]))
+        pair.show(dataset, spec, int(graph.rows[current[0]]), int(graph.rows[current[1]]))
     elif section == "Heat map":
-        _heat_map(graph, found)
-    more = compare.show(dataset, spec, graph) if section == "Compare" else []
-    if section in ("Heat map", "Compare") and len(st.session_state.get(PICKED, [])) == 2:
-        pair.show(dataset, spec, int(graph.rows[picked[0]]), int(graph.rows[picked[1]]))
-    two = base.show(dataset, spec) if section == "Base classes" else None
-    if section != "Base classes":
-        links.drop_from_link(base.PAIR.name)
-    _keep(*(two or (spec, graph)), None if two else found, more)
+        _heat_map(graph, clusters)
+    bipartite = training_classes.show(dataset, spec) if section == "Training classes" else None
+    if section != "Training classes":
+        links.drop_from_link(training_classes.PAIR.name)
+    flags = [] if second is None else study.describe_versus(graph, second)
+    _export(*(bipartite or (spec, graph)), None if bipartite else clusters, flags)
 
 
 PAGE = Page(
@@ -85,204 +94,212 @@ PAGE = Page(
 )
 
 
-def _headline(graph: ClassGraph, found: np.ndarray) -> None:
-    likeness = study.SIMILARITIES[graph.kind]
-    i, j, weights = graph.edges()
-    mean = study.mean(graph)
-    digits = 2 if not mean.ci95 < 0.005 else 3
-    has_interval = bool(np.isfinite(mean.ci95))
-    a, b = graph.row_names[i[0]], graph.column_names[j[0]]
-    counts = np.bincount(found)
-    numbers = [
-        HeadlineNumber.count(
-            "classes",
-            "Classes",
-            len(graph.rows),
-            help=f"{len(weights):,} pairs of classes, each with a number of its own.",
-        ),
-        HeadlineNumber.around(
-            "mean",
-            f"Mean {likeness.title[:1].lower()}{likeness.title[1:]}",
-            mean.mean,
-            mean.ci95,
-            likeness.unit,
-            "classes",
-            digits=digits,
-            help=f"Mean over {len(weights):,} pairs{' with its 95% interval over classes' * bool(has_interval)}. "
-            f"{likeness.title}: {likeness.what}",
-        ),
-        HeadlineNumber(
-            "most",
-            "Most confused" if graph.kind == "confusion" else "Most alike",
-            weights[0],
-            unit=likeness.unit,
-            digits=2,
-            note=f"{shorten(a)} and {shorten(b)}",
-        ),
-        HeadlineNumber.count(
-            "communities",
-            "Communities of classes",
-            int((counts > 1).sum()),
-            help="Groups of classes that are more alike to each other than to the rest: Louvain's algorithm on this "
-            f"graph, all its edges. {int((counts == 1).sum()):,} classes are in none.",
-        ),
-    ]
-    show_numbers(numbers)
+def _fast_spec(spec: study.ConfusionRequest) -> study.ConfusionRequest:
+    """The spec with a similarity that needs no run."""
+    common = {name: spec[name] for name in ("dataset", "split", "backbone")}
+    return cast(study.ConfusionRequest, common | {"likeness": "cosine"})
 
 
-def _graph_and_side(dataset: Dataset, graph: ClassGraph, found: np.ndarray) -> tuple[int, int]:
-    """The graph and what is picked in it; returns the positions of the two classes whose images are shown."""
-    left, side = shell.responsive_columns("graph", [2.2, 1], gap="medium")
+def _answer(
+    dataset: Dataset,
+    spec: study.ConfusionRequest,
+    graph: ClassGraph,
+    compared: study.SimilarityComparison | None,
+    is_preview: bool,
+) -> None:
+    answer, more = study.describe(graph)
+    if compared is not None:
+        answer, more = study.describe_comparison(compared), answer
+    setting = split_title(spec["split"])
+    more = f"{more} {setting[:1].upper()}{setting[1:]}"
+    more += f", {title_of(graph.source)} features." if graph.source else "."
+    if is_preview:
+        more = f"Preview until the run below is finished. {more}"
+    if "backbone" not in spec and not dataset.has_features:
+        more += " No features: showing semantic distance. Add images or import features to see confusion."
+    shell.answer(escape(answer), escape(more))
+
+
+def _pick_edges(graph: ClassGraph) -> int:
     n_pairs = len(graph.edges()[2])
-    with side:
-        usual = max(1, min(n_pairs, round(1.5 * len(graph.rows)), MOST_JOINED))
-        shown = study.N_EDGES.with_(high=n_pairs, default=usual, typical=min(n_pairs, max(4 * usual, 10)))
-        here = f"{graph.kind} {len(graph.rows)}"
-        n_edges = pick(shown, as_slider=True, about=here) if n_pairs > 1 else 1
-        names = graph.row_names
-        picked = _pick_classes(names)
-    with left:
-        _draw(graph, found, n_edges, picked)
-    i, j, _ = graph.edges(1)
-    default = (int(i[0]), int(j[0]))
-    with side:
-        if len(picked) == 1:
-            near = _neighbours(graph, picked[0])
-            order = np.argsort(-np.nan_to_num(graph.weights[picked[0]], nan=-np.inf), kind="stable")[: N_BUILT - 1]
-            ids = [int(graph.rows[p]) for p in (picked[0], *order) if p == picked[0] or graph.weights[picked[0], p] > 0]
-            page_links.to_classes(
-                dataset, ids, f"Build a task of {escape(names[picked[0]])} and what it is confused with"
-            )
-            return picked[0], near
-        both = (picked[0], picked[1]) if len(picked) == 2 else default
-        if not picked:
-            st.caption("Nothing is picked yet, so this is the pair at the top. Click an edge or a class in the graph.")
-        _pair_card(graph, both)
-        label = f"Build a task of {escape(names[both[0]])} and {escape(names[both[1]])}"
-        page_links.to_classes(dataset, [int(graph.rows[p]) for p in both], label)
-    return both
+    if n_pairs < 2:
+        return 1
+    usual = max(1, min(n_pairs, round(1.5 * len(graph.rows)), MAX_DEFAULT_EDGES))
+    setting = study.N_EDGES.with_(high=n_pairs, default=usual, typical=min(n_pairs, max(4 * usual, 10)))
+    return int(pick(setting, as_slider=True, about=f"{graph.kind} {len(graph.rows)}"))
 
 
 def _pick_classes(names: tuple[str, ...]) -> list[int]:
-    """Places of the one or two classes picked by name, by click or by link; those of another split are forgotten."""
+    """Positions of the one or two selected classes; those of another split are dropped."""
     position = {name: i for i, name in enumerate(names)}
     selections.pick_classes(names, 2)
-    picked = st.multiselect(
-        "Find one class or two, or click the graph",
+    selected = st.multiselect(
+        "Find classes",
         sorted(names, key=str.lower),
-        key=PICKED,
+        key=SELECTED,
         max_selections=2,
         placeholder="Type a class name",
         **BY_TYPING,
-        help="One class: what it is alike to. Two classes: their images and the communities they fell into.",
+        help="One class lists its neighbours, two show their images.",
     )
-    return [position[name] for name in picked]
+    return [position[name] for name in selected]
 
 
-def _draw(graph: ClassGraph, found: np.ndarray, n_edges: int, picked: list[int]) -> None:
-    chart, nodes, ends = figures.plot_class_graph(
-        graph, cached_call(study.layout, graph, words="Laying the graph out"), n_edges, found, picked
-    )
-    names = graph.row_names
-    of_part = {"node": [[names[position]] for position in nodes], "edge": [[names[a], names[b]] for a, b in ends]}
-    export.graph(
-        "Graph of the classes",
-        chart,
-        key=GRAPH,
-        height=620,
-        sets=Click(selections.CLASSES, of_part, clears=True),
-        alt=f"Graph of {len(nodes)} classes, joined where they are alike",
-    )
-    hidden, weights = len(names) - len(nodes), graph.edges()[2]
-    st.caption(
-        f"The {len(ends):,} most alike of {len(weights):,} pairs are joined, wider and redder the more alike; "
-        "colours and shapes are communities of classes. Click an edge for its two classes, a class for its neighbours."
-        + (" No other pair is alike at all." if (weights > 0).sum() == len(ends) < len(weights) else "")
-        + (f" {hidden:,} classes without an edge are left out: show more edges to see them." if hidden else "")
-    )
+def _current_pair(graph: ClassGraph, selected: list[int]) -> tuple[int, int]:
+    """The two selected classes, one class and its most similar one, or the most similar pair."""
+    if len(selected) == 2:
+        return selected[0], selected[1]
+    if len(selected) == 1:
+        near = _neighbours(graph, selected[0])
+        return selected[0], int(near[0]) if len(near) else selected[0]
+    i, j, _ = graph.edges(1)
+    return (int(i[0]), int(j[0])) if len(i) else (0, 0)
 
 
-def _neighbours(graph: ClassGraph, position: int) -> int:
-    """What a class is most alike to, as a table; returns the position of the first."""
+def _neighbours(graph: ClassGraph, position: int) -> np.ndarray:
+    """Positions of the classes with a known similarity to one class, the most similar first."""
     row = graph.weights[position]
     order = np.argsort(-np.nan_to_num(row, nan=-np.inf), kind="stable")
-    order = order[~np.isnan(row[order])]
-    if not len(order):  # it met no other class in a run
-        return position
-    st.markdown(f"**{escape(graph.row_names[position])}** is most alike to")
-    near = [graph.row_names[p] for p in order[:NEIGHBOURS]]
-    _bars(graph, {"a": near}, row[order[:NEIGHBOURS]], [[graph.row_names[position], name] for name in near])
-    st.caption(f"{min(NEIGHBOURS, len(order)):,} of {len(order):,} classes; click a row for its pair.")
-    return int(order[0])
+    return order[~np.isnan(row[order])]
 
 
-def _pair_card(graph: ClassGraph, both: tuple[int, int]) -> None:
-    """One pair, and where it stands among all."""
-    i, j, weights = graph.edges()
-    value = graph.weights[both]
-    with st.container(border=True):
-        st.markdown(f"**{escape(graph.row_names[both[0]])}** and **{escape(graph.row_names[both[1]])}**")
-        if np.isnan(value):
-            st.caption("These two have no number: they never met.")
-            return
-        above = int((weights > value).sum())
-        st.markdown(
-            f"{value:.2f} {study.SIMILARITIES[graph.kind].unit} · number {above + 1:,} of {len(weights):,} pairs"
-        )
-    n = min(NEIGHBOURS - 2, int((weights > 0).sum()) or len(weights))
-    st.markdown("**The pairs at the top**")
-    pairs = [[graph.row_names[a], graph.row_names[b]] for a, b in zip(i[:n], j[:n])]
-    _bars(graph, {"a": [a for a, _ in pairs], "b": [b for _, b in pairs]}, weights[:n], pairs)
-
-
-def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pairs: list[list[str]]) -> None:
-    """A table with a bar in every row, which leads to a pair of classes."""
-    high = max(float(np.nanmax(graph.weights)), 1e-9)
-    export.table(
-        study.pair_table(study.SIMILARITIES[graph.kind].unit, high),
-        {"value": values, **names},
-        key=TABLE,
-        sets=Click(selections.CLASSES, pairs),
+def _draw(dataset: Dataset, graph: ClassGraph, clusters: np.ndarray, n_edges: int, selected: list[int]) -> None:
+    names = graph.row_names
+    chart, nodes, ends = figures.plot_class_graph(
+        graph,
+        cached_call(study.layout, graph, words="Computing the layout"),
+        n_edges,
+        clusters,
+        selected,
+        _pictures(dataset, graph),
     )
-
-
-def _heat_map(graph: ClassGraph, found: np.ndarray) -> None:
-    figure = figures.plot_similarity_map(graph, study.community_order(graph, found), found)
-    export.chart("Map of likeness", figure, key=HEAT_MAP, sets=Click(selections.CLASSES, partial(_names_of, graph)))
+    values = {"node": [[names[position]] for position in nodes], "edge": [[names[a], names[b]] for a, b in ends]}
+    export.graph(
+        "Graph of classes",
+        chart,
+        key=GRAPH,
+        height=GRAPH_PX,
+        sets=Click(selections.CLASSES, values, clears=True),
+        alt=f"Graph of {len(nodes)} classes with edges between similar ones",
+    )
+    hidden, n_pairs = len(names) - len(nodes), len(graph.edges()[2])
+    n_clusters = np.bincount(clusters)
     st.caption(
-        f"{len(graph.rows):,} classes, community by community (lines part them), and in each the class that is most "
-        "alike to its fellows first. Bright squares along the diagonal are groups that are confused among themselves; "
-        "bright cells beside them join two groups."
-        + (" Click a cell for the images of its two classes." if len(graph.rows) <= figures.MAX_CLICKED else "")
+        f"Edges: the {len(ends):,} most similar of {n_pairs:,} pairs; wider = more similar. Colour: cluster. Click an "
+        "edge or a class." + (f" {hidden:,} classes without edges are hidden." if hidden else ""),
+        help=f"Clusters: Louvain communities of this graph. {int((n_clusters == 1).sum()):,} classes are in none.",
     )
+
+
+def _pictures(dataset: Dataset, graph: ClassGraph) -> dict[int, str]:
+    """An image of each class and of its most similar classes, side by side, by the position of the class."""
+    if not dataset.has_pixels or len(graph.rows) > MAX_PICTURES:
+        return {}
+    of_image = dataset.image_class_ids()
+    first = {int(c): int(np.argmax(of_image == c)) for c in graph.rows if (of_image == c).any()}
+    pictures = {}
+    for position in range(len(graph.rows)):
+        similar = [p for p in _neighbours(graph, position)[: figures.N_PARTNERS] if graph.weights[position, p] > 0]
+        class_ids = [int(graph.rows[p]) for p in (position, *similar)]
+        pictures[position] = strip_uri(dataset, [first[c] for c in class_ids if c in first], PICTURE_PX)
+    return pictures
+
+
+def _side_panel(
+    dataset: Dataset, spec: study.ConfusionRequest, graph: ClassGraph, selected: list[int], current: tuple[int, int]
+) -> None:
+    """The images of the current pair, a link to a task of it, and the most similar pairs."""
+    short = short_names(graph.row_names)
+    a, b = (escape(short[position]) for position in current)
+    if len(selected) == 1 and current[0] == current[1]:
+        st.caption(f"No data: {a} never appears in a task with another class.")
+        return
+    title = {0: "Most confused pair" if graph.kind == "confusion" else "Most similar pair", 1: f"Closest to {a}"}
+    st.markdown(f"**{title.get(len(selected), 'Selected pair')}** · {_rank(graph, current)}")
+    pair.show_preview(dataset, spec, int(graph.rows[current[0]]), int(graph.rows[current[1]]))
+    if not dataset.has_pixels:
+        st.markdown(f"{a} and {b}")
+    with st.container(horizontal=True, gap="medium"):
+        if len(selected) == 1:
+            near = [int(p) for p in _neighbours(graph, current[0]) if graph.weights[current[0], p] > 0]
+            class_ids = [int(graph.rows[p]) for p in (current[0], *near[: TASK_CLASSES - 1])]
+            page_links.to_classes(dataset, class_ids, "Create a task with its most confused classes")
+        else:
+            page_links.to_classes(dataset, [int(graph.rows[p]) for p in current], "Create a task from these classes")
+    _pair_table(graph, current[0] if len(selected) == 1 else None)
+
+
+def _rank(graph: ClassGraph, positions: tuple[int, int]) -> str:
+    """The similarity of a pair and its rank among all pairs."""
+    value, weights = graph.weights[positions], graph.edges()[2]
+    if np.isnan(value):
+        return "No data: the two classes never appear in one task."
+    rank = 1 + int((weights > value).sum())
+    return f"{value:.2f} {escape(graph.unit)}".rstrip() + f", rank {rank:,} of {len(weights):,}"
+
+
+def _pair_table(graph: ClassGraph, position: int | None) -> None:
+    """The most similar pairs of all classes or of one, with bars; a row selects its pair."""
+    short = short_names(graph.row_names)
+    if position is None:
+        i, j, values = graph.edges(MAX_ROWS)
+        n = int((values > 0).sum()) or len(values)
+        i, j, values, title = i[:n], j[:n], values[:n], "Most similar pairs"
+    else:
+        j = _neighbours(graph, position)[:MAX_ROWS]
+        i, values = np.full(len(j), position), graph.weights[position][j]
+        title = f"Most similar to {escape(short[position])}"
+    st.markdown(f"**{title}**")
+    columns: dict[str, Any] = {"a": [short[p] for p in i]} if position is None else {}
+    export.table(
+        study.pair_table(study.SIMILARITIES[graph.kind].unit, max(float(np.nanmax(graph.weights)), 1e-9)),
+        {"value": values, **columns, "b": [short[p] for p in j]},
+        key=TABLE,
+        sets=Click(selections.CLASSES, [[graph.row_names[p], graph.row_names[q]] for p, q in zip(i, j, strict=True)]),
+        height=38 + 35 * len(values),
+    )
+
+
+def _heat_map(graph: ClassGraph, clusters: np.ndarray) -> None:
+    figure = figures.plot_similarity_map(graph, study.community_order(graph, clusters), clusters)
+    export.chart("Heat map of class similarity", figure, key=HEAT_MAP, sets=_cell_click(graph))
+    st.caption(
+        f"{len(graph.rows):,} classes, ordered by cluster: bright blocks are confused groups."
+        + (" Click a cell for images." if len(graph.rows) <= figures.MAX_CLICKED else ""),
+        help="Lines separate the clusters. Within a cluster, the class most similar to the others comes first.",
+    )
+
+
+def _cell_click(graph: ClassGraph) -> Click:
+    return Click(selections.CLASSES, partial(_names_of, graph))
 
 
 def _names_of(graph: ClassGraph, cell: Point) -> list[str] | None:
-    """The names of the two classes of a cell of the heat map; None for one that is no pair."""
-    places = [int(part) for part in str(cell.at(0)).split(",") if part.isascii() and part.isdecimal()]
-    names = [graph.row_names[place] for place in places if place < len(graph.row_names)]
+    """The names of the two classes of a cell of the heat map; None on the diagonal."""
+    positions = [int(part) for part in str(cell.at(0)).split(",") if part.isascii() and part.isdecimal()]
+    names = [graph.row_names[position] for position in positions if position < len(graph.row_names)]
     return names or None
 
 
-def _keep(spec: study.ConfusionRequest, graph: ClassGraph, found: np.ndarray | None, more: list[str]) -> None:
+def _export(spec: study.ConfusionRequest, graph: ClassGraph, clusters: np.ndarray | None, flags: list[str]) -> None:
     if shell.classroom():
         return
     st.divider()
     left, right = st.columns(2, gap="large")
     between = f"{spec['base']}-{spec['split']}" if graph.is_bipartite else spec["split"]
     with left:
-        st.markdown("**Keep this graph**")
+        st.markdown("**Export graph**")
         with st.container(horizontal=True):
             for kind, label in (("graphml", "GraphML"), ("csv", "CSV")):
                 st.download_button(
                     label,
-                    data=partial(graphs.export, graph, kind, found),
+                    data=partial(graphs.export, graph, kind, clusters),
                     file_name=f"{spec['dataset']}-{between}-{graph.kind}.{kind}",
                     key=f"download_{kind}",
                     on_click="ignore",
                     icon="⬇️",
                 )
-        also = "the communities" if found is not None else "which classes are base and which novel"
-        st.caption(f"All {len(graph.edges()[2]):,} pairs; GraphML has {also} too, for Gephi and its like.")
+        also = "the clusters" if clusters is not None else "the split of each class"
+        st.caption(f"All {len(graph.edges()[2]):,} pairs. GraphML opens in Gephi and includes {also}.")
     with right:
-        shell.command_popover(study.command(spec, more))
+        shell.command_popover(study.command(spec, flags))

@@ -1,11 +1,10 @@
-"""Two likenesses, or two backbones, pair by pair: do they agree, and which pairs stand out?"""
+"""Two similarities, backbones or runs compared pair by pair: do they agree, and which pairs stand out?"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from fsviz import datasets, features, jobs
@@ -17,102 +16,89 @@ from fsviz.settings import Setting
 from fsviz.studies import confusion as study
 from fsviz.studies import evaluate
 from fsviz.ui.pages.confusion.graph import find
-from fsviz.ui.parts import export, links, run_panel, selections
+from fsviz.ui.parts import export, run_panel, selections
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.controls import pick
-from fsviz.ui.parts.shell import escape, responsive_columns
+from fsviz.ui.parts.shell import escape
 
 CHART = "comparison"
-OUTLIERS = 4
+MAX_OUTLIERS = 3
+VERSUS = Setting(
+    "versus",
+    "Compare with",
+    "Compares the graph pair by pair with another backbone, another similarity or the errors of a run.",
+    "choice",
+    "",
+)
 
 
-def show(dataset: Dataset, spec: study.ConfusionRequest, first: ClassGraph) -> list[str]:
-    """The comparison; returns the words that a command needs to make it."""
-    left, right = responsive_columns("compare", [2, 1], gap="medium")
-    with right:
-        second = _second(dataset, spec, first)
-    if second is None:
-        return []
-    compared = cached_call(study.compare, first, second)
-    table = compared.table
-    high, low = study.outliers(compared, OUTLIERS)
-    with left:
-        pairs = list(zip(table["a"], table["b"]))
-        named = [replace(graph, source=title_of(graph.source)) for graph in (first, second)]
-        figure = figures.plot_comparison(
-            named[0], named[1], table["first"].to_numpy(), table["second"].to_numpy(), pairs, [*high[:3], *low[:3]]
-        )
-        sets = Click(selections.CLASSES, [list(pair) for pair in pairs])
-        export.chart("Two ways to compare classes", figure, key=CHART, sets=sets)
-        st.caption(
-            f"Every point is one of {len(table):,} pairs of classes. "
-            f"{_said('Pearson', compared.pearson)}, {_said('Spearman', compared.spearman)}; intervals are over "
-            f"{escape(compared.pearson.ci_unit)}, because pairs share classes. Click a point to pick its classes."
-        )
-    with right:
-        st.markdown("**Where the two disagree most**")
-        for edge in (*high, *low):
-            row, said = table.iloc[edge], study.describe_edge(compared, edge)
-            st.markdown(
-                f"- **{escape(row['a'])}** and **{escape(row['b'])}**: {escape(said[0])} ({row['first']:.2f}), "
-                f"{escape(said[1])} ({row['second']:.2f})"
-            )
-        st.caption(
-            "Pairs whose places in the two orders differ by half of all pairs or more"
-            + (", the largest differences first." if high or low else ": there is none.")
-        )
-    return study.describe_versus(first, second)
+def pick_versus(dataset: Dataset, spec: study.ConfusionRequest) -> str:
+    """What the graph is compared with, "" for nothing: "KIND", "KIND@BACKBONE" or "run@RUN/ENTRY"."""
+    choices = {"": "nothing", **dict(_choices(dataset, spec))}
+    return str(pick(VERSUS.with_(choices=choices), disabled=len(choices) == 1, help=_help(len(choices) == 1)))
 
 
-def _said(name: str, found: Any) -> str:
-    if np.isnan(found.value):
-        return f"{name}'s correlation cannot be told (all pairs are the same)"
-    interval = "" if np.isnan(found.low) else f" ({found.low:.2f} to {found.high:.2f})"
-    return f"{name}'s correlation {found.value:.2f}{interval}"
+def _help(is_empty: bool) -> str:
+    return "Nothing to compare with. Extract another backbone or evaluate a method." if is_empty else VERSUS.help
 
 
-def _second(dataset: Dataset, spec: study.ConfusionRequest, first: ClassGraph) -> ClassGraph | None:
-    """The graph that is compared with: another likeness, another backbone, or the mistakes of a run."""
-    backbones = features.available(dataset)
-    others = [name for name in backbones if name != first.source]
-    runs = _evaluations(dataset.name)
-    kinds = [kind for kind in study.possible_similarities(dataset) if kind != first.kind or (first.source and others)]
-    kinds += ["run"] if runs else []
-    if not kinds:
-        st.info("There is nothing to compare with: no second likeness, backbone or run.", icon="🧩")
-        return None
-    choices = {kind: study.SIMILARITIES[kind].title for kind in kinds}
-    wanted = [kind for kind in ("jiang_conrath", "confusion", "error") if kind in kinds and kind != first.kind]
-    setting = study.SIMILARITY.with_(name="versus", title="Compare with", choices=choices, default=(wanted or kinds)[0])
-    told = "\n\n".join(f"**{study.SIMILARITIES[kind].title}**: {study.SIMILARITIES[kind].what}" for kind in kinds)
-    kind = pick(setting, help=told)
+def _choices(dataset: Dataset, spec: study.ConfusionRequest) -> Iterator[tuple[str, str]]:
+    """Values and titles of all comparisons: other backbones first, then other similarities, then runs."""
+    backbones, own, kind = features.available(dataset), spec.get("backbone", ""), spec["likeness"]
+    if own:
+        yield from ((f"{kind}@{name}", f"{title_of(name)} features") for name in backbones if name != own)
+    for other in study.possible_similarities(dataset):
+        if other == kind:
+            continue
+        title = study.SIMILARITIES[other].title
+        if study.SIMILARITIES[other].needs != "features":
+            yield other, title
+            continue
+        for name in sorted(backbones, key=lambda name: name != own):
+            yield f"{other}@{name}", title if name == own else f"{title}, {title_of(name)}"
+    yield from ((f"run@{entry}", f"Errors of {title}") for entry, title in _evaluations(dataset.name).items())
+
+
+def second_graph(dataset: Dataset, spec: study.ConfusionRequest, versus: str) -> ClassGraph | None:
+    """The graph to compare with; None while a run is needed for it."""
+    kind, _, name = versus.partition("@")
     if kind == "run":
-        links.drop_from_link("versus_backbone")
-        line = pick(
-            Setting("versus_run", "Run", "Whose mistakes are compared.", "choice", next(iter(runs)), choices=runs)
+        stamp = datasets.stamp(dataset.name)
+        return cached_call(_graph_of_run, name, str(spec["split"]), stamp, words="Reading the run", keep=6)
+    requested: study.ConfusionRequest = {**spec, "likeness": kind}
+    if name:
+        requested["backbone"] = name
+    if kind == "confusion":
+        max_k = study.max_k(dataset, requested["backbone"], str(spec["split"]))
+        requested["k"] = max(1, min(int(spec.get("k", study.SETTINGS["k"].default)), max_k))
+    return find(requested)
+
+
+def show(compared: study.SimilarityComparison, selected: Sequence[str]) -> None:
+    """Every pair of classes as a point, and the pairs on which the two graphs disagree most."""
+    table = compared.table
+    high, low = study.outliers(compared, MAX_OUTLIERS)
+    pairs = list(zip(table["a"], table["b"]))
+    named = [replace(graph, source=title_of(graph.source)) for graph in (compared.first, compared.second)]
+    x, y = table["first"].to_numpy(), table["second"].to_numpy()
+    figure = figures.plot_comparison(named[0], named[1], x, y, pairs, [*high, *low], selected)
+    export.chart(
+        "Class similarities compared", figure, key=CHART, sets=Click(selections.CLASSES, [list(pair) for pair in pairs])
+    )
+    st.caption(
+        f"{len(table):,} class pairs; {study.describe_correlations(compared)}. Click a point to show its images.",
+        help=f"95% CI over {escape(compared.pearson.ci_unit)}, because pairs share classes.",
+    )
+    st.markdown("**Largest disagreements**", help="Pairs whose ranks differ by at least half of all pairs.")
+    for edge in (*high, *low):
+        row, (first, second) = table.iloc[edge], study.describe_edge(compared, edge)
+        st.markdown(
+            f"- **{escape(row['a'])}** and **{escape(row['b'])}**: {escape(first)} ({row['first']:.2f}), "
+            f"{escape(second)} ({row['second']:.2f})"
         )
-        return cached_call(
-            _seen_in, str(line), str(spec["split"]), datasets.stamp(dataset.name), words="Reading the run", keep=6
-        )
-    asked: study.ConfusionRequest = {**spec, "likeness": kind}
-    if study.SIMILARITIES[kind].needs != "features":
-        links.drop_from_link("versus_backbone")
-    else:
-        known = others if kind == first.kind else [first.source, *others] if first.source else backbones
-        backbone = study.BACKBONE.with_(
-            name="versus_backbone",
-            title="Its backbone",
-            kind="choice",
-            choices={name: title_of(name) for name in known},
-            default=known[0],
-            help="The network whose features are compared with.",
-        )
-        asked["backbone"] = pick(backbone, about=kind)
-        if kind == "confusion" and "k" not in asked:
-            most = study.max_k(dataset, asked["backbone"], str(spec["split"]))
-            asked["k"] = max(1, min(study.SETTINGS["k"].default, most))
-    return find(asked)
+    if not (high or low):
+        st.caption("No pair: all ranks differ by less than half of all pairs.")
 
 
 def _evaluations(dataset: str) -> dict[str, str]:
@@ -120,17 +106,17 @@ def _evaluations(dataset: str) -> dict[str, str]:
     titles = {}
     for run in jobs.list_runs("evaluate"):
         if run.state == "finished" and run.spec.get("dataset") == dataset:
-            for which, entry in enumerate(evaluate.entries(jobs.spec(run.id))):
-                titles[f"{run.id}/{which}"] = (
+            for number, entry in enumerate(evaluate.entries(jobs.spec(run.id))):
+                titles[f"{run.id}/{number}"] = (
                     f"{entry.label} on {title_of(entry.backbone)} · {run_panel.when(run.created)}"
                 )
     return titles
 
 
-def _seen_in(line: str, split: str, stamp: str) -> ClassGraph:
-    """The graph of the mistakes of one entry of a run ("run/entry")."""
-    run_id, _, which = line.rpartition("/")
+def _graph_of_run(name: str, split: str, stamp: str) -> ClassGraph:
+    """The graph of the errors of one entry of a run ("run/entry")."""
+    run_id, _, number = name.rpartition("/")
     spec = jobs.spec(run_id)
     return study.graph_of_predictions(
-        spec, jobs.chunks(run_id, evaluate.chunks_of(spec, int(which))), int(which), split
+        spec, jobs.chunks(run_id, evaluate.chunks_of(spec, int(number))), int(number), split
     )

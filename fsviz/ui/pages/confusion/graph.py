@@ -1,4 +1,4 @@
-"""The graph of classes that the settings ask for, by any likeness."""
+"""The graph of classes for a spec, by any similarity."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from fsviz.ui.parts.caching import compute_with_progress
 from fsviz.ui.parts.run_panel import duration
 from fsviz.ui.parts.shell import escape
 
-WAIT_FOR_ERRORS = 60.0  # seconds: errors on pairs cannot run in the background, so a page waits longer for them
-WORDS = "Comparing every two classes"
+MAX_ERROR_SECONDS = 60.0  # errors on pairs cannot run in the background, so a page waits longer for them
+PROGRESS_TITLE = "Comparing all pairs of classes"
 
 
 def find(spec: study.ConfusionRequest) -> ClassGraph | None:
-    """The graph of a spec; None while it takes a run that is not finished, which is offered and watched here."""
+    """The graph of a spec; None if it needs a run that is not finished, which is offered and shown here."""
     if spec.get("likeness", "confusion") == "confusion":
-        asked = {name: value for name, value in spec.items() if name != "likeness"}
-        return answer(study.STUDY, asked, WORDS, _so_far)
-    wanted = study.seconds(spec)
-    if wanted <= min(WAIT_FOR_ERRORS, access.limit("seconds")):
-        return compute_with_progress(study.class_graph, spec, WORDS)
-    st.info(f"This takes about {duration(wanted)}, too long here. Choose a smaller split.", icon="⏳")
+        run_spec = {name: value for name, value in spec.items() if name != "likeness"}
+        return answer(study.STUDY, run_spec, PROGRESS_TITLE, _so_far)
+    seconds = study.seconds(spec)
+    if seconds <= min(MAX_ERROR_SECONDS, access.limit("seconds")):
+        return compute_with_progress(study.class_graph, spec, PROGRESS_TITLE)
+    st.info(f"This takes about {duration(seconds)}, too long for a page. Choose a smaller split.", icon="⏳")
     return None
 
 

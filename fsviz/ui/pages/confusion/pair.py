@@ -1,4 +1,4 @@
-"""The images of two classes side by side, the most confused first, with the communities they fell into."""
+"""The images of two classes, the most confused first, with their communities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import escape
 
-SHOWN = 24
+MAX_IMAGES = 24
+PREVIEW_IMAGES = 4  # of each class next to the graph
+MAX_COMMUNITIES = 8
 
 IMAGES = Table(
     "Images of the pair",
@@ -28,50 +30,75 @@ IMAGES = Table(
 )
 
 
+def show_preview(dataset: Dataset, spec: RawSettings, a: int, b: int) -> None:
+    """A few images of each of two classes (class_ids), the most confused first, for the first screen."""
+    if a == b or not dataset.has_pixels:
+        return
+    names = dataset.distinct_names(np.array([a, b]))
+    communities = _communities_of(dataset, spec, a, b)
+    for label, class_id in enumerate((a, b)):
+        if communities is None:
+            image_ids = np.flatnonzero(dataset.image_class_ids() == class_id)
+        else:
+            image_ids = communities.image_ids[_most_confused(communities, label)]
+        tiles = [Tile(int(i)) for i in image_ids[:PREVIEW_IMAGES]]
+        st.markdown(escape(names[label]))
+        page_links.to_gallery(dataset, gallery(dataset, tiles, key=f"preview_{label}_{a}_{b}", tile_px=72))
+
+
 def show(dataset: Dataset, spec: RawSettings, a: int, b: int, key: str = "pair") -> None:
-    """Two classes by their class_ids; how they are confused where the dataset has features."""
+    """Images and communities of two classes (class_ids); a note if the dataset has no features."""
     if a == b:
         return
     names = dataset.distinct_names(np.array([a, b]))
-    known = features.available(dataset)
-    if not known:
-        st.info(
-            f"{escape(dataset.title)} has no features and no images here, so the two classes cannot be looked into. "
-            "Edges say how close they are in meaning.",
-            icon="🧩",
-        )
+    communities = _communities_of(dataset, spec, a, b)
+    if communities is None:
+        st.info(f"{escape(dataset.title)} has no features, so no images of this pair are compared.", icon="🧩")
         return
-    asked: dict[str, Any] = {
-        name: spec[name] for name in study.SETTINGS if name in spec and name not in ("split", "base")
-    }
-    backbone = asked.get("backbone") or known[0]
-    asked |= {"dataset": dataset.name, "backbone": backbone}
-    wanted: Any = asked.get("k", study.SETTINGS["k"].default)
-    asked["k"] = min(wanted, study.max_k_of(dataset, backbone, a, b))
-    found = _pair(dataset, tuple(sorted(asked.items())), a, b)
-    run = found.typical
-    counts = found.counts(run)
-    low, high = float(found.bits.min()), float(found.bits.max())
+    run = communities.typical
+    bits = communities.bits
+    backbone = str(_spec_of_pair(dataset, spec)["backbone"])
     st.markdown(
-        f"**{escape(names[0])}** and **{escape(names[1])}**: {found.bits.mean():.2f} bits, from {low:.2f} to "
-        f"{high:.2f} "
-        f"in {len(found.bits):,} runs of Louvain's algorithm on {len(found.labels):,} images, by "
-        f"features of {escape(title_of(backbone))}."
+        f"**{escape(names[0])}** and **{escape(names[1])}**: {bits.mean():.2f} bits ({bits.min():.2f} to "
+        f"{bits.max():.2f} over {len(bits):,} Louvain runs), {len(communities.labels):,} images, "
+        f"{escape(title_of(backbone))} features."
     )
-    _table(names, counts)
+    _table(names, communities.counts(run))
     for column, label in zip(st.columns(2, gap="large"), (0, 1)):
         with column:
-            _wall(dataset, names, found, label, run, key)
+            _wall(dataset, names, communities, label, run, key)
     st.caption(
-        "Most confused images first: on each, the share of the other class in the communities it fell into, mean over "
-        f"{len(found.bits):,} runs. Communities are those of run {run + 1:d}, the one nearest to the mean; number 1 is "
-        "the largest. Images are grouped by likeness alone, without a look at their class."
+        "Badge: share of the other class in the image's communities.",
+        help=f"Mean over {len(bits):,} Louvain runs. Communities are those of run {run + 1:d}, the closest to the "
+        "mean; number 1 is the largest. Louvain's algorithm does not see the labels.",
     )
+
+
+def _spec_of_pair(dataset: Dataset, spec: RawSettings) -> dict[str, Any]:
+    """The settings of class overlap in a spec, with a backbone of the dataset."""
+    own = {name: spec[name] for name in study.SETTINGS if name in spec and name not in ("split", "base")}
+    return own | {"dataset": dataset.name, "backbone": own.get("backbone") or features.available(dataset)[0]}
+
+
+def _communities_of(dataset: Dataset, spec: RawSettings, a: int, b: int) -> study.PairCommunities | None:
+    """The communities of two classes; None without features."""
+    if not features.available(dataset):
+        return None
+    own = _spec_of_pair(dataset, spec)
+    k: Any = own.get("k", study.SETTINGS["k"].default)
+    own["k"] = min(k, study.max_k_of(dataset, str(own["backbone"]), a, b))
+    return _pair(dataset, tuple(sorted(own.items())), a, b)
+
+
+def _most_confused(communities: study.PairCommunities, label: int) -> np.ndarray:
+    """The images of one class, by the share of the other class in their communities."""
+    images = np.flatnonzero(communities.labels == label)
+    return images[np.argsort(-communities.other_share[images], kind="stable")]
 
 
 def _table(names: list[str], counts: np.ndarray) -> None:
-    """How many images of either class are in each community."""
-    large = counts[: min(len(counts), 8)]
+    """The number of images of each class in each community."""
+    large = counts[: min(len(counts), MAX_COMMUNITIES)]
     share = large.min(axis=1) / large.sum(axis=1)
     export.table(
         Table(
@@ -79,7 +106,7 @@ def _table(names: list[str], counts: np.ndarray) -> None:
             Column("community", "Community"),
             Column("first", names[0], kind="count"),
             Column("second", names[1] if names[1] != names[0] else f"{names[1]} (2)", kind="count"),
-            Column("mixed", "Mixed", digits=2, kind="bar", high=1.0, help="1 where both classes are equally many."),
+            Column("mixed", "Mixed", digits=2, kind="bar", high=1.0, help="1 if both classes are equally many."),
         ),
         {
             "community": [f"{n + 1}" for n in range(len(large))],
@@ -93,17 +120,19 @@ def _table(names: list[str], counts: np.ndarray) -> None:
         st.caption(f"{n:,} smaller {'community is' if n == 1 else 'communities are'} not listed.")
 
 
-def _wall(dataset: Dataset, names: list[str], found: Any, label: int, run: int, key: str) -> None:
-    mine = np.flatnonzero(found.labels == label)
-    order = mine[np.argsort(-found.other_share[mine], kind="stable")][:SHOWN]
-    shown = f", the {len(order):,} most confused" if len(order) < len(mine) else ""
-    st.markdown(f"**{escape(names[label])}**, {len(mine):,} images{shown}")
+def _wall(
+    dataset: Dataset, names: list[str], communities: study.PairCommunities, label: int, run: int, key: str
+) -> None:
+    images = _most_confused(communities, label)
+    order = images[:MAX_IMAGES]
+    first = f", the {len(order):,} most confused" if len(order) < len(images) else ""
+    st.markdown(f"**{escape(names[label])}**, {len(images):,} images{first}")
     if dataset.has_pixels:
         tiles = [
             Tile(
-                int(found.image_ids[v]),
-                caption=f"community {found.communities[run, v] + 1}",
-                badge=f"{100 * found.other_share[v]:.0f}% {names[1 - label]}",
+                int(communities.image_ids[v]),
+                caption=f"community {communities.communities[run, v] + 1}",
+                badge=f"{100 * communities.other_share[v]:.0f}% {names[1 - label]}",
             )
             for v in order
         ]
@@ -113,14 +142,14 @@ def _wall(dataset: Dataset, names: list[str], found: Any, label: int, run: int, 
     export.table(
         IMAGES,
         {
-            "image": found.image_ids[order],
-            "community": found.communities[run, order] + 1,
-            "share": found.other_share[order],
+            "image": communities.image_ids[order],
+            "community": communities.communities[run, order] + 1,
+            "share": communities.other_share[order],
         },
         height=240,
     )
 
 
-@cache_data("Looking into the pair", 64)
-def _pair(dataset: Dataset, asked: tuple[tuple[str, Any], ...], a: int, b: int) -> study.PairCommunities:
-    return study.pair(dict(asked), a, b)
+@cache_data("Computing communities of the pair", 64)
+def _pair(dataset: Dataset, spec: tuple[tuple[str, Any], ...], a: int, b: int) -> study.PairCommunities:
+    return study.pair(dict(spec), a, b)

@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 import streamlit as st
-from plotly.graph_objects import Figure
 
-from fsviz import jobs
 from fsviz.datasets.published import PUBLISHED, published_families, published_table
 from fsviz.features.backbones import title_of
 from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_curves
 from fsviz.methods import METHODS
-from fsviz.records import Dataset, HeadlineNumber, Predictions, Tasks
+from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.sampling.samplers.context import SHIFT
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
 from fsviz.studies import sweep
 from fsviz.tasks import task_ids
 from fsviz.text import split_title
-from fsviz.ui.parts import answers, drilldown, export, page_links, shell
+from fsviz.ui.parts import drilldown, export, page_links, shell
 from fsviz.ui.parts.answers import answer
-from fsviz.ui.parts.caching import cache_data, cached_call, compute_with_progress
-from fsviz.ui.parts.clicks import Click, Point
+from fsviz.ui.parts.caching import cache_data, cached_call
 from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods, say_fit
-from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import escape
 
 MAX_TILES = 10
 MAX_LOST = 36
-LOOKED = Setting("looked", "Method", "Method whose predictions are shown.", "choice", "")
-PLACE = Setting("place", "Task (largest loss first)", "1 is the task with the largest loss.", "int", 1, 1)
+MAX_TASKS = 100  # tasks whose images are shown
+LOOKED = Setting("looked", "Method shown", "The answer and the images are of this method.", "choice", "")
+PLACE = Setting("place", "Task shown", "1 is the task with the largest loss.", "int", 1, 1)
 VARIED = {"shots": "n_shot", "ways": "n_way", "backbones": "backbone"}  # views that vary a setting
 QUESTION = study.QUESTION.with_(
     help="Methods, degrees of context shift, shots, ways or backbones.",
@@ -54,7 +51,9 @@ def show(dataset: Dataset, split: str) -> None:
         )
         published(5, 1)
         return
-    spec, view = _settings(dataset, split, shell.known_backbones(dataset))
+    backbones = shell.known_backbones(dataset)
+    pickers = shell.side().container()  # of the task that is shown, above the settings of the study
+    spec, view = _settings(dataset, split, backbones)
     command = study.command(spec)
     if view in VARIED:
         swept = sweep.sweep(study.STUDY, spec, VARIED[view])
@@ -63,22 +62,40 @@ def show(dataset: Dataset, split: str) -> None:
         summary = None if result is None else _joined(dataset, spec, result)
     else:
         summary = answer(study.STUDY, spec, "Classifying tasks")
-    if summary is not None:
-        _comparison(dataset, spec, summary, view)
-    _task(dataset, spec)
+    titles = {name: METHODS[name].title for name in spec["methods"]}
+    with pickers:
+        method = str(pick(LOOKED.with_(choices=titles, default=spec["methods"][0])))
+        shift = float(pick(SHIFT.with_(default=1.0), as_slider=True))
+    results = _compare(dataset, spec, method, shift)
+    task = int(results.tasks_by_loss[pick(PLACE.with_(high=len(results.first)), pickers) - 1])
+    left, right = shell.responsive_columns("loss", [1, 1], gap="medium")
+    point = ""
+    if summary is None:
+        shell.answer("The loss is not computed yet.", "Start the full run, or lower the number of tasks.")
+    else:
+        values = [_value_text(row, view) for row in summary["rows"] if row["method"] == method]
+        shell.answer(*map(escape, study.loss_answer(summary, method, values)))
+        with left:
+            point = _accuracy(summary, view, method)
+    with right:
+        _pair(dataset, spec, results, shift, task)
+    if point:
+        _point_tasks(dataset, spec, view, point)
+    _breakdown(dataset, results)
+    _whole_task(dataset, results, task)
     published(spec["n_way"], spec["n_shot"])
     shell.command_popover(command)
 
 
-def _joined(dataset: Dataset, spec: study.Spec, result: sweep.SweepResult) -> study.Summary:
+def _joined(dataset: Dataset, spec: study.ContextShiftSpec, result: sweep.SweepResult) -> study.ContextShiftSummary:
     """Merge the summaries of all values, with the value in every row."""
     rows: Any = [{**row, "value": value} for value, summary in result.results for row in summary["rows"]]
     base: Any = {name: spec[name] for name in ("dataset", "split", "backbone", "n_way", "n_shot", "n_query")}
-    left_out = list(study.left_out(dataset, spec).values())
-    return cast(study.Summary, {**base, "chance": 100 / spec["n_way"], "rows": rows, "left_out": left_out})
+    excluded = list(study.left_out(dataset, spec).values())
+    return cast(study.ContextShiftSummary, {**base, "chance": 100 / spec["n_way"], "rows": rows, "left_out": excluded})
 
 
-def _settings(dataset: Dataset, split: str, backbones: list[str]) -> tuple[study.Spec, str]:
+def _settings(dataset: Dataset, split: str, backbones: list[str]) -> tuple[study.ContextShiftSpec, str]:
     """Spec of the study, and the view: a question of the study or a key of VARIED."""
     with shell.side():
         view = pick(QUESTION)
@@ -87,12 +104,13 @@ def _settings(dataset: Dataset, split: str, backbones: list[str]) -> tuple[study
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
         fits = cached_call(study.fit, dataset, {"split": split}, keep=24)
-        images = (N_WAY.with_(high=min(N_WAY.high, n_classes)), N_SHOT, N_QUERY)
-        shape = [s.with_(default=fits.values[s.name]) for s in images]
-        shape[-1] = shape[-1].with_(advanced=True)
-        tasks = {s.name: pick(s, next(places)) for s in (*shape, SEED)}
-        tasks["n_tasks"] = pick(study.TASKS["n_tasks"].with_(advanced=True))
-        tasks |= pick_groups(dataset)
+        shape = [s.with_(default=fits.values[s.name]) for s in (N_WAY.with_(high=min(N_WAY.high, n_classes)), N_SHOT)]
+        tasks = {s.name: pick(s, next(places)) for s in shape}
+        with st.expander("More settings"):
+            tasks["n_tasks"] = pick(study.TASKS["n_tasks"].with_(advanced=True))
+            tasks["n_query"] = pick(N_QUERY.with_(default=fits.values["n_query"], advanced=True))
+            tasks["seed"] = pick(SEED)
+            tasks |= pick_groups(dataset)
         say_fit(fits, tasks)
     methods = names or ["protonet"]
     question = "methods" if view in VARIED else view
@@ -100,71 +118,52 @@ def _settings(dataset: Dataset, split: str, backbones: list[str]) -> tuple[study
     return study.check({**sources, **tasks}), view
 
 
-def _comparison(dataset: Dataset, spec: study.Spec, summary: study.Summary, question: str) -> None:
-    rows = summary["rows"]
-    chosen = ""
-    last = "1" if question == "dial" else "ood"
-    largest = max(rows, key=lambda row: row["loss"][last]["mean"])
-    smallest = min(rows, key=lambda row: row["loss"][last]["mean"])
-    numbers = [
-        _loss_number("Largest loss", largest, last),
-        _loss_number("Smallest loss", smallest, last),
-        HeadlineNumber.count(
-            "tasks",
-            "Tasks",
-            rows[0]["n_tasks"],
-            help="Each is classified with every support: same classes, same queries.",
-        ),
-    ]
-    show_numbers(numbers, "losses")
-    if question in ("methods", "backbones"):
-        titled = [{**row, "name": row["title"], "title": _row_title(row)} for row in rows]
+def _accuracy(summary: study.ContextShiftSummary, view: str, method: str) -> str:
+    """Chart of the accuracy with every support; returns the selected point of a curve, "" for none."""
+    point = ""
+    is_bars = view in ("methods", "backbones")
+    if is_bars:
+        titled = [{**row, "name": row["method"], "title": _row_title(row)} for row in summary["rows"]]
         export.chart(
             "Accuracy by support",
-            figures.plot_shifted_methods(titled, study.SUPPORTS, summary["chance"]),
+            figures.plot_shifted_methods(titled, study.SUPPORTS, summary["chance"], method, 430),
             key="shifted",
-            sets=LOOKED.with_(choices={name: method.title for name, method in METHODS.items()}),
+            sets=LOOKED.with_(choices={name: each.title for name, each in METHODS.items()}),
         )
     else:
-        chosen = drilldown.chart(
+        point = drilldown.chart(
             "Accuracy as a setting varies",
-            _curves(summary, question),
-            key=f"curves_{question}",
+            plot_curves(_lines(summary, view), AXES[view], "accuracy (%)", percent=True, height=400),
+            key=f"curves_{view}",
             name="point",
             place=2,
-            texts=_points(summary, question),
-            about=question,
+            texts=_point_texts(summary, view),
+            about=view,
         )
-    ways = "" if question == "ways" else f"{summary['n_way']:,}-way "
-    shots = "" if question == "shots" else f"{summary['n_shot']:,}-shot "
-    backbone = "" if question == "backbones" else f", {escape(title_of(summary['backbone']))} features"
-    swapped = " Swapped: contexts of another class's queries." if question in ("methods", "backbones") else ""
-    click = "select its method" if question in ("methods", "backbones") else "list its tasks"
+    click = "select its method" if is_bars else "list its tasks"
     st.caption(
-        f"{ways}{shots}tasks of {escape(split_title(summary['split']))}{backbone}. Same (IID): the support shares the "
-        f"queries' contexts. Other (OOD): it shares none.{swapped} 95% CI over tasks. Click a point to {click}.",
-        help="All supports have the same queries, so losses are paired by task. Backbones are frozen; the paper trains "
-        "them. Families follow the paper; methods that it does not test are placed with similar ones.",
+        f"95% CI over tasks of {escape(split_title(summary['split']))}. Click a point to {click}.",
+        help="Same: the support shares the queries' contexts. Other: it shares none. Swapped: contexts of another "
+        "class's queries. All supports have the same queries, so losses are paired by task. Backbones are frozen; the "
+        "paper trains them."
+        + "".join(f" Excluded: {escape(reason)}" for reason in summary["left_out"][:1])
+        + (f" {len(summary['left_out']) - 1:,} more classes are excluded." if len(summary["left_out"]) > 1 else ""),
     )
-    if summary["left_out"]:
-        more = f" {len(summary['left_out']) - 1:,} more classes are excluded." if len(summary["left_out"]) > 1 else ""
-        st.caption(f"Excluded: {escape(summary['left_out'][0])}{more}")
-    if chosen:
-        _point_tasks(dataset, spec, question, chosen)
+    return point
 
 
-def _points(summary: study.Summary, question: str) -> list[str]:
+def _point_texts(summary: study.ContextShiftSummary, question: str) -> list[str]:
     """Text of every point of the curves: the name of its line and its position."""
     return [f"{line}@{point[0]:g}" for line, points in _lines(summary, question).items() for point in points]
 
 
-def _point_tasks(dataset: Dataset, spec: study.Spec, question: str, chosen: str) -> None:
+def _point_tasks(dataset: Dataset, spec: study.ContextShiftSpec, question: str, chosen: str) -> None:
     """Tasks of a point of a curve, lowest accuracy first."""
     line, _, at = chosen.rpartition("@")
     title, _, support = line.rpartition(", ") if question != "dial" else (line, "", "")
     method = next(name for name, candidate in METHODS.items() if candidate.title == title)
     shift = float(at) if question == "dial" else 0.0 if support == "IID" else 1.0
-    point_spec: study.Spec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
+    point_spec: study.ContextShiftSpec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
     if question == "shots":
         point_spec = {**point_spec, "n_shot": int(float(at))}
     elif question == "ways":
@@ -181,21 +180,22 @@ def _point_tasks(dataset: Dataset, spec: study.Spec, question: str, chosen: str)
     )
 
 
-def _row_title(row: study.Row) -> str:
+def _row_title(row: study.ContextShiftRow) -> str:
     """Method of a row, with its shots, ways or backbone."""
     value: Any = row.get("value", "")
     value = title_of(value) if isinstance(value, str) and value else value
     return f"{row['title']}, {value}" if value != "" else row["title"]
 
 
-def _curves(summary: study.Summary, question: str, at: float | None = None, height: int = 420) -> Figure:
-    """Accuracy against the context shift, shots or ways. `at` marks a context shift."""
-    curves = _lines(summary, question)
-    figure = plot_curves(curves, AXES[question], "accuracy (%)", percent=True, height=height)
-    return figure if at is None else figures.mark(figure, at)
+def _value_text(row: study.ContextShiftRow, view: str) -> str:
+    """The shots, ways or backbone of a row, in words."""
+    value: Any = row.get("value", "")
+    if view == "backbones":
+        return title_of(value)
+    return f"{value} {view if value != 1 else view.removesuffix('s')}"
 
 
-def _lines(summary: study.Summary, question: str) -> dict[str, list[tuple]]:
+def _lines(summary: study.ContextShiftSummary, question: str) -> dict[str, list[tuple]]:
     """Points (x, mean, low, high) of every line, by its name."""
     curves: dict[str, list[tuple]] = {}
     rows: Any = summary["rows"]
@@ -210,116 +210,92 @@ def _lines(summary: study.Summary, question: str) -> dict[str, list[tuple]]:
     return curves
 
 
-def _loss_number(title: str, row: study.Row, last: str) -> HeadlineNumber:
-    lost: Mapping[str, Any] = row["loss"][last]
-    wider = [
-        f"± {lost[name]:.1f} over {over}"
-        for name, over in (("ci95_images", "images"), ("ci95_classes", "classes"))
-        if lost.get(name) is not None
-    ]
-    return HeadlineNumber.around(
-        title,
-        title,
-        lost["mean"],
-        lost["ci95"],
-        "points",
-        note=", ".join([_row_title(row), *wider]),
-        help="Accuracy with the same contexts minus accuracy with other contexts, paired by task. 95% CI over tasks, "
-        "then the wider ones over images and over classes.",
-    )
-
-
 # --- one task, and where accuracy is lost -------------------------------------------------------------------------
 
 
-@st.fragment
-@shell.errors_on_page()
-def _task(dataset: Dataset, spec: study.Spec) -> None:
-    """One task at a chosen context shift. Only this part of the page reruns."""
-    st.subheader("Same queries, other contexts", anchor=False)
-    first_column, second_column, third_column = st.columns([1, 2, 1])
-    chosen = spec["methods"]
-    titles = {each: METHODS[each].title for each in chosen}
-    method = pick(LOOKED.with_(choices=titles, default=chosen[0]), first_column)
-    shift = pick(SHIFT.with_(default=1.0), second_column, as_slider=True)
-    few: study.Spec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
-    spec_json = json.dumps({**few, "methods": [method]}, sort_keys=True)
+def _compare(dataset: Dataset, spec: study.ContextShiftSpec, method: str, shift: float) -> study.ContextResults:
+    """Predictions of a method for the first tasks of a spec, before and after this context shift."""
+    spec_json = json.dumps({**_few_tasks(spec), "methods": [method]}, sort_keys=True)
     (first, first_predictions), (second, second_predictions) = (
         _classified(dataset, spec_json, method, at) for at in (0.0, shift)
     )
-    results = study.ContextResults(first, second, first_predictions, second_predictions)
-    if spec["question"] != "dial" and study.guess_seconds(few) <= answers.patience():  # not shown above yet
-        along = compute_with_progress(jobs.compute, {"study": study.STUDY.name, **few}, "Computing")
-        export.chart(
-            "Accuracy by context shift",
-            _curves(along, "dial", shift, height=300),
-            key="along_the_dial",
-            sets=Click((LOOKED.with_(choices=titles), SHIFT), _at_point),
-        )
-    mean = [
-        100 * float(study.accuracy(predictions).mean())
-        for predictions in (results.first_predictions, results.second_predictions)
-    ]
-    st.caption(
-        f"{escape(METHODS[method].title)}: {mean[0]:.1f}% → {mean[1]:.1f}% at {shift:.0%} shift "
-        f"({len(results.first):,} tasks). ✓ correct · ✗ incorrect, with the predicted class. "
-        "Click a point to select its shift.",
-        help="Context shift: share of support images in other contexts than the queries of their class.",
-    )
-    worst = np.argsort(-results.loss.sum((1, 2)), kind="stable")
-    place = PLACE.with_(high=len(worst))
-    at = int(worst[pick(place, third_column) - 1])
-    left, right = st.columns(2, gap="medium")
-    with left:
-        _side(dataset, "first", few, 0.0, "Same contexts (IID)", (results.first, results.first_predictions), at)
-    with right:
-        name = "Other contexts (OOD)" if shift == 1 else f"{shift:.0%} in other contexts"
-        _side(dataset, "second", few, shift, name, (results.second, results.second_predictions), at)
-    _breakdown(dataset, results)
+    return study.ContextResults(first, second, first_predictions, second_predictions)
 
 
-def _at_point(point: Point) -> tuple[str, float] | None:
-    """Method title and context shift of a point."""
-    title, at, shift = str(point.at(2) or "").rpartition("@")
-    return (title, float(shift)) if at else None
+def _few_tasks(spec: study.ContextShiftSpec) -> study.ContextShiftSpec:
+    return {**spec, "n_tasks": min(spec["n_tasks"], MAX_TASKS), "question": "dial"}
 
 
-def _side(
-    dataset: Dataset,
-    side: str,
-    spec: study.Spec,
-    shift: float,
-    title: str,
-    classified: tuple[Tasks, Predictions],
-    at: int,
+def _pair(
+    dataset: Dataset, spec: study.ContextShiftSpec, results: study.ContextResults, shift: float, task: int
 ) -> None:
-    tasks, predictions = classified
-    st.markdown(f"**{title}**: {100 * study.accuracy(predictions)[at]:.0f}% correct")
-    if dataset.has_pixels:
-        page_links.to_gallery(
-            dataset, task_rows(dataset, _rows(dataset, tasks, predictions, at), f"task_{side}", tile_px=64)
-        )
-    recipe = {**spec, "sampler": "context", "shift": shift}
-    named = task_ids.name_task(dataset, tasks, at, recipe, (spec["backbone"],))
-    page_links.from_task(dataset, tasks, at, spec["backbone"], named=named)
+    """The class of a task that loses most: the same queries, below support in the same and in other contexts."""
+    way = int(results.ways_by_loss(task)[0])
+    for side, at, tasks, predictions in _sides(results, shift):
+        share = (predictions.rank[task, way] == 0).mean()
+        st.markdown(f"**{_support_title(at)}**: {share:.0%} of these queries correct")
+        if dataset.has_pixels:
+            rows = _rows(dataset, tasks, predictions, task, [way])
+            page_links.to_gallery(dataset, task_rows(dataset, rows, f"pair_{side}", tile_px=52))
+    st.caption(
+        "The class that loses most in this task. ✓ correct · ✗ incorrect, with the predicted class.",
+        help="Tasks are ordered by loss: Task shown = 1 is an extreme case. Context shift: share of support images in "
+        "other contexts than the queries of their class.",
+    )
+    recipe = {**_few_tasks(spec), "sampler": "context", "shift": shift}
+    named = task_ids.name_task(dataset, results.second, task, recipe, (spec["backbone"],))
+    page_links.from_task(dataset, results.second, task, spec["backbone"], named=named)
 
 
-def _rows(dataset: Dataset, tasks: Tasks, predictions: Predictions, at: int) -> list[Row]:
+def _sides(results: study.ContextResults, shift: float) -> list[tuple[str, float, Tasks, Predictions]]:
+    return [
+        ("first", 0.0, results.first, results.first_predictions),
+        ("second", shift, results.second, results.second_predictions),
+    ]
+
+
+def _support_title(shift: float) -> str:
+    names = {0.0: "Support in the same contexts", 1.0: "Support in other contexts"}
+    return names.get(shift, f"{shift:.0%} of the support in other contexts")
+
+
+def _whole_task(dataset: Dataset, results: study.ContextResults, task: int) -> None:
+    """Every class of the task, before and after the shift."""
+    if not dataset.has_pixels:
+        return
+    with st.expander("All classes of the task"):
+        n_ways = len(results.first.class_ids[task])
+        for side, column, predictions in zip(
+            ("first", "second"),
+            st.columns(2, gap="medium"),
+            (results.first_predictions, results.second_predictions),
+            strict=True,
+        ):
+            tasks = results.first if side == "first" else results.second
+            rows = _rows(dataset, tasks, predictions, task, range(min(n_ways, 10)))
+            with column:
+                title = "Same contexts" if side == "first" else "Other contexts"
+                st.markdown(f"**{title}**: {100 * study.accuracy(predictions)[task]:.0f}% correct")
+                page_links.to_gallery(dataset, task_rows(dataset, rows, f"task_{side}", tile_px=52))
+
+
+def _rows(dataset: Dataset, tasks: Tasks, predictions: Predictions, at: int, ways: Sequence[int]) -> list[Row]:
+    """Support and query images of some classes of a task."""
     names = dataset.classes["class_name"].astype(str).to_numpy()
     assert dataset.images is not None
     contexts = dataset.images["context"].astype(str).to_numpy()
     class_ids = tasks.class_ids[at]
     rows = []
-    for way, class_id in enumerate(class_ids[:10]):
+    for way in ways:
         support = [Tile(int(i), caption=contexts[i]) for i in tasks.support[at, way][:MAX_TILES]]
-        rows.append(Row(str(names[class_id]), support, kind="support"))
-    for way, class_id in enumerate(class_ids[:10]):
+        rows.append(Row(str(names[class_ids[way]]), support, kind="support"))
+    for way in ways:
         tiles = []
         for i, predicted in zip(tasks.query[at, way][:MAX_TILES], predictions.predicted[at, way], strict=False):
             is_correct = int(predicted) == way
             badge = "" if is_correct else str(names[class_ids[predicted]])
             tiles.append(Tile(int(i), caption=contexts[i], frame="right" if is_correct else "wrong", badge=badge))
-        rows.append(Row(str(names[class_id]), tiles, kind="query"))
+        rows.append(Row(str(names[class_ids[way]]), tiles, kind="query"))
     return rows
 
 

@@ -21,54 +21,76 @@ MAP = "context_map"
 CONCEPT = Setting("concept", "Class", "Class whose images are shown.", "choice", None)
 CONTEXT = Setting("context", "Context", "Context whose images are shown.", "choice", None)
 FIND = Setting("find", "Find", "Part of the name of a class or context.", "text", "")
-MAX_IMAGES = 48
-MAX_ROWS = 12
+MAX_IMAGES = 24
+MAX_ROWS = 8
+WIDE = 30  # contexts from which the table needs the whole width
+BOX = 560  # height in pixels of the box in which a taller table scrolls
 
 
 def show(dataset: Dataset, split: str, table: ContextTable) -> None:
     with shell.side():
+        picked = _picks(table)
         choices = study.orders(dataset)
-        order = pick(study.ORDER.with_(choices=choices))
         cell = pick(study.CELL)
+        order = pick(study.ORDER.with_(choices=choices))
         search = pick(FIND, placeholder="part of a name")
-    picked = _picks(table)
     rows, columns = _matches(table, *study.ordered(dataset, split, table, order), search)
     bits = study.information(table)
-    cell_bits = bits if cell == "information" else None
+    is_wide = len(columns) > WIDE
+    left, right = (st.container(), st.container()) if is_wide else shell.responsive_columns("table", [11, 8])
+    with left:
+        _heat_map(table, rows, columns, bits if cell == "information" else None, picked)
+        _caption(dataset, split, table, cell == "information")
+    with right:
+        _selection(dataset, table, bits, picked)
+
+
+def _heat_map(
+    table: ContextTable,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    bits: np.ndarray | None,
+    picked: tuple[int | None, int | None],
+) -> None:
+    figure = figures.plot_context_table(table, rows, columns, bits, picked)
     export.chart(
         "Class–context table",
-        figures.plot_context_table(table, rows, columns, cell_bits, picked),
+        figure,
         key=MAP,
+        where=st.container(height=BOX) if figure.layout.height > BOX else st,
         sets=Click((CONCEPT, CONTEXT), partial(_names_of, table), clears=True, toggles=(CONCEPT, CONTEXT)),
     )
+
+
+def _caption(dataset: Dataset, split: str, table: ContextTable, is_information: bool) -> None:
+    share, median = study.common_context(table)
     n_without = f" {table.n_without:,} more have no context." if table.n_without else ""
+    single = study.single_context(table)
+    more = f" and {len(single) - 6:,} more" if len(single) > 6 else ""
+    names = f" One context only, no shift possible: {', '.join(map(escape, single[:6]))}{more}." if single else ""
     st.caption(
         f"{table.n_images:,} images of {len(table.names):,} classes in {len(table.contexts):,} contexts, split "
         f"{escape(split)}.{n_without} "
-        + (
-            "Red: more often than expected by chance; blue: less often. Cells of few images are noisy. "
-            if cell_bits is not None
-            else ""
-        )
+        + ("Red: more often than expected by chance; blue: less often; grey: no images. " if is_information else "")
         + "Click a cell or a total for its images.",
-        help="One bit is a factor of two." if cell_bits is not None else None,
+        help=f"{share:.0%} of images are in their class's most common context (median: {median:,} contexts per class)."
+        + (" One bit is a factor of two. Cells of few images are noisy." if is_information else "")
+        + names,
     )
     for note in dataset.notes if dataset.images is None else ():
         st.caption(escape(note))
-    _selection(dataset, table, bits, picked)
 
 
 def _picks(table: ContextTable) -> tuple[int | None, int | None]:
     """Row and column of the class and context selected by name, click or link."""
-    selected: list[int | None] = []
-    columns = st.columns(2)
-    for column, setting, names in ((columns[0], CONCEPT, table.names), (columns[1], CONTEXT, table.contexts)):
+    positions: list[int | None] = []
+    for setting, names in ((CONCEPT, table.names), (CONTEXT, table.contexts)):
         key = setting.name
         if st.session_state.get(key) not in (None, *names):
             st.session_state[key] = None
-        name = column.selectbox(setting.title, names, index=None, key=key, bind="query-params", placeholder="Any")
-        selected.append(None if name is None else names.index(name))
-    return selected[0], selected[1]
+        name = st.selectbox(setting.title, names, index=None, key=key, bind="query-params", placeholder="Any")
+        positions.append(None if name is None else names.index(name))
+    return positions[0], positions[1]
 
 
 def _matches(table: ContextTable, rows: np.ndarray, columns: np.ndarray, search: str) -> tuple[np.ndarray, np.ndarray]:
@@ -141,24 +163,21 @@ def _profile(dataset: Dataset, table: ContextTable, bits: np.ndarray, at: int, i
         f"{int(counts.sum()):,} images in {len(positions):,} {'contexts' if is_row else 'classes'}, association "
         f"{strength:.2f} bits."
     )
-    left, right = st.columns([1, 2], gap="large")
     order = positions[np.argsort(-counts[positions], kind="stable")]
-    with left:
-        key, setting = ("contexts_of", CONTEXT) if is_row else ("concepts_of", CONCEPT)
-        export.table(
-            study.CELLS,
-            {
-                "context" if is_row else "concept": [names[k] for k in order],
-                "n_images": counts[order],
-                "bits": cell_bits[order],
-            },
-            key=key,
-            sets=Click(setting, [names[k] for k in order]),
-            height=36 * min(len(order), MAX_ROWS) + 38,
-        )
-    with right:
-        class_id, context = (int(table.class_ids[at]), None) if is_row else (None, title)
-        _wall(dataset, class_id, context, f"profile_{is_row}_{at}")
+    key, setting = ("contexts_of", CONTEXT) if is_row else ("concepts_of", CONCEPT)
+    export.table(
+        study.CELLS,
+        {
+            "context" if is_row else "concept": [names[k] for k in order],
+            "n_images": counts[order],
+            "bits": cell_bits[order],
+        },
+        key=key,
+        sets=Click(setting, [names[k] for k in order]),
+        height=36 * min(len(order), MAX_ROWS) + 38,
+    )
+    class_id, context = (int(table.class_ids[at]), None) if is_row else (None, title)
+    _wall(dataset, class_id, context, f"profile_{is_row}_{at}")
 
 
 def _wall(dataset: Dataset, class_id: int | None, context: str | None, key: str) -> None:
@@ -168,14 +187,12 @@ def _wall(dataset: Dataset, class_id: int | None, context: str | None, key: str)
         return
     images = dataset.images
     assert images is not None
-    shown = image_ids[
-        np.unique(np.linspace(0, len(image_ids) - 1, MAX_IMAGES).round().astype(int))
-    ]  # spread over all of them
+    spread = image_ids[np.unique(np.linspace(0, len(image_ids) - 1, MAX_IMAGES).round().astype(int))]
     names = dataset.classes["class_name"]
     captions = images["context"] if class_id is not None else images["class_id"].map(names)
     tiles = [
-        Tile(int(i), caption="" if class_id is not None and context is not None else str(captions[i])) for i in shown
+        Tile(int(i), caption="" if class_id is not None and context is not None else str(captions[i])) for i in spread
     ]
-    page_links.to_gallery(dataset, gallery(dataset, tiles, key=key, tile_px=92))
-    if len(image_ids) > len(shown):
-        st.caption(f"{len(shown):,} of {len(image_ids):,} images.")
+    page_links.to_gallery(dataset, gallery(dataset, tiles, key=key, tile_px=72))
+    if len(image_ids) > len(spread):
+        st.caption(f"{len(spread):,} of {len(image_ids):,} images.")

@@ -14,7 +14,7 @@ from fsviz import features, jobs
 from fsviz.features.backbones import DEFAULT
 from fsviz.records import Dataset
 from fsviz.studies import evaluate, extraction
-from fsviz.ui.pages.evaluate.preview import earlier_runs, preview_of, view_of_run
+from fsviz.ui.pages.evaluate.preview import coarsity_note, earlier_runs, preview_of, view_of_run
 from fsviz.ui.pages.evaluate.results import show_results
 from fsviz.ui.pages.evaluate.settings import devices, pick_settings
 from fsviz.ui.pages.evaluate.start import show_finished, show_just_finished, show_start
@@ -29,36 +29,42 @@ from fsviz.ui.parts.shell import escape
 
 
 def show(dataset: Dataset) -> None:
-    known = features.available(dataset)
-    if not known:
+    backbones = features.available(dataset)
+    if not backbones:
         _no_features(dataset)
         return
     with st.spinner("Loading the methods…"):
         devices()  # the first visit loads torch
     with shell.side():
-        spec = pick_settings(dataset, known)
-    run_panel.active_runs("evaluate", "evaluate")
-    if spec is None:
-        show_just_finished("")
-        st.info("Choose at least one method and one backbone in the sidebar.", icon="👈")
+        request = pick_settings(dataset, backbones)
+    figure, runs, details = st.container(), st.container(), st.container()
+    with runs:
+        run_panel.active_runs("evaluate", "evaluate")
+    if request is None:
+        shell.answer("Choose a method and a backbone.")
+        with runs:
+            show_just_finished("")
         return
-    more, shots = spec.pop("more_testbeds", []), spec.pop("beside", None)
+    spec, testbeds, shots = request
     finished, stopped = earlier_runs(dataset, spec)
-    shown = view_of_run(dataset, spec, finished) if finished is not None else None
-    show_just_finished(shown.run if shown else "")
-    start = st.container()
-    shown = shown or preview_of(dataset, spec)
-    if shown is None:
+    view = view_of_run(dataset, spec, finished) if finished is not None else None
+    with runs:
+        show_just_finished(view.run if view else "")
+    with figure:
+        view = view or preview_of(dataset, spec)
+    if view is None:
         return
-    show_results(dataset, spec, shown)
-    with start:  # filled after the answer: timing takes a moment
-        wanted = [cast(evaluate.EvaluationSpec, {**spec, "testbed": name}) for name in more]
+    show_results(dataset, view, figure, details)
+    with runs:  # filled after the answer: timing takes a moment
+        others = [cast(evaluate.EvaluationSpec, {**spec, "testbed": name}) for name in testbeds]
         samplers = evaluate.both_samplers(spec["sampler"], shots) if shots is not None else []
-        wanted += [cast(evaluate.EvaluationSpec, {**spec, "sampler": sampler}) for sampler in samplers]
-        if shown.run and finished is not None and all(earlier_runs(dataset, one)[0] for one in wanted):
+        others += [cast(evaluate.EvaluationSpec, {**spec, "sampler": sampler}) for sampler in samplers]
+        if view.run and finished is not None and all(earlier_runs(dataset, other)[0] for other in others):
             show_finished(finished, spec)
         elif access.can("run"):
-            show_start(spec, more, shots, stopped.id if stopped is not None else "")
+            n_tasks = spec["sampler"]["n_tasks"] if spec.get("sampler") else 0
+            note = "" if view.run else coarsity_note(dataset, view.testbed, n_tasks)
+            show_start(spec, testbeds, shots, stopped.id if stopped is not None else "", note)
         access.show_denied("run")
 
 
@@ -79,14 +85,13 @@ PAGE = Page(
 
 
 def _no_features(dataset: Dataset) -> None:
-    """Says what is missing, and offers to make it."""
+    """Shows what is missing, and a button that extracts features."""
     if not dataset.has_pixels:
         no_images.stop_without(dataset)
         shell.require(dataset, "features")
         return
     st.info(
-        f"**{escape(dataset.title)} has images but no features yet.** Methods work on features: what a "
-        "backbone, a frozen network, sees in every image. Extract them once; it runs in the background.",
+        f"**{escape(dataset.title)} has no features yet.** Extract them once; it runs in the background.",
         icon="🧩",
     )
     run_panel.active_runs("extract", "extraction")

@@ -1,4 +1,4 @@
-"""The results that the page shows: those of a finished run, or of a few tasks evaluated at once."""
+"""The results on the page: of a finished run, or of a few tasks evaluated at once."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from fsviz.ui.parts.shell import escape
 
 PREVIEW_TASKS = 200
 MIN_TASKS = 20
-PREVIEW_SECONDS = 1.0  # a method whose first look would take longer waits for the run
+PREVIEW_SECONDS = 1.0  # a method whose preview would take longer waits for the run
 
 
 @dataclass(frozen=True)
 class RunView:
     """The results on the page: of a finished run of these settings, or of a preview.
 
-    testbed  the tasks whose images are at hand: of a run, the first ones
-    waiting  chosen methods that are not in it
-    run      its id, "" for a first look
+    testbed  the tasks whose predictions are loaded: of a run, the first ones
+    waiting  chosen methods without results
+    run      its id, "" for a preview
     """
 
     lines: list[run_comparison.MethodRun]
@@ -57,7 +57,7 @@ def earlier_runs(dataset: Dataset, spec: evaluate.EvaluationSpec) -> tuple[jobs.
         try:
             if evaluate.matching_entries(spec, run.spec, dataset):
                 return (run, None) if run.state == "finished" else (None, run)
-        except FsvizError:  # the first look says what is wrong with the settings
+        except FsvizError:  # the preview reports what is wrong with the settings
             return None, None
     return None, None
 
@@ -66,8 +66,8 @@ def view_of_run(dataset: Dataset, spec: evaluate.EvaluationSpec, run: jobs.Run) 
     """The results of a finished run of these settings; None if its files are damaged."""
     which = evaluate.matching_entries(spec, run.spec, dataset)
     try:
-        known = {line.entry: line for line in recorded.method_runs(run)}
-        lines = [known[i] for i in which]
+        by_entry = {line.entry: line for line in recorded.method_runs(run)}
+        lines = [by_entry[i] for i in which]
         _, tasks = recorded.predictions_of(lines[0])
     except (FsvizError, KeyError):
         return None
@@ -83,7 +83,7 @@ def view_of_run(dataset: Dataset, spec: evaluate.EvaluationSpec, run: jobs.Run) 
 
 
 def preview_of(dataset: Dataset, spec: evaluate.EvaluationSpec) -> RunView | None:
-    """A real, small evaluation of the chosen methods. None, with a sentence, when it is impossible."""
+    """A real, small evaluation of the chosen methods; None, with a sentence on the page, if it is impossible."""
     part = _task_part(spec)
     if spec.get("sampler"):
         n_tasks = _n_preview_tasks(spec["sampler"])
@@ -111,7 +111,7 @@ def preview_of(dataset: Dataset, spec: evaluate.EvaluationSpec) -> RunView | Non
         lines.append(run_comparison.preview_run(entry, answer, testbed, which=which))
         answers[lines[-1].key] = answer
     if not lines:
-        st.info("This takes longer than visitors of this shared server may ask for. Choose a faster method.", icon="⏳")
+        st.info("Too slow for visitors of this shared server. Choose a faster method.", icon="⏳")
         return None
     return RunView(
         lines,
@@ -126,45 +126,40 @@ def _task_id(dataset: Dataset, spec: evaluate.EvaluationSpec, testbed: Testbed, 
     """The id of a task of the preview in links; in a saved testbed, its position there."""
     with suppress(FsvizError):
         if spec.get("testbed"):
-            whole = load_testbed(str(spec["testbed"]), dataset)
-            at = int(evaluate.spread_evenly(len(whole.tasks), PREVIEW_TASKS)[task])
-            return task_ids.name_task(dataset, whole.tasks, at, whole.recipe, saved=str(spec["testbed"]))
+            saved = load_testbed(str(spec["testbed"]), dataset)
+            at = int(evaluate.spread_evenly(len(saved.tasks), PREVIEW_TASKS)[task])
+            return task_ids.name_task(dataset, saved.tasks, at, saved.recipe, saved=str(spec["testbed"]))
         return task_ids.name_task(dataset, testbed.tasks, task, testbed.recipe, spec["backbones"])
     return None
 
 
-def full_run_note(dataset: Dataset, testbed: Testbed, n_tasks: int) -> str:
-    """A sentence on what the full run adds to the preview: narrower intervals, and perhaps other tasks."""
-    told = "A run of more tasks has narrower intervals."
+def coarsity_note(dataset: Dataset, testbed: Testbed, n_tasks: int) -> str:
+    """A sentence if the tasks of the full run differ in coarsity from the preview, "" otherwise."""
     if testbed.recipe.get("sampler") not in SAMPLERS or n_tasks <= len(testbed.tasks):
-        return told
+        return ""
     median = _median_coarsity(dataset, draw.recipe_of(testbed, dataset), n_tasks)
     here = float(np.median(testbed.tasks.measures.get("coarsity", np.nan)))
     if median is None or not np.isfinite(here) or abs(median - here) < 0.02 * here:
-        return told
-    return (
-        f"{told} Its tasks are not quite these: repeated class sets are dropped, and of {n_tasks:,} tasks the median "
-        f"coarsity is {median:.1f}, here {here:.1f}. Keep repeats (More of the sampler) to have the same "
-        "difficulty at any number."
-    )
+        return ""
+    return f"Its median coarsity is {median:.1f}, here {here:.1f}; “{REPEATS.title}” makes them equal."
 
 
 def _offer_feasible(dataset: Dataset, spec: evaluate.EvaluationSpec) -> None:
-    """A button that sets what does fit."""
-    asked: dict[str, Any] = {name: spec.get("sampler", {}).get(name) for name in ("n_way", "n_shot", "n_query")}
-    if None in asked.values():
+    """Shows a button that sets values that fit."""
+    requested: dict[str, Any] = {name: spec.get("sampler", {}).get(name) for name in ("n_way", "n_shot", "n_query")}
+    if None in requested.values():
         return
     fits: Mapping[str, Any] = evaluate.feasible_sampler(
-        dataset, spec["backbones"][0], spec["sampler"]["split"], **asked
+        dataset, spec["backbones"][0], spec["sampler"]["split"], **requested
     )
-    changes = {name: fits[name] for name, value in asked.items() if fits[name] != value}
+    changes = {name: fits[name] for name, value in requested.items() if fits[name] != value}
     if changes:
         words = escape(shell.with_setting_titles(", ".join(f"{name} {value}" for name, value in changes.items())))
-        st.button(f"Use what fits: {words}", on_click=st.session_state.update, args=(changes,), type="primary")
+        st.button(f"Use {words}", on_click=st.session_state.update, args=(changes,), type="primary")
 
 
 def _task_part(spec: evaluate.EvaluationSpec) -> dict[str, Any]:
-    """The part of a spec that decides the tasks of a first look; their number in the run does not."""
+    """The part of a spec that decides the tasks of a preview; their number in the run does not."""
     part: dict[str, Any] = {name: spec[name] for name in ("testbed", "sampler", "seed", "backbones") if name in spec}
     if "sampler" in part:
         part["sampler"] = {**part["sampler"], "n_tasks": _n_preview_tasks(part["sampler"])}
@@ -172,8 +167,7 @@ def _task_part(spec: evaluate.EvaluationSpec) -> dict[str, Any]:
 
 
 def _n_preview_tasks(sampler: draw.TaskSpec) -> int:
-    """Tasks of a first look: fewer, but at least LEAST_TASKS, where all would hold more images than visitors may ask
-    for."""
+    """Number of tasks of a preview: fewer, but at least MIN_TASKS, if visitors may not request so many images."""
     return int(max(MIN_TASKS, min(PREVIEW_TASKS, access.limit("images") / draw.max_images(sampler))))
 
 
@@ -184,12 +178,15 @@ def _testbed(dataset: Dataset, part: dict[str, Any]) -> Testbed:
 
 @cache_data(most=64)
 def _median_coarsity(dataset: Dataset, recipe: draw.Recipe, n_tasks: int) -> float | None:
-    """Median coarsity of as many tasks of a recipe, where dropped repeats change it; None elsewhere."""
+    """Median coarsity of n_tasks tasks of a recipe, if dropped duplicates change it; else None."""
     drops = any(s.name == REPEATS.name for s in SAMPLERS[recipe.sampler].settings)
     if not drops or recipe.settings.get(REPEATS.name):
         return None
-    drawn = draw.sample_testbed(dataset, draw.recipe_for(dataset, **{**recipe.values, "n_tasks": n_tasks, "n_shot": 0}))
-    return float(np.median(drawn.tasks.measures["coarsity"])) if "coarsity" in drawn.tasks.measures else None
+    testbed = draw.sample_testbed(
+        dataset, draw.recipe_for(dataset, **{**recipe.values, "n_tasks": n_tasks, "n_shot": 0})
+    )
+    coarsity = testbed.tasks.measures.get("coarsity")
+    return None if coarsity is None else float(np.median(coarsity))
 
 
 @cache_data(most=256)

@@ -6,28 +6,25 @@ from functools import partial
 
 import streamlit as st
 
-from fsviz.difficulty.objectives import OBJECTIVES
-from fsviz.features.backbones import title_of
-from fsviz.records import Dataset, HeadlineNumber
-from fsviz.sampling import SAMPLERS
+from fsviz.records import Dataset
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.text import split_title
 from fsviz.ui.pages.hard_supports import (
     attributes,
     distribution,
+    published,
     search_methods,
     semantic_distance,
     settings,
     step_size,
     stress_test,
+    strips,
     task_table,
     tasks,
 )
-from fsviz.ui.parts import access, controls, no_images, shell
+from fsviz.ui.parts import access, controls, shell
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
-from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
@@ -42,21 +39,20 @@ SECTIONS = {
 
 
 def show(dataset: Dataset) -> None:
-    no_images.stop_without(dataset)
+    if not dataset.has_features:
+        published.show(dataset)
     spec = settings.pick(dataset, shell.known_backbones(dataset))
-    sets = answer(study.STUDY, spec, task_table.SEARCHING, distribution.so_far)
+    first_screen, runs = st.container(), st.container()
+    with runs:
+        sets = answer(study.STUDY, spec, task_table.PROGRESS_TITLE, distribution.so_far)
     if sets is None:
+        shell.answer("No results yet: start the run, or lower the number of tasks or classes.")
         return
-    if sets.spec["search"] != spec["search"]:
-        quick, requested = (study.SEARCH.choices[of["search"]] for of in (sets.spec, spec))
-        st.caption(f"The preview uses {quick}, which is faster than {requested}.")
-    _headline(sets)
-    if note := cached_call(_lower_bound_note, sets, dataset):
-        st.warning(escape(shell.with_setting_titles(note)), icon="⚠️")
-    _distribution(sets)
+    with first_screen:
+        _first_screen(dataset, sets, spec)
     section = controls.pick_section("Section", list(SECTIONS), "Tasks")
     SECTIONS[section](dataset, sets)
-    _keep(sets)
+    _save(sets)
 
 
 PAGE = Page(
@@ -79,64 +75,46 @@ def _lower_bound_note(sets: SupportSets, dataset: Dataset) -> str:
     return study.lower_bound_note(sets.spec, sets.tasks["random"], dataset)
 
 
-def _headline(sets: SupportSets) -> None:
+def _first_screen(dataset: Dataset, sets: SupportSets, spec: study.SupportSpec) -> None:
+    """The answer, the histogram with a hard and an easy support next to it, and what limits the answer."""
     numbers = cached_call(study.summary, sets)
-    accuracy, half_width = numbers["accuracy"], numbers["ci95"]
-    cost = HeadlineNumber.around(
-        "drop",
-        "Cost of hard supports",
-        numbers["drop"],
-        numbers["drop_ci95"],
-        "points",
-        help="Random minus hard, same queries, paired by task. 95% CI over tasks.",
-    )
-    accuracies = [
-        HeadlineNumber.around(
-            f"accuracy_{name}",
-            f"Accuracy, {name} supports",
-            accuracy[name],
-            half_width[name],
-            change=accuracy[name] - accuracy["random"] if name in OBJECTIVES else None,
-            coloured=name in OBJECTIVES,
-            help=f"Share of queries classified correctly with {name} support images. Mean over "
-            f"{numbers['n_tasks']:,} tasks with its 95% CI.",
+    sentence, more = study.describe(sets, numbers)
+    if len(sets) < spec["n_tasks"] or sets.spec["search"] != spec["search"]:
+        more = f"Preview by {study.SEARCH.choices[sets.spec['search']]}. {more}"
+    shell.answer(escape(sentence), escape(more))
+    if dataset.has_pixels:
+        left, right = shell.responsive_columns("first_screen", [13, 8], gap="medium")
+        with right:
+            strips.show(dataset, sets)
+    else:
+        left = st.container()
+    with left:
+        distribution.draw(sets, numbers)
+        st.caption(
+            f"Same queries in all three curves; hard is worse than random in {numbers['harder_than_random']:.0%} of "
+            "the tasks. Click a point to list its tasks.",
+            help="Means with 95% CI over tasks; their difference is paired by task."
+            + distribution.correlation(sets, " Rank correlation of accuracy with low query loss: "),
         )
-        for name in study.SETS
-    ]
-    show_numbers([cost, *accuracies])
+        if numbers["failed"]:
+            st.warning(escape(numbers["failed"]), icon="🧭")
+        if note := cached_call(_lower_bound_note, sets, dataset):
+            st.warning(escape(shell.with_setting_titles(note)), icon="⚠️")
 
 
-def _distribution(sets: SupportSets) -> None:
-    numbers = cached_call(study.summary, sets)
-    distribution.draw(sets, numbers)
-    spec = sets.spec
-    sampler = SAMPLERS[spec["sampler"]]
-    shape = sampler.title.lower() if sampler.samples_images else f"{spec['n_way']:,}-way {spec['n_shot']:,}-shot"
-    if numbers["failed"]:
-        st.warning(escape(numbers["failed"]), icon="🧭")
-    st.caption(
-        f"{numbers['n_tasks']:,} {escape(shape)} tasks of {escape(split_title(spec['split']))}, "
-        f"{escape(title_of(spec['backbone']))} features, {study.CLASSIFIER.choices[spec['classifier']]}. Same queries "
-        f"in all three curves; hard is worse than random in {numbers['harder_than_random']:.0%} of the tasks. Click a "
-        "point to list its tasks.",
-        help="Means with 95% CI over tasks."
-        + distribution.correlation(sets, " Rank correlation of accuracy with low query loss: "),
-    )
-
-
-def _keep(sets: SupportSets) -> None:
+def _save(sets: SupportSets) -> None:
     st.divider()
     st.markdown("**Save as testbed**")
-    which = st.segmented_control("Support set", study.SETS, default=study.SETS[0], key="keep_set", required=True)
-    testbed = study.to_testbed(sets, str(which))
+    name = str(st.segmented_control("Support set", study.SETS, default=study.SETS[0], key="keep_set", required=True))
+    testbed = study.to_testbed(sets, name)
     with st.container(horizontal=True):
         help_text = "Then choose it on Evaluate."
         if access.can("save") and st.button("Save testbed", icon="💾", type="primary", help=help_text):
-            st.toast(escape(access.do("save", study.save_sets, sets, str(which))[1]), icon="💾")
+            st.toast(escape(access.do("save", study.save_sets, sets, name)[1]), icon="💾")
         for kind in ("parquet", "csv", "json"):
             st.download_button(
                 "Parquet" if kind == "parquet" else kind.upper(),
-                data=partial(study.export_sets, sets, str(which), kind),
+                data=partial(study.export_sets, sets, name, kind),
                 file_name=f"{testbed.name}.{kind}",
                 key=f"download_{kind}",
                 on_click="ignore",

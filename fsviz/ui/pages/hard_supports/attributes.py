@@ -170,7 +170,7 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
     if numbers["failed"]:
         st.warning(escape(numbers["failed"]), icon="🧭")
     shares = attribute_shifts.share_table(restricted, dataset, attribute)
-    shown = drilldown.chart(
+    selected = drilldown.chart(
         "Attribute values of the supports",
         search_figures.plot_shares(shares, values),
         key="shares",
@@ -189,13 +189,13 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
         f"other images without seeing the attribute. {escape(shares_text)} Click a point to see the images.",
         help="95% CI: accuracies over tasks, shares over classes. After figure 5 (left) and appendix L of the paper.",
     )
-    if shown:
-        name, _, value = shown.partition(": ")
-        chosen = attribute_shifts.images_with(restricted, dataset, attribute, name, value)
+    if selected:
+        name, _, value = selected.partition(": ")
+        image_ids = attribute_shifts.images_with(restricted, dataset, attribute, name, value)
         drilldown.heading(
-            f"{len(chosen):,} images of {escape(name)} supports with {escape(attribute)} {escape(value)}", "share_of"
+            f"{len(image_ids):,} images of {escape(name)} supports with {escape(attribute)} {escape(value)}", "share_of"
         )
-        tiles = [Tile(int(i)) for i in chosen[:MAX_IMAGES]]
+        tiles = [Tile(int(i)) for i in image_ids[:MAX_IMAGES]]
         drilldown.images(dataset, [Row("", tiles, "most often chosen first" if len(tiles) else "none")], "share_images")
     own = ["--attribute", attribute, *(word for value in values for word in ("--value", value))]
     shell.command_popover(study.command({**spec, "search": search}, "restricted", own))

@@ -1,4 +1,4 @@
-"""Distribution of task accuracies; a click on one of its points lists the tasks of that bar."""
+"""Distribution of task accuracies; a click on one of its points lists the tasks of its bar."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ BAR = Setting("accuracy_bar", "Bar", "The bar whose tasks are listed: its suppor
 N_BINS = 20
 
 
-def draw(sets: SupportSets, numbers: study.Summary) -> None:
-    bar = chosen(sets)
+def draw(sets: SupportSets, numbers: study.SupportSummary) -> None:
+    bar = selected_bar(sets)
     export.chart(
         "Accuracy with hard, random and easy supports",
-        figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"], chosen=bar),
+        figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"], selected=bar),
         key=CHART,
         sets=Click(BAR, _bar, also={task_table.TASK.name: task_table.TASK.default, "show": "Tasks"}, toggles=(BAR,)),
     )
 
 
-def so_far(summary: study.Summary) -> None:
+def so_far(summary: study.SupportSummary) -> None:
     """The distribution over the finished tasks of a run."""
     figure = figures.plot_distribution(summary["histogram"], summary["accuracy"], summary["ci95"], 260)
     export.chart("Accuracy so far", figure, key="so_far")
@@ -50,28 +50,39 @@ def correlation(sets: SupportSets, before: str) -> str:
     return f"{before}{escape(study.describe_correlation(value, interval, over))}."
 
 
-def chosen(sets: SupportSets) -> tuple[str, int] | None:
-    """The support set and the position of the bar that was clicked or that the link names."""
+def selected_bar(sets: SupportSets) -> tuple[str, int] | None:
+    """The support set and the position of the selected bar; None without a selection."""
     every = {f"{name}-{i}": f"{name}-{i}" for name in study.SETS for i in range(N_BINS)}
     value = str(links.value_of(BAR.with_(choices={"": "all tasks", **every}), BAR.name, task_table.about(sets)))
     name, _, position = value.partition("-")
     return (name, int(position)) if value else None
 
 
-def keep(sets: SupportSets) -> np.ndarray:
-    """(T,) the tasks of the chosen bar, with a button to show all; all of them if no bar is chosen."""
-    bar = chosen(sets)
+def tasks_of_bar(sets: SupportSets) -> np.ndarray:
+    """(T,) whether each task is in the selected bar; all tasks if no bar is selected."""
+    bar = selected_bar(sets)
     if bar is None:
         return np.ones(len(sets), dtype=bool)
-    edges = np.asarray(cached_call(study.summary, sets)["histogram"]["edges"])
     name, position = bar
+    return study.bin_of(sets, name, _edges(sets)) == position
+
+
+def show_bar(sets: SupportSets) -> None:
+    """Shows the selected bar, with a button to show all tasks; nothing if no bar is selected."""
+    bar = selected_bar(sets)
+    if bar is None:
+        return
+    edges, (name, position) = _edges(sets), bar
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Accuracy {edges[position]:.0f} to {edges[position + 1]:.0f}% with **{escape(name)}** supports.")
-        st.button("Show all tasks", key="all_bars", on_click=_forget)
-    return study.bin_of(sets, name, edges) == position
+        st.button("Show all tasks", key="all_bars", on_click=_clear)
 
 
-def _forget() -> None:
+def _edges(sets: SupportSets) -> np.ndarray:
+    return np.asarray(cached_call(study.summary, sets)["histogram"]["edges"])
+
+
+def _clear() -> None:
     st.session_state[BAR.name] = ""
 
 

@@ -24,7 +24,7 @@ from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import escape
 
 N_GREEDY_TASKS = 10  # tasks of greedy search that are listed
-SECONDS = 5.0  # for classifying random tasks; more than that, and fewer are sampled by default
+SECONDS = 2.0  # for classifying random tasks by default
 
 
 def show(dataset: Dataset, sets: SupportSets) -> None:
@@ -38,13 +38,13 @@ def show(dataset: Dataset, sets: SupportSets) -> None:
 def _comparison(dataset: Dataset, sets: SupportSets) -> None:
     st.subheader("Search methods compared", anchor=False)
     spec = search_comparison.check(search_comparison.SETTINGS.pick({**sets.spec, "n_tasks": len(sets)}))
-    result = answer(search_comparison.STUDY, spec, "Running every search", start="Run on all tasks")
+    result = answer(search_comparison.STUDY, spec, "Running every search", start="Run on all tasks", starts=True)
     if result is not None:
         _show_comparison(dataset, sets, result, spec)
     shell.command_popover(study.command(spec, "searches"))
 
 
-def _preview_note(result: search_comparison.Summary, spec: search_comparison.Spec) -> str:
+def _preview_note(result: search_comparison.SearchSummary, spec: search_comparison.SearchSpec) -> str:
     """A sentence on what only a run shows; "" if the result is complete."""
     missing = set(spec["searches"]) - {row["search"] for row in result["rows"]}
     if result["n_tasks"] == spec["n_tasks"] and not missing:
@@ -53,9 +53,9 @@ def _preview_note(result: search_comparison.Summary, spec: search_comparison.Spe
 
 
 def _show_comparison(
-    dataset: Dataset, sets: SupportSets, result: search_comparison.Summary, spec: search_comparison.Spec
+    dataset: Dataset, sets: SupportSets, result: search_comparison.SearchSummary, spec: search_comparison.SearchSpec
 ) -> None:
-    chosen = drilldown.chart(
+    selected = drilldown.chart(
         "Searches compared",
         figures.plot_searches(result["rows"], study.SEARCH.choices),
         key="compared",
@@ -72,8 +72,8 @@ def _show_comparison(
         f"batches of up to {min(result['n_tasks'], search_comparison.MAX_AT_ONCE):,} tasks (greedy: one by one). "
         "The paper (figures 2 and 6): about as hard as greedy, at least 20 times as fast.",
     )
-    if chosen:
-        search, which = figures.parse_selection(chosen)
+    if selected:
+        search, which = figures.parse_selection(selected)
         objective = OBJECTIVES[which]
         n_tasks = min(len(sets), N_GREEDY_TASKS if search == "greedy" else study.PREVIEW)
         by = escape(study.SEARCH.choices[search])
@@ -105,7 +105,7 @@ def _rarity(dataset: Dataset, sets: SupportSets) -> None:
     means, second = result.means, result.second
     axis = N_WAY.title if second == N_WAY.name else measures.title(second)
     cells = [f"random@{value:g}" for value in result.curve["accuracy"]]
-    chosen = drilldown.chart(
+    selected = drilldown.chart(
         "Random tasks as hard as searched ones",
         figures.plot_filtered(result.curve, means, result.as_hard.at_most, second, axis.lower()),
         key="filtered",
@@ -120,14 +120,16 @@ def _rarity(dataset: Dataset, sets: SupportSets) -> None:
         "point to list its tasks.",
         help="95% CI over tasks. Keeping one random task in 50 follows appendix Q of the paper.",
     )
-    if chosen:
-        kind, _, limit = chosen.partition("@")
+    if selected:
+        kind, _, limit = selected.partition("@")
         accuracy = result.accuracy(kind)
         order = np.argsort(accuracy, kind="stable")
         order = order[accuracy[order] <= float(limit) + 1e-6] if limit else order
         which = f"{escape(figures.KINDS[kind])}{f', accuracy up to {float(limit):.0f}%' if limit else ''}"
         drilldown.heading(f"{len(order):,} tasks: {which}", "filtered_of")
         notes = {int(t): f"{accuracy[t]:.0f}% correct" for t in order}
-        drilldown.tasks(dataset, result.sets[kind], order, notes, f"{task_table.about(sets)} {chosen}", "filtered_task")
+        drilldown.tasks(
+            dataset, result.sets[kind], order, notes, f"{task_table.about(sets)} {selected}", "filtered_task"
+        )
     own = search_comparison.N_RANDOM.to_args(n_random)
     shell.command_popover(study.command(spec, "filtered", own))

@@ -1,4 +1,4 @@
-"""The sidebar of the page: which tasks, which search, which classifier."""
+"""The sidebar of the page: tasks, search and classifier."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ from fsviz.ui.parts.controls import (
 from fsviz.ui.parts.controls import pick as pick_setting
 
 
-def pick(dataset: Dataset, backbones: list[str]) -> study.Spec:
-    """The checked spec that the sidebar describes."""
+def pick(dataset: Dataset, backbones: list[str]) -> study.SupportSpec:
+    """The checked spec of the sidebar."""
     split = shell.pick_split(dataset)
     with shell.side():
         backbone = pick_backbone(backbones, help="The network whose features are searched and classified.")
+        common, rare = st.container(), st.expander("More settings")
+    with common:
         sampler = pick_sampler(dataset, "uniform")
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
@@ -43,16 +45,16 @@ def pick(dataset: Dataset, backbones: list[str]) -> study.Spec:
         sizes = study.class_sizes(dataset, features.load(dataset, backbone))[dataset.split_class_ids(split)]
         skip = False
         if len(set(sizes.tolist())) > 1:
-            skip = pick_setting(study.SKIP_SMALL)
+            skip = pick_setting(study.SKIP_SMALL, rare)
             spec["skip_small"] = skip
         fits = study.fit(dataset, backbone, {**sampling, "skip_small": skip})
         spec |= pick_images(sampler, places, **fits.values)
-        spec["seed"] = pick_setting(SEED, next(places))
-        say_fit(fits, spec)
         spec["n_tasks"] = pick_setting(N_TASKS.with_(default=int(study.TASK_DEFAULTS["n_tasks"])))
+        say_fit(fits, spec)
+    with rare:
         spec |= pick_groups(dataset)
-        with st.expander("Search and classifier"):
-            spec |= _search_settings()
+        spec |= _search_settings()
+        spec["seed"] = pick_setting(SEED)
     return study.check({"dataset": dataset.name, "split": split, "backbone": backbone, **spec})
 
 

@@ -41,7 +41,7 @@ def _table(result: sweep.SweepResult) -> pd.DataFrame:
 
 def _step_sizes(dataset: Dataset, spec: dict[str, Any]) -> None:
     st.subheader("Step size", anchor=False)
-    chosen = st.select_slider(
+    selected = st.select_slider(
         "Step size",
         study.STEP_SIZES,
         value=200.0,
@@ -50,26 +50,26 @@ def _step_sizes(dataset: Dataset, spec: dict[str, Any]) -> None:
         format_func=lambda s: f"{s:g}",
     )
     swept = sweep.sweep(study.STUDY, {**spec, "start": "random"}, study.STEP.name)
-    result = answer(sweep.STUDY, swept, "Computing step sizes")
+    result = answer(sweep.STUDY, swept, "Computing step sizes", starts=True)
     if result is None:
         return
     table = _table(result)
     spec = {**spec, "n_tasks": len(result.results[0][1])}
     numbers = cached_call(study.summary, task_table.search(spec))
     equal, half_width = numbers["accuracy"], numbers["ci95"]
-    at = table[table["step"] == chosen].set_index("objective")
+    at = table[table["step"] == selected].set_index("objective")
     accuracies = []
     for name, kind in SUPPORT_SETS.items():
         is_stepped = name in OBJECTIVES
         mean, interval = at.loc[name, ["accuracy", "ci95"]] if is_stepped else (equal[name], half_width[name])
-        title = f"{kind.title} supports at step {chosen:g}" if is_stepped else f"{kind.title} supports"
+        title = f"{kind.title} supports at step {selected:g}" if is_stepped else f"{kind.title} supports"
         text = "" if is_stepped else "The same tasks, equal initial weights."
         accuracies.append(HeadlineNumber.around(f"accuracy_{name}", title, mean, interval, help=text))
     show_numbers(accuracies, "at_step")
     reference = {RANDOM.name: equal[RANDOM.name]} | {f"{name}, equal start": equal[name] for name in OBJECTIVES}
     stepped = drilldown.chart(
         "Step size",
-        figures.plot_step_sizes(table, reference, chosen),
+        figures.plot_step_sizes(table, reference, selected),
         key="step_sizes",
         name="step_of",
         texts=[figures.selection_of(f"{step:g}", which) for step in study.STEP_SIZES for which in OBJECTIVES],

@@ -70,7 +70,9 @@ def show(dataset: Dataset, sets: SupportSets) -> None:
     spec = stress_test.check(
         stress_test.SETTINGS.pick({**sets.spec, "n_tasks": min(sets.spec["n_tasks"], MAX_TASKS), **cells})
     )
-    test = answer(stress_test.STUDY, spec, "Classifying hard and random tasks", _so_far, start="Run the stress test")
+    test = answer(
+        stress_test.STUDY, spec, "Classifying hard and random tasks", _so_far, "Run the stress test", starts=True
+    )
     if test is not None:
         if test.spec["search"] != spec["search"]:
             quick, requested = (study.SEARCH.choices[of["search"]] for of in (test.spec, spec))
@@ -95,7 +97,7 @@ def show(dataset: Dataset, sets: SupportSets) -> None:
             + distribution.correlation(sets, " Rank correlation of accuracy with low loss: ")
             + " Click a point to show its task."
         )
-    if (task := task_table.chosen_task(sets)) is not None:
+    if (task := task_table.selected_task(sets)) is not None:
         tasks.one_task(dataset, sets, task, task_table.explained(sets, dataset))
     if dataset.has_pixels:
         _full_finetuning(dataset, spec)
@@ -103,7 +105,7 @@ def show(dataset: Dataset, sets: SupportSets) -> None:
 
 def _matrix(dataset: Dataset, test: StressTest, source: str) -> None:
     result = cached_call(stress_test.summary, test)
-    chosen = _cells(
+    selected = _cells(
         "Points lost by backbone and classifier", result["matrix"], source, f"stress_{source}", "stress_cell"
     )
     agreement = [e for e in result["agreement"] if e["source"] == source and e["accuracy"] is not None]
@@ -128,11 +130,11 @@ def _matrix(dataset: Dataset, test: StressTest, source: str) -> None:
             else ""
         ),
     )
-    if chosen:
-        _tasks_of_cell(dataset, test, source, chosen, "stress_cell", "stress_task")
+    if selected:
+        _tasks_of_cell(dataset, test, source, selected, "stress_cell", "stress_task")
 
 
-def _cells(title: str, matrix: list[stress_test.Row], source: str, key: str, name: str) -> str:
+def _cells(title: str, matrix: list[stress_test.StressRow], source: str, key: str, name: str) -> str:
     """Draws the matrix; returns the clicked cell, "" for none."""
     return drilldown.chart(
         title,
@@ -171,18 +173,18 @@ def _correlation(value: float, interval: list[float], over: str) -> str:
     return escape(study.describe_correlation(value, interval, over))
 
 
-def _so_far(summary: stress_test.Summary) -> None:
+def _so_far(summary: stress_test.StressSummary) -> None:
     if summary.get("matrix"):
         source = summary["matrix"][0]["source"]
         export.chart("Points lost so far", _figure(summary["matrix"], source), key="stress_so_far")
 
 
-def _figure(matrix: list[stress_test.Row], source: str) -> Figure:
+def _figure(matrix: list[stress_test.StressRow], source: str) -> Figure:
     titles = {name: title_of(name) for row in matrix for name in (row["backbone"], row["source"])}
     return figures.plot_stress(matrix, stress_test.ADAPTATIONS, source, titles)
 
 
-def _full_finetuning(dataset: Dataset, spec: stress_test.Spec) -> None:
+def _full_finetuning(dataset: Dataset, spec: stress_test.StressSpec) -> None:
     """The slow adaptation, as a background run."""
     rates = ", ".join(f"{rate:g}" for rate in stress_test.LEARNING_RATES)
     with st.expander("Full fine-tuning (slow)"):
@@ -236,13 +238,13 @@ def _live_stress(dataset: Dataset, run_id: str, source: str) -> None:
 def _matrix_of_run(dataset: Dataset, test: StressTest, source: str, run_id: str) -> None:
     """The matrix with the fine-tuned backbone; a click on a cell lists its tasks."""
     result = cached_call(stress_test.summary, test)
-    chosen = _cells(FULL_MATRIX, result["matrix"], source, f"full_{run_id}", "full_cell")
+    selected = _cells(FULL_MATRIX, result["matrix"], source, f"full_{run_id}", "full_cell")
     st.caption(f"{_describe_rates(result)} Click a cell to list its tasks.")
-    if chosen:
-        _tasks_of_cell(dataset, test, source, chosen, "full_cell", "full_task")
+    if selected:
+        _tasks_of_cell(dataset, test, source, selected, "full_cell", "full_task")
 
 
-def _describe_rates(result: stress_test.Summary) -> str:
+def _describe_rates(result: stress_test.StressSummary) -> str:
     rates = result.get("learning_rates", {})
     text = "; ".join(f"{_backbone(name)}: {entry['chosen']:g}" for name, entry in rates.items())
     return f"Learning rate chosen on validation tasks: {text or 'not yet'}."

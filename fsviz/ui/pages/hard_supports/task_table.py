@@ -1,4 +1,4 @@
-"""The table of tasks with their images, and the chosen task: by its row, by a click or by the link."""
+"""The table of tasks with their images, and the selected task."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_CLASSES = 5  # of a task that have an image in the table
 STRIP_PX = 32
 TASK = task_list.TASK.with_(kind="int", default=-1, low=-1)  # -1 is the first of the list
 NO_ATTRIBUTE = "no attribute"
-SEARCHING = "Searching hard and easy support sets"
+PROGRESS_TITLE = "Searching hard and easy support sets"
 
 TASKS = Table(
     "Tasks",
@@ -63,17 +63,17 @@ TASKS = Table(
 
 
 def about(sets: SupportSets) -> str:
-    """The key of the results that a chosen task or bar belongs to; with other settings the choice starts over."""
+    """The key of the results that a selected task or bar belongs to; other settings clear the selection."""
     return json.dumps(sets.cache_key)
 
 
 def search(spec: RawSettings) -> SupportSets:
     """Hard, random and easy support sets, searched while the page waits."""
-    return compute_with_progress(jobs.compute, {"study": study.STUDY.name, **spec}, SEARCHING)
+    return compute_with_progress(jobs.compute, {"study": study.STUDY.name, **spec}, PROGRESS_TITLE)
 
 
 def explained(sets: SupportSets, dataset: Dataset) -> AttributeEffects | None:
-    """Effects of attribute shifts on accuracy, measured once with a bar; None without attributes."""
+    """Effects of attribute shifts on accuracy; None without attributes."""
     if not support_attributes.attribute_names(dataset):
         return None
 
@@ -84,8 +84,8 @@ def explained(sets: SupportSets, dataset: Dataset) -> AttributeEffects | None:
     return compute_with_progress(explain, spec, "Measuring the cost of attribute shifts")
 
 
-def chosen_task(sets: SupportSets) -> int | None:
-    """The task that was chosen by a row, a point or the link; None if none was."""
+def selected_task(sets: SupportSets) -> int | None:
+    """The selected task; None without a selection."""
     task = int(links.value_of(TASK.with_(high=len(sets) - 1), TASK.name, about(sets)))
     return None if task < 0 else task
 
@@ -107,7 +107,7 @@ def task_table(dataset: Dataset, sets: SupportSets, explained: AttributeEffects 
 
 
 def show(dataset: Dataset, sets: SupportSets, rows: pd.DataFrame, key: str) -> int:
-    """Shows the table, page by page, with an image of each class; returns the chosen task."""
+    """Shows the table, page by page, with an image of each class; returns the selected task."""
     n_pages = -(-len(rows) // PER_PAGE)
     page = st.pagination(n_pages, key=f"{key}_page_{n_pages}") if n_pages > 1 else 1
     listed = rows.iloc[(page - 1) * PER_PAGE : page * PER_PAGE]
@@ -122,8 +122,8 @@ def show(dataset: Dataset, sets: SupportSets, rows: pd.DataFrame, key: str) -> i
         height=min(40 + row_height * len(listed), 40 + 5 * row_height),
         row_height=row_height,
     )
-    chosen = chosen_task(sets)
-    return int(rows["task"].iloc[0]) if chosen is None else chosen
+    selected = selected_task(sets)
+    return int(rows["task"].iloc[0]) if selected is None else selected
 
 
 def _strip(dataset: Dataset, sets: SupportSets, task: int) -> str:
@@ -133,7 +133,7 @@ def _strip(dataset: Dataset, sets: SupportSets, task: int) -> str:
 
 
 def show_some(dataset: Dataset, sets: SupportSets, positions: np.ndarray, key: str) -> int | None:
-    """Shows some tasks in their order; returns the chosen one, None if there are none."""
+    """Shows some tasks in their order; returns the selected one, None if there are none."""
     if not len(positions):
         st.caption("No tasks here.")
         return None
@@ -145,7 +145,7 @@ def show_some(dataset: Dataset, sets: SupportSets, positions: np.ndarray, key: s
 def of_search(dataset: Dataset, spec: RawSettings, name: str, which: str = "hard") -> None:
     """The tasks of a search with other settings, hardest or easiest first, with predictions.
 
-    name   the key of the chosen task in the link
+    name   the key of the selected task in the link
     which  the objective
     """
     sets = search(spec)

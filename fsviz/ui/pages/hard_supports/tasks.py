@@ -77,14 +77,14 @@ def _filtered(
     order = columns[2 if explained is None else 3].selectbox(
         "Order", list(orders), key="task_order", format_func=orders.__getitem__
     )
-    keep &= distribution.keep(sets)
-    kept = table[keep]
+    distribution.show_bar(sets)
+    rows = table[keep & distribution.tasks_of_bar(sets)]
     sorting = {
-        "hard": kept["hard"],
-        "drop": kept["hard"] - kept["random"],
-        "easy": kept["random"] - kept["easy"],
+        "hard": rows["hard"],
+        "drop": rows["hard"] - rows["random"],
+        "easy": rows["random"] - rows["easy"],
     }[order]
-    return kept.loc[sorting.sort_values(kind="stable").index], orders[order]
+    return rows.loc[sorting.sort_values(kind="stable").index], orders[order]
 
 
 def one_task(dataset: Dataset, sets: SupportSets, task: int, explained: AttributeEffects | None) -> None:

@@ -101,24 +101,29 @@ def _lesson(dataset: Dataset) -> None:
         )
         number = int(WHICH.check(picked))
         lesson, progress = LESSONS[number], _progress(number)
-        st.subheader(f"{number}. {lesson.title}", anchor=False, help=f"Paper: {lesson.paper}.")
-        st.markdown(lesson.text)
+        left, right = shell.responsive_columns("lesson", [2, 3], gap="large")
+        with left:
+            st.subheader(f"{number}. {lesson.title}", anchor=False, help=f"Paper: {lesson.paper}.")
+            st.markdown(lesson.text)
         measured = caching.cached_call(LESSONS[number].measure, dataset, words="Measuring the lesson", keep=16)
         positions, question = lesson.positions(measured), lesson.ask(measured)
-        st.markdown(f"**Question:** {escape(question.text)}")
-        at = _control(lesson, positions)
+        with left:
+            st.markdown(f"**Question:** {escape(question.text)}")
+            at = _control(lesson, positions)
         progress.visited = {i for i in {*progress.visited, at} if i < len(positions)}
         if progress.answer is not None and progress.answer >= len(question.options):
             progress.answer = None
         _write_link(requested)
     visited = [i in progress.visited or progress.answer is not None for i in range(len(positions))]
-    lesson.show(dataset, measured, at, visited)
-    _answers(lesson, question, at, progress, len(positions))
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.markdown("**Next steps:**", width="content")
-        lesson.next_steps(dataset, measured, at)
-    _previous_and_next(number)
-    shell.command_popover(study.command(dataset, number, list(positions)[at]))
+    with right:
+        lesson.show(dataset, measured, at, visited)
+    with left:
+        _answers(lesson, question, at, progress, len(positions))
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown("**Next steps:**", width="content")
+            lesson.next_steps(dataset, measured, at)
+        _previous_and_next(number)
+        shell.command_popover(study.command(dataset, number, list(positions)[at]))
 
 
 def _control(lesson: Lesson, positions: Mapping[str, str]) -> int:
@@ -127,7 +132,7 @@ def _control(lesson: Lesson, positions: Mapping[str, str]) -> int:
     setting = Setting("control", lesson.control, lesson.hint, "choice", names[0], choices=dict(positions))
     links.value_of(setting, "control", about=str(lesson.order))
     picked = st.select_slider(
-        f"**{escape(lesson.control)}** · {escape(lesson.hint)}",
+        escape(f"{lesson.control}: {lesson.hint[0].lower()}{lesson.hint[1:]}"),
         names,
         key="control",
         format_func=lambda name: escape(positions.get(name, name)),
@@ -142,9 +147,9 @@ def _answers(lesson: Lesson, question: Question, at: int, progress: Progress, n_
     if lesson.by_position:  # the control is the answer; further options are next to it
         options = [at, *range(n_positions, len(question.options))] if answer is None else [answer]
     with st.container(border=True):
-        for column, option in zip(shell.responsive_columns("answers", len(options)), options, strict=True):
+        for option in options:
             prefix = "Submit: " if lesson.by_position and answer is None and option < n_positions else ""
-            column.button(
+            st.button(
                 f"{prefix}{escape(question.options[option])}{_mark(question, option, answer)}",
                 key=f"answer_{lesson.order}_{option}",
                 type="primary" if answer == option else "secondary",
@@ -182,11 +187,11 @@ def _takeaway(question: Question, answer: int) -> None:
 
 def _previous_and_next(number: int) -> None:
     """Buttons to the previous and the next lesson, and the number of answered ones."""
-    left, middle, right = st.columns([1, 2, 1], vertical_alignment="center")
-    left.button("Previous", icon="⬅️", disabled=number == 1, on_click=_open, args=[number - 1], width="stretch")
     n_answered = sum(map(_is_answered, LESSONS))
-    middle.progress(n_answered / len(LESSONS), f"{n_answered} of {len(LESSONS)} lessons answered")
-    right.button(
+    st.progress(n_answered / len(LESSONS), f"{n_answered} of {len(LESSONS)} lessons answered")
+    row = st.container(horizontal=True)
+    row.button("Previous", icon="⬅️", disabled=number == 1, on_click=_open, args=[number - 1], width="stretch")
+    row.button(
         "Next",
         icon="➡️",
         type="primary" if _is_answered(number) else "secondary",

@@ -14,7 +14,7 @@ from fsviz.records import Dataset, HeadlineNumber
 from fsviz.studies.prediction.measured import fitted_line
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw
-from fsviz.ui.pages.learn.lesson import Lesson, images
+from fsviz.ui.pages.learn.lesson import HEIGHT, Lesson, images
 from fsviz.ui.parts import export, page_links, shell
 from fsviz.ui.parts.headline import show_number
 from fsviz.ui.parts.shell import escape
@@ -28,11 +28,8 @@ MEASURES_TRIED = Table(
 
 
 def _show(dataset: Dataset, lesson: CombinedLesson, at: int, visited: Sequence[bool]) -> None:
-    left, right = shell.responsive_columns("combined", [3, 2], gap="large")
-    with left:
-        _chart(lesson, list(lesson.measures)[at])
-    with right:
-        _numbers(lesson, list(lesson.measures)[at], visited)
+    _chart(lesson, list(lesson.measures)[at])
+    _numbers(lesson, list(lesson.measures)[at], visited)
     accuracy = lesson.position.accuracy
     columns = shell.responsive_columns("two_tasks", 2, gap="small")
     for column, name, task in zip(columns, ("Hard", "Easy"), (lesson.hard, lesson.easy), strict=True):
@@ -44,10 +41,10 @@ def _show(dataset: Dataset, lesson: CombinedLesson, at: int, visited: Sequence[b
 def _chart(lesson: CombinedLesson, name: str) -> None:
     measure, values, accuracy = MEASURES[name], lesson.measures[name].to_numpy(), lesson.position.accuracy
     line = fitted_line(values, accuracy)
-    figure = figures.plot_cause(values, accuracy, line, lesson.hard, lesson.easy, measure.title)
+    figure = figures.plot_cause(values, accuracy, line, lesson.hard, lesson.easy, measure.title, HEIGHT)
     export.chart("Accuracy by measure", figure, key="lesson_chart")
     st.caption(
-        f"{len(accuracy):,} random tasks. **{escape(measure.title)}**: {escape(measure.description)}.",
+        f"{len(accuracy):,} random tasks, ProtoNet.",
         help=f"{escape(measure.description)} {escape(lesson.position.tasks.setting)}.",
     )
 
@@ -64,17 +61,22 @@ def _numbers(lesson: CombinedLesson, name: str, visited: Sequence[bool]) -> None
         note=f"95% CI {correlation.low:.2f} to {correlation.high:.2f}",
         help=f"Higher is {MEASURES[name].direction}. CI over {correlation.ci_unit}.",
     )
-    show_number(number)
+    left, right = shell.responsive_columns("correlation", [2, 3], gap="medium")
+    show_number(number, left)
     for which, task in (("Hard", lesson.hard), ("Easy", lesson.easy)):
         percentile = lesson.percentile(name, task)
         text = f"{which} task ({accuracy[task]:.0f}% correct): harder than {percentile:.0f}% of tasks"
-        st.progress(percentile / 100, text)
-    tried = [measure for measure, is_visited in zip(lesson.measures, visited, strict=True) if is_visited]
+        right.progress(percentile / 100, text)
     rows = [
-        {"title": MEASURES[name].title, "correlation": lesson.correlations[name].value, "points": lesson.points(name)}
-        for name in tried
+        {
+            "title": MEASURES[tried].title,
+            "correlation": lesson.correlations[tried].value,
+            "points": lesson.points(tried),
+        }
+        for tried, is_visited in zip(lesson.measures, visited, strict=True)
+        if is_visited
     ]
-    export.table(MEASURES_TRIED, rows)
+    export.table(MEASURES_TRIED, rows, height=min(38 + 35 * len(rows), 180))
 
 
 def _positions(lesson: CombinedLesson) -> Mapping[str, str]:

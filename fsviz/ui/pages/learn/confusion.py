@@ -11,18 +11,18 @@ from fsviz.analyses.lessons import ClassPairs
 from fsviz.figures import lessons as figures
 from fsviz.records import Dataset
 from fsviz.tasks import draw
-from fsviz.ui.pages.learn.lesson import Lesson, chart, images, titles
+from fsviz.ui.pages.learn.lesson import HEIGHT, Lesson, chart, images, titles
 from fsviz.ui.parts import export, shell
 from fsviz.ui.parts.shell import escape
 
 
 def _show(dataset: Dataset, pairs: ClassPairs, at: int, visited: Sequence[bool]) -> None:
     position = pairs.positions[at]
-    left, right = shell.responsive_columns("confusion", 2, gap="large")
+    left, right = shell.responsive_columns("confusion", 2, gap="small")
     with left:
-        chart(pairs.positions, at, visited, f"second class, with {pairs.name}", height=300, in_order=False)
+        chart(pairs.positions, at, visited, f"second class, with {pairs.name}", height=HEIGHT, in_order=False)
     with right:
-        figure = figures.plot_clouds(pairs.points[at], pairs.labels[at], (pairs.name, position.title), height=300)
+        figure = figures.plot_clouds(pairs.points[at], pairs.labels[at], (pairs.name, position.title), height=HEIGHT)
         export.chart("Images of both classes", figure, key="lesson_clouds")
         st.caption(
             f"All images of {escape(pairs.name)} and {escape(position.title)} by their features. Class overlap: "

@@ -17,6 +17,7 @@ from fsviz.ui.parts.shell import escape
 
 N_QUERIES = 4  # per class that are shown of a task: with the support, a row
 TILE, LARGE = 60, 72
+HEIGHT = 270  # of a chart, pixels
 LEGEND = "✓ correct · ✗ incorrect, with the predicted class."
 
 
@@ -61,7 +62,7 @@ def chart(
     at: int,
     visited: Sequence[bool],
     x_title: str,
-    height: int = 320,
+    height: int = HEIGHT,
     in_order: bool = True,
 ) -> None:
     """Accuracy at the visited positions."""
@@ -79,15 +80,12 @@ def chart(
 def same_queries(
     dataset: Dataset, positions: Sequence[ControlPosition], at: int, visited: Sequence[bool], x_title: str, key: str
 ) -> None:
-    """The chart next to a typical task, if only the support differs between positions."""
-    left, right = shell.responsive_columns(key, 2, gap="large")
-    with left:
-        chart(positions, at, visited, x_title)
-    with right:
-        task = typical(positions, at, paired=True)
-        accuracy = positions[at].accuracy[task]
-        st.markdown(f"**Same queries, support: {escape(positions[at].title)}** · {accuracy:.0f}% correct")
-        images(dataset, positions[at], task, f"{key}_{at}")
+    """The chart above a typical task, if only the support differs between positions."""
+    chart(positions, at, visited, x_title)
+    task = typical(positions, at, paired=True)
+    accuracy = positions[at].accuracy[task]
+    st.markdown(f"**Same queries, support: {escape(positions[at].title)}** · {accuracy:.0f}% correct")
+    images(dataset, positions[at], task, f"{key}_{at}")
 
 
 def images(dataset: Dataset, position: ControlPosition, task: int, key: str, n_queries: int = N_QUERIES) -> None:

@@ -17,17 +17,14 @@ from fsviz.ui.parts.shell import escape
 
 def _show(dataset: Dataset, positions: list[ControlPosition], at: int, visited: Sequence[bool]) -> None:
     position = positions[at]
-    left, right = shell.responsive_columns("semantics", 2, gap="large")
-    with left:
-        chart(positions, at, visited, "semantic weight of the sampled classes")
-    with right:
-        task = study.typical(positions, at, paired=False)
-        coarsity = position.tasks.measures["coarsity"][task]
-        st.markdown(
-            f"**Typical task at {escape(position.title)}**: coarsity {coarsity:.0f} (mean "
-            f"{position.facts['coarsity']:.0f}), {position.accuracy[task]:.0f}% correct"
-        )
-        images(dataset, position, task, f"semantics_{at}")
+    chart(positions, at, visited, "semantic weight of the sampled classes")
+    task = study.typical(positions, at, paired=False)
+    coarsity = position.tasks.measures["coarsity"][task]
+    st.markdown(
+        f"**Typical task at {escape(position.title)}**: coarsity {coarsity:.0f} (mean "
+        f"{position.facts['coarsity']:.0f}), {position.accuracy[task]:.0f}% correct"
+    )
+    images(dataset, position, task, f"semantics_{at}")
 
 
 def _next_steps(dataset: Dataset, positions: list[ControlPosition], at: int) -> None:

@@ -12,40 +12,37 @@ from fsviz.figures import class_splits as split_figures
 from fsviz.figures import lessons as figures
 from fsviz.records import Dataset
 from fsviz.training import TITLES
-from fsviz.ui.pages.learn.lesson import Lesson
+from fsviz.ui.pages.learn.lesson import HEIGHT, Lesson
 from fsviz.ui.parts import export, shell
 from fsviz.ui.parts.shell import escape
 
-COST = "What it costs"  # section of the page Train–test distance
+COST = "Accuracy cost"  # section of the page Train–test distance
 
 
 def _show(dataset: Dataset, lesson: TransferLesson, at: int, visited: Sequence[bool]) -> None:
     split = lesson.splits[at].split
-    left, right = shell.responsive_columns("training_classes", 2, gap="large")
-    with left:
-        points = lesson.points
-        figure = figures.plot_positions(
-            list(_positions(lesson).values()),
-            points["accuracy"].tolist(),
-            points["ci95"].tolist(),
-            visited,
-            at,
-            "target divergence between training and test classes",
-            height=400,
-        )
-        export.chart("Accuracy by divergence", figure, key="lesson_chart")
-        st.caption(
-            f"{lesson.n_runs:,} recorded networks ({TITLES[study.TRAINER]}), 95% CI over test classes.",
-            help=f"Trained on {escape(lesson.date)} in {lesson.minutes:.0f} minutes with those of other methods. Mean "
-            "of every split and its mirror image.",
-        )
-    with right:
-        figure = split_figures.plot_split(split, list(range(len(split.names))), height=400, names=False)
-        export.chart("Map of the split", figure, key="lesson_map")
-        st.caption(
-            f"Class means. Divergence reached: **{split.reached:.2f}**. Mean distance of a test class to the nearest "
-            f"training class: **{lesson.splits[at].nearest:.2f}**."
-        )
+    points = lesson.points
+    figure = figures.plot_positions(
+        list(_positions(lesson).values()),
+        points["accuracy"].tolist(),
+        points["ci95"].tolist(),
+        visited,
+        at,
+        "target divergence between training and test classes",
+        height=HEIGHT,
+    )
+    export.chart("Accuracy by divergence", figure, key="lesson_chart")
+    st.caption(
+        f"{lesson.n_runs:,} recorded networks ({TITLES[study.TRAINER]}), 95% CI over test classes.",
+        help=f"Trained on {escape(lesson.date)} in {lesson.minutes:.0f} minutes with those of other methods. Mean "
+        "of every split and its mirror image.",
+    )
+    figure = split_figures.plot_split(split, list(range(len(split.names))), height=HEIGHT, names=False)
+    export.chart("Map of the split", figure, key="lesson_map")
+    st.caption(
+        f"Class means. Divergence reached: **{split.reached:.2f}**. Mean distance of a test class to the nearest "
+        f"training class: **{lesson.splits[at].nearest:.2f}**."
+    )
 
 
 def _positions(lesson: TransferLesson) -> Mapping[str, str]:

@@ -34,7 +34,7 @@ CALLED = Setting(
 )
 
 
-def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
+def show(dataset: Dataset, spec: study.PredictionSpec) -> study.PredictionSpec:
     """Show the ROC curve and the tasks predicted hard; returns the spec."""
     st.subheader("Can a threshold detect hard tasks?", anchor=False)
     checked = study.check({**spec, "question": "hard"})

@@ -28,7 +28,7 @@ COUNTED = Setting(
 )
 
 
-def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
+def show(dataset: Dataset, spec: study.PredictionSpec) -> study.PredictionSpec:
     """Show the curves of both policies; returns the spec."""
     st.subheader("What to label next", anchor=False)
     checked = study.check({**spec, "question": "labelling"})

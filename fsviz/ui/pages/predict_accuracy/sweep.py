@@ -41,7 +41,7 @@ CURVES = {  # by their link value
 }
 
 
-def show(dataset: Dataset, spec: study.Spec) -> sweep.SweepSpec:
+def show(dataset: Dataset, spec: study.PredictionSpec) -> sweep.SweepSpec:
     """Show the curves; returns the spec of the sweep."""
     st.subheader("When is accuracy predictable?", anchor=False)
     choices = {name: curve.title for name, curve in CURVES.items()}

@@ -17,7 +17,7 @@ from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.shell import escape, responsive_columns
 
 
-def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
+def show(dataset: Dataset, spec: study.PredictionSpec) -> study.PredictionSpec:
     """Show the spread of accuracies and its components; returns the spec."""
     st.subheader("Sources of variance: classes, support, queries", anchor=False)
     setting = "supervised" if spec["setting"] == "unsupervised" else spec["setting"]

@@ -1,4 +1,4 @@
-"""Runs to compare: the multiselect in the sidebar, and the newest runs of one testbed without a choice."""
+"""Runs to compare: the multiselect in the sidebar; by default the newest runs of one testbed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from fsviz.ui.parts import (
 )
 from fsviz.ui.parts.shell import escape
 
+COMPARISON = "Comparison"  # the section that results open with
+
 
 def is_of_dataset(run: jobs.Run, dataset: Dataset) -> bool:
     return bool(run.spec.get("dataset") == dataset.name)
 
 
 def show_results_of(name: str, runs: Sequence[jobs.Run]) -> None:
-    """The results of another dataset from the next run on; of one that is gone, its runs are chosen by themselves."""
+    """Selects another dataset from the next run on; of a deleted one, its runs."""
     if name in shell.known_names():
         shell.choose_dataset(name)
     else:
@@ -35,17 +37,14 @@ def show_results_of(name: str, runs: Sequence[jobs.Run]) -> None:
 
 
 def warn_of_other_datasets(chosen: Sequence[jobs.Run], dataset: Dataset) -> None:
-    """Whose results are shown, where some are not of the chosen dataset."""
+    """Names the datasets of the results if some are not of the selected dataset."""
     names = list(dict.fromkeys(str(run.spec["dataset"]) for run in chosen if not is_of_dataset(run, dataset)))
     if names:
         titles = ", ".join(shell.dataset_title(name) for name in names)
         with st.container(horizontal=True, vertical_alignment="center"):
-            some = "Some" if any(is_of_dataset(run, dataset) for run in chosen) else "These"
-            st.warning(
-                f"{some} are results of **{escape(titles)}**, which were chosen, and not of {escape(dataset.title)}.",
-                icon="📂",
-            )
-            st.button(f"Show those of {escape(dataset.title)}", on_click=_choose_none, key="own_results")
+            some = "Some" if any(is_of_dataset(run, dataset) for run in chosen) else "All"
+            st.warning(f"{some} of these runs are on **{escape(titles)}**, not {escape(dataset.title)}.", icon="📂")
+            st.button(f"Show runs on {escape(dataset.title)}", on_click=_choose_none, key="own_results")
 
 
 def _choose_none() -> None:
@@ -53,35 +52,35 @@ def _choose_none() -> None:
 
 
 def pick_runs(runs: Sequence[jobs.Run], dataset: Dataset) -> list[jobs.Run]:
-    """The evaluations to compare, kept in the link; without a choice the newest ones of one testbed of the dataset."""
-    known = {run.id: run for run in sorted(runs, key=lambda run: not is_of_dataset(run, dataset)) if is_comparable(run)}
-    if not known:
+    """The evaluations to compare, in the link; by default the newest ones of one testbed of the dataset."""
+    by_id = {run.id: run for run in sorted(runs, key=lambda run: not is_of_dataset(run, dataset)) if is_comparable(run)}
+    if not by_id:
         return []
-    asked = st.session_state.pop("compare_next", None)
-    if asked is not None:
+    requested = st.session_state.pop("compare_next", None)
+    if requested is not None:
         links.drop_from_link("runs")
-        links.say(runs=",".join(asked))
-    titles = {run.id: _run_title(run) for run in known.values()}
+        links.say(runs=",".join(requested))
+        st.session_state["show"] = COMPARISON
+    titles = {run.id: _run_title(run) for run in by_id.values()}
     links.several_of(titles, "runs", about=dataset.name)
     picked = shell.side().multiselect(
-        "Runs to compare",
-        list(known),
+        "Runs",
+        list(by_id),
         format_func=lambda run_id: titles.get(run_id, run_id),
         key="runs",
         **controls.BY_TYPING,
-        placeholder="the newest of one testbed",
-        help="Runs of the same tasks are compared task by task. Those of the chosen dataset come first; others can be "
-        "chosen too. The table at the end of the page has all runs.",
+        placeholder="latest testbed",
+        help="Runs of the same tasks are compared task by task. Runs of this dataset come first.",
     )
-    own = [run for run in known.values() if is_of_dataset(run, dataset)]
-    return [known[run_id] for run_id in picked if run_id in known] or _newest_group(own)
+    own = [run for run in by_id.values() if is_of_dataset(run, dataset)]
+    return [by_id[run_id] for run_id in picked if run_id in by_id] or _newest_group(own)
 
 
 def show_failed_methods(chosen: Sequence[jobs.Run]) -> None:
-    """Why methods of a user have no results in these runs."""
-    told = [one for run in chosen for one in (run.summary or {}).get("failed") or [] if isinstance(one, dict)]
-    if told:
-        sentences = dict.fromkeys(access.without_paths(str(one.get("error", ""))) for one in told)
+    """Shows why methods of a user have no results in these runs."""
+    failures = [row for run in chosen for row in (run.summary or {}).get("failed") or [] if isinstance(row, dict)]
+    if failures:
+        sentences = dict.fromkeys(access.without_paths(str(row.get("error", ""))) for row in failures)
         st.warning(
             "**Some methods have no results:**\n\n" + "\n".join(f"- {escape(sentence)}" for sentence in sentences),
             icon="⚠️",
@@ -93,10 +92,11 @@ def is_comparable(run: jobs.Run) -> bool:
 
 
 def _run_title(run: jobs.Run) -> str:
-    """A readable name of a run: when it began, its dataset and its methods."""
-    what = ", ".join(dict.fromkeys(entry.title for entry in evaluate.entries(run.spec)))
+    """A readable title of a run: its name if it has one, its start, dataset and methods."""
+    methods = ", ".join(dict.fromkeys(entry.title for entry in evaluate.entries(run.spec)))
     moment = time.strftime("%d %b %H:%M", time.localtime(run.created))
-    return f"{moment}, {shell.dataset_title(run.spec['dataset'])}: {what} ({run.id[-4:]})"
+    title = f"{moment}, {shell.dataset_title(run.spec['dataset'])}: {methods} ({run.id[-4:]})"
+    return f"{run.name} · {title}" if run.name else title
 
 
 def _newest_group(evaluations: Sequence[jobs.Run]) -> list[jobs.Run]:

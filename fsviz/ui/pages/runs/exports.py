@@ -33,11 +33,11 @@ def show_exports(
     section: run_report.MeasureSection,
     published: run_report.Published,
 ) -> None:
-    """Downloads of the comparison, and how to run the compared runs again."""
+    """Downloads of the comparison, and the commands that reproduce it."""
     over = comparison.over
     flags = () if over == recorded.widest(comparison.runs) else ("--over", over)
     export.command("report", *(run.id for run in chosen), *flags)
-    st.subheader("Take it along", anchor=False)
+    st.subheader("Export", anchor=False)
     stem = f"fsviz-{chosen[0].id}" if len(chosen) == 1 else f"fsviz-{len(chosen)}-runs"
     recipes = [_recipe(run) for run in chosen]
     files: list[tuple[Callable[[], str], str, str]] = [
@@ -53,11 +53,8 @@ def show_exports(
         column.download_button(
             label, data, f"{stem}.{suffix}", mime, key=f"export_{suffix}", width="stretch", on_click="ignore"
         )
-    st.caption(
-        "The report is one file with its figures and pictures inside; it opens without a network. Figures are Plotly "
-        "JSON by their titles, for a notebook or another page."
-    )
-    with st.popover("How to run the compared runs again", width="content"):
+    st.caption("HTML report: self-contained, opens offline. Figures: Plotly JSON.")
+    with st.popover("Reproduce", width="content"):
         for recipe in recipes:
             st.markdown(f"**Run {escape(recipe.run)}**")
             st.markdown("\n".join(f"- {escape(title)}: {escape(words)}" for title, words in recipe.words))
@@ -113,11 +110,11 @@ def _recipe(run: jobs.Run) -> report.Recipe:
 
 
 def _record(run: jobs.Run) -> dict[str, Any]:
-    keep = ("dataset", "backbones", "testbed_name", "recipe", "samplers", "seed", "device", "threads")
+    names = ("dataset", "backbones", "testbed_name", "recipe", "samplers", "seed", "device", "threads")
     return {
         "run": run.id,
         "state": run.state,
         "seconds": round(run.seconds, 1),
-        **{name: run.spec[name] for name in keep if name in run.spec},
-        "methods": [{name: one[name] for name in ("name", "parameters")} for one in run.spec["methods"]],
+        **{name: run.spec[name] for name in names if name in run.spec},
+        "methods": [{key: method[key] for key in ("name", "parameters")} for method in run.spec["methods"]],
     }

@@ -23,51 +23,44 @@ from fsviz.ui.parts import (
 from fsviz.ui.parts.shell import escape
 
 FIRST_RUN = ("protonet", "simpleshot", "ridge", "bd_cspn", "finetune")
-MOST_OFFERED = 6  # datasets with results, beside one that has none
+FIRST_TASKS = 500
+MAX_OFFERED = 6  # other datasets with results
 
 
 def show_first_run(dataset: Dataset) -> None:
-    """No result of this dataset yet: a button that makes one, or what it lacks."""
-    known = features.available(dataset)
-    left, right = st.columns([3, 2], vertical_alignment="center")
-    if known:
-        titles = [escape(METHODS[name].title) for name in FIRST_RUN]
-        left.info(
-            f"**No evaluation of {escape(dataset.title)} has results yet.** A first one takes some seconds: "
-            f"{', '.join(titles)} on 500 tasks. The page Evaluate has all choices.",
-            icon="👋",
-        )
-        access.show_denied("run", where=right)
-        if access.can("run") and right.button("Start a first run", type="primary", width="stretch"):
-            _start_first(dataset, known[0])
-    else:
-        left.info(
-            f"**No evaluation of {escape(dataset.title)} has results yet**, and it has no features to evaluate. "
-            + shell.missing_hint(dataset, "features"),
-            icon="👋",
-        )
-        with right:
+    """Says that the dataset has no results, and shows a button that starts a run, or what the dataset lacks."""
+    backbones = features.available(dataset)
+    title = escape(dataset.title)
+    if not backbones:
+        shell.answer(f"{title} has no results yet, and no features.", shell.missing_hint(dataset, "features"))
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             shell.link_to_fix(dataset, "features")
             shell.offer_demo(dataset)
         return
-    shell.page_link("evaluate", "Choose what to run on the page Evaluate", shell.link(dataset), where=right)
+    methods = ", ".join(escape(METHODS[name].title) for name in FIRST_RUN)
+    shell.answer(f"{title} has no results yet.", f"Start with {methods} on {FIRST_TASKS:,} tasks, a few seconds.")
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        access.show_denied("run")
+        if access.can("run") and st.button("Run", type="primary", key="first_run"):
+            _start_first(dataset, backbones[0])
+        shell.page_link("evaluate", "Open Evaluate", shell.link(dataset))
 
 
 def offer_other_datasets(runs: Sequence[jobs.Run]) -> None:
-    """The datasets that have results, a button each."""
+    """Shows a button for each dataset that has results."""
     others = list(dict.fromkeys(str(run.spec["dataset"]) for run in runs if is_comparable(run)))
     if others:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown("There are results of", width="content")
-            for name in others[:MOST_OFFERED]:
+            st.markdown("Datasets with results:", width="content")
+            for name in others[:MAX_OFFERED]:
                 if st.button(escape(shell.dataset_title(name)), key=f"results_of_{name}"):
                     show_results_of(name, runs)
                     st.rerun()
 
 
 def show_published() -> None:
-    """Published numbers to look at until there are own ones."""
-    st.subheader("Meanwhile: what the paper found", anchor=False)
+    """Published results of another dataset."""
+    st.subheader("Published results", anchor=False)
     table = published_table("better-tieredImageNet", "5-way 1-shot").rename(columns={"method": "name"})
     lost = table["Q4"] - table["Q1"]
     export.chart(
@@ -76,10 +69,9 @@ def show_published() -> None:
         key="published_quartiles",
     )
     st.caption(
-        "Published numbers, not computed here (Bennequin et al. 2022, table 1: tieredImageNet, ResNet12, 5 ways, "
-        f"1 shot). Tasks are sorted by {escape(measures.lower_title(run_comparison.QUARTERS))} and cut into quarters: "
-        f"from the coarsest quarter to the finest every method loses {lost.min():.0f} to {lost.max():.0f} points. "
-        "Your own runs will be shown the same way."
+        "From Bennequin et al. (2022), table 1; not computed here. tieredImageNet, ResNet12, 5-way 1-shot. Tasks by "
+        f"{escape(measures.lower_title(run_comparison.QUARTERS))}: every method loses {lost.min():.0f} to "
+        f"{lost.max():.0f} points from the coarsest quarter to the finest."
     )
 
 
@@ -89,10 +81,10 @@ def _start_first(dataset: Dataset, backbone: str) -> None:
         "dataset": dataset.name,
         "backbones": [backbone],
         "methods": [{"name": name} for name in FIRST_RUN],
-        "sampler": evaluate.feasible_sampler(dataset, backbone, n_tasks=500),
+        "sampler": evaluate.feasible_sampler(dataset, backbone, n_tasks=FIRST_TASKS),
         "seed": 0,
         "device": "auto",
     }
-    with st.spinner("Freezing the tasks and starting the run…"):
+    with st.spinner("Sampling tasks…"):
         access.do("run", jobs.submit, spec)
     st.rerun()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import comb
 from typing import Any
@@ -10,32 +11,34 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from fsviz import evaluation
 from fsviz.analyses import semantic_sampling as study
 from fsviz.difficulty import measures
+from fsviz.features.backbones import title_of
 from fsviz.figures import tasks as figures
-from fsviz.records import PAD, Dataset, HeadlineNumber, Testbed
+from fsviz.methods import METHODS
+from fsviz.records import PAD, Dataset, Predictions, Testbed
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting, Value
 from fsviz.tasks import draw, fitting
 from fsviz.tasks.draw import SHOTS, Recipe
 from fsviz.taxonomy import DISTANCE, DISTANCES
-from fsviz.ui.pages.sample_tasks.chosen_task import show_chosen_task
+from fsviz.ui.pages.sample_tasks.chosen_task import show_chosen_task, show_distances
 from fsviz.ui.pages.sample_tasks.save import show_import, show_save
 from fsviz.ui.pages.sample_tasks.testbeds import (
     Classes,
-    coarsity_digits,
-    coarsity_text,
     draw_images,
     draw_testbed,
+    quick_predictions,
     repeat_counts,
 )
 from fsviz.ui.parts import access, caching, controls, export, links, shell, task_list
 from fsviz.ui.parts.clicks import Click, Point
-from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
 HISTOGRAM = "coarsity_histogram"
+COARSITY, BALANCE = "Coarsity", "Class balance"  # the figures
 MAX_LISTED = 60  # tasks around a percentile
 MAX_WORK = 1.7e9  # classes x ways x tasks: about five seconds on one core
 MAX_WITH_IMAGES = 2000  # tasks of a sampler that samples images itself
@@ -64,18 +67,19 @@ def show(dataset: Dataset) -> None:
         )
         return
     _warm_up()
-    settings = shell.side().container()  # above the distance between classes, which is chosen less often
+    with shell.side():
+        settings = st.container()
+        rare = st.expander("More settings", type="compact")
     classes = Classes(dataset, split)
     if draw.possible_distances(dataset):
-        classes = Classes(dataset, split, *controls.pick_distance(dataset))
+        classes = Classes(dataset, split, *controls.pick_distance(dataset, rare))
         _ = classes.distances  # computed here, with its own progress message
     else:
-        st.info(
-            f"**{escape(dataset.title)} has no taxonomy** and no features, so coarsity is not available. Add a "
-            "taxonomy or extract features on the page Add images.",
-            icon="🧩",
+        shell.answer(
+            f"Coarsity is not available: {escape(dataset.title)} has no taxonomy and no features.",
+            "Add a taxonomy or extract features on the page Add images.",
         )
-    _live(classes, settings)
+    _live(classes, settings, rare)
     access.show_denied("upload")
     if access.can("upload") and not shell.classroom():
         show_import(dataset, split)
@@ -98,59 +102,102 @@ PAGE = Page(
 
 @st.fragment
 @shell.errors_on_page()
-def _live(classes: Classes, settings: Any) -> None:
-    """The part of the page that the sliders rerun; they are shown in `settings`."""
-    headline, charts = st.container(), st.container()
+def _live(classes: Classes, settings: Any, rare: Any) -> None:
+    """The part of the page that the sliders rerun; they are shown in `settings` and `rare`."""
     with settings:
-        recipes = _recipes(classes)
-        images = _images(classes, recipes)
+        places = Places(st.container(), st.container(), st.container(), rare)
+    recipes = _recipes(classes, places)
+    with places.images:
+        images = _images(classes, recipes, rare)
     if any(_is_too_much(classes, recipe) for recipe in recipes.values()):
         return
     beds = {name: draw_testbed(classes, recipe) for name, recipe in recipes.items()}
     titles = {name: _title(classes, recipe, name == "second") for name, recipe in recipes.items()}
     full = {name: _with_images(classes, recipe, images) for name, recipe in recipes.items()}
     if classes.distance:
-        with headline:
-            _headline(classes.dataset, beds)
-    with charts:
-        bar = _histograms(classes, beds, titles) if classes.distance else None
+        shell.answer(
+            *map(escape, study.headline(beds.get("chosen", beds["uniform"]), beds["uniform"], beds.get("second")))
+        )
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        figure = BALANCE
+        if classes.distance:
+            figure = controls.pick_section("Figure", (COARSITY, BALANCE), label_visibility="collapsed", width="stretch")
+        if not shell.classroom():
+            show_save(classes, beds, titles, full)
+    bar = _chosen_bar(beds, study.coarsity_bins(beds)) if classes.distance else None
+    if figure == COARSITY:
+        _histograms(classes, beds, titles, bar)
+    else:
+        _balance(classes, beds, titles)
+    _excluded(classes, recipes)
+    left, right = shell.responsive_columns("browser", [5, 6], gap="large")
+    with left:
         listed = _browser(classes, beds, titles, full, bar)
     if listed is not None:
-        show_chosen_task(classes, *listed)
-    _balance(classes, beds, titles)
-    _excluded(classes, recipes)
-    if not shell.classroom():
-        show_save(classes, beds, titles, full)
+        with right:
+            show_chosen_task(classes, listed.bed, listed.task, listed.note, listed.predictions)
+        show_distances(classes, listed.bed, listed.task)
 
 
-def _recipes(classes: Classes) -> dict[str, Recipe]:
+@dataclass(frozen=True)
+class Places:
+    """Containers of the sidebar, in their order."""
+
+    sampler: Any
+    images: Any
+    tasks: Any
+    rare: Any
+
+
+@dataclass(frozen=True)
+class ListedTask:
+    """The selected task of the list: its testbed and position, its line in the list, and its predictions."""
+
+    bed: Testbed
+    task: int
+    note: str
+    predictions: Predictions | None
+
+
+def _recipes(classes: Classes, places: Places) -> dict[str, Recipe]:
     """The recipes of the controls by name: "uniform" to compare with, "chosen", and "second" if it is compared.
 
     If the chosen sampler is the uniform one, only "uniform" is there.
     """
     distance = classes.distance or str(DISTANCE.default)
-    sampler = controls.pick_sampler(classes.dataset, "semantic", distance)
     source = (classes.dataset, classes.split)
-    fits = _fit(*source, sampler)
-    own_settings = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, of=source, **fits.values)
-    n_tasks = controls.pick(N_TASKS.with_(default=1000 if SAMPLERS[sampler].samples_images else 5000))
-    shared = {"n_tasks": n_tasks, "seed": controls.pick(SEED)}
-    chosen = classes.recipe(sampler=sampler, **own_settings, **shared)
+
+    def own_settings(sampler: str, where: Any, **more: Any) -> dict[str, Value]:
+        return controls.pick_sampler_settings(
+            sampler,
+            classes.n,
+            distance,
+            where=lambda name: places.rare if draw.SAMPLER_SETTINGS[name].advanced else where,
+            sliders=True,
+            **{**_fit(*source, sampler).values, **more},
+        )
+
+    with places.sampler:
+        sampler = controls.pick_sampler(classes.dataset, "semantic", distance)
+    settings = own_settings(sampler, places.sampler, of=source)
+    n_tasks = controls.pick(
+        N_TASKS.with_(default=1000 if SAMPLERS[sampler].samples_images else 5000, title="Tasks"), places.tasks
+    )
+    shared = {"n_tasks": n_tasks, "seed": controls.pick(SEED, places.rare)}
+    chosen = classes.recipe(sampler=sampler, **settings, **shared)
     recipes = {"chosen": chosen}
     if sampler == "uniform":
         recipes = {"uniform": chosen}
     elif classes.distance:
-        n_way = own_settings.get("n_way", min(5, classes.n))
+        n_way = settings.get("n_way", min(5, classes.n))
         recipes = {"uniform": classes.recipe(sampler="uniform", n_way=n_way, **shared), **recipes}
-    if classes.distance and controls.pick(COMPARE):
+    if classes.distance and controls.pick(COMPARE, places.tasks):
         second: dict[str, Any] = {"suffix": "_2", "more": " (B)"}
-        sampler = controls.pick_sampler(classes.dataset, "semantic", distance, **second)
+        with places.tasks:
+            sampler = controls.pick_sampler(classes.dataset, "semantic", distance, **second)
         alpha = DISTANCES[distance].alpha_most / 2
-        shape = _fit(*source, sampler).values
-        own_settings = controls.pick_sampler_settings(
-            sampler, classes.n, distance, sliders=True, alpha=alpha, **second, **shape
-        )
-        recipes["second"] = classes.recipe(sampler=sampler, **own_settings, **shared)
+        settings = own_settings(sampler, places.tasks, alpha=alpha, **second)
+        recipes["second"] = classes.recipe(sampler=sampler, **settings, **shared)
     return recipes
 
 
@@ -178,75 +225,22 @@ def _is_too_much(classes: Classes, recipe: Recipe) -> bool:
         MAX_WITH_IMAGES, 5 * access.limit("tasks")
     ):
         return False
-    st.info(
-        f"{recipe.n_tasks:,} tasks of {classes.n:,} classes are too many for a live preview. Lower the number of tasks "
-        "or of classes per task, or run:",
-        icon="⏳",
+    shell.answer(
+        f"{recipe.n_tasks:,} tasks of {classes.n:,} classes are too many for a live preview.",
+        "Lower the number of tasks or of classes per task, or run this command.",
     )
     st.code(recipe.command(), language="bash", wrap_lines=True)
     return True
-
-
-def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
-    uniform, bed = beds["uniform"], beds.get("chosen", beds["uniform"])
-    title = SAMPLERS[str(bed.recipe["sampler"])].title
-    medians = [float(np.median(b.tasks.measures["coarsity"])) for b in (uniform, bed)]
-    counts = study.class_counts(bed, dataset)
-    numbers = [
-        HeadlineNumber(
-            "uniform",
-            "Median coarsity, uniform",
-            medians[0],
-            unit="",
-            digits=coarsity_digits(medians[0]),
-            help="Half of the uniform tasks have a lower coarsity.",
-        )
-    ]
-    if bed is not uniform:
-        digits = coarsity_digits(medians[1])
-        is_same = coarsity_text(medians[0]) == coarsity_text(medians[1])
-        is_constant = np.ptp(uniform.tasks.measures["coarsity"]) < 1e-9
-        numbers += [
-            HeadlineNumber(
-                "median",
-                f"Median coarsity, {title.lower()}",
-                medians[1],
-                unit="",
-                digits=digits,
-                change=None if is_same else medians[1] - medians[0],
-                note="same as uniform" if is_same else "vs uniform",
-                help="Half of the tasks with these settings have a lower coarsity.",
-            ),
-            HeadlineNumber(
-                "fine",
-                "Fine-grained tasks",
-                100 * study.share_finer(bed, uniform),
-                digits=0,
-                words="–" if is_constant else "",
-                note="all uniform tasks have the same coarsity"
-                if is_constant
-                else f"{study.share_finer(uniform, uniform):.0%} when uniform",
-                help="Share of these tasks whose coarsity is in the lowest 5% of uniform tasks.",
-            ),
-        ]
-    numbers.append(
-        HeadlineNumber.worded(
-            "per_class",
-            "Tasks per class",
-            f"{counts.min():,} to {counts.max():,}",
-            note=f"{counts.mean():,.0f} if balanced",
-            help="From the least to the most frequent class.",
-        )
-    )
-    show_numbers(numbers)
 
 
 def _colour(name: str, bed: Testbed) -> str:
     return figures.colour_of(str(bed.recipe["sampler"]), second=name == "second")
 
 
-def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> tuple[str, int] | None:
-    """Shows the histograms; returns the testbed and bin of the selected bar."""
+def _histograms(
+    classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], bar: tuple[str, int] | None
+) -> None:
+    """Shows the histograms; `bar` is the testbed and bin of the selected bar."""
     bins = study.coarsity_bins(beds)
     panels = [
         figures.Panel(
@@ -258,7 +252,6 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
         )
         for name, bed in beds.items()
     ]
-    bar = _chosen_bar(beds, bins)
     middles = (bins.edges[:-1] + bins.edges[1:]) / 2
     texts = [[f"{name}:{middle:g}" for middle in middles] for name in beds]
     marked = None if bar is None else (list(beds).index(bar[0]), bar[1])
@@ -287,7 +280,6 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
         f"{len(bed.tasks):,} tasks per sampler; dashed: median.{duplicates}{repeats} Click a bar to list its tasks.",
         help=None if dropped is None else escape(dropped.describe()),
     )
-    return bar
 
 
 def _entry(texts: Sequence[Sequence[str]], point: Point) -> str | None:
@@ -317,24 +309,31 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
     order = caching.class_order(classes.dataset, classes.split, classes.dag) if has_taxonomy else np.arange(len(names))
     counts = {name: study.class_counts(bed, classes.dataset)[order] for name, bed in beds.items()}
     last = list(beds)[-1]
-    st.markdown("**Class balance**")
+    bed_name, _, class_name = str(links.value_of(WITH, WITH.name)).partition(":")
+    ordered = [names[i] for i in order]
+    marked = None
+    if bed_name in beds and class_name in ordered:
+        marked = (list(beds).index(bed_name), ordered.index(class_name))
     export.chart(
         "Share of tasks with each class",
         figures.plot_balance(
-            [names[i] for i in order],
+            ordered,
             {titles[name]: 100 * count / len(beds[name].tasks) for name, count in counts.items()},
             {titles[name]: _colour(name, bed) for name, bed in beds.items()},
             100 * float(counts[last].mean()) / len(beds[last].tasks),
             has_taxonomy,
+            marked,
         ),
         key="class_balance",
         sets=Click(
-            WITH, partial(_entry, [[f"{bed}:{names[i]}" for i in order] for bed in beds]), also={BAR.name: BAR.default}
+            WITH, partial(_entry, [[f"{bed}:{name}" for name in ordered] for bed in beds]), also={BAR.name: BAR.default}
         ),
     )
     has_beta = any("beta" in bed.recipe for bed in beds.values())
+    of_last = counts[last]
     st.caption(
-        "Flat: all classes are sampled equally often. Click a point to list its tasks.",
+        f"{of_last.min():,} to {of_last.max():,} tasks per class, {of_last.mean():,.0f} if balanced. Flat: all classes "
+        "are sampled equally often. Click a point to list its tasks.",
         help="A higher class balance β flattens the line; dropping repeated tasks undoes a little of that."
         if has_beta
         else None,
@@ -358,8 +357,8 @@ def _browser(
     titles: dict[str, str],
     full: dict[str, Recipe],
     bar: tuple[str, int] | None,
-) -> tuple[Testbed, int] | None:
-    """Lists the tasks of the selected bar, or around a percentile; returns a testbed and the position of a task."""
+) -> ListedTask | None:
+    """Lists the tasks of the selected bar, or around a percentile; returns the selected task."""
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="bottom")
     coarsity: np.ndarray | None
     bed_name, _, class_name = str(links.value_of(WITH, WITH.name)).partition(":")
@@ -380,7 +379,7 @@ def _browser(
         listed = listed[np.argsort(coarsity[listed], kind="stable")]
         left.markdown(
             f"**{escape(titles[name])}**: {len(listed):,} tasks with a coarsity of "
-            f"{coarsity_text(bins.edges[bar[1]])} to {coarsity_text(bins.edges[bar[1] + 1])}, finest first"
+            f"{study.coarsity_text(bins.edges[bar[1]])} to {study.coarsity_text(bins.edges[bar[1] + 1])}, finest first"
         )
         right.button("Show by percentile", on_click=_clear_bar, icon="↩️")
     else:
@@ -397,10 +396,27 @@ def _browser(
         st.info("No task is in this bar with these settings. Click another bar.", icon="🧩")
         return None
     bed = draw_images(classes, full[name]) or beds[name]
-    notes = {int(i): "" if coarsity is None else f"coarsity {coarsity_text(float(coarsity[i]))}" for i in listed}
+    predictions = quick_predictions(classes.dataset, bed, tuple(listed.tolist()), classes.backbone)
+    notes = _notes(listed, coarsity, predictions)
     examples = None if bed.tasks.has_images else partial(_example_images, classes, bed)
     about = f"{beds[name].name} {bar} {class_name} {st.session_state.get('quantile') if bar is None else ''}"
-    return bed, task_list.pick_task(classes.dataset, bed.tasks, listed, notes, about, examples=examples)
+    task = task_list.pick_task(classes.dataset, bed.tasks, listed, notes, about, examples=examples)
+    if predictions is not None:
+        backbone = title_of(classes.backbone or draw.default_backbone(classes.dataset))
+        st.caption(f"Accuracy: {METHODS[study.QUICK_METHOD].title}, {escape(backbone)} features.")
+        predictions = predictions.take(np.flatnonzero(listed == task))
+    return ListedTask(bed, task, notes[task], predictions)
+
+
+def _notes(listed: np.ndarray, coarsity: np.ndarray | None, predictions: Predictions | None) -> dict[int, str]:
+    """The note of every listed task: its coarsity and its accuracy, as far as they are available."""
+    accuracy = None if predictions is None else evaluation.task_accuracy(predictions)
+    notes = {}
+    for i, task in enumerate(listed.tolist()):
+        parts = [] if coarsity is None else [f"coarsity {study.coarsity_text(float(coarsity[task]))}"]
+        parts += [] if accuracy is None else [f"{100 * accuracy[i]:.0f}% correct"]
+        notes[task] = ", ".join(parts)
+    return notes
 
 
 def _example_images(classes: Classes, bed: Testbed, task: int) -> np.ndarray:
@@ -408,7 +424,7 @@ def _example_images(classes: Classes, bed: Testbed, task: int) -> np.ndarray:
     return study.example_images(classes.dataset, ids[ids != PAD], 1)[:, 0]
 
 
-def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
+def _images(classes: Classes, recipes: dict[str, Recipe], rare: Any) -> dict[str, Value]:
     """Images per class to sample, by name of the setting, at most as many as the smallest class has; {} for none.
 
     A sampler that samples images itself has its own settings; they also hold for the testbeds compared with it.
@@ -434,7 +450,7 @@ def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
         n_query = controls.pick(setting, disabled=n_shot == 0)
         images = {"n_shot": n_shot, "n_query": n_query} if n_shot else {}
     if images or SAMPLERS[chosen.sampler].samples_images:
-        images |= controls.pick_groups(classes.dataset)
+        images |= controls.pick_groups(classes.dataset, rare)
     controls.say_fit(fits, {**chosen.settings, **images})
     return images
 

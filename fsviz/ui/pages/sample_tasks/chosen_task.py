@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from fsviz.analyses.semantic_sampling import coarsity_text
 from fsviz.figures import taxonomy as taxonomy_figures
-from fsviz.records import PAD, TaskId, Testbed
+from fsviz.records import PAD, Predictions, TaskId, Testbed
 from fsviz.settings import Setting
 from fsviz.tables import Column, Table
 from fsviz.tasks import task_ids
 from fsviz.taxonomy import DISTANCES, Dag, maps
-from fsviz.ui.pages.sample_tasks.testbeds import Classes, class_names, coarsity_text
+from fsviz.ui.pages.sample_tasks.testbeds import Classes, class_names
 from fsviz.ui.parts import drilldown, export, hover, page_links, shell, task_list
 from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.shell import escape
@@ -19,17 +20,30 @@ from fsviz.ui.parts.shell import escape
 CELL = Setting("cell", "Pair", "The two selected classes of the task, by their positions.", "choice", "")
 
 
-def show_chosen_task(classes: Classes, bed: Testbed, task: int) -> None:
-    pictured = classes.dataset.has_pixels and bed.tasks.has_images
-    st.subheader(f"Task {task:,}", anchor=False)
+def show_chosen_task(classes: Classes, bed: Testbed, task: int, note: str, predictions: Predictions | None) -> None:
+    """Shows the images or classes of a task, with predictions if there are any, and links to its other pages."""
+    dataset = classes.dataset
+    st.markdown(f"**Task {task:,}**" + (f" · {escape(note)}" if note else ""))
+    class_ids = bed.tasks.class_ids[task]
+    class_ids = class_ids[class_ids != PAD]
+    named = _task_name(classes, bed, task)
+    if dataset.has_pixels and bed.tasks.has_images:
+        notes = _mean_notes(classes, class_ids) if classes.distance else []
+        alone = bed.tasks.take(np.array([task]))
+        task_list.show_task(dataset, alone, 0, "task_images", notes, answer=predictions, tile_px=48, named=named)
+        if predictions is not None:
+            st.caption("✓ correct · ✗ incorrect, with the predicted class.")
+        return
     if classes.distance:
-        _show_distances(classes, bed, task)
-    elif pictured:
-        task_list.show_task(classes.dataset, bed.tasks, task, "task_images", named=_task_name(classes, bed, task))
+        _show_class_table(classes, class_ids)
+        st.caption(
+            "Set support images to 1 or more to sample images."
+            if dataset.has_pixels
+            else f"{escape(dataset.title)} has no images here."
+        )
     else:
-        ids = bed.tasks.class_ids[task]
-        st.markdown(", ".join(escape(n) for n in class_names(classes, ids[ids != PAD])))
-        page_links.from_task(classes.dataset, bed.tasks, task, named=_task_name(classes, bed, task))
+        st.markdown(", ".join(escape(name) for name in class_names(classes, class_ids)))
+    page_links.from_task(dataset, bed.tasks, task, named=named)
 
 
 def _task_name(classes: Classes, bed: Testbed, task: int) -> TaskId | None:
@@ -47,46 +61,52 @@ def _class_table(high: float) -> Table:
     )
 
 
-def _show_distances(classes: Classes, bed: Testbed, task: int) -> None:
-    dataset, distances, graph = classes.dataset, classes.distances, classes.graph
-    assert distances is not None  # pages without distances do not list tasks
+def _inside(classes: Classes, class_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The positions of the classes of a task in the split (W,), and their distances (W, W)."""
+    assert classes.distances is not None
+    positions = np.searchsorted(classes.dataset.split_class_ids(classes.split), class_ids)
+    return positions, classes.distances[np.ix_(positions, positions)]
+
+
+def _mean_notes(classes: Classes, class_ids: np.ndarray) -> list[str]:
+    _, inside = _inside(classes, class_ids)
+    digits = 1 if inside.max() >= 2 else 2
+    return [f"mean distance {row.sum() / max(len(inside) - 1, 1):.{digits}f}" for row in inside]
+
+
+def _show_class_table(classes: Classes, class_ids: np.ndarray) -> None:
+    distances, graph = classes.distances, classes.graph
+    assert distances is not None
+    positions, inside = _inside(classes, class_ids)
+    export.table(
+        _class_table(float(distances.max())),
+        {
+            "class": class_names(classes, class_ids),
+            "place": [
+                " › ".join(maps.class_card(graph, distances, int(p)).path[-3:-1]) if graph else "" for p in positions
+            ],
+            "distance": inside.sum(axis=1) / max(len(class_ids) - 1, 1),
+        },
+    )
+
+
+def show_distances(classes: Classes, bed: Testbed, task: int) -> None:
+    """Shows the distances between the classes of a task, and the taxonomy above them."""
+    dataset, distances = classes.dataset, classes.distances
+    if distances is None:
+        return
     class_ids = bed.tasks.class_ids[task]
     class_ids = class_ids[class_ids != PAD]
-    positions = np.searchsorted(dataset.split_class_ids(classes.split), class_ids)
-    shown = class_names(classes, class_ids)
-    inside = distances[np.ix_(positions, positions)]
+    positions, inside = _inside(classes, class_ids)
+    names = class_names(classes, class_ids)
     few = len(class_ids) <= 10  # a larger tree needs the full width
-    left, right = shell.responsive_columns("task", [3, 2], gap="medium")
+    left, right = shell.responsive_columns("task", [1, 1], gap="large")
     with left:
-        if dataset.has_pixels and bed.tasks.has_images:
-            notes = [_mean_note(inside, i) for i in range(len(shown))]
-            task_list.show_task(dataset, bed.tasks, task, "task_images", notes, named=_task_name(classes, bed, task))
-        else:
-            others = inside.sum(axis=1) / max(len(class_ids) - 1, 1)
-            export.table(
-                _class_table(float(distances.max())),
-                {
-                    "class": shown,
-                    "place": [
-                        " › ".join(maps.class_card(graph, distances, int(p)).path[-3:-1]) if graph else ""
-                        for p in positions
-                    ],
-                    "distance": others,
-                },
-            )
-            st.caption(
-                "Set support images to 1 or more to sample images."
-                if dataset.has_pixels
-                else f"{escape(dataset.title)} has no images here."
-            )
-            page_links.from_task(dataset, bed.tasks, task, named=_task_name(classes, bed, task))
-        if not dataset.has_pixels and few:
-            _show_tree(graph, positions)
-    with right:
         name = DISTANCES[classes.distance].title
+        st.markdown("**Class distances**")
         export.chart(
             "Class distances of the task",
-            taxonomy_figures.plot_task_distances(inside, shown, name, float(distances.max()), 380),
+            taxonomy_figures.plot_task_distances(inside, names, name, float(distances.max()), 360),
             key="task_distances",
         )
         pictured = bed.tasks.has_images and dataset.has_pixels
@@ -102,17 +122,15 @@ def _show_distances(classes: Classes, bed: Testbed, task: int) -> None:
                 f"{values.max():.2f})."
             )
         )
-        if dataset.has_pixels and few:
-            _show_tree(graph, positions)
-    if not few:
-        _show_tree(graph, positions)
+    with right if few else st.container():
+        _show_tree(classes.graph, positions)
     pair = drilldown.chosen(
-        CELL.name, [f"{a}-{b}" for a in range(len(shown)) for b in range(len(shown))], f"{bed.name} {task}"
+        CELL.name, [f"{a}-{b}" for a in range(len(names)) for b in range(len(names))], f"{bed.name} {task}"
     )
     if pair:
-        places = sorted({int(at) for at in pair.split("-")})
-        drilldown.heading(" and ".join(escape(shown[at]) for at in places), CELL.name)
-        drilldown.classes(dataset, [int(class_ids[at]) for at in places], "cell_classes")
+        selected = sorted({int(at) for at in pair.split("-")})
+        drilldown.heading(" and ".join(escape(names[at]) for at in selected), CELL.name)
+        drilldown.classes(dataset, [int(class_ids[at]) for at in selected], "cell_classes")
 
 
 def _pair_of(cell: Point) -> str:
@@ -133,8 +151,3 @@ def _show_tree(graph: Dag | None, positions: np.ndarray) -> None:
         sets=Click(CELL, [None if at == PAD else f"{at}-{at}" for at in task_map.class_position.tolist()]),
         alt="Tree of concepts above the classes of the task",
     )
-
-
-def _mean_note(inside: np.ndarray, row: int) -> str:
-    mean = inside[row].sum() / max(len(inside) - 1, 1)
-    return f"mean distance {mean:.{1 if inside.max() >= 2 else 2}f}"

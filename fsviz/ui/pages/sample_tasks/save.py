@@ -20,21 +20,25 @@ MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": 
 
 
 def show_save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], recipes: dict[str, Recipe]) -> None:
-    st.subheader("Save as testbed", anchor=False)
-    st.caption("A testbed fixes the tasks, so that every method sees the same ones.")
+    """Shows the buttons that save and download the tasks, and the command that samples them."""
     if st.session_state.get("keep") not in beds:
         st.session_state.pop("keep", None)
-    which_column, rest = shell.responsive_columns("keep", [3, 8], vertical_alignment="bottom")
     start = list(beds).index("chosen") if "chosen" in beds else 0
-    bed_name = which_column.selectbox("Tasks", list(beds), index=start, format_func=titles.__getitem__, key="keep")
+    with st.popover("Save as testbed", icon="💾", key="save_tasks"):
+        st.caption("A testbed fixes the tasks, so that every method sees the same ones.")
+        bed_name = st.selectbox("Tasks", list(beds), index=start, format_func=titles.__getitem__, key="keep")
+        name = _show_files(classes, beds, recipes, bed_name)
+    shell.command_popover(recipes[bed_name].command(f"{name}.parquet"), "Command line")
+
+
+def _show_files(classes: Classes, beds: dict[str, Testbed], recipes: dict[str, Recipe], bed_name: str) -> str:
+    """Shows the name, the buttons that save and download the testbed; returns the name."""
     recipe = recipes[bed_name]
-    deals = SAMPLERS[recipe.sampler].samples_images
-    name = rest.text_input("Name", placeholder=recipe.name, key="testbed_name").strip() or recipe.name
-    has_images = "n_shot" in recipe.settings or deals
-    buttons = st.columns(4)
+    name = st.text_input("Name", placeholder=recipe.name, key="testbed_name").strip() or recipe.name
+    has_images = "n_shot" in recipe.settings or SAMPLERS[recipe.sampler].samples_images
     access.show_denied("save")
     button: dict[str, Any] = {"type": "primary", "icon": "💾", "width": "stretch", "key": "save_testbed"}
-    if access.can("save") and buttons[0].button("Save testbed", **button):
+    if access.can("save") and st.button("Save testbed", **button):
         try:
             testbed = draw.sample_testbed(classes.dataset, recipe, name=name, distances=classes.distances)
             saved, message = access.do("save", draw.save, testbed, number=name == recipe.name)
@@ -50,7 +54,8 @@ def show_save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]
     n_images = tasks.class_ids.size * per_class
     if n_images > access.limit("exported"):
         st.caption(f"🔒 Too many images to download from this shared server: {n_images:,}.")
-    for column, kind in zip(buttons[1:] if n_images <= access.limit("exported") else (), testbeds.FORMATS):
+    formats = testbeds.FORMATS if n_images <= access.limit("exported") else ()
+    for column, kind in zip(st.columns(3), formats, strict=False):
         column.download_button(
             kind.upper() if kind != "parquet" else "Parquet",
             partial(_file, classes, recipe, name, kind),
@@ -67,7 +72,7 @@ def show_save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]
                 "json": "Paths of the support and query images of each task. Needs images.",
             }[kind],
         )
-    shell.command_popover(recipe.command(f"{name}.parquet"), "Command line")
+    return name
 
 
 def _file(classes: Classes, recipe: Recipe, name: str, kind: str) -> bytes:

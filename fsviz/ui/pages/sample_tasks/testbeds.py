@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fsviz.records import Dataset, Testbed
+from fsviz.analyses import semantic_sampling as study
+from fsviz.records import Dataset, Predictions, Testbed
 from fsviz.sampling import SAMPLERS
 from fsviz.tasks import draw
 from fsviz.tasks.draw import Recipe
@@ -67,14 +68,6 @@ def draw_images(classes: Classes, recipe: Recipe) -> Testbed | None:
     return _draw_with_images(classes.dataset, recipe, classes.distances)
 
 
-def coarsity_text(value: float) -> str:
-    return f"{value:.{coarsity_digits(value)}f}"
-
-
-def coarsity_digits(value: float) -> int:
-    return 1 if value >= 10 else 2 if value >= 1 else 3
-
-
 @caching.cache_data("Sampling tasks", 24)
 def _draw(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
     return draw.sample_testbed(dataset, recipe, distances=_distances)
@@ -88,6 +81,11 @@ def _draw_with_images(dataset: Dataset, recipe: Recipe, _distances: np.ndarray |
 @caching.cache_data(most=64, hashes={Testbed: lambda bed: bed.name})
 def repeat_counts(dataset: Dataset, bed: Testbed, _distances: np.ndarray | None) -> RepeatCounts | None:
     return count_repeats(dataset, bed, _distances)
+
+
+@caching.cache_data(most=64, hashes={Testbed: lambda bed: bed.name})
+def quick_predictions(dataset: Dataset, bed: Testbed, positions: tuple[int, ...], backbone: str) -> Predictions | None:
+    return study.quick_predictions(dataset, bed.tasks.take(np.array(positions)), backbone)
 
 
 def draw_testbed(classes: Classes, recipe: Recipe) -> Testbed:

@@ -17,18 +17,16 @@ from fsviz.analyses.task_profile import MethodResult, TaskProfile, ValuesAmongTa
 from fsviz.difficulty.measures import MEASURES
 from fsviz.difficulty.objectives import OBJECTIVES, SUPPORT_SETS
 from fsviz.errors import FsvizError
-from fsviz.features.backbones import title_of
 from fsviz.figures import task_profile as figures
-from fsviz.records import PAD, Dataset, HeadlineNumber, Predictions, Progress, TaskId
+from fsviz.records import PAD, Dataset, Predictions, Progress, TaskId
 from fsviz.settings import RawSettings, Setting
 from fsviz.tasks import task_ids
 from fsviz.tasks.task_ids import TASK_NAME, ResolvedTestbed
 from fsviz.ui.pages.task.attributes import show_attributes
-from fsviz.ui.pages.task.choices import pick_method, picked_method
+from fsviz.ui.pages.task.choices import pick_method, pick_pairs, picked_result
 from fsviz.ui.pages.task.classes import show_classes
 from fsviz.ui.parts import access, caching, controls, export, links, page_links, selections, shell, task_list
 from fsviz.ui.parts.caching import cached_call
-from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
@@ -48,6 +46,8 @@ MEASURE_ALL = Setting(
     False,
 )
 TASK_TITLES = ("This task", "Other task")
+GO_TO = "go_to"
+WALL_PX = 505  # height of the images of a task, which scroll inside; it cuts the last row, so that this shows
 
 
 def show(dataset: Dataset) -> None:
@@ -150,40 +150,45 @@ def _go(task: str, compared: str | None = None) -> None:
 
 def _show(profiles: Sequence[TaskProfile]) -> None:
     """Shows first what is fast, then what needs other tasks to be measured, each in its container."""
-    head = st.container()
-    if len(profiles) > 1:
+    with shell.side():
+        steps = st.container()
+        by = _pick_order(profiles[0])
         pick_method(profiles[0])
+        choice_of_pairs = st.container()
+        measure_all = _pick_measure_all(profiles)
+    _answer(profiles)
+    if len(profiles) > 1:
         walls = list(st.columns(2, gap="large"))
         measured = st.container()
     else:
         wall, measured = shell.responsive_columns("passport", [11, 10], gap="large")
         walls = [wall]
+    accuracies, attributes = shell.responsive_columns("surroundings", [11, 10], gap="large")
     classes = st.container()
     more = st.container()
-    by = _pick_order(profiles[0])
-    measure_all = _pick_measure_all(profiles)
     for which, (slot, profile) in enumerate(zip(walls, profiles, strict=True)):
         with slot:
-            if len(profiles) > 1:
-                st.markdown(f"**{TASK_TITLES[which]}**: task {profile.position:,} of {escape(profile.testbed.title)}")
-            if len(profiles) == 1:
-                pick_method(profile)
+            of = f"ask {profile.position:,} of {escape(profile.testbed.title)}"
+            st.caption(f"**{TASK_TITLES[which]}**: t{of}" if len(profiles) > 1 else f"T{of}")
             _images(profile, which)
             _page_links(profile)
             if not which:
                 selections.show(profile.dataset, profile.tasks, 0, profile.task_id, picked=True)
+    with choice_of_pairs:
+        pairs = pick_pairs(profiles)
     with classes:
-        show_classes(profiles)
-    with measured:
-        slot = st.container()
+        show_classes(profiles, pairs)
+    with attributes:
         show_attributes(profiles)
-    with slot:
+    with measured:
         spreads = [_values_among(profile, measure_all) for profile in profiles]
     profiles = [study.with_values_among_tasks(p, s) for p, s in zip(profiles, spreads, strict=True)]
-    with head:
-        _headline(profiles, spreads, by)
-    with slot:
+    _answer(profiles, spreads)
+    with steps:
+        _steps(profiles[0], spreads[0], by)
+    with measured:
         _percentiles(profiles, spreads)
+    with accuracies:
         _accuracies(profiles)
     with more:
         if any(p.backbone and p.dataset.has_pixels for p in profiles):
@@ -194,11 +199,23 @@ def _show(profiles: Sequence[TaskProfile]) -> None:
         export.command("report", "--task", str(profiles[0].task_id))
 
 
+def _answer(profiles: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks] | None = None) -> None:
+    """The answer, first without the other tasks: measuring them takes a while."""
+    results = [picked_result(profile) for profile in profiles]
+    if len(profiles) > 1:
+        sentence, more = study.compare_headline(profiles, spreads, results)
+    else:
+        sentence, more = study.headline(profiles[0], spreads[0] if spreads else None, results[0])
+    shell.answer(
+        escape(sentence), escape(more) if spreads else "Measuring other tasks of the testbed to compare it with…"
+    )
+
+
 def _pick_order(profile: TaskProfile) -> str:
     titles = {study.POSITION: "Position in the testbed"}
     titles |= {v.measure.name: v.measure.title for v in profile.values if np.isfinite(v.value)}
     titles |= {f"{study.ACCURACY}{result.key}": f"Accuracy of {result.key}" for result in profile.results}
-    return str(controls.pick(BY.with_(choices=titles), shell.side()))
+    return str(controls.pick(BY.with_(choices=titles)))
 
 
 def _pick_measure_all(profiles: Sequence[TaskProfile]) -> bool:
@@ -206,107 +223,42 @@ def _pick_measure_all(profiles: Sequence[TaskProfile]) -> bool:
     if largest <= study.MAX_MEASURED:
         links.drop_from_link(MEASURE_ALL.name)
         return False
-    return bool(controls.pick(MEASURE_ALL.with_(title=f"Compare with all {largest:,} tasks"), shell.side()))
-
-
-def _headline(profiles: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks], by: str) -> None:
-    profile, among = profiles[0], spreads[0]
-    _steps(profile, among, by)
-    numbers: list[HeadlineNumber | None] = [*_numbers(profile, among), None, None, None, None]
-    show_numbers(numbers[:4])
-    st.caption(_position_line(profile, among))
-
-
-def _numbers(profile: TaskProfile, among: ValuesAmongTasks) -> list[HeadlineNumber]:
-    """The headline numbers of a task, at most four."""
-    numbers = []
-    if profile.results:
-        first, best = profile.results[0], max(profile.results, key=lambda result: result.accuracy)
-        shown = (first, best) if best.accuracy > first.accuracy else (first,)
-        numbers += [_accuracy_number(profile, result) for result in shown]
-    percentiles = study.percentiles(profile, among)
-    if "coarsity" in percentiles:
-        numbers.append(
-            HeadlineNumber(
-                "coarsity",
-                "Coarsity",
-                percentiles["coarsity"].value,
-                unit="",
-                note=f"harder than {percentiles['coarsity'].harder:.0%} of the testbed",
-                help=MEASURES["coarsity"].description,
-            )
-        )
-    pairs = next((p for p in cached_call(study.class_pairs, profile, keep=64) if p.name == "confusion"), None)
-    if pairs is not None and pairs.values.any():
-        a, b = np.unravel_index(int(np.triu(pairs.values).argmax()), pairs.values.shape)
-        numbers.append(
-            HeadlineNumber(
-                "most_confused",
-                "Most overlapping pair",
-                pairs.values[a, b],
-                unit="bits",
-                digits=2,
-                note=f"{profile.names[a]} and {profile.names[b]}",
-                help=pairs.description,
-            )
-        )
-    if not profile.results:
-        numbers.append(HeadlineNumber.count("classes", "Classes", len(profile.class_ids), help="Ways of the task."))
-    return numbers[:4]
-
-
-def _accuracy_number(profile: TaskProfile, result: MethodResult) -> HeadlineNumber:
-    mean, half_width = result.mean
-    points = abs(100 * (result.accuracy - mean))
-    note = f"equal to the mean ({100 * mean:.0f}%)"
-    if points >= 0.5:
-        unit, side = "point" if round(points) == 1 else "points", "above" if result.accuracy >= mean else "below"
-        note = f"{points:.0f} {unit} {side} the mean ({100 * mean:.0f}%)"
-    over = f" Mean over {np.isfinite(result.others).sum():,} tasks ± {100 * half_width:.1f} points (95% CI)."
-    return HeadlineNumber(
-        f"accuracy_{result.key}",
-        f"{result.label} accuracy",
-        100 * result.accuracy,
-        digits=0,
-        note=note if np.isfinite(mean) else "",
-        help=f"Exact for these {int((profile.tasks.query != PAD).sum()):,} queries."
-        + (over if np.isfinite(half_width) else ""),
-    )
-
-
-def _position_line(profile: TaskProfile, among: ValuesAmongTasks) -> str:
-    """One line: the task, and the measures by which it is among the hardest or easiest quarter."""
-    sentences = [f"Task {profile.position:,} of {escape(profile.testbed.title)}."]
-    ranked = sorted(study.percentiles(profile, among).items(), key=lambda pair: -pair[1].harder)
-    hard = [f"{escape(MEASURES[n].title)} ({p.harder:.0%})" for n, p in ranked if p.harder >= 0.75]
-    easy = [f"{escape(MEASURES[n].title)} ({p.harder:.0%})" for n, p in ranked[::-1] if p.harder <= 0.25]
-    if ranked and len(among.positions) > 1:
-        sentences += [f"Hardest by: {_first_few(hard)}."] if hard else []
-        sentences += [f"Easiest by: {_first_few(easy)}."] if easy else []
-        sentences += [] if hard or easy else ["All measures are in the middle half of the testbed."]
-    return " ".join(sentences)
-
-
-def _first_few(titles: Sequence[str], n: int = 4) -> str:
-    more = f" and {len(titles) - n} more" if len(titles) > n else ""
-    return ", ".join(titles[:n]) + more
+    with st.expander("More settings", type="compact"):
+        return bool(controls.pick(MEASURE_ALL.with_(title=f"Compare with all {largest:,} tasks")))
 
 
 def _steps(profile: TaskProfile, among: ValuesAmongTasks, by: str) -> None:
-    """Buttons to the previous and the next task, and to compare two tasks."""
+    """Controls that go to another task, and that compare two tasks."""
     orders = study.orders(profile, among)
     positions, values = orders.get(by, orders[study.POSITION])
     own = {study.POSITION: float(profile.position)} | {v.measure.name: v.value for v in profile.values}
     own |= {f"{study.ACCURACY}{result.key}": result.accuracy for result in profile.results}
     previous, following = study.neighbours(profile, positions, values, own.get(by, np.nan))
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        for label, icon, position in (("Previous", "◀️", previous), ("Next", "▶️", following)):
-            task = "" if position is None else str(TaskId(profile.testbed.name, position))
-            st.button(label, icon=icon, key=f"step_{label}", disabled=position is None, on_click=_go, args=(task,))
-        if by != study.POSITION:
-            st.caption(f"by {escape(_lower_title(by))}")
-        for label, icon, key, args in _comparisons(profile, by, following, _ends(positions, values)):
-            st.button(escape(label), icon=icon, key=key, on_click=_go, args=args)
+    columns = st.columns(2, gap="xsmall")
+    for column, label, icon, position in zip(columns, ("Previous", "Next"), ("◀️", "▶️"), (previous, following)):
+        task = "" if position is None else str(TaskId(profile.testbed.name, position))
+        disabled = position is None
+        column.button(
+            label, icon=icon, key=f"step_{label}", disabled=disabled, on_click=_go, args=(task,), width="stretch"
+        )
+    n_tasks = len(profile.testbed.tasks)
+    if n_tasks > 1:
+        st.session_state[GO_TO] = profile.position
+        st.number_input(
+            "Go to task",
+            0,
+            n_tasks - 1,
+            key=GO_TO,
+            on_change=_go_to,
+            args=(profile.testbed.name,),
+            help=f"Position in the testbed: 0 to {n_tasks - 1:,}.",
+        )
+    for label, icon, key, args in _comparisons(profile, by, following, _ends(positions, values)):
+        st.button(escape(label), icon=icon, key=key, on_click=_go, args=args, width="stretch")
+
+
+def _go_to(testbed: str) -> None:
+    _go(str(TaskId(testbed, int(st.session_state[GO_TO]))))
 
 
 def _comparisons(
@@ -345,11 +297,10 @@ def _images(profile: TaskProfile, which: int) -> None:
     if not profile.has_images or not dataset.has_pixels:
         _class_table(profile)
         return
-    result = picked_method(profile)
+    result = picked_result(profile)
     names = profile.names
-    ways = range(len(names))
     rows = []
-    for way in list(ways)[: task_list.MOST_ROWS]:
+    for way in range(len(names))[: task_list.MOST_ROWS]:
         support, query = (side[0, way] for side in (profile.tasks.support, profile.tasks.query))
         rows.append(Row(names[way], [Tile(int(i)) for i in support[support != PAD][:20]], kind="support"))
         tiles, n_correct = [], 0
@@ -358,12 +309,16 @@ def _images(profile: TaskProfile, which: int) -> None:
             n_correct += predicted == way
             frame: Any = None if result is None else "right" if predicted == way else "wrong"
             tiles.append(Tile(int(query[at]), "" if predicted == way else names[predicted], frame))
-        rows.append(Row("", tiles[:40], f"{n_correct} of {len(tiles)} correct" if result else "", kind="query"))
-    page_links.to_gallery(dataset, task_rows(dataset, rows, f"passport_wall_{which}", tile_px=52))
-    if len(names) > task_list.MOST_ROWS:
-        st.caption(f"First {task_list.MOST_ROWS} of {len(names):,} classes.")
-    if result is not None:
-        st.caption("✓ correct · ✗ incorrect, with the predicted class.")
+        note = f"{n_correct} of {len(tiles)} correct" if result else ""
+        rows.append(Row("", tiles[:40], note, kind="query", reserve=result is not None))
+    with st.container(height=WALL_PX, border=False) if len(names) > 2 else st.container():
+        clicked = task_rows(dataset, rows, f"passport_wall_{which}", tile_px=48)
+    page_links.to_gallery(dataset, clicked)
+    legend = "" if result is None else "✓ correct · ✗ incorrect, with the predicted class."
+    first = f" First {task_list.MOST_ROWS} of {len(names):,} classes." if len(names) > task_list.MOST_ROWS else ""
+    scroll = f" Scroll for all {len(names):,} classes." if len(names) > 2 and not first else ""
+    if legend or first:
+        st.caption(f"{legend}{first}{scroll}")
 
 
 def _predictions(result: MethodResult) -> Predictions:
@@ -395,12 +350,11 @@ def _percentiles(profiles: Sequence[TaskProfile], spreads: Sequence[ValuesAmongT
     """Shows the percentile of every measure, and the measures that are not available."""
     percentiles = [study.percentiles(p, s) for p, s in zip(profiles, spreads, strict=True)]
     shown = [name for name in MEASURES if any(name in of for of in percentiles)]
-    st.markdown("**Measures**")
     if not shown or all(len(s.positions) < 2 for s in spreads):
         st.caption("Only task in this testbed: no percentiles.")
         _value_table(profiles)
         return
-    rows = []
+    caption, rows = st.container(), []
     for name in shown:
         of_tasks = [of.get(name) for of in percentiles]
         rows.append(
@@ -413,16 +367,18 @@ def _percentiles(profiles: Sequence[TaskProfile], spreads: Sequence[ValuesAmongT
         )
     figure = figures.plot_percentiles(rows, TASK_TITLES[: len(profiles)])
     export.chart("Percentiles of the measures", figure, key="standings")
-    st.caption(escape(_percentile_caption(profiles, spreads)), help="Equal values count half as easier.")
+    caption.caption(
+        escape(_percentile_caption(profiles, spreads)),
+        help="Equal values count half as easier. A position among tasks is not a proven cause.",
+    )
     _value_table(profiles, percentiles)
 
 
 def _percentile_caption(profiles: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks]) -> str:
     among = spreads[0]
     tasks = f"all {among.n_tasks:,}" if among.is_complete else f"{len(among.positions):,} of {among.n_tasks:,}"
-    backbone = f" ({title_of(profiles[0].backbone)} features)" if profiles[0].backbone else ""
-    testbed = "the testbed" if len(profiles) == 1 else "its testbed"
-    return f"Percentile among {tasks} tasks of {testbed}{backbone}, harder to the right."
+    testbed = "" if len(profiles) == 1 else " of its testbed"
+    return f"Percentile among {tasks} tasks{testbed}, harder to the right."
 
 
 def _value_table(profiles: Sequence[TaskProfile], percentiles: Sequence[Mapping[str, study.Percentile]] = ()) -> None:

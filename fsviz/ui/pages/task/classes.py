@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import streamlit as st
 
 from fsviz.analyses import task_profile as study
-from fsviz.analyses.task_profile import TaskProfile
+from fsviz.analyses.task_profile import ClassPairs, TaskProfile
 from fsviz.figures import task_profile as figures
 from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.taxonomy import maps
-from fsviz.ui.pages.task.choices import PAIRS, picked_method
-from fsviz.ui.parts import controls, export, shell
+from fsviz.ui.pages.task.choices import CONFUSION_MATRIX, picked_result
+from fsviz.ui.parts import export, shell
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.shell import escape
 
 
-def show_classes(profiles: Sequence[TaskProfile]) -> None:
+def show_classes(profiles: Sequence[TaskProfile], chosen: str) -> None:
+    """Shows the chosen numbers of class pairs, and the taxonomy above the classes."""
     st.subheader("Class pairs", anchor=False)
-    titles = {
-        pairs.name: pairs.title for profile in profiles for pairs in cached_call(study.class_pairs, profile, keep=64)
-    }
-    if any(profile.results for profile in profiles):
-        titles["answers"] = "Confusion matrix"
-    if not titles:
+    if not chosen:
         st.caption("Not available: the dataset has neither a taxonomy nor features.")
         return
-    chosen = str(controls.pick(PAIRS.with_(choices=titles, default=next(iter(titles))), shell.side()))
     if len(profiles) == 1:
         left, right = shell.responsive_columns("classes", [9, 11], gap="large")
         with left:
@@ -42,8 +38,8 @@ def show_classes(profiles: Sequence[TaskProfile]) -> None:
 
 
 def _show_pairs(profile: TaskProfile, chosen: str, which: int) -> None:
-    if chosen == "answers":
-        result = picked_method(profile)
+    if chosen == CONFUSION_MATRIX:
+        result = picked_result(profile)
         if result is None:
             st.caption("No predictions for this task.")
             return
@@ -63,7 +59,16 @@ def _show_pairs(profile: TaskProfile, chosen: str, which: int) -> None:
         taxonomy_figures.plot_task_distances(pairs.values, profile.names, pairs.title, pairs.max_value, 330),
         key=f"pairs_{which}",
     )
-    st.caption(escape(pairs.description))
+    st.caption(escape(f"{pairs.description} {_most_overlapping(profile, pairs)}".strip()))
+
+
+def _most_overlapping(profile: TaskProfile, pairs: ClassPairs) -> str:
+    """The pair of classes with the largest overlap; "" for other numbers of pairs."""
+    if pairs.name != study.OVERLAP or not pairs.values.any():
+        return ""
+    first, second = np.unravel_index(int(np.triu(pairs.values).argmax()), pairs.values.shape)
+    names = f"{profile.names[first]} and {profile.names[second]}"
+    return f"Most overlapping pair: {names} ({pairs.values[first, second]:.2f} bits)."
 
 
 def _show_tree(profile: TaskProfile, which: int) -> None:

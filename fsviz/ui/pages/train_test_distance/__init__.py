@@ -1,4 +1,4 @@
-"""The page of splits: classes and both centroids on a map, how certain it is, other splits, trees, published ones."""
+"""The page Train–test distance: the map of a split, its stability, other splits, its cost, trees, published splits."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from fsviz.analyses import class_splits as study
 from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import class_splits as figures
-from fsviz.records import SIDES, Dataset, HeadlineNumber
+from fsviz.records import ClassSplit, Dataset
+from fsviz.settings import Setting
 from fsviz.ui.pages.train_test_distance import (
     accuracy_cost,
+    class_card,
     published,
     save,
     settings,
@@ -23,51 +25,68 @@ from fsviz.ui.pages.train_test_distance import (
     trees,
 )
 from fsviz.ui.pages.train_test_distance.settings import CLASS
-from fsviz.ui.parts import controls, drilldown, export, hover, shell
+from fsviz.ui.parts import drilldown, export, hover, shell
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.clicks import Click
-from fsviz.ui.parts.headline import show_number
-from fsviz.ui.parts.image_wall import Tile, gallery
+from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
-MAP, BESIDE = "split_map", "split_beside"
-SHOWN = 8
-SECTIONS = ("Other divergences", "How certain", "Other splits", "What it costs", "Trees", "Published splits")
+MAP, COMPARED = "split_map", "compared_split"
+SPLIT, SWEEP, STABILITY, COMPARE, COST, TREES, PUBLISHED = SECTIONS = (
+    "Map",
+    "Target sweep",
+    "Stability",
+    "Compare splits",
+    "Accuracy cost",
+    "Class trees",
+    "Published splits",
+)
+WITH_CLASS = (SPLIT, SWEEP, TREES)  # sections that show the selected class
 
 
 def show(dataset: Dataset) -> None:
     if "features" not in dataset.capabilities:
         published.show_without_features(dataset)
         return
-    spec = settings.pick_spec(dataset)
+    target, find = shell.side().container(), shell.side().container()  # above the other settings
+    is_few = dataset.n_classes < study.MIN_CLASSES
+    spec = settings.pick_few(dataset) if is_few else settings.pick_spec(dataset, target)
     try:
         classes = settings.class_features(dataset, str(spec["backbone"]))
     except FsvizError as error:
         st.error(escape(shell.with_setting_titles(error)), icon="⚠️")
         shell.offer_demo(dataset)
         return
+    if len(classes) < study.MIN_CLASSES:
+        _few(dataset, classes, find)
+        return
     if not settings.is_affordable(study.seconds(classes, spec, study.SEEDS.default)):
         return
-    result = cached_call(study.find_split, dataset, classes, words="Looking for the split", keep=256, **spec)
-    alike = _headline(result, cached_call(study.nearest_at_random, classes, result.split, keep=256))
-    _map_and_side(dataset, classes, result)
-    stability.headline(alike, cached_call(study.agreement, dataset, classes, keep=256, **spec))
-    section = controls.pick_section("What is behind it?", SECTIONS)
-    if section == "Other divergences":
-        _small_multiples(dataset, classes, result)
-    if section == "How certain":
+    result = cached_call(study.find_split, dataset, classes, words="Computing the split", keep=256, **spec)
+    at_random = cached_call(study.nearest_at_random, classes, result.split, keep=256)
+    shell.answer(*map(escape, study.distance_answer(result, at_random)))
+    section = _pick_section()
+    position = settings.pick_class(result.split.names, find) if section in WITH_CLASS else None
+    if section == SPLIT:
+        _map(dataset, classes, result, position)
+        alike = cached_call(study.agreement, dataset, classes, keep=256, **spec)
+        shell.answer(*map(escape, study.distance_answer(result, at_random, alike)))
+        save.show(dataset, result)
+    elif section == SWEEP:
+        _sweep(dataset, classes, result, at_random, position)
+    elif section == STABILITY:
         stability.show(dataset, spec, result)
-    if section == "Other splits":
-        _comparisons(dataset, classes, result)
-    if section == "What it costs":
-        accuracy_cost.show(dataset)
-        train.show(dataset, classes, result)
-    if section == "Trees":
-        trees.show(dataset, result.split)
-    if section == "Published splits":
+    elif section == COMPARE:
+        _comparisons(dataset, classes, result, at_random)
+    elif section == COST:
+        _cost(dataset, classes, result)
+    elif section == TREES:
+        trees.show(dataset, classes, result.split, position)
+    else:
         published.show(dataset)
-    save.show(dataset, result)
+    if section not in (SPLIT, COST):
+        shell.command_popover(study.command(dataset, result.settings))
 
 
 PAGE = Page(
@@ -86,190 +105,146 @@ PAGE = Page(
 )
 
 
-def _headline(result: study.SplitResult, at_random: tuple[float, float]) -> Any:
-    """Four numbers; returns the slot of the last one, which takes a moment longer.
-
-    at_random  between what 95% of random splits have as distance of a test class to the nearest training class
-    """
-    split = result.split
-    reached = HeadlineNumber.worded(
-        "reached", "Divergence reached", "none asked", help="This split is not made from centroids."
-    )
-    if split.requested is not None and split.reached is not None:
-        reached = HeadlineNumber(
-            "reached",
-            "Divergence reached",
-            split.reached,
-            unit="",
-            digits=2,
-            note=f"asked for {split.requested:g}",
-            help="Between the two distributions over classes that the centroids give. In few dimensions the asked one "
-            "is not always reached.",
-        )
-    parts = split.parts
-    numbers = [
-        reached,
-        HeadlineNumber.worded(
-            "sides",
-            "Train, val and test classes",
-            " / ".join(f"{len(parts[side]):,}" for side in SIDES),
-            help="Val and test take one fifth each, rounded down, in turn: the class that is most of the test side "
-            f"goes to test, the next to val. {study.SIDE_RULE}",
-        ),
-        HeadlineNumber(
-            "nearest",
-            "Nearest training class",
-            result.nearest,
-            unit="",
-            digits=2,
-            note=f"random splits {at_random[0]:.2f} to {at_random[1]:.2f}",
-            help="Distance of a test class to the training class that is most like it, mean over test classes; "
-            "features of unit length, all dimensions. 95% of random splits with as many classes on every side are in "
-            "the range below it: a wanted divergence moves the two sides apart as groups, and a test class can still "
-            f"have a training class next to it. Farthest from any training class: {result.farthest}.",
-        ),
-    ]
-    *columns, last = shell.responsive_columns("headline", 4, "pairs")
-    for column, number in zip(columns, numbers, strict=True):
-        show_number(number, column)
-    return last.empty()
+def _pick_section() -> str:
+    setting = Setting("show", "View", "", "choice", SPLIT, choices={name: name for name in SECTIONS})
+    return str(pick(setting, as_buttons=True, label_visibility="collapsed"))
 
 
-def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, result: study.SplitResult) -> None:
-    split = result.split
-    left, side = shell.responsive_columns("map", [2.2, 1], gap="medium")
-    with side:
-        picked = _pick_class(split.names)
-        _in_words(dataset, result)
-        if picked is not None:
-            _class_card(dataset, classes, result, picked)
+def _few(dataset: Dataset, classes: study.ClassFeatures, where: Any) -> None:
+    """The map and the distances of classes that are too few to split."""
+    table = study.nearest_classes(classes)
+    shell.answer(*map(escape, study.few_answer(dataset.title, table, study.MIN_CLASSES)))
+    split = study.unsplit(classes)
+    position = settings.pick_class(split.names, where)
+    left, right = shell.responsive_columns("map", [2.2, 1], gap="medium")
+    with left:
+        _draw_map(dataset, classes, split, position)
+    with right:
+        if position is not None:
+            class_card.show(dataset, classes, split, position)
+        else:
+            export.table(study.NEAREST, table, key="nearest_classes", sets=Click(CLASS, table["class"].tolist()))
+
+
+def _map(dataset: Dataset, classes: study.ClassFeatures, result: study.SplitResult, position: int | None) -> None:
+    """The map of the split, next to the selected class or the superclasses."""
+    left, right = shell.responsive_columns("map", [2.2, 1], gap="medium")
+    with left:
+        _draw_map(dataset, classes, result.split, position)
+    with right:
+        if position is not None:
+            class_card.show(dataset, classes, result.split, position)
         else:
             _superclasses(dataset, result)
-    with left:
-        faces = study.faces(dataset, split.class_ids) if dataset.has_pixels else split.class_ids
-        figure = figures.plot_split(split, faces.tolist(), picked)
-        of_face = dict(zip(map(int, faces), split.names, strict=True))
-        export.chart("Map of the split", figure, key=MAP, sets=Click(CLASS, of_face, toggles=(CLASS,)))
-        if dataset.has_pixels:
-            hover.thumbnails(dataset, MAP, frozenset(map(int, faces)))
-        axes = split.points.shape[1]
-        st.caption(
-            f"{len(split.names):,} classes by the mean feature of their images under "
-            f"{escape(title_of(classes.backbone))}, on the first two of {axes:,} axes. "
-            + (
-                "Dotted lines lead to the centroids; an arrow head at the frame means that one lies beyond it. "
-                if split.centroids is not None
-                else ""
-            )
-            + "Rest on a class for a picture, click it for more."
-        )
-        if classes.without:
-            st.caption(f"{len(classes.without):,} classes have no features and are on no side.")
+        _warn(result)
 
 
-def _pick_class(names: tuple[str, ...]) -> int | None:
-    """Place of the class picked by name, by click or by link; one of another dataset is forgotten."""
-    if st.session_state.get(CLASS.name) not in names:
-        st.session_state.pop(CLASS.name, None)
-    name = st.selectbox(
-        "Find a class, or click the map",
-        sorted(names, key=str.lower),
-        index=None,
-        key=CLASS.name,
-        bind="query-params",
-        placeholder="Type a class name",
+def _draw_map(dataset: Dataset, classes: study.ClassFeatures, split: ClassSplit, position: int | None) -> None:
+    faces = study.faces(dataset, split.class_ids) if dataset.has_pixels else split.class_ids
+    class_of_face = dict(zip(map(int, faces), split.names, strict=True))
+    export.chart(
+        "Map of the split",
+        figures.plot_split(split, faces.tolist(), position),
+        key=MAP,
+        sets=Click(CLASS, class_of_face, toggles=(CLASS,)),
     )
-    return names.index(name) if name in names else None
+    if dataset.has_pixels:
+        hover.thumbnails(dataset, MAP, frozenset(map(int, faces)))
+    centroids = " Dotted: direction of the centroids." if split.centroids is not None else ""
+    without = f" {len(classes.without):,} classes without features are on no side." if classes.without else ""
+    st.caption(
+        f"{len(split.names):,} class means, first two of {split.points.shape[1]:,} components, "
+        f"{escape(title_of(classes.backbone))} features.{centroids}{without} Click a class to show it.",
+        help=f"{study.SIDE_RULE} Val and test get one fifth of the classes each.",
+    )
 
 
-def _in_words(dataset: Dataset, result: study.SplitResult) -> None:
-    """Superclasses on each side of the split, and a note if the requested divergence is not reached."""
-    superclasses.say(dataset, result.split)
-    said = study.describe_split(result)
-    if said:
-        st.info(escape(said), icon="🎯")
+def _warn(result: study.SplitResult) -> None:
+    """Says if the target is not reached, or if the data do not determine the split."""
+    if message := study.describe_split(result):
+        st.info(escape(message), icon="🎯")
     if result.is_at_floor:
-        fewer = (
-            "Fewer dimensions, at the left, let"
-            if result.settings["mode"] == "stable"
-            else ("Mode “stable” with few dimensions lets")
-        )
+        advice = "Use fewer dimensions." if result.settings["mode"] == "stable" else "Use mode stable."
         st.warning(
-            f"The objective is at its floor, {result.floor:.3f} (M log M for M = {len(result.split.names):,} classes): "
-            "with so many dimensions nearly any split can have the asked divergence, so the random start chose this "
-            f"one. {fewer} the classes choose.",
+            f"**Split not determined by the data:** with {result.split.points.shape[1]:,} dimensions almost any split "
+            f"reaches the target. {advice}",
             icon="🎲",
         )
 
 
-def _class_card(dataset: Dataset, classes: study.ClassFeatures, result: study.SplitResult, place: int) -> None:
-    split = result.split
-    with st.container(border=True):
-        st.markdown(f"**{escape(split.names[place])}** is a **{SIDES[split.sides[place]]}** class.")
-        if split.scores is not None:
-            rank = int((split.scores < split.scores[place]).sum())
-            st.caption(
-                f"log p(train) − log p(test) = {split.scores[place]:.2f}: number {rank + 1:,} of {len(split.names):,} "
-                "from the test end."
-            )
-        if dataset.has_pixels:
-            ids = np.flatnonzero(dataset.image_class_ids() == split.class_ids[place])[:SHOWN]
-            gallery(dataset, [Tile(int(i)) for i in ids], key=f"class_{int(split.class_ids[place])}", tile_px=64)
-        near = study.neighbours(classes, split, place)
-        export.table(
-            study.NEIGHBOURS,
-            near,
-            key="class_neighbours",
-            sets=Click(CLASS, near["class"].tolist()),
+def _superclasses(dataset: Dataset, result: study.SplitResult) -> None:
+    if superclasses.describe(dataset, result.split):
+        superclasses.draw(dataset, result.split, "mix", 80, 28)
+        st.caption(
+            "Classes by superclass. Click a bar for its classes.",
+            help="The split uses features only. Superclasses come from the root of the taxonomy down; the largest is "
+            "replaced by those below it.",
         )
-        st.caption("The classes most like it, whatever their side; a row leads to its class.")
 
 
-def _small_multiples(dataset: Dataset, classes: study.ClassFeatures, result: study.SplitResult) -> None:
+def _sweep(
+    dataset: Dataset,
+    classes: study.ClassFeatures,
+    result: study.SplitResult,
+    at_random: tuple[float, float],
+    position: int | None,
+) -> None:
+    """The split at several targets."""
     if result.split.requested is None:
-        st.info("This split asks for no divergence. Choose the mode “stable” at the left to see what others do.")
+        st.info("This split has no target divergence. Choose the split method “stable”.")
         return
     spec = {name: value for name, value in result.settings.items() if name != "divergence"}
-    words = "Looking for splits with other divergences"
-    many = cached_call(study.over_targets, dataset, classes, words=words, keep=64, **spec)
-    export.chart(
-        "Splits as more divergence is asked for",
-        figures.plot_small_multiples([one.split for one in many]),
-        key="small_multiples",
-        sets=Click(CLASS, result.split.names),
-    )
-    st.caption(
-        "The same classes as more divergence is asked for, all else as at the left (figure 3 of the paper). The "
-        "centroids move apart: "
-        + ", ".join(f"{study.centroid_distance(one.split):.1f}" for one in many)
-        + " in units of the features, in which a class is about "
-        f"{float(np.linalg.norm(result.split.points, axis=1).mean()):.1f} from the middle. They lie far outside the "
-        "classes, so that the map shows their direction. Click a class to see its images above."
-    )
+    words = "Computing splits at other targets"
+    results = cached_call(study.over_targets, dataset, classes, words=words, keep=64, **spec)
+    shell.answer(*map(escape, study.sweep_answer(results, at_random)))
+    left = right = st.container()
+    if position is not None:
+        left, right = shell.responsive_columns("sweep", [2.2, 1], gap="medium")
+    with left:
+        export.chart(
+            "Splits by target divergence",
+            figures.plot_small_multiples([each.split for each in results]),
+            key="small_multiples",
+            sets=Click(CLASS, result.split.names),
+        )
+        distances = ", ".join(f"{study.centroid_distance(each.split):.1f}" for each in results)
+        st.caption(
+            "The same classes at six targets (figure 3 of the paper). Click a class to show it.",
+            help=f"The centroids move apart: {distances} in units of the features, in which a class is about "
+            f"{float(np.linalg.norm(result.split.points, axis=1).mean()):.1f} from the middle. They lie far outside "
+            "the classes, so the map shows their direction.",
+        )
+    if position is not None:
+        with right:
+            class_card.show(dataset, classes, result.split, position)
 
 
-def _superclasses(dataset: Dataset, result: study.SplitResult) -> None:
-    if not study.superclass_shares(dataset, result.split):
-        return
-    superclasses.draw(dataset, result.split, "mix", 80, 28)
-    st.caption(
-        "Classes by superclass and side; click a bar for its classes. The split has not seen them: it knows features "
-        "alone. Superclasses come from the root of the taxonomy down; the largest is replaced by those below it."
-    )
+def _cost(dataset: Dataset, classes: study.ClassFeatures, result: study.SplitResult) -> None:
+    """Accuracy of trained networks by divergence, and training on the split."""
+    cost = accuracy_cost.pick_rows(dataset, classes)
+    if cost is not None:
+        accuracy_cost.show_charts(cost)
+    train.show(dataset, classes, result)
+    if cost is not None:
+        accuracy_cost.show_tables(cost)
+    accuracy_cost.show_published()
 
 
-def _comparisons(dataset: Dataset, classes: study.ClassFeatures, result: study.SplitResult) -> None:
+def _comparisons(
+    dataset: Dataset, classes: study.ClassFeatures, result: study.SplitResult, at_random: tuple[float, float]
+) -> None:
     words = "Comparing with other splits"
     table = cached_call(study.comparison_table, dataset, classes, result, words=words, keep=64)
-    chosen = drilldown.table(study.COMPARISONS, table, key="comparisons", name=BESIDE, texts=table["split"].tolist())
+    shell.answer(*map(escape, study.comparison_answer(table, at_random)))
+    chosen = drilldown.table(study.COMPARISONS, table, key="comparisons", name=COMPARED, texts=table["split"].tolist())
     st.caption(
-        "Features of unit length, all dimensions. A wanted divergence moves the means of the two sides apart, but a "
-        "test class can still have a training class beside it: read both columns. Whole superclasses keep relatives "
-        "together instead. Choose a row to see its classes."
+        "A target divergence separates the means; a test class can still have a close training class. Select a row to "
+        "show its classes.",
+        help="Distances of unit-length features in all dimensions. Whole superclasses keep related classes together.",
     )
     if chosen:
-        drilldown.heading(f"Train and test classes: {escape(chosen)}", BESIDE)
+        drilldown.heading(f"Train and test classes: {escape(chosen)}", COMPARED)
         split = cached_call(study.compared_splits, dataset, classes, result, words=words, keep=64)[chosen].split
         for side in ("train", "test"):
             st.markdown(f"**{side}**: {len(split.on(side)):,} classes")
-            drilldown.classes(dataset, split.on(side).tolist(), f"beside_{side}")
+            drilldown.classes(dataset, split.on(side).tolist(), f"compared_{side}")

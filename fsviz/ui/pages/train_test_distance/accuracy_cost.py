@@ -1,140 +1,199 @@
-"""Accuracy cost of distant test classes: the recorded grid or user runs, next to published results."""
+"""Accuracy cost of distant test classes: the recorded grid or user runs, next to frozen and published results."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
 
 from fsviz import jobs
+from fsviz.analyses import frozen_reference
 from fsviz.analyses import transfer as study
+from fsviz.analyses.class_splits import ClassFeatures
 from fsviz.datasets import published
 from fsviz.errors import FsvizError
+from fsviz.features.backbones import title_of
 from fsviz.figures import transfer as figures
 from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.tables import Column, Table
 from fsviz.text import code
 from fsviz.training import TITLES
+from fsviz.ui.pages.train_test_distance import settings
 from fsviz.ui.parts import drilldown, export, links, shell
 from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.controls import pick
-from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import escape
 
 OWN = "own"  # the source that is no recorded grid
-SLOPE, SPLITS = "slope", "splits"  # what rows of tables stand for: a method at all divergences, on all splits
+SLOPE, SPLITS = "slope", "splits"  # rows of tables: a method at all divergences, on all splits
+HEIGHT = 310
 SIDES = Setting(
     "sides",
-    "Tested on",
-    "The published comparison tests on one side, which may be harder by itself; the mean of a split and its mirror "
+    "Test on",
+    "The published comparison tests on one half, which may be harder by itself. The mean of a split and its mirror "
     "image does not depend on that.",
     "choice",
     "both",
-    choices={"both": "Both sides, mean", study.FIRST: "The test side", study.SECOND: "The other side"},
+    choices={"both": "Both halves (mean)", study.FIRST: "Test half", study.SECOND: "Swapped half"},
 )
 SOURCE = Setting(
     "of",
     "Networks",
-    "Grids that come with fsviz were trained once by a script; your runs are those of this workspace.",
+    "Recorded networks come with fsviz; your runs are those of this workspace.",
     "choice",
     "",
 )
 
 
-def show(dataset: Dataset) -> None:
+@dataclass(frozen=True)
+class CostRows:
+    """Finished training runs and their reference.
+
+    frozen       the same rows for the frozen backbone, on the same test classes
+    held_out     test classes by run
+    sides, cell  the picked half of the splits, and the selected point or row ("" for none)
+    """
+
+    rows: pd.DataFrame
+    frozen: pd.DataFrame
+    chance_level: float | None
+    grid: study.TrainingGrid | None
+    backbone: str
+    sides: str
+    cell: str
+
+    @property
+    def frozen_title(self) -> str:
+        return f"Frozen {title_of(self.backbone)}"
+
+
+def pick_rows(dataset: Dataset, classes: ClassFeatures) -> CostRows | None:
+    """The networks picked in the sidebar; None with a message if there are none."""
     grids = {grid.name: grid for grid in _recorded(dataset)}
-    own = _own(dataset.name, tuple(run.id for run in jobs.list_runs("training") if run.state == "finished"))
+    runs = tuple(run.id for run in jobs.list_runs("training") if run.state == "finished")
+    own = _own(dataset.name, runs)
     choices = {name: escape(grid.title) for name, grid in grids.items()} | ({} if own.empty else {OWN: "Your runs"})
     if not choices:
-        st.info(
-            f"No network has been trained on splits of {escape(dataset.title)} yet. Train some below, on splits of two "
-            "divergences at least, and see here how accuracy falls with the divergence.",
-            icon="🏋️",
+        shell.answer(
+            f"No network is trained on splits of {escape(dataset.title)} yet.",
+            "Train some at two targets or more to see how accuracy changes with distance.",
         )
-        _published()
-        return
-    left, right, _ = st.columns([1.4, 1, 0.6])
-    source = pick(SOURCE.with_(choices=choices, default=next(iter(choices))), left)
+        return None
+    with shell.side():
+        source = pick(SOURCE.with_(choices=choices, default=next(iter(choices))))
+        sides = str(pick(SIDES))
     grid = grids.get(source)
     rows = own if grid is None else grid.rows
-    sides = pick(SIDES, right)
-    chosen = drilldown.chosen("runs_of", _all_cells(rows))
-    _accuracy(rows, sides, chosen)
-    _matched(rows, chosen)
-    if grid is not None:
-        single_tasks(grid.facts.get("correlations") or [])
-        _how(grid)
-    _published()
+    backbone = classes.backbone
+    words = (dataset.name, backbone)
+    frozen, chance_level = _frozen_of_runs(*words, runs) if grid is None else _frozen_of_grid(*words, grid.name)
+    shell.answer(*map(escape, frozen_reference.cost_answer(rows, frozen, title_of(backbone))))
+    cell = drilldown.chosen("runs_of", _all_cells(rows))
+    return CostRows(rows, frozen, chance_level, grid, backbone, sides, cell)
 
 
-def _how(grid: study.TrainingGrid) -> None:
-    """The settings of the recorded grid."""
+def show_charts(cost: CostRows) -> None:
+    """Accuracy by divergence, next to near and far training classes; the runs of a clicked point below."""
+    pairs = study.matched_differences(cost.rows)
+    left = right = st.container()
+    if pairs:
+        left, right = shell.responsive_columns("cost", [3, 2], gap="medium")
+    with left:
+        _accuracy(cost)
+    if pairs:
+        with right:
+            _matched(cost, pairs)
+    if cost.cell and not cost.cell.endswith((f"@{SLOPE}", f"@{SPLITS}")):
+        _runs_behind(cost.rows, cost.cell)
+
+
+def _accuracy(cost: CostRows) -> None:
+    points = study.accuracy_points(cost.rows, cost.sides)
+    if points.empty:
+        st.info("No finished pair of a split and its mirror image. Choose one half, or train the other.")
+        return
+    slopes = {slope.method: slope for slope in study.slopes(cost.rows) if slope.sides == cost.sides}
+    lines = {name: (slope.at_zero, slope.slope) for name, slope in slopes.items()}
+    reference = study.accuracy_points(cost.frozen, cost.sides) if len(cost.frozen) else cost.frozen
+    drilldown.chart(
+        "Accuracy vs divergence",
+        figures.plot_transfer(
+            points,
+            lines,
+            TITLES,
+            HEIGHT,
+            (cost.frozen_title, reference) if len(reference) else None,
+            cost.chance_level,
+        ),
+        key="transfer",
+        name="runs_of",
+        place=4,
+        texts=_all_cells(cost.rows),
+        already=cost.cell,
+    )
+    networks = "small CNN4 networks; read the slope, not the level" if cost.grid is not None else "of your runs"
+    st.caption(
+        f"{cost.rows['run'].nunique():,} {networks}. 95% CI over test classes. Click a point for its runs.",
+        help=(_recipe_text(cost.grid) if cost.grid is not None else "")
+        + f"{cost.frozen_title}: ProtoNet without training, on tasks of the same test classes. Multiclass, ProtoNet "
+        "and ANIL keep their features at test time; MAML and Finetune adapt them to every task.",
+    )
+
+
+def _matched(cost: CostRows, pairs: Sequence[study.MatchedDifference]) -> None:
+    drilldown.chart(
+        "Same test classes, near vs far training classes",
+        figures.plot_matched(pairs, TITLES, HEIGHT),
+        key="matched",
+        name="runs_of",
+        place=1,
+        texts=_all_cells(cost.rows),
+        already=cost.cell,
+    )
+    st.caption(
+        "Same test classes, near vs far training classes. Click a point for its runs.",
+        help="Half of the training classes, near or far; test classes and their tasks stay the same, so chance level "
+        "and frozen features are equal on both ends.",
+    )
+
+
+def show_tables(cost: CostRows) -> None:
+    """Slopes, accuracies, near and far classes, task-level correlations, in closed sections."""
+    is_table = cost.cell.endswith((f"@{SLOPE}", f"@{SPLITS}"))
+    with st.expander("Slopes and accuracies, with published numbers", expanded=is_table):
+        _slopes(cost)
+        _easy_and_hard(cost)
+        _matched_table(cost)
+    if cost.grid is not None:
+        single_tasks(cost.grid.facts.get("correlations") or [])
+
+
+def _recipe_text(grid: study.TrainingGrid) -> str:
+    """The settings of a recorded grid, in a sentence."""
     recipe, rows = grid.facts["recipe"], grid.rows
     side = recipe.get("side", 32)
     others = recipe.get("compared") or []
     maml = {"maml", "anil"} & set(recipe["methods"])
-    st.caption(
+    return (
         f"{len(rows['run'].unique()):,} networks trained on {escape(grid.facts['date'])} in at most "
         f"{grid.facts['seconds'] / 60:.0f} minutes of one core: CNN4 with {recipe['width']:,} filters on {side:,} × "
         f"{side:,} pixels, {recipe['epochs']:,} epochs, R = {', '.join(f'{r:g}' for r in recipe['targets'])} on both "
-        f"sides and matched at R = {recipe['matched_at']:g}, {len(recipe['seeds']):,} "
+        f"halves and matched at R = {recipe['matched_at']:g}, {len(recipe['seeds']):,} "
         f"seed{'s' * (len(recipe['seeds']) > 1)}, {recipe['n_tasks']:,} test tasks each"
-        + (f", and splits to compare with: {', '.join(study.COMPARED[name] for name in others)}" if others else "")
+        + (f", and other splits: {', '.join(study.COMPARED[name] for name in others)}" if others else "")
         + (f", MAML and ANIL of {escape(recipe.get('order', 'second'))} order" if maml else "")
-        + ". Small networks, trained briefly: the slopes matter, not the accuracies. "
-        + code(f"python scripts/train_grid.py {grid.facts['dataset']} --home FOLDER")
-        + " repeats or enlarges it."
+        + f". Repeat: {code('python scripts/train_grid.py ' + grid.facts['dataset'] + ' --home FOLDER')}. "
     )
-
-
-def _accuracy(rows: pd.DataFrame, sides: str, chosen: str) -> None:
-    points = study.accuracy_points(rows, sides)
-    if points.empty:
-        st.info("No two finished runs here are a split and its mirror image. Choose one side, or train the other.")
-        return
-    slopes = {slope.method: slope for slope in study.slopes(rows) if slope.sides == sides}
-    st.markdown(f"**Accuracy of trained networks as the test classes move away** · {_finding(rows)}")
-    lines = {name: (slope.at_zero, slope.slope) for name, slope in slopes.items()}
-    drilldown.chart(
-        "Accuracy as test classes move away",
-        figures.plot_transfer(points, lines, TITLES),
-        key="transfer",
-        name="runs_of",
-        place=4,
-        texts=_all_cells(rows),
-        already=chosen,
-    )
-    st.caption(
-        f"{int(points['n_runs'].sum()):,} runs{_seeds(rows)} (figure 2 of the paper). 95% intervals over test classes: "
-        "with other classes of the same kind the accuracy would vary so much. Multiclass, ProtoNet and ANIL keep their "
-        "features at test time; MAML and Finetune adapt them to every task. Click a point for its runs."
-    )
-    if chosen and chosen.partition("@")[2] not in (study.MATCHED, SLOPE, SPLITS):
-        _runs_behind(rows, chosen)
-    _slopes(rows, chosen)
-    _easy_and_hard(rows, sides, chosen)
-
-
-def _finding(rows: pd.DataFrame) -> str:
-    """Which family holds up, in a sentence; that it cannot be told where its interval holds 0."""
-    lead = study.family_slope(rows)
-    if lead is None or lead.ci95 is None:
-        return _fall(rows)
-    told = f"{lead.slope:+.2f}{half_width(lead.ci95, 2)} points per unit of divergence"
-    if abs(lead.slope) <= lead.ci95:
-        return f"whether methods that adapt their features hold up better cannot be told: their lead changes by {told}."
-    better = "hold up better" if lead.slope > 0 else "fall faster"
-    return f"methods that adapt their features {better}: their lead changes by {told}."
 
 
 def _all_cells(rows: pd.DataFrame) -> list[str]:
     """Keys of the points of the figures: a method at a divergence, a method's matched runs."""
-    known = rows.dropna(subset=["asked"])
-    cells = known.loc[known["comparison"] == study.DIVERGENCE, ["method", "asked"]].drop_duplicates()
+    targeted = rows.dropna(subset=["asked"])
+    cells = targeted.loc[targeted["comparison"] == study.DIVERGENCE, ["method", "asked"]].drop_duplicates()
     matched = rows.loc[rows["comparison"] == study.MATCHED, "method"].unique()
     return (
         [f"{m}@{r:g}" for m, r in cells.itertuples(index=False)]
@@ -143,32 +202,30 @@ def _all_cells(rows: pd.DataFrame) -> list[str]:
     )
 
 
-def _runs_behind(rows: pd.DataFrame, chosen: str) -> None:
-    """The runs that a point or a row is the mean of, and where they are of one split, the way to it."""
-    method, _, at = chosen.partition("@")
+def _runs_behind(rows: pd.DataFrame, cell: str) -> None:
+    """The runs of a point or a row, and a link to their split if they share one."""
+    method, _, at = cell.partition("@")
     own = rows[rows["method"] == method]
     if at != SPLITS:
         own = own[own["comparison"] == (study.MATCHED if at == study.MATCHED else study.DIVERGENCE)]
-    words = {study.MATCHED: "matched pairs", SLOPE: "every divergence", SPLITS: "every split"}.get(
-        at, f"R = {escape(at)}"
-    )
+    texts = {study.MATCHED: "near and far classes", SLOPE: "every divergence", SPLITS: "every split"}
     if at not in (study.MATCHED, SLOPE, SPLITS):
         own = own[own["asked"] == float(at)]
-    drilldown.heading(f"Runs of {escape(TITLES[method])}, {escape(words)}", "runs_of")
-    sides = {"first": "test side", "second": "other side"}
+    drilldown.heading(f"Runs of {escape(TITLES[method])}, {escape(texts.get(at, f'R = {at}'))}", "runs_of")
+    sides = {"first": "test half", "second": "swapped half"}
     export.table(
         study.RUNS,
         own.assign(side=own["side"].map(sides), trained_on=own["trained_on"].replace("", "all training classes")),
     )
     if own["asked"].nunique(dropna=False) > 1:
         return
-    asked = float(own["asked"].iloc[0])
+    target = float(own["asked"].iloc[0])
     st.button(
-        f"See the split at R = {asked:g} on the map above",
+        f"Show the split at R = {target:g} on the map",
         icon="🗺️",
         key="see_split",
         on_click=_see_split,
-        args=(asked, _weight(str(own["run"].iloc[0]))),
+        args=(target, _weight(str(own["run"].iloc[0]))),
     )
 
 
@@ -180,150 +237,128 @@ def _weight(run_id: str) -> float:
         return study.PENALTY
 
 
-def _see_split(asked: float, weight: float) -> None:
-    """Chooses the split of a run in the sidebar."""
-    st.session_state.update({"mode": "stable", "divergence": asked})
-    links.drop_from_link("penalty")  # its default follows the mode, so the value is left to the link
+def _see_split(target: float, weight: float) -> None:
+    """Opens the map with the split of a run."""
+    st.session_state.update({"mode": "stable", "divergence": target, "show": "Map"})
+    links.drop_from_link("runs_of", "penalty")  # its default follows the mode, so the value is left to the link
     links.say(penalty=f"{weight:g}")
 
 
-def _fall(rows: pd.DataFrame) -> str:
-    """How the most accurate method falls, where there are not two families to compare."""
-    known = [slope for slope in study.slopes(rows) if slope.sides == "both" and slope.ci95 is not None]
-    if not known:
-        return "more divergences, on both sides, are needed to tell how accuracy falls."
-    best = max(known, key=lambda slope: slope.at_zero)
-    told = f"{best.slope:+.2f}{half_width(best.ci95, 2)} points per unit of divergence"
-    sure = "" if abs(best.slope) > (best.ci95 or 0.0) else ", which could be chance"
-    return f"{TITLES[best.method]} changes by {told}{sure}."
-
-
-def _slopes(rows: pd.DataFrame, chosen: str) -> None:
-    """Table 5: slopes by side, the published ones beside."""
-    names = {"both": "both sides", study.FIRST: "test side", study.SECOND: "other side"}
-    own: dict[str, dict[str, Any]] = {}
-    for slope in study.slopes(rows):
-        own.setdefault(TITLES[slope.method], {}).update({slope.sides: slope.slope, f"{slope.sides}_ci95": slope.ci95})
-    if not own:
+def _slopes(cost: CostRows) -> None:
+    """Slopes by half, next to the published ones (table 5) and to the frozen backbone."""
+    names = {"both": "both halves", study.FIRST: "test half", study.SECOND: "swapped half"}
+    slopes: dict[str, dict[str, Any]] = {}
+    for slope in study.slopes(pd.concat([cost.rows, cost.frozen]) if len(cost.frozen) else cost.rows):
+        title = TITLES.get(slope.method, cost.frozen_title)
+        slopes.setdefault(title, {}).update({slope.sides: slope.slope, f"{slope.sides}_ci95": slope.ci95})
+    if not slopes:
         st.caption("A slope needs two divergences.")
         return
-    st.markdown("**Points of accuracy per unit of divergence**, ours and published (table 5)")
+    st.markdown("**Points of accuracy per unit of divergence**")
     columns = [Column(name, title, kind="points", digits=2, interval=f"{name}_ci95") for name, title in names.items()]
     published_column = Column("", "", kind="points", digits=2)
-    slopes = pd.DataFrame.from_dict(own, orient="index")
-    _show_with_published(slopes, columns, study.printed("Table 5"), published_column, SLOPE, chosen)
+    table = pd.DataFrame.from_dict(slopes, orient="index")
+    _show_with_published(table, columns, study.printed("Table 5"), published_column, SLOPE, cost.cell)
     st.caption(
-        f"95% intervals by Student's t over divergences{_seeds(rows, ', of the means of ')}; the paper gives none, and "
-        "tests on one side: compare its numbers with “test side”. Other images, larger networks, longer training. "
-        "Choose a row for its runs."
+        f"95% CI by Student's t over divergences{_seeds(cost.rows, ', of the means of ')}. Select a row for its runs.",
+        help="The paper (table 5) gives no intervals and tests on one half: compare its numbers with “test half”. Its "
+        "images, networks and training differ.",
     )
-    if chosen.endswith(f"@{SLOPE}"):
-        _runs_behind(rows, chosen)
+    if cost.cell.endswith(f"@{SLOPE}"):
+        _runs_behind(cost.rows, cost.cell)
 
 
-def _easy_and_hard(rows: pd.DataFrame, sides: str, chosen: str) -> None:
-    """Tables 1 and 4: every method on every split, published easy and hard ones beside."""
-    table = study.by_split(rows, sides)
-    titles = [title for name, title in TITLES.items() if name in set(table["method"])]
+def _easy_and_hard(cost: CostRows) -> None:
+    """Accuracy of every method on every split, next to published easy and hard ones (tables 1 and 4)."""
+    table = study.by_split(cost.rows, cost.sides)
+    if len(cost.frozen):
+        table = pd.concat([table, study.by_split(cost.frozen, cost.sides)])
     splits = list(dict.fromkeys(table["split"]))
-    own: dict[str, dict[str, Any]] = {title: {} for title in titles}
+    titles = {**TITLES, frozen_reference.FROZEN: cost.frozen_title}
+    accuracies: dict[str, dict[str, Any]] = {
+        title: {} for name, title in titles.items() if name in set(table["method"])
+    }
     for row in table.itertuples():
-        own[TITLES[row.method]] |= {row.split: row.accuracy, f"{row.split}_ci95": row.ci95}
-    st.markdown("**Accuracy (%) on easy and on hard splits**, ours and published (tables 1 and 4)")
+        accuracies[titles[row.method]] |= {row.split: row.accuracy, f"{row.split}_ci95": row.ci95}
+    if cost.chance_level is not None:
+        accuracies["Chance level"] = dict.fromkeys(splits, cost.chance_level)
+    st.markdown("**Accuracy (%) by split**")
     columns = [Column(split, split, kind="percent", interval=f"{split}_ci95") for split in splits]
-    accuracies = pd.DataFrame.from_dict(own, orient="index")
-    easy_and_hard = study.printed_easy_and_hard()
-    _show_with_published(accuracies, columns, easy_and_hard, Column("", ""), SPLITS, chosen)
+    wide = pd.DataFrame.from_dict(accuracies, orient="index")
+    _show_with_published(wide, columns, study.printed_easy_and_hard(), Column("", ""), SPLITS, cost.cell)
     st.caption(
-        "R is the divergence that was asked for; 95% intervals over test classes. Published: 5-way 5-shot, from "
-        "R = 0.04 to R = 0.96. Choose a row for its runs."
-        + ("" if table["asked"].isna().any() else " Train on other splits below, and they stand here as well.")
+        "R: target divergence; 95% CI over test classes. Published: 5-way 5-shot, R = 0.04 → 0.96 (tables 1 and 4). "
+        "Select a row for its runs."
     )
-    if chosen.endswith(f"@{SPLITS}"):
-        _runs_behind(rows, chosen)
+    if cost.cell.endswith(f"@{SPLITS}"):
+        _runs_behind(cost.rows, cost.cell)
+
+
+def _matched_table(cost: CostRows) -> None:
+    pairs = study.matched_differences(cost.rows)
+    if not pairs:
+        return
+    st.markdown("**Same test classes, near vs far training classes**")
+    drilldown.table(
+        study.MATCHED_PAIRS.only("method", "difference", "n_pairs"),
+        [{**vars(pair), "method": TITLES[pair.method]} for pair in pairs],
+        key="matched_table",
+        name="runs_of",
+        texts=[f"{pair.method}@{study.MATCHED}" for pair in pairs],
+        already=cost.cell,
+    )
+    st.caption(
+        f"Points of accuracy, 95% CI by Student's t over {max(pair.n_splits for pair in pairs):,} sets of test "
+        f"classes{_seeds(cost.rows, ', of the means of ')}."
+    )
 
 
 def _show_with_published(
-    own: pd.DataFrame,
+    rows: pd.DataFrame,
     columns: Sequence[Column],
     printed: pd.DataFrame,
     published_column: Column,
-    leads: str = "",
-    chosen: str = "",
+    kind: str = "",
+    cell: str = "",
 ) -> None:
-    """A table, and columns of what was published for the same rows (columns row, benchmark, value).
+    """A table with the published values of the same rows (columns row, benchmark, value).
 
-    own               indexed by the titles of its rows
+    rows              indexed by their titles
     published_column  how the published values are shown
-    leads             the runs that a row leads to, with its method; "" for none
+    kind              SLOPE or SPLITS: what a row selects together with its method; "" for nothing
     """
-    wide = printed.pivot(index="row", columns="benchmark", values="value").reindex(index=own.index)
+    wide = printed.pivot(index="row", columns="benchmark", values="value").reindex(index=rows.index)
     benchmarks = list(dict.fromkeys(printed["benchmark"]))
-    shown = [replace(published_column, name=f"published: {name}", title=f"published: {name}") for name in benchmarks]
-    rows = own.join(wide[benchmarks].add_prefix("published: ")).rename_axis("row").reset_index()
-    first = Column("row", "Method" if leads else "Divergence")
-    table = Table("Compared with published numbers", first, *columns, *shown)
-    if not leads:
-        export.table(table, rows)
+    more = [replace(published_column, name=f"published: {name}", title=f"published: {name}") for name in benchmarks]
+    values = rows.join(wide[benchmarks].add_prefix("published: ")).rename_axis("row").reset_index()
+    first = Column("row", "Method" if kind else "Divergence")
+    table = Table("Compared with published numbers", first, *columns, *more)
+    if not kind:
+        export.table(table, values)
         return
     methods = {title: name for name, title in TITLES.items()}
     drilldown.table(
         table,
-        rows,
-        key=f"beside_{leads}",
+        values,
+        key=f"compared_{kind}",
         name="runs_of",
-        texts=[f"{methods[title]}@{leads}" for title in own.index],
-        already=chosen,
+        texts=[f"{methods[title]}@{kind}" if title in methods else "" for title in rows.index],
+        already=cell,
     )
-
-
-def _matched(rows: pd.DataFrame, chosen: str) -> None:
-    pairs = study.matched_differences(rows)
-    if not pairs:
-        return
-    st.markdown("**The same test classes, after training on the nearest and on the farthest of the others**")
-    left, right = shell.responsive_columns("matched", [2.2, 1], gap="medium")
-    with left:
-        drilldown.chart(
-            "Nearest less farthest",
-            figures.plot_matched(pairs, TITLES, 110 + 42 * len(pairs)),
-            key="matched",
-            name="runs_of",
-            place=1,
-            texts=_all_cells(rows),
-            already=chosen,
-        )
-    with right:
-        drilldown.table(
-            study.MATCHED_PAIRS.only("method", "difference", "n_pairs"),
-            [{**vars(pair), "method": TITLES[pair.method]} for pair in pairs],
-            key="matched_table",
-            name="runs_of",
-            texts=[f"{pair.method}@{study.MATCHED}" for pair in pairs],
-            already=chosen,
-        )
-    st.caption(
-        "A split and its mirror image have different test classes, and some classes are harder than others wherever "
-        "they stand. Here the test classes stay, and only what was trained on changes: half of the other classes, near "
-        f"or far. Points of accuracy, 95% intervals by Student's t over the {max(pair.n_splits for pair in pairs):,} "
-        f"sets of test classes{_seeds(rows, ', of the means of ')}. Click a point for its runs."
-    )
-    if chosen.endswith(study.MATCHED):
-        _runs_behind(rows, chosen)
 
 
 def _seeds(rows: pd.DataFrame, before: str = " of ") -> str:
-    """How many seeds every split was trained with, in words; nothing for one."""
+    """The number of seeds of every split, in words; "" for one."""
     n = rows["seed"].nunique()
     return f"{before}{n:,} seeds" if n > 1 else ""
 
 
 def single_tasks(correlations: pd.DataFrame | Sequence[Mapping[str, Any]]) -> None:
-    """Table 2: whether the divergence of a task from the train classes tells its accuracy, in one network or many."""
+    """Correlation of a task's divergence from the training classes with its accuracy (table 2)."""
     means = study.mean_correlations(correlations)
-    if means.empty:  # where all test tasks have the same classes, they are equally far
+    if means.empty:  # all test tasks have the same classes
         return
-    with st.expander("Does the divergence of a single task tell its accuracy?"):
+    with st.expander("Task-level divergence vs accuracy"):
         cells = means.assign(
             cell=[f"{row.pearson:+.2f} ({row.n_significant} of {row.n_runs})" for row in means.itertuples(index=False)],
             divergence=means["divergence"].map(study.divergence_title),
@@ -335,31 +370,30 @@ def single_tasks(correlations: pd.DataFrame | Sequence[Mapping[str, Any]]) -> No
         published_column = Column("", "", digits=2, kind="number")
         _show_with_published(wide, columns, study.printed("Table 2"), published_column)
         st.caption(
-            "Pearson's correlation of a test task's divergence from the train classes with its accuracy, mean over "
-            "trained networks, and in how many of them its 95% interval over classes leaves 0 out. −1: farther tasks "
-            "are always harder. The paper tells two ways: distributions over the classes around both means, as in the "
-            "objective, whose Wasserstein-2 takes variances along every axis; and Gaussians with the mean and the full "
-            "covariance of the train classes and of the task's (plus 0.001). Which one its table 2 has is not certain, "
-            "so the published numbers stand beside the first. They are of networks trained on ImageNet, on tasks of "
-            "other datasets."
+            "Pearson's correlation, mean over networks (in brackets: significant over classes). −1: farther tasks are "
+            "always harder. Published numbers are of networks trained on ImageNet, on tasks of other datasets.",
+            help="The paper describes two ways: distributions over the classes around both means, as in the objective, "
+            "whose Wasserstein-2 takes variances along every axis; and Gaussians with the mean and the full covariance "
+            "of the train classes and of the task's (plus 0.001). It does not say which one table 2 has, so the "
+            "published numbers are next to the first.",
         )
 
 
-def _published() -> None:
-    with st.expander("What the paper reports"):
+def show_published() -> None:
+    with st.expander("Published results"):
         table = published.published_results()
         table = table[(table["paper"] == "arnold2021")]
         slopes = table[table["table"] == "Table 5"]
-        st.markdown("**Published: points of accuracy per unit of divergence** (table 5)")
+        st.markdown("**Points of accuracy per unit of divergence** (table 5)")
         _pivot(slopes, "points")
-        st.markdown("**Published: accuracy on easy and hard splits, 5-way 5-shot** (table 4)")
+        st.markdown("**Accuracy on easy and hard splits, 5-way 5-shot** (table 4)")
         five = table[(table["table"] == "Table 4") & (table["setting"] == "5-way 5-shot")]
         _pivot(five, "percent")
-        st.markdown("**Published: accuracy on the hardest splits, 5-way 5-shot** (table 1)")
+        st.markdown("**Accuracy on the hardest splits, 5-way 5-shot** (table 1)")
         _pivot(table[table["table"] == "Table 1"], "percent")
         st.caption(
-            "Arnold & Sha 2021, as printed, without intervals; other images, larger networks, longer training. Easy is "
-            "a divergence of 0.04, hard 0.96; they test on one side of one split each."
+            "From Arnold & Sha 2021, as printed, without intervals; not computed here. Easy: divergence 0.04, hard: "
+            "0.96, tested on one half of one split each."
         )
 
 
@@ -381,3 +415,27 @@ def _recorded(dataset: Dataset) -> list[study.TrainingGrid]:
 def _own(dataset: str, finished: tuple[str, ...]) -> pd.DataFrame:
     runs = [run for run in jobs.list_runs("training") if run.id in finished and run.spec["dataset"] == dataset]
     return study.run_table((run.id, run.spec, run.summary) for run in runs)
+
+
+@cache_data("Classifying with frozen features", 8)
+def _frozen_of_grid(dataset: str, backbone: str, name: str) -> tuple[pd.DataFrame, float | None]:
+    loaded = shell.load_dataset(dataset)
+    grid = next(grid for grid in _recorded(loaded) if grid.name == name)
+    classes = settings.class_features(loaded, str(grid.facts["recipe"]["backbone"]))
+    held_out = frozen_reference.held_out_of_grid(loaded, classes, grid)
+    rows = frozen_reference.frozen_rows(loaded, backbone, grid.rows, held_out)
+    return rows, frozen_reference.usual_chance_level(list(held_out.values()))
+
+
+@cache_data("Classifying with frozen features", 8)
+def _frozen_of_runs(dataset: str, backbone: str, finished: tuple[str, ...]) -> tuple[pd.DataFrame, float | None]:
+    loaded = shell.load_dataset(dataset)
+    specs = {run: jobs.spec(run) for run in finished if jobs.spec(run)["dataset"] == dataset}
+    held_out = frozen_reference.held_out_of_runs(loaded, specs)
+    rows = frozen_reference.frozen_rows(loaded, backbone, _own(dataset, finished), held_out)
+    return rows, frozen_reference.usual_chance_level(list(held_out.values()))
+
+
+def frozen_of_run(dataset: Dataset, backbone: str, run_id: str) -> pd.DataFrame:
+    """The rows of the frozen backbone on the test classes of one run."""
+    return _frozen_of_runs(dataset.name, backbone, (run_id,))[0]

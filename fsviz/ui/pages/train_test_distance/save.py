@@ -1,4 +1,4 @@
-"""Keeping a split: as a split of the dataset, as a file, as a command; and saved ones to look after."""
+"""Saves a split: as a split of the dataset, as a file, as a command; lists and deletes saved ones."""
 
 from __future__ import annotations
 
@@ -16,32 +16,28 @@ from fsviz.ui.parts.shell import escape, link, load_dataset
 
 
 def show(dataset: Dataset, result: study.SplitResult) -> None:
-    st.divider()
     command = study.command(dataset, result.settings)
     offer(dataset, result.split, study.recipe(result), study.fitting_name(result), command, "split")
-    _bring(dataset)
+    _import(dataset)
     _saved(dataset)
 
 
 def offer(dataset: Dataset, split: ClassSplit, recipe: RawSettings, name: str, command: str, key: str) -> None:
     """Save, JSON, CSV and the command of one split."""
-    st.markdown("**Keep this split**")
+    st.markdown("**Save split**")
     access.show_denied("save")
-    given = name
+    new_name = name
     if access.can("save"):
-        given = st.text_input(
+        new_name = st.text_input(
             "Name", value=name, key=f"{key}_name_{name}", help="Letters, digits and . _ + = -", width=420
         )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        asked = access.can("save") and st.button("Save split", type="primary", icon="💾", key=f"save_{key}")
+        is_clicked = access.can("save") and st.button("Save split", type="primary", icon="💾", key=f"save_{key}")
         _files(dataset, split, recipe, name, key)
         shell.command_popover(f"{command} --save {name}")
-    if asked:
-        _save(dataset, split, given, recipe)
-    st.caption(
-        "Saved, it is a split of the dataset wherever one is chosen (Tasks, Evaluate, Hard tasks, the terminal): "
-        "NAME followed by _train, _val and _test."
-    )
+    if is_clicked:
+        _save(dataset, split, new_name, recipe)
+    st.caption("Saved as NAME_train, NAME_val and NAME_test, on every page and in the command line.")
 
 
 def _files(dataset: Dataset, split: ClassSplit, recipe: RawSettings, name: str, key: str) -> None:
@@ -62,15 +58,15 @@ def _save(dataset: Dataset, split: ClassSplit, name: str, recipe: RawSettings) -
     except FsvizError as error:
         st.error(escape(error), icon="⚠️")
         return
-    st.success(f"Saved: {escape(', '.join(added))} are splits of {escape(dataset.title)} now.", icon="✅")
+    st.success(f"Saved: {escape(', '.join(added))} are now splits of {escape(dataset.title)}.", icon="✅")
     test = link(dataset, split=added[-1])
     with st.container(horizontal=True):
-        shell.page_link("sample_tasks", "Draw tasks from its test classes", test)
+        shell.page_link("sample_tasks", "Sample tasks from its test classes", test)
         shell.page_link("evaluate", "Evaluate methods on them", test)
 
 
-def _bring(dataset: Dataset) -> None:
-    with st.expander("Bring a split of your own (JSON or CSV)"):
+def _import(dataset: Dataset) -> None:
+    with st.expander("Import split (JSON or CSV)"):
         access.show_denied("upload")
         if not access.can("upload"):
             return
@@ -89,16 +85,16 @@ def _bring(dataset: Dataset) -> None:
         counts = [len(split.on(side)) for side in SIDES]
         st.markdown(f"{counts[0]:,} train, {counts[1]:,} val and {counts[2]:,} test classes.")
         name = study.safe_stem(file.name)
-        given = st.text_input("Name", value=name, key="brought_name")
-        if access.can("save") and st.button("Save this split", icon="💾", key="save_brought"):
-            _save(dataset, split, given, {"mode": "file", "file": file.name})
+        new_name = st.text_input("Name", value=name, key="imported_name")
+        if access.can("save") and st.button("Save imported split", icon="💾", key="save_imported"):
+            _save(dataset, split, new_name, {"mode": "file", "file": file.name})
 
 
 def _saved(dataset: Dataset) -> None:
     names = saved_splits.saved_split_names(dataset.name)
     if not names:
         return
-    with st.expander(f"Saved splits of this dataset ({len(names):,})"):
+    with st.expander(f"Saved splits ({len(names):,})"):
         for name in names:
             line, button = st.columns([5, 1], vertical_alignment="center")
             line.markdown(

@@ -1,4 +1,4 @@
-"""The sidebar of the page: what divergence is asked for, and how the split is found."""
+"""The sidebar of the page: the target divergence, and how the split is computed."""
 
 from __future__ import annotations
 
@@ -13,53 +13,91 @@ from fsviz.ui.parts import access, links, shell
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import pick, pick_backbone
 
-CLASS = Setting("class", "Class", "The class that is looked at.", "choice", None)
+CLASS = Setting("class", "Class", "Class whose neighbours and images are shown.", "choice", None)
 
 
-def pick_spec(dataset: Dataset) -> dict[str, Value]:
-    """Every setting of the study by name, as the sidebar has them; those without effect are at their default."""
-    own = study.SETTINGS
+def pick_spec(dataset: Dataset, first: Any) -> dict[str, Value]:
+    """Every setting of the study by name; those without effect at their default.
+
+    first  where the target is drawn
+    """
+    declared = study.SETTINGS
     spec: dict[str, Any] = {}
-    known = shell.known_backbones(dataset)
+    backbones = shell.known_backbones(dataset)
     with shell.side():
-        modes = {name: title for name, title in own["mode"].choices.items() if name in study.possible_modes(dataset)}
-        spec["mode"] = pick(own["mode"].with_(choices=modes))
-        sought, stable = spec["mode"] in study.TARGETED_MODES, spec["mode"] == "stable"
-        if sought:
-            told = own["divergence"].help
-            spec["divergence"] = pick(own["divergence"], as_slider=True, help=shell.escape(told))
-        if stable:
-            most = study.max_dims(dataset)
-            dims = own["dims"]
-            dims = dims.with_(high=most, default=study.default_dims(dataset), typical=min(dims.typical or most, most))
-            spec["dims"] = pick(dims, as_slider=most > 1)
-            spec["starts"] = pick(own["starts"], as_slider=True)
-        spec["seed"] = pick(own["seed"])
-        spec["backbone"] = pick_backbone(known, help=own["backbone"].help)
-        if sought:
-            with st.expander("How the divergence is measured"):
-                told = "\n\n".join(f"**{d.title}**: {d.description}" for d in study.DIVERGENCES.values())
-                spec["divergence_by"] = pick(own["divergence_by"], help=told)
-                usual = study.default_penalty(spec["mode"])
-                spec["penalty"] = pick(own["penalty"].with_(default=usual), as_slider=True, about=spec["mode"])
-                spec["solver"] = pick(own["solver"])
-        links.drop_from_link(*(name for name in own if name not in spec))
+        modes = {name: declared["mode"].choices[name] for name in study.possible_modes(dataset)}
+        spec["mode"] = pick(declared["mode"].with_(choices=modes))
+        has_target, is_stable = spec["mode"] in study.TARGETED_MODES, spec["mode"] == "stable"
+        if has_target:
+            text = shell.escape(declared["divergence"].help)
+            spec["divergence"] = pick(declared["divergence"], first, as_slider=True, help=text)
+        spec["backbone"] = pick_backbone(backbones, help=declared["backbone"].help)
+        with st.expander("More settings"):
+            spec["seed"] = pick(declared["seed"])
+            if is_stable:
+                spec |= _pick_search(dataset)
+            if has_target:
+                spec |= _pick_objective(str(spec["mode"]))
+        links.drop_from_link(*(name for name in declared if name not in spec))
     return study.checked(spec)
 
 
+def pick_few(dataset: Dataset) -> dict[str, Value]:
+    """The backbone alone: these classes are too few to split."""
+    backbones = shell.known_backbones(dataset)
+    return {"backbone": pick_backbone(backbones, help=study.SETTINGS["backbone"].help)}
+
+
+def _pick_search(dataset: Dataset) -> dict[str, Value]:
+    """Dimensions and random starts of mode stable."""
+    high, dims = study.max_dims(dataset), study.SETTINGS["dims"]
+    dims = dims.with_(high=high, default=study.default_dims(dataset), typical=min(dims.typical or high, high))
+    return {"dims": pick(dims, as_slider=high > 1), "starts": pick(study.SETTINGS["starts"], as_slider=True)}
+
+
+def _pick_objective(mode: str) -> dict[str, Value]:
+    """The divergence measure, its weight and the solver."""
+    declared = study.SETTINGS
+    descriptions = "\n\n".join(f"**{d.title}**: {d.description}" for d in study.DIVERGENCES.values())
+    penalty = declared["penalty"].with_(default=study.default_penalty(mode))
+    return {
+        "divergence_by": pick(declared["divergence_by"], help=descriptions),
+        "penalty": pick(penalty, as_slider=True, about=mode),
+        "solver": pick(declared["solver"]),
+    }
+
+
+def pick_class(names: tuple[str, ...], where: Any) -> int | None:
+    """Position of the class picked by name, click or link; a class of another dataset is dropped."""
+    if st.session_state.get(CLASS.name) not in names:
+        st.session_state.pop(CLASS.name, None)
+    name = where.selectbox(
+        CLASS.title,
+        sorted(names, key=str.lower),
+        index=None,
+        key=CLASS.name,
+        bind="query-params",
+        placeholder="Type a class name",
+        help=CLASS.help,
+    )
+    return names.index(name) if name in names else None
+
+
 def class_features(dataset: Dataset, backbone: str) -> study.ClassFeatures:
-    """The mean features of the classes, computed once for all visitors."""
-    return cached_call(study.class_features, dataset, backbone, words="Averaging the features of every class", keep=16)
+    """Mean features of the classes, also of classes that are too few to split; cached for all visitors."""
+    return cached_call(
+        study.class_features, dataset, backbone, 2, words="Averaging the features of every class", keep=16
+    )
 
 
 def is_affordable(seconds: float) -> bool:
-    """Whether so many seconds may be computed for this visitor at once; shows why not."""
+    """Whether this visitor may compute for so many seconds at once; shows a message if not."""
     limit = access.limit("seconds")
     if seconds <= limit:
         return True
     st.info(
-        f"This takes about {seconds:,.0f} s. Visitors of this shared server may ask for {limit:,.0f} s at a time: take "
-        "fewer random starts or dimensions, at the left.",
+        f"Too large for this shared server: about {seconds:,.0f} s, limit {limit:,.0f} s. Use fewer random starts or "
+        "dimensions.",
         icon="⏳",
     )
     return False

@@ -12,32 +12,32 @@ from fsviz.ui.parts import drilldown
 from fsviz.ui.parts.shell import escape
 
 
-def say(dataset: Dataset, split: ClassSplit) -> bool:
-    """Says which kind of classes tells train and test from the rest; False where there is no taxonomy to say it by."""
+def describe(dataset: Dataset, split: ClassSplit) -> bool:
+    """Shows which superclass distinguishes train and test from the rest; False without a taxonomy."""
     shares = study.superclass_shares(dataset, split)
-    for mix in shares:
+    for share in shares:
         st.markdown(
-            f"**{escape(mix.side)}**: {mix.n:,} of {mix.of:,} classes are kinds of *{escape(mix.concept)}* (elsewhere "
-            f"{mix.n_rest:,} of {mix.of_rest:,})."
+            f"**{escape(share.side)}**: {share.n:,} of {share.of:,} classes are *{escape(share.concept)}* (others: "
+            f"{share.n_rest:,} of {share.of_rest:,})."
         )
     return bool(shares)
 
 
 def draw(dataset: Dataset, split: ClassSplit, key: str, room: int, row: int) -> None:
-    """Classes by superclass and side; below, the classes of the bar that was clicked."""
+    """Classes by superclass and side; below, the classes of the selected bar."""
     table = study.superclass_table(dataset, split)
-    kinds = [f"{side}: {kind}" for kind in table.index for side in SIDES if table.loc[kind, side]]
+    groups = [f"{side}: {group}" for group in table.index for side in SIDES if table.loc[group, side]]
     chosen = drilldown.chart(
         "Superclasses by side",
         figures.plot_superclasses(table, room + row * len(table)),
         key=key,
         name="kind",
         place=1,
-        texts=kinds,
+        texts=groups,
     )
     if chosen:
-        side, _, kind = chosen.partition(": ")
-        of_kind = np.array(study.groups_of(dataset, split)) == kind
-        here = split.class_ids[of_kind & (split.sides == SIDES.index(side))]
-        drilldown.heading(f"{escape(side)} classes that are kinds of {escape(kind)}", "kind")
-        drilldown.classes(dataset, here.tolist(), f"{key}_classes")
+        side, _, group = chosen.partition(": ")
+        is_in_group = np.array(study.groups_of(dataset, split)) == group
+        class_ids = split.class_ids[is_in_group & (split.sides == SIDES.index(side))]
+        drilldown.heading(f"{escape(side)} classes: {escape(group)}", "kind")
+        drilldown.classes(dataset, class_ids.tolist(), f"{key}_classes")

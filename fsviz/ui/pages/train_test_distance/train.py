@@ -1,4 +1,4 @@
-"""Training a network on the split that is shown, as a run in the background: choices, progress, what came out."""
+"""Trains a network on the current split, as a run in the background: settings, progress, results."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import streamlit as st
 from fsviz import features, jobs, training
 from fsviz.analyses import transfer
 from fsviz.analyses.class_splits import ClassFeatures, SplitResult
+from fsviz.analyses.frozen_reference import compared_accuracy
+from fsviz.features.backbones import title_of
 from fsviz.figures import transfer as figures
 from fsviz.records import SIDES, Dataset, HeadlineNumber
 from fsviz.settings import Setting, Settings
@@ -29,34 +31,33 @@ from fsviz.ui.parts.shell import escape
 
 TRAINED_ON = Setting(
     "trained_on",
-    "On",
-    "The classes it learns from. The halves leave the test classes as they are, so that only the distance changes.",
+    "Trained on",
+    "The classes it learns from. Near and far halves keep the test classes, so that only the distance changes.",
     "choice",
     "first",
     choices={
-        "first": "The train side",
-        "second": "The other side (mirror image)",
-        "nearest": "The nearest half of the train side",
-        "farthest": "The farthest half of the train side",
+        "first": "Train side",
+        "second": "Mirror image",
+        "nearest": "Nearest half of the train side",
+        "farthest": "Farthest half of the train side",
     },
 )
-# Settings that the page offers, in this order; the rest as declared.
-SHOWN = ("epochs", "width", "side", "n_way", "n_shot", "n_query", "n_tasks", "order", "seed")
+# Settings offered on the page, in this order; the rest as declared.
+OFFERED = ("epochs", "width", "side", "n_way", "n_shot", "n_query", "n_tasks", "order", "seed")
 MATCHED_AT = 2.0  # the divergence of the matched comparison
 PREFIX = "train_"  # of their keys in the link: the page has settings of the same name
 
 
 def show(dataset: Dataset, classes: ClassFeatures, result: SplitResult) -> None:
-    st.divider()
-    st.markdown("**Train a network on this split**")
+    st.markdown("**Train a network**")
     if not dataset.has_pixels:
-        st.caption(f"{escape(dataset.title)} has features but no images here, and networks are trained from pixels.")
+        st.caption(f"{escape(dataset.title)} has no images here; networks are trained from pixels.")
         return
     spec = _pick_spec(dataset, classes, result)
     run = _run_of(spec)
-    _offer_grid(dataset, classes, result, spec)
     if run is not None and run.state == "finished":
-        _came_out(dataset, classes, run.id)
+        _results(dataset, classes, run.id)
+        _offer_grid(dataset, classes, result, spec)
         return
     trainer = training.get(spec["method"])
     share = len(spec["split"]["train"]) / dataset.n_classes
@@ -64,18 +65,19 @@ def show(dataset: Dataset, classes: ClassFeatures, result: SplitResult) -> None:
     run_panel.offer(
         spec,
         run,
-        f"**{escape(trainer.title)}** ({escape(trainer.paper)}): {escape(trainer.description)} On one core about "
-        f"{duration(seconds)}, in the background; the learning curve appears here.",
+        f"**{escape(trainer.title)}** ({escape(trainer.paper)}) on {len(spec['split']['train']):,} classes, about "
+        f"{duration(seconds)} on one core in the background.",
         so_far=_curve,
         start="Train",
     )
-    if run is not None and not run.active and run.summary:  # it was stopped: what it had learned until then
+    if run is not None and not run.active and run.summary:  # stopped: the curve so far
         _curve(run.summary)
     name = f"{spec['split']['name']}.json"
     with st.container(horizontal=True, vertical_alignment="center"):
+        _offer_grid(dataset, classes, result, spec)
         shell.command_popover(study.command(spec, name))
         st.download_button(
-            "Split for the command",
+            "Split file",
             json.dumps(spec["split"], indent=1, ensure_ascii=False),
             file_name=name,
             key="train_split",
@@ -85,37 +87,37 @@ def show(dataset: Dataset, classes: ClassFeatures, result: SplitResult) -> None:
 
 
 def _offer_grid(dataset: Dataset, classes: ClassFeatures, result: SplitResult, spec: Settings) -> None:
-    """The method at every divergence, on both sides, and matched: what the figure above is made of."""
+    """A button that trains the method at every target, on both halves, and on near and far classes."""
     if result.split.requested is None or not access.can("run"):
         return
     trainer = training.get(spec["method"])
     settings = {name: spec[name] for name in trainer.settings if name != "seed"}
     n_runs = 2 * len(transfer.TARGETS) + 4
     with st.container(horizontal=True):
-        every = f"Train {escape(trainer.title)} at every divergence ({n_runs} runs)"
-        asked = st.button(every, icon="🗂️", key="train_grid")
+        every = f"Train {escape(trainer.title)} at every target ({n_runs} runs)"
+        is_clicked = st.button(every, icon="🗂️", key="train_grid")
         engine = run_panel.where("grid")
-    if asked:
-        with st.spinner("Finding the splits and queueing the runs."):
+    if is_clicked:
+        with st.spinner("Computing the splits and queueing the runs"):
             grid = transfer.grid(
                 dataset, classes, [trainer.name], seeds=[spec["seed"]], matched_at=MATCHED_AT, **settings
             )
-            known = [run for run in jobs.list_runs("training") if run.active or run.state == "finished"]
-            missing = [one for one in grid if not any(_is_of(one, run) for run in known)]
-            for one in missing:
-                access.do("run", jobs.submit, one, engine)
+            runs = [run for run in jobs.list_runs("training") if run.active or run.state == "finished"]
+            missing = [cell for cell in grid if not any(_is_of(cell, run) for run in runs)]
+            for cell in missing:
+                access.do("run", jobs.submit, cell, engine)
         targets = ", ".join(f"{target:g}" for target in transfer.TARGETS)
-        there = f" {len(grid) - len(missing):,} more were there already." if len(missing) < len(grid) else ""
+        existing = f" {len(grid) - len(missing):,} more exist already." if len(missing) < len(grid) else ""
         st.success(
-            f"{len(missing):,} runs are queued: divergences {targets} on both sides, and matched at {MATCHED_AT:g}, of "
-            f"mode “stable” with λ = {transfer.PENALTY:g}.{there} They go on without this page; the page Runs can stop "
-            "them.",
+            f"{len(missing):,} runs are queued: targets {targets} on both halves, near and far classes at "
+            f"{MATCHED_AT:g}, method “stable”, λ = {transfer.PENALTY:g}.{existing} They continue without this page; "
+            "cancel them on the page Runs.",
             icon="✅",
         )
 
 
 def _is_of(spec: Settings, run: jobs.Run) -> bool:
-    """Whether a run asks for this cell of a grid: the same settings, classes and recipe of its split."""
+    """Whether a run is this cell of a grid: the same settings, classes and recipe of its split."""
     split = run.spec.get("split")
     same = isinstance(split, Mapping) and split.get("recipe") == spec["split"]["recipe"]
     settings = {name: value for name, value in spec.items() if name != "split"}
@@ -123,25 +125,25 @@ def _is_of(spec: Settings, run: jobs.Run) -> bool:
 
 
 def _pick_spec(dataset: Dataset, classes: ClassFeatures, result: SplitResult) -> dict[str, Any]:
-    with st.container(border=True):
-        one, two, *rest = st.columns(4, vertical_alignment="bottom")
-        method = pick(study.METHOD, one, key=f"{PREFIX}method")
+    """The spec of a training run, picked in the sidebar."""
+    with shell.side():
+        method = pick(study.METHOD, key=f"{PREFIX}method")
         choices = dict(TRAINED_ON.choices)
         if result.split.scores is None:
             del choices["second"]
-        which = pick(TRAINED_ON.with_(choices=choices), two)
+        which = pick(TRAINED_ON.with_(choices=choices))
         trainer = training.get(method)
         side = which if which in (transfer.FIRST, transfer.SECOND) else transfer.FIRST
         half = which if which in (transfer.NEAREST, transfer.FARTHEST) else ""
         split = transfer.split_to_train(dataset, classes, result, side, half)
         fits = study.fit(dataset, {"method": method, "split": split})
-        slots = iter([*rest, *(slot for _ in range(2) for slot in st.columns(4, vertical_alignment="bottom"))])
-        n_held = max(2, min(len(result.split.on(held)) for held in ("val", "test")))
+        n_held_out = max(2, min(len(result.split.on(each)) for each in ("val", "test")))
         values: dict[str, Any] = {}
         settings = fitting.with_defaults(trainer.settings, fits)
-        for name in (name for name in SHOWN if name in settings):
-            setting = settings[name].with_(high=n_held) if name == "n_way" else settings[name]
-            values[name] = pick(setting, next(slots), key=f"{PREFIX}{name}")
+        with st.expander("Training settings"):
+            for name in (name for name in OFFERED if name in settings):
+                setting = settings[name].with_(high=n_held_out) if name == "n_way" else settings[name]
+                values[name] = pick(setting, key=f"{PREFIX}{name}")
         say_fit(fits, values)
     return {
         "study": "training",
@@ -174,8 +176,10 @@ def _curve(summary: study.TrainingSummary) -> None:
         )
 
 
-def _came_out(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
+def _results(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
+    """Learning curve, and accuracy on test tasks next to chance level and the frozen backbone."""
     result: study.TrainingSummary = jobs.results(run_id)
+    frozen = accuracy_cost.frozen_of_run(dataset, classes.backbone, run_id)
     left, right = shell.responsive_columns("trained", [2.2, 1], gap="medium")
     with left:
         _curve(result)
@@ -187,15 +191,15 @@ def _came_out(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
                 row["accuracy"],
                 row["ci95_classes"],
                 ci_unit="classes",
-                note=f"guessing gives {result['chance']:.0f}%",
-                help=f"{row['n_tasks']:,} tasks of {result['n_classes']['test']:,} test classes, 95% interval over "
-                "classes.",
+                note=compared_accuracy(frozen, result["chance"], title_of(classes.backbone)),
+                help=f"{row['n_tasks']:,} tasks of {result['n_classes']['test']:,} test classes, 95% CI over classes. "
+                "Frozen: ProtoNet without training, on tasks of the same test classes.",
             )
             show_number(number)
     n = result["n_classes"]
     st.caption(
-        f"{result['n_epochs']:,} epochs on {n['train']:,} train classes; kept is epoch {result['best_epoch']:,}, the "
-        f"best on validation tasks ({result['val_accuracy']:.1f}%). It counts among your runs above."
+        f"{result['n_epochs']:,} epochs on {n['train']:,} train classes; saved: epoch {result['best_epoch']:,}, the "
+        f"best on validation tasks ({result['val_accuracy']:.1f}%). It is one of your runs above."
     )
     if result["skipped"]:
         export.table(SKIPPED, result["skipped"], height=120)
@@ -210,17 +214,17 @@ def _correlations(dataset: str, backbone: str, run_id: str) -> pd.DataFrame:
 
 
 def _use(dataset: Dataset, backbone: str) -> None:
-    """The trained network as a backbone: its features, then every page."""
+    """Offers the trained network as a backbone."""
     if backbone in features.available(dataset):
         shell.page_link("evaluate", "Evaluate methods on its features", shell.link(dataset, backbone=backbone))
-        st.caption("Save the split below to draw tasks from its test classes: the network knows the train classes.")
+        st.caption("Save the split to sample tasks of its test classes only.")
         return
     spec = {"study": "extraction", "dataset": dataset.name, "backbone": backbone}
     runs = [run for run in jobs.list_runs("extraction") if jobs.has_same_spec(spec, run.spec)]
     run_panel.offer(
         spec,
         runs[0] if runs else None,
-        "The trained network is a backbone like any other. With its features it can be chosen on every page; from a "
-        "terminal: " + code(f"fsviz extract {dataset.name} --backbone {backbone}"),
-        start="Extract its features",
+        "Use it as a backbone on every page. Command line: "
+        + code(f"fsviz extract {dataset.name} --backbone {backbone}"),
+        start="Extract features",
     )

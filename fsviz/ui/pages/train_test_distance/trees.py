@@ -1,16 +1,18 @@
-"""Two trees of the classes facing each other, and how far every two trees are apart."""
+"""Two trees of the classes facing each other, and the differences between every two trees."""
 
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from fsviz.analyses import class_splits as study
 from fsviz.features.backbones import title_of
 from fsviz.figures import class_splits as figures
 from fsviz.records import SIDES, ClassSplit, Dataset
+from fsviz.ui.pages.train_test_distance import class_card
 from fsviz.ui.pages.train_test_distance.settings import CLASS
-from fsviz.ui.parts import export
+from fsviz.ui.parts import export, shell
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.controls import pick
@@ -19,59 +21,91 @@ from fsviz.ui.parts.shell import escape
 LEFT = study.TREE.with_(name="left_tree")
 RIGHT = study.TREE.with_(name="right_tree", title="Tree on the right")
 LEAST, MOST = 3, 250  # classes of a tanglegram that can still be read
+BOX = 560  # height in pixels of the box in which a taller figure scrolls
 
 
-def show(dataset: Dataset, split: ClassSplit) -> None:
-    known = study.known_trees(dataset)
-    if len(known) < 2:
+def show(dataset: Dataset, classes: study.ClassFeatures, split: ClassSplit, position: int | None) -> None:
+    available = study.known_trees(dataset)
+    if len(available) < 2:
         st.info(
-            f"Two trees are compared, and {escape(dataset.title)} has one: that of {escape(known[0])}. "
-            "Extract features "
-            "with another backbone on the page Add images, or give it a taxonomy.",
+            f"{escape(dataset.title)} has one tree ({escape(available[0])}); a comparison needs two. Extract features "
+            "with another backbone on the page Add images, or add a taxonomy.",
             icon="🧩",
         )
         return
-    titles = {name: "the taxonomy" if name == study.TAXONOMY else title_of(name) for name in known}
-    one, two, three = st.columns(3)
-    left = pick(LEFT.with_(choices=titles, default=known[0]), one)
-    others = {name: title for name, title in titles.items() if name != left}
-    default = study.TAXONOMY if study.TAXONOMY in others else next(iter(others))
-    right = pick(RIGHT.with_(choices=others, default=default), two)
-    few = len(split.on(str(study.PART.default))) < LEAST <= len(split.names) <= MOST
-    part = pick(study.PART.with_(default="all") if few else study.PART, three)
-    asked = split.class_ids if part == "all" else split.on(part)
-    class_ids = np.intersect1d(asked, cached_call(study.all_with_features, dataset, (left, right)))
-    if len(class_ids) < LEAST or len(class_ids) > MOST:
-        st.info(
-            f"These are {len(class_ids):,} classes; two trees can be read side by side with {LEAST} to {MOST:,} of "
-            "them. Choose other classes.",
-            icon="🌳",
-        )
-    else:
-        facing = cached_call(study.tanglegram, dataset, left, right, class_ids, words="Turning the branches", keep=64)
-        sides = [SIDES[s] for s in split.sides[np.searchsorted(split.class_ids, class_ids)]]
-        names = [split.names[i] for i in np.searchsorted(split.class_ids, class_ids)]
-        export.chart(
-            "Trees facing each other",
-            figures.plot_tanglegram(facing, sides),
-            key="tanglegram",
-            sets=Click(CLASS, names),
-        )
-        n = len(class_ids)
-        st.caption(
-            f"{n:,} classes, each joined to itself. Branches are turned so that few lines cross: {facing.crossings:,} "
-            f"of {n * (n - 1) // 2:,} pairs still do. Marked with × are the fewest classes "
-            f"({int(facing.crossing.sum()):,}) without which none would. A tree of features is Ward's clustering of "
-            "class means, its branches as long as the distance at which groups join (square roots); concepts "
-            "of the taxonomy are small squares. Click the dot of a class to see its images above."
-        )
-    _table(dataset, tuple(known), titles)
+    titles = {name: "the taxonomy" if name == study.TAXONOMY else title_of(name) for name in available}
+    left, right, class_ids = _pick(dataset, split, titles)
+    table = cached_call(
+        study.hop_table,
+        dataset,
+        available,
+        cached_call(study.all_with_features, dataset, tuple(available)),
+        words="Comparing trees",
+    )
+    row = _row_of(table, left, right)
+    shell.answer(*map(escape, study.tree_answer(row, titles[left], titles[right])))
+    middle = side = st.container()
+    if position is not None:
+        middle, side = shell.responsive_columns("trees", [2.2, 1], gap="medium")
+    with middle:
+        if LEAST <= len(class_ids) <= MOST:
+            _tanglegram(dataset, split, left, right, class_ids)
+        else:
+            st.info(
+                f"Two trees are readable with {LEAST} to {MOST:,} classes; these are {len(class_ids):,}. Choose other "
+                "classes.",
+                icon="🌳",
+            )
+    if position is not None:
+        with side:
+            class_card.show(dataset, classes, split, position)
+    with st.expander("All pairs of trees"):
+        _table(table, titles)
 
 
-def _table(dataset: Dataset, known: tuple[str, ...], titles: dict[str, str]) -> None:
-    class_ids = cached_call(study.all_with_features, dataset, known)
-    table = cached_call(study.hop_table, dataset, list(known), class_ids, words="Comparing trees")
-    st.markdown("**How far the trees are apart** (table 3 of the paper)")
+def _pick(dataset: Dataset, split: ClassSplit, titles: dict[str, str]) -> tuple[str, str, np.ndarray]:
+    """Both trees and the classes they have, picked in the sidebar."""
+    available = list(titles)
+    with shell.side():
+        left = pick(LEFT.with_(choices=titles, default=available[0]))
+        others = {name: title for name, title in titles.items() if name != left}
+        default = study.TAXONOMY if study.TAXONOMY in others else next(iter(others))
+        right = pick(RIGHT.with_(choices=others, default=default))
+        is_small = len(split.on(str(study.PART.default))) < LEAST <= len(split.names) <= MOST
+        part = pick(study.PART.with_(default="all") if is_small else study.PART)
+    requested = split.class_ids if part == "all" else split.on(part)
+    return left, right, np.intersect1d(requested, cached_call(study.all_with_features, dataset, (left, right)))
+
+
+def _row_of(table: pd.DataFrame, left: str, right: str) -> dict:
+    """The row of two trees, in either order."""
+    pairs = zip(table["first"], table["second"], strict=True)
+    position = next(i for i, pair in enumerate(pairs) if set(pair) == {left, right})
+    return table.iloc[position].to_dict()
+
+
+def _tanglegram(dataset: Dataset, split: ClassSplit, left: str, right: str, class_ids: np.ndarray) -> None:
+    facing = cached_call(study.tanglegram, dataset, left, right, class_ids, words="Turning the branches", keep=64)
+    positions = np.searchsorted(split.class_ids, class_ids)
+    figure = figures.plot_tanglegram(facing, [SIDES[s] for s in split.sides[positions]])
+    export.chart(
+        "Trees facing each other",
+        figure,
+        key="tanglegram",
+        where=st.container(height=BOX) if figure.layout.height > BOX else st,
+        sets=Click(CLASS, [split.names[i] for i in positions]),
+    )
+    n = len(class_ids)
+    st.caption(
+        f"{n:,} classes; {facing.crossings:,} of {n * (n - 1) // 2:,} pairs cross. × marks the "
+        f"{int(facing.crossing.sum()):,} classes behind the crossings. Click the dot of a class to show it.",
+        help="Branches are turned so that few lines cross; × are the fewest classes without which none would. A tree "
+        "of features is Ward's clustering of class means, its branches as long as the distance at which groups join "
+        "(square roots). Concepts of the taxonomy are small squares.",
+    )
+
+
+def _table(table: pd.DataFrame, titles: dict[str, str]) -> None:
     export.table(
         study.HOPS,
         table.assign(first=table["first"].map(titles), second=table["second"].map(titles)),
@@ -79,7 +113,8 @@ def _table(dataset: Dataset, known: tuple[str, ...], titles: dict[str, str]) -> 
         sets=Click((LEFT, RIGHT), list(zip(table["first"], table["second"], strict=True))),
     )
     st.caption(
-        "All classes of the dataset; a hop is an edge, in the taxonomy along all of its paths. Published for "
-        "ImageNet-1k: 2.0 to 2.3 between backbones, 8.4 to 8.6 from any of them to WordNet. How those were normalised "
-        "is not said, so compare within one table only. Choose a row to see its two trees above."
+        "All classes of the dataset; a hop is an edge. Select a row to show its two trees.",
+        help="In the taxonomy along all of its paths. Published for ImageNet-1k (table 3): 2.0 to 2.3 between "
+        "backbones, 8.4 to 8.6 from any of them to WordNet. The paper does not say how those were normalised, so "
+        "compare within one table only.",
     )
