@@ -89,8 +89,8 @@ def run_chunk(spec: MapSpec, part: int, start: int, stop: int) -> dict[str, np.n
     layout = _layout(spec["dataset"], spec["backbone"], spec["digest"], spec["folder"])
     if layout.step > part:  # an earlier chunk is requested again
         layout = maps.begin(_stored(spec), maps.BETTER)
-    elif layout.step < part and (kept := _kept(spec)) is not None and layout.step < int(kept["step"]) <= part:
-        layout.restore(kept)
+    elif layout.step < part and (state := _saved_state(spec)) is not None and layout.step < int(state["step"]) <= part:
+        layout.restore(state)
     while layout.step < part:
         layout.advance()
     with workspace.atomic_file(_state_file(spec)) as temporary, open(temporary, "wb") as file:
@@ -165,10 +165,10 @@ def _state_file(spec: MapSpec) -> Path:
     return Path(spec["folder"]) / "layout.npz"
 
 
-def _kept(spec: MapSpec) -> dict[str, np.ndarray] | None:
+def _saved_state(spec: MapSpec) -> dict[str, np.ndarray] | None:
     try:
-        with np.load(_state_file(spec), allow_pickle=False) as kept:
-            return {name: kept[name] for name in ("step", "xy", "gains", "update")}
+        with np.load(_state_file(spec), allow_pickle=False) as state:
+            return {name: state[name] for name in ("step", "xy", "gains", "update")}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
 
@@ -253,14 +253,14 @@ def map_colouring(dataset: Dataset, feature_map: maps.FeatureMap, by: str, class
 
 
 def _by_class(dataset: Dataset, of_image: np.ndarray, class_ids: Sequence[int]) -> Colouring:
-    shown = list(dict.fromkeys(int(c) for c in class_ids))
-    if not shown:
+    named = list(dict.fromkeys(int(c) for c in class_ids))
+    if not named:
         sizes = np.bincount(of_image, minlength=dataset.n_classes)
-        shown = np.sort(np.argsort(-sizes, kind="stable")[:MAX_NAMES]).tolist()
-    shown = shown[:MAX_NAMES]
+        named = np.sort(np.argsort(-sizes, kind="stable")[:MAX_NAMES]).tolist()
+    named = named[:MAX_NAMES]
     code = np.full(dataset.n_classes, PAD, dtype=np.int64)
-    code[shown] = np.arange(len(shown))
-    return Colouring("class", codes=code[of_image], names=tuple(dataset.distinct_names(np.array(shown, dtype=int))))
+    code[named] = np.arange(len(named))
+    return Colouring("class", codes=code[of_image], names=tuple(dataset.distinct_names(np.array(named, dtype=int))))
 
 
 def _class_groups(dataset: Dataset) -> dict[int, str]:
@@ -428,8 +428,8 @@ def outline_text(x: Sequence[float], y: Sequence[float]) -> str:
     """An outline for a link: two opposite corners of a box, or at most MAX_CORNERS corners of a lasso; "" for none."""
     if len(x) < 2 or len(x) != len(y):
         return ""
-    kept = np.unique(np.linspace(0, len(x) - 1, min(len(x), MAX_CORNERS)).round().astype(int))
-    return "_".join(f"{x[i]:.4g},{y[i]:.4g}" for i in kept)
+    corners = np.unique(np.linspace(0, len(x) - 1, min(len(x), MAX_CORNERS)).round().astype(int))
+    return "_".join(f"{x[i]:.4g},{y[i]:.4g}" for i in corners)
 
 
 def outline_in(text: str) -> np.ndarray | None:
