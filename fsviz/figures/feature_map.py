@@ -244,7 +244,10 @@ def _add_named(points: _Points, colouring: Colouring, size: int) -> None:
             "size": size + (2 if len(rest) else 1),
             "opacity": 0.85,
         }
-        points.add(here, f"{escape_plotly(shorten(name))} ({len(here):,})", marker, f"{title}: {escape_plotly(name)}")
+        details = (
+            "" if colouring.title == "class" and points.hovertexts is not None else f"{title} {escape_plotly(name)}"
+        )
+        points.add(here, f"{escape_plotly(shorten(name))} ({len(here):,})", marker, details)
 
 
 def _add_numbers(points: _Points, colouring: Colouring, size: int, as_accuracy: bool) -> None:
