@@ -95,7 +95,7 @@ def plot_map(
         margin={"l": 0, "r": 0, "t": 8, "b": 0},
         legend=LEGEND,
         clickmode="event+select",
-        dragmode="lasso",
+        dragmode="pan",  # Streamlit reports no clicks on points while a drag selects
         hovermode="closest",
         uirevision=view,
         selectionrevision=view,

@@ -13,11 +13,11 @@ CHART = ".st-key-feature_map .js-plotly-plot"
 POINTS = """() => {
     const plot = document.querySelector('.st-key-feature_map .js-plotly-plot');
     const box = plot.getBoundingClientRect(), { xaxis, yaxis, _size } = plot._fullLayout;
-    const trace = plot.data.filter((t) => t.type === 'scattergl' && t.name.startsWith('grass'))[0];
+    const trace = plot._fullData.filter((t) => t.type === 'scattergl' && t.name.startsWith('grass'))[0];
     return Array.from(trace.x, (x, i) => [
         box.x + _size.l + xaxis.d2p(x), box.y + _size.t + yaxis.d2p(trace.y[i]), trace.customdata[i]]);
 }"""
-DIMMED = """() => document.querySelector('.st-key-feature_map .js-plotly-plot').data
+DIMMED = """() => document.querySelector('.st-key-feature_map .js-plotly-plot')._fullData
     .filter((t) => t.type === 'scattergl').map((t) => (t.selectedpoints || []).length)"""
 
 

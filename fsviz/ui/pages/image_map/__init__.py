@@ -116,7 +116,7 @@ def _figure(
         key=CHART,
         sets=Click(area=Area(OUTLINE, study.outline_text, clears=True)),
         selection_mode=("points", "box", "lasso"),
-        config={"scrollZoom": True, "displaylogo": False},
+        config={"scrollZoom": True, "displaylogo": False, "displayModeBar": True},
     )
     on_map = _ids(feature_map)
     if dataset.has_pixels:
@@ -156,13 +156,13 @@ def _ids(feature_map: maps.FeatureMap) -> frozenset[int]:
 
 
 def _caption(task: MappedTask | None) -> None:
-    how = "Drag to select images, scroll to zoom, click an image for its details."
+    how = "Click an image for its details; the box and the lasso above the map select several."
     if task is not None:
         st.caption(f"★ support · ● query, correct · ✕ query, incorrect. Colour: class. {how}")
         return
     st.caption(
         f"t-SNE: short distances are meaningful; cluster sizes, long distances and axes are not. {how}",
-        help="Features are scaled to unit length first.",
+        help="Features are scaled to unit length first. Scroll to zoom, drag to move.",
     )
 
 
