@@ -9,7 +9,7 @@ too is no cost of training on distant classes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Tasks
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, RawSettings
 from fsviz.studies import evaluate
+from fsviz.tasks import draw, fitting
 from fsviz.text import percent
 
 FROZEN = "frozen"  # the method of its rows
@@ -77,11 +78,11 @@ def frozen_rows(
 ) -> pd.DataFrame:
     """One row per divergence and side, and per other split, for ProtoNet on frozen features; columns as of `rows`."""
     is_reference = (rows["comparison"] == DIVERGENCE) | ((rows["comparison"] == "") & rows["mode"].isin(COMPARED))
-    known = rows[is_reference & rows["run"].isin(held_out)]
-    modes = known["mode"].where(known["comparison"] == "", "")
-    keys = known.assign(mode=modes, held_out=known["run"].map(held_out))
+    tested = rows[is_reference & rows["run"].isin(held_out)]
+    modes = tested["mode"].where(tested["comparison"] == "", "")
+    keys = tested.assign(mode=modes, held_out=tested["run"].map(held_out))
     keys = keys.drop_duplicates(["asked", "side", "mode", "held_out"])
-    accuracies = {tested: _accuracy(dataset, backbone, tested) for tested in keys["held_out"].unique()}
+    accuracies = {each: _accuracy(dataset, backbone, each) for each in keys["held_out"].unique()}
     table = [
         {name: row[name] for name in ("comparison", "asked", "reached", "side", "mode")}
         | {"method": FROZEN, "trained_on": "", "seed": 0, "run": "", "val_accuracy": np.nan}
@@ -121,6 +122,59 @@ def _accuracy(dataset: Dataset, backbone: str, held_out: HeldOutClasses) -> dict
 def of_grid(dataset: Dataset, classes: ClassFeatures, grid: TrainingGrid, backbone: str) -> pd.DataFrame:
     """The rows of the frozen backbone for a recorded grid; `classes` has the features that its splits are made of."""
     return frozen_rows(dataset, backbone, grid.rows, held_out_of_grid(dataset, classes, grid))
+
+
+def by_target(dataset: Dataset, classes: ClassFeatures, backbone: str) -> tuple[pd.DataFrame, float | None]:
+    """Rows of the frozen backbone at every target, on both halves, and the chance level in percent.
+
+    For a dataset on which nothing is trained yet; without enough images there are no rows and no chance level.
+    """
+    changes = [{"divergence": target} for target in transfer.TARGETS]
+    results = class_splits.splits_over(dataset, classes, changes, penalty=transfer.PENALTY)
+    cells = [
+        (result.split.requested, result.split.reached, side, sides.on("test"))
+        for result in results
+        for side, sides in ((FIRST, result.split), (SECOND, transfer.mirrored(result)))
+    ]
+    halves = {str(i): cell[-1] for i, cell in enumerate(cells)}
+    of_halves = replace(dataset, splits=halves)
+    try:
+        fits = [
+            fitting.fit(of_halves, {"split": name, "sampler": "uniform"}, draw.IMAGE_DEFAULTS, [backbone])
+            for name in halves
+        ]
+    except BadInput:
+        return pd.DataFrame(columns=list(COLUMNS)), None
+    shape = fitting.smallest(fits).values
+    held_out = {
+        run: HeldOutClasses(tuple(ids.tolist()), shape["n_way"], shape["n_shot"], shape["n_query"])
+        for run, ids in halves.items()
+    }
+    rows = pd.DataFrame(
+        {
+            "run": str(i),
+            "comparison": DIVERGENCE,
+            "asked": target,
+            "reached": reached,
+            "side": side,
+            "mode": "stable",
+        }
+        for i, (target, reached, side, _) in enumerate(cells)
+    )
+    return frozen_rows(dataset, backbone, rows, held_out), usual_chance_level(list(held_out.values()))
+
+
+def untrained_answer(title: str, frozen: pd.DataFrame, backbone: str) -> tuple[str, str]:
+    """The answer if no network is trained on splits of a dataset; takes its title and that of the backbone."""
+    sentence = f"No network is trained on splits of {title} yet."
+    slopes = [slope for slope in transfer.slopes(frozen) if slope.sides == "both"] if len(frozen) else []
+    if not slopes:
+        return sentence, "Train some at two targets or more to see how accuracy changes with distance."
+    half = "" if slopes[0].ci95 is None else f" ± {slopes[0].ci95:.2f}"
+    return sentence, (
+        f"Frozen {backbone} on the test classes of these splits: {slopes[0].slope:+.2f}{half} points per unit of "
+        "divergence, without training."
+    )
 
 
 def cost_answer(rows: pd.DataFrame, frozen: pd.DataFrame, backbone: str) -> tuple[str, str]:

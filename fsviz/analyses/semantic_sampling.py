@@ -159,12 +159,12 @@ def tasks_near_quantile(testbed: Testbed, quantile: float, n: int = 6) -> np.nda
 def example_images(dataset: Dataset, class_ids: np.ndarray, n: int, seed: int = 0) -> np.ndarray:
     """Example images (len(class_ids), n), padded if a class has fewer."""
     image_classes = dataset.image_class_ids()
-    shown = np.full((len(class_ids), n), PAD, dtype=np.int64)
+    image_ids = np.full((len(class_ids), n), PAD, dtype=np.int64)
     for row, class_id in enumerate(class_ids):
         images = np.flatnonzero(image_classes == class_id)
-        chosen = np.random.default_rng((seed, int(class_id))).permutation(images)[:n]
-        shown[row, : len(chosen)] = chosen
-    return shown
+        picks = np.random.default_rng((seed, int(class_id))).permutation(images)[:n]
+        image_ids[row, : len(picks)] = picks
+    return image_ids
 
 
 def smallest_class(dataset: Dataset, split: str) -> int | None:

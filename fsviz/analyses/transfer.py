@@ -129,9 +129,9 @@ def matched_splits(classes: ClassFeatures, split: ClassSplit, share: float = SHA
     if n < 2:
         raise BadInput(f"A matched comparison needs four train classes at least. The split has {len(train)}.")
     splits_by_name = {}
-    for which, kept in ((NEAREST, order[:n]), (FARTHEST, order[-n:])):
+    for which, half in ((NEAREST, order[:n]), (FARTHEST, order[-n:])):
         stays = np.flatnonzero(split.sides != assignment.TRAIN)
-        keep = np.sort(np.concatenate([kept, stays]))
+        keep = np.sort(np.concatenate([half, stays]))
         names = tuple(split.names[i] for i in keep)
         splits_by_name[which] = ClassSplit(
             split.class_ids[keep], names, split.sides[keep], split.points[keep], title=which
@@ -163,16 +163,14 @@ def grid(
         raise UnknownName("setting of training", unknown[0], training.SETTINGS)
     own = {m: {n: v for n, v in settings.items() if n in TRAINERS[m].settings} for m in methods}
     changes = [{"divergence": target} for target in dict.fromkeys([*targets, *([matched_at] if matched_at else [])])]
-    sought = splits_study.splits_over(dataset, classes, changes, penalty=PENALTY)
-    by_divergence_asked = dict(zip([c["divergence"] for c in changes], sought, strict=True))
+    results = splits_study.splits_over(dataset, classes, changes, penalty=PENALTY)
+    result_at = dict(zip([c["divergence"] for c in changes], results, strict=True))
     cells = [
-        split_to_train(dataset, classes, by_divergence_asked[target], side)
-        for target in targets
-        for side in (FIRST, SECOND)
+        split_to_train(dataset, classes, result_at[target], side) for target in targets for side in (FIRST, SECOND)
     ]
     if matched_at is not None:
         cells += [
-            split_to_train(dataset, classes, by_divergence_asked[matched_at], side, half)
+            split_to_train(dataset, classes, result_at[matched_at], side, half)
             for side in (FIRST, SECOND)
             for half in (NEAREST, FARTHEST)
         ]
@@ -204,11 +202,11 @@ def split_to_train(
     if trained_on:
         split = matched_splits(classes, split)[trained_on]
         recipe["trained_on"] = trained_on
-    sought = "divergence" in recipe
-    first = f"r{recipe['divergence']:g}" if sought else splits_study.fitting_name(result)
-    if not sought and not trained_on:
+    has_target = "divergence" in recipe
+    first = f"r{recipe['divergence']:g}" if has_target else splits_study.fitting_name(result)
+    if not has_target and not trained_on:
         del recipe["comparison"]  # it has no divergence
-    name = "-".join([first, *([side] if sought else []), *([trained_on] if trained_on else [])])
+    name = "-".join([first, *([side] if has_target else []), *([trained_on] if trained_on else [])])
     return {**saved_splits.split_record(dataset, split.parts, recipe), "name": name}
 
 
@@ -233,9 +231,9 @@ COLUMNS = (
 
 
 def run_table(runs: Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any] | None]]) -> pd.DataFrame:
-    """One row per finished training run and what was measured in it: (id, spec, summary) -> COLUMNS.
+    """One row per result of a finished training run: (id, spec, summary) -> COLUMNS.
 
-    A run on a split of any origin counts as `divergence` where its recipe says a divergence; others have none.
+    The comparison of a run is `divergence` if the recipe of its split has a target.
     """
     rows = []
     for run, spec, summary in runs:
@@ -290,14 +288,15 @@ def slopes(rows: pd.DataFrame, by: str = "reached") -> list[AccuracySlope]:
 
 
 def accuracy_points(rows: pd.DataFrame, sides: str = "both", by: str = "reached") -> pd.DataFrame:
-    """Accuracy at every divergence (figure 2): method, asked, x (the divergence `by`), accuracy, ci95 (over classes),
-    val_accuracy and n_runs; mean over seeds, then over the two sides where `both` are asked for (a divergence with one
-    side alone is left out).
+    """Accuracy at every target (figure 2): mean over seeds, then over both sides if `sides` is "both".
+
+    Columns method, asked (the target), x (the divergence `by`), accuracy, ci95 (over classes), val_accuracy, n_runs.
+    With "both", a target with one side alone is excluded.
 
     The two sides test on different classes, so that their intervals shrink in the mean; those of seeds do not.
     """
     if by not in ("reached", "asked"):
-        raise BadInput(f"A slope is by the divergence reached or asked. Got {by!r}.")
+        raise BadInput(f"A slope is by the divergence reached or asked (the target). Got {by!r}.")
     rows = rows[rows["comparison"] == DIVERGENCE].dropna(subset=[by, "accuracy"])
     if sides != "both":
         rows = rows[rows["side"] == sides]
@@ -331,9 +330,10 @@ ADAPTING = {name for name, trainer in TRAINERS.items() if trainer.adapts == "all
 
 
 def family_slope(rows: pd.DataFrame, by: str = "reached") -> AccuracySlope | None:
-    """How the lead of methods that adapt their features (MAML, Finetune) over those that keep them changes with the
-    divergence: the slope of mean less mean, both sides together. The same splits stand on both sides of the
-    difference, so that what is common to a split cancels. None where a family or a second divergence is missing."""
+    """Change of the lead of adaptive methods (MAML, Finetune) with the divergence; None without both families.
+
+    The slope of the difference of their means, both sides together: what is common to a split cancels.
+    """
     points = accuracy_points(rows, "both", by)
     adapts = points["method"].isin(ADAPTING)
     means = [part.groupby("asked")["accuracy"].mean() for part in (points[adapts], points[~adapts])]
@@ -355,10 +355,9 @@ def _slope(method: str, sides: str, x: pd.Series, y: pd.Series, n_runs: int) -> 
 
 @dataclass(frozen=True)
 class MatchedDifference:
-    """Accuracy after training on the nearest less that after training on the farthest classes, in points.
+    """Accuracy after training on the nearest minus that after training on the farthest classes, in points.
 
-    Seeds are averaged first: runs of one split share their classes, so that more of them make it no more certain what
-    other classes would give.
+    Seeds are averaged first: runs of one split share their classes, so they are not independent.
     ci95  half-width by Student's t over n_splits sets of test classes; None for one
     """
 
@@ -394,7 +393,7 @@ def matched_differences(rows: pd.DataFrame) -> list[MatchedDifference]:
 
 
 def by_divergence(rows: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy at every divergence asked for (figure 2, tables 1 and 4): method, asked, reached, first, second, both
+    """Accuracy at every target (figure 2, tables 1 and 4): method, asked, reached, first, second, both
     (mean of the two sides, NaN where one is missing), n_runs."""
     rows = rows[rows["comparison"] == DIVERGENCE]
     if rows.empty:
@@ -411,13 +410,15 @@ def by_divergence(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_split(rows: pd.DataFrame, sides: str = "both") -> pd.DataFrame:
-    """Methods on easy and hard splits, and on those to compare with (tables 1 and 4): method, split in words, asked
-    (NaN where none was), reached, accuracy, ci95 (over classes), n_runs."""
+    """Accuracy of methods on every split (tables 1 and 4), also on random and other splits.
+
+    Columns method, split (in words), asked (the target or NaN), reached, accuracy, ci95 (over classes), n_runs.
+    """
     points = accuracy_points(rows, sides).rename(columns={"x": "reached"})
     tables_by_split = [points.assign(split=[f"R = {asked:g}" for asked in points["asked"]])]
-    others = rows[(rows["comparison"] == "") & rows["mode"].isin(COMPARED)].dropna(subset=["accuracy"])
-    if len(others):
-        means = others.groupby(["mode", "method"], as_index=False).agg(
+    untargeted = rows[(rows["comparison"] == "") & rows["mode"].isin(COMPARED)].dropna(subset=["accuracy"])
+    if len(untargeted):
+        means = untargeted.groupby(["mode", "method"], as_index=False).agg(
             accuracy=("accuracy", "mean"), ci95=("ci95_classes", "mean"), n_runs=("accuracy", "size")
         )
         tables_by_split.append(means.assign(split=means["mode"].map(COMPARED)))
@@ -429,9 +430,9 @@ def by_split(rows: pd.DataFrame, sides: str = "both") -> pd.DataFrame:
 
 
 def task_divergences(classes: ClassFeatures, train: np.ndarray, tasks: Tasks) -> dict[str, np.ndarray]:
-    """How far every task (T,) is from the train classes, by every divergence.
+    """Divergence of every task (T,) from the train classes, by every measure.
 
-    As for table 2 of the paper, at unit length, in two ways, because the paper tells both. Section 5.2: one
+    As for table 2 of the paper, at unit length, in the two ways it describes. Section 5.2: one
     distribution over the classes is around the mean of the train classes' features, the other around that of the
     task's, as in the objective. Section A.2: Gaussians with the mean and the covariance of either group.
     """
@@ -439,17 +440,17 @@ def task_divergences(classes: ClassFeatures, train: np.ndarray, tasks: Tasks) ->
 
     base = classes.points[classes.rows_of(train)]
     around = gaussians.Gaussian.around(base)
-    found: dict[str, list[float]] = {name: [] for name in (*clustering.DIVERGENCES, *gaussians.TITLES)}
+    divergences: dict[str, list[float]] = {name: [] for name in (*clustering.DIVERGENCES, *gaussians.TITLES)}
     for class_ids in tasks.class_ids:
         own = classes.points[classes.rows_of(class_ids)]
         points = torch.from_numpy(np.concatenate([base, own]))
         mu = torch.from_numpy(np.stack([base.mean(axis=0), own.mean(axis=0)])[None])
         log_p = torch.log_softmax(-(points - mu.transpose(0, 1)).square().sum(-1), dim=-1)[None]
         for name, divergence in clustering.DIVERGENCES.items():
-            found[name].append(float(divergence.of(points, mu, log_p)))
+            divergences[name].append(float(divergence.of(points, mu, log_p)))
         for name, value in gaussians.divergences(around, gaussians.Gaussian.around(own)).items():
-            found[name].append(value)
-    return {name: np.array(values) for name, values in found.items()}
+            divergences[name].append(value)
+    return {name: np.array(values) for name, values in divergences.items()}
 
 
 def divergence_correlations(
@@ -465,17 +466,17 @@ def divergence_correlations(
     for method, accuracy in training.test_accuracy(settled, chunks).items():
         for name, values in measured.items():
             correlation = evaluation.correlation(accuracy, values, tasks.class_ids)
-            told = {
+            interval = {
                 "pearson": finite(correlation.value),
                 "low": finite(correlation.low),
                 "high": finite(correlation.high),
             }
-            rows.append({"method": method, "divergence": name, **told})
+            rows.append({"method": method, "divergence": name, **interval})
     return pd.DataFrame(rows)
 
 
 def mean_correlations(correlations: pd.DataFrame | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """The rows of TASK_CORRELATIONS: means over trained networks, and in how many the interval leaves 0 out."""
+    """The rows of TASK_CORRELATIONS: means over trained networks, and in how many the interval excludes 0."""
     columns = ["divergence", "method", "pearson", "low", "high"]
     rows = pd.DataFrame(correlations, columns=columns).astype(dict.fromkeys(columns[2:], float))
     rows = rows.dropna(subset=["pearson"])
@@ -488,7 +489,7 @@ def mean_correlations(correlations: pd.DataFrame | Sequence[Mapping[str, Any]]) 
 
 def divergence_title(name: str) -> str:
     """The readable name of a divergence."""
-    titles = {**{known: divergence.title for known, divergence in clustering.DIVERGENCES.items()}, **gaussians.TITLES}
+    titles = {key: divergence.title for key, divergence in clustering.DIVERGENCES.items()} | gaussians.TITLES
     return titles.get(name, name)
 
 
@@ -497,8 +498,10 @@ def divergence_title(name: str) -> str:
 
 @dataclass(frozen=True)
 class TrainingGrid:
-    """A grid that the project computed once: its table, and its recipe, date, seconds and `correlations` (how the
-    divergence of single tasks goes with their accuracy, as `divergence_correlations` gives it, per run)."""
+    """A recorded grid of training runs.
+
+    facts  its recipe, date, seconds, and `correlations` (the result of `divergence_correlations`, per run)
+    """
 
     name: str
     rows: pd.DataFrame
@@ -513,7 +516,7 @@ class TrainingGrid:
 
 
 def training_grid(dataset: str) -> list[TrainingGrid]:
-    """The grids that come with fsviz for a dataset, DATASET.json first, then DATASET-NAME.json; [] where none do."""
+    """Recorded grids of a dataset: DATASET.json first, then DATASET-NAME.json."""
     frames = []
     for path in [RECORDED / f"{dataset}.json", *sorted(RECORDED.glob(f"{dataset}-*.json"))]:
         if path.is_file():
@@ -528,8 +531,8 @@ def joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]
     then, now = ({"dataset": facts["dataset"], **facts["recipe"]} for facts in (before, more))
     apart = [key for key in {**then, **now} if key != "seeds" and (then.get(key) or []) != (now.get(key) or [])]
     if apart:
-        told = "; ".join(f"{key} {then.get(key)!r} and {now.get(key)!r}" for key in apart)
-        raise BadInput(f"Grids are joined when they agree in all but seeds. These differ in: {told}. Record it apart.")
+        differences = "; ".join(f"{key} {then.get(key)!r} and {now.get(key)!r}" for key in apart)
+        raise BadInput(f"Joined grids may differ in seeds only. These differ in: {differences}. Record it apart.")
     seeds = [list(facts["recipe"]["seeds"]) for facts in (before, more)]
     twice = sorted(set(seeds[0]) & set(seeds[1]))
     if twice:
@@ -561,13 +564,15 @@ def printed(table: str) -> pd.DataFrame:
 
 
 def printed_easy_and_hard() -> pd.DataFrame:
-    """Published results on easy and hard splits (tables 4 and 1, 5-way 5-shot), in words: columns as of
-    `printed`, "65.2 → 55.7"; where only the hard one is printed, "– → 71.0". Datasets of which no easy one is printed
-    are left out."""
-    four, one = _paper("Table 4"), _paper("Table 1")
-    four = four[four["setting"] == "5-way 5-shot"]
+    """Published results on easy and hard splits (tables 4 and 1, 5-way 5-shot), columns as of `printed`.
+
+    Values are texts: "65.2 → 55.7", or "– → 71.0" if only the hard one is published. Datasets without an easy one are
+    excluded.
+    """
+    fourth, first = _paper("Table 4"), _paper("Table 1")
+    fourth = fourth[fourth["setting"] == "5-way 5-shot"]
     cells: dict[tuple[str, str], dict[str, float]] = {}
-    for part in (four, one):
+    for part in (fourth, first):
         for method, benchmark, value in part[["method", "benchmark", "value"]].itertuples(index=False):
             name, _, which = str(benchmark).rpartition(" ")
             if which.lower() in ("easy", "hard"):

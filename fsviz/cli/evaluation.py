@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
@@ -170,7 +171,7 @@ def _methods(text: str, settings: list[str]) -> list[MethodChoice]:
     return [*fine, *broken]
 
 
-def bar():
+def bar() -> Callable[[int, int, str], None]:
     """Progress on standard error: rewritten in place on a terminal, a line now and then elsewhere."""
     last = [0.0]
 

@@ -56,8 +56,8 @@ def facet_counts(dataset: Dataset, conditions: ImageFilter, facet: str) -> dict[
     """
     without = {"split": {"split": "all"}, "class": {"class_ids": ()}, "context": {"contexts": ()}}
     attributes = {name: value for name, value in conditions.attributes.items() if name != facet}
-    without_facet = replace(conditions, **without.get(facet, {"attributes": attributes}))  # type: ignore[arg-type]
-    keep = _passing(dataset, without_facet)
+    wider = replace(conditions, **without.get(facet, {"attributes": attributes}))  # type: ignore[arg-type]
+    keep = _passing(dataset, wider)
     assert dataset.images is not None
     class_ids = dataset.images["class_id"].to_numpy()[keep]
     if facet == "split":

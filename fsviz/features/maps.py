@@ -127,15 +127,15 @@ def check(stored: Features) -> None:
     _rows(stored)
 
 
-def begin(stored: Features, kind: str) -> MapLayout:
+def begin(stored: Features, kind: str) -> IncrementalLayout:
     """A layout before its first step. Refuses features of which no map can be made."""
     axes = _axes(stored)
     few = kind == FAST and len(axes) > _LANDMARKS
     landmarks = np.sort(np.random.default_rng(0).permutation(len(axes))[:_LANDMARKS]) if few else np.arange(len(axes))
-    return MapLayout(axes, landmarks, _STEPS[kind])
+    return IncrementalLayout(axes, landmarks, _STEPS[kind])
 
 
-class MapLayout:
+class IncrementalLayout:
     """A layout that goes on step by step; `arrays` is all of it that changes, so that it can be kept and resumed."""
 
     def __init__(self, axes: np.ndarray, landmarks: np.ndarray, steps: tuple[tuple[int, float, float], ...]) -> None:

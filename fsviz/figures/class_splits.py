@@ -184,29 +184,29 @@ def _free_labels(split: ClassSplit, selected: int | None = None) -> list[str]:
     labels = [""] * len(split.names)
     reach = np.array(_reach(split))
     scaled = _plane(split.points) / reach
-    kept: list[tuple[float, float, float]] = []  # centres and half-widths of the labels so far
+    placed: list[tuple[float, float, float]] = []  # centres and half-widths of the labels so far
     if split.centroids is not None:
         for x, y in _plane(split.centroids) / reach:
             beyond = max(abs(x), abs(y), 0.96) / 0.96
             above = -0.05 if y / beyond > 0.8 * 0.96 else 0.05  # as in _add_centroids
-            kept.append((x / beyond + (0.16 if x < 0 else -0.16), y / beyond + above, 0.16))
+            placed.append((x / beyond + (0.16 if x < 0 else -0.16), y / beyond + above, 0.16))
     if selected is not None:
         x, y = scaled[selected]
-        kept.append((x, y - 0.05, 0.011 * len(split.names[selected]) + 0.01))
+        placed.append((x, y - 0.05, 0.011 * len(split.names[selected]) + 0.01))
     for i in np.argsort(-np.abs(scaled).max(axis=1), kind="stable"):
         if i == selected:
             continue
         label = shorten(split.names[i], 18)
         x, y, half_width = float(scaled[i, 0]), float(scaled[i, 1]) + 0.05, 0.011 * len(label) + 0.01
-        free = all(abs(x - kx) > half_width + kh or abs(y - ky) > 0.055 for kx, ky, kh in kept)
+        free = all(abs(x - kx) > half_width + kh or abs(y - ky) > 0.055 for kx, ky, kh in placed)
         near = (np.abs(scaled[:, 0] - x) < half_width) & (np.abs(scaled[:, 1] - y) < 0.03)
         if free and not near.any() and abs(x) + half_width < 1 and y < 0.98:
             labels[i] = escape_plotly(label)
-            kept.append((x, y, half_width))
+            placed.append((x, y, half_width))
     return labels
 
 
-def plot_agreement(table: pd.DataFrame, chosen: int, height: int = 380) -> go.Figure:
+def plot_agreement(table: pd.DataFrame, n_dims: int, height: int = 380) -> go.Figure:
     """Agreement across seeds by number of dimensions, with the agreement of random splits."""
     x = [f"{d:,}" for d in table["dims"]]
     figure = go.Figure()
@@ -218,12 +218,12 @@ def plot_agreement(table: pd.DataFrame, chosen: int, height: int = 380) -> go.Fi
         name="random splits",
         hovertemplate="random splits: %{y:.0%} of classes on the same side, %{x} dimensions<extra></extra>",
     )
-    sizes = [15 if d == chosen else 9 for d in table["dims"]]
+    sizes = [15 if d == n_dims else 9 for d in table["dims"]]
     figure.add_scatter(
         x=x,
         y=table["agreement"],
         mode="lines+markers+text",
-        marker={"color": [ACCENT if d == chosen else meaning("test") for d in table["dims"]], "size": sizes},
+        marker={"color": [ACCENT if d == n_dims else meaning("test") for d in table["dims"]], "size": sizes},
         line={"color": meaning("test")},
         text=[percent(value) for value in table["agreement"]],
         textposition="top center",

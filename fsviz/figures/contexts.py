@@ -64,8 +64,8 @@ def plot_context_table(
             ygap=1,
             hoverinfo="skip",
         )
-    for axis, chosen, ids in (("y", selected[0], rows), ("x", selected[1], columns)):
-        for position in np.flatnonzero(ids == (-1 if chosen is None else chosen)):
+    for axis, mark, ids in (("y", selected[0], rows), ("x", selected[1], columns)):
+        for position in np.flatnonzero(ids == (-1 if mark is None else mark)):
             low, high = float(position) - 0.5, float(position) + 0.5
             box = {"x0": -0.5, "x1": len(columns) + 0.5, "y0": low, "y1": high}
             box = box if axis == "y" else {"x0": low, "x1": high, "y0": -0.5, "y1": len(rows) + 0.5}
@@ -171,7 +171,11 @@ def plot_shifted_methods(
             selected={"marker": {"opacity": 1}},
             unselected={"marker": {"opacity": 0.5}},
             hovertemplate=f"%{{customdata[1]}}: %{{x:.1f}}% correct, {escape_plotly(title)}<extra></extra>",
+            showlegend=False,
         )
+    for trace in list(figure.data):  # a legend takes the opacity of the first mark, which may be dimmed
+        marker = {"color": trace.marker.color, "symbol": trace.marker.symbol, "size": 10}
+        figure.add_scatter(x=[None], y=[None], mode="markers", name=trace.name, marker=marker)
     for at, row in enumerate(order):  # above its marks: names on the left would take half of a narrow figure
         title = escape_plotly(row["title"])
         text = f"{f'<b>{title}</b>' if row['name'] == selected else title} · {escape_plotly(row['family'])}"

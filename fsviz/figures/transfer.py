@@ -32,7 +32,9 @@ def plot_transfer(
     chance_level  accuracy of random guesses
     """
     figure = go.Figure()
-    room = float(points["x"].max() - points["x"].min()) if len(points) else 1.0
+    every_x = points["x"] if reference is None else pd.concat([points["x"], reference[1]["x"]])
+    ends = (float(every_x.min()), float(every_x.max())) if len(every_x) else (0.0, 1.0)
+    room = ends[1] - ends[0]
     methods = [name for name in titles if (points["method"] == name).any()]
     for name in methods:
         own = points[points["method"] == name]
@@ -53,10 +55,10 @@ def plot_transfer(
         )
         if name in lines:
             start, slope = lines[name]
-            ends = [float(own["x"].min()), float(own["x"].max())]
+            own_ends = [float(own["x"].min()), float(own["x"].max())]
             figure.add_scatter(
-                x=ends,
-                y=[start + slope * x for x in ends],
+                x=own_ends,
+                y=[start + slope * x for x in own_ends],
                 mode="lines",
                 legendgroup=name,
                 showlegend=False,
@@ -71,7 +73,6 @@ def plot_transfer(
             line={"dash": "dot", "color": QUIET},
             annotation={"text": "chance level", "yanchor": "bottom", "xanchor": "right", "x": 1},
         )
-    ends = [float(points["x"].min()), float(points["x"].max())] if len(points) else [0.0, 1.0]
     figure.update_xaxes(
         title_text="train–test divergence", range=[min(0.0, ends[0]) - 0.06 * room, ends[1] + 0.06 * room]
     )

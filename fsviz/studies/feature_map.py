@@ -89,8 +89,10 @@ def run_chunk(spec: MapSpec, part: int, start: int, stop: int) -> dict[str, np.n
     layout = _layout(spec["dataset"], spec["backbone"], spec["digest"], spec["folder"])
     if layout.step > part:  # an earlier chunk is requested again
         layout = maps.begin(_stored(spec), maps.BETTER)
-    elif layout.step < part and (state := _saved_state(spec)) is not None and layout.step < int(state["step"]) <= part:
-        layout.restore(state)
+    elif (
+        layout.step < part and (stored := _stored_state(spec)) is not None and layout.step < int(stored["step"]) <= part
+    ):
+        layout.restore(stored)
     while layout.step < part:
         layout.advance()
     with workspace.atomic_file(_state_file(spec)) as temporary, open(temporary, "wb") as file:
@@ -156,7 +158,7 @@ def _stored(spec: MapSpec) -> Features:
 
 
 @lru_cache(maxsize=1)
-def _layout(dataset: str, backbone: str, digest: str, folder: str) -> maps.MapLayout:
+def _layout(dataset: str, backbone: str, digest: str, folder: str) -> maps.IncrementalLayout:
     """The layout of a run, kept from chunk to chunk."""
     return maps.begin(_stored({"dataset": dataset, "backbone": backbone, "digest": digest}), maps.BETTER)
 
@@ -165,10 +167,10 @@ def _state_file(spec: MapSpec) -> Path:
     return Path(spec["folder"]) / "layout.npz"
 
 
-def _saved_state(spec: MapSpec) -> dict[str, np.ndarray] | None:
+def _stored_state(spec: MapSpec) -> dict[str, np.ndarray] | None:
     try:
-        with np.load(_state_file(spec), allow_pickle=False) as state:
-            return {name: state[name] for name in ("step", "xy", "gains", "update")}
+        with np.load(_state_file(spec), allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in ("step", "xy", "gains", "update")}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
 
@@ -232,19 +234,19 @@ def colouring(dataset: Dataset, image_ids: np.ndarray, by: str, class_ids: Seque
         return _by_class(dataset, of_image, class_ids)
     if by == BY_SUPERCLASS:
         groups = _class_groups(dataset)
-        return _named("class group", pd.Series(groups).reindex(of_image).to_numpy(dtype=object))
+        return _coloured_by("class group", pd.Series(groups).reindex(of_image).to_numpy(dtype=object))
     if by == BY_SPLIT:
-        return _named("split", dataset.classes["split"].astype(str).to_numpy(dtype=object)[of_image])
+        return _coloured_by("split", dataset.classes["split"].astype(str).to_numpy(dtype=object)[of_image])
     if by == BY_CONTEXT and dataset.images is not None and "context" in dataset.images:
         contexts = dataset.image_contexts()[image_ids]
-        return _named("context", np.array([context or None for context in contexts], dtype=object))
+        return _coloured_by("context", np.array([context or None for context in contexts], dtype=object))
     name = by.removeprefix(ATTRIBUTE)
     if by == name or name not in dataset.attributes or dataset.images is None:
         raise BadInput(f"{dataset.title} has no attribute {by!r} to colour images by. Choose another one.")
     column = dataset.images[name].iloc[image_ids]
     if _is_number(column):
         return Colouring(name.replace("_", " "), numbers=column.to_numpy(dtype=float, na_value=np.nan))
-    return _named(name.replace("_", " "), column.astype(object).where(column.notna(), None).to_numpy())
+    return _coloured_by(name.replace("_", " "), column.astype(object).where(column.notna(), None).to_numpy())
 
 
 def map_colouring(dataset: Dataset, feature_map: maps.FeatureMap, by: str, class_ids: Sequence[int] = ()) -> Colouring:
@@ -253,14 +255,16 @@ def map_colouring(dataset: Dataset, feature_map: maps.FeatureMap, by: str, class
 
 
 def _by_class(dataset: Dataset, of_image: np.ndarray, class_ids: Sequence[int]) -> Colouring:
-    named = list(dict.fromkeys(int(c) for c in class_ids))
-    if not named:
+    class_list = list(dict.fromkeys(int(c) for c in class_ids))
+    if not class_list:
         sizes = np.bincount(of_image, minlength=dataset.n_classes)
-        named = np.sort(np.argsort(-sizes, kind="stable")[:MAX_NAMES]).tolist()
-    named = named[:MAX_NAMES]
+        class_list = np.sort(np.argsort(-sizes, kind="stable")[:MAX_NAMES]).tolist()
+    class_list = class_list[:MAX_NAMES]
     code = np.full(dataset.n_classes, PAD, dtype=np.int64)
-    code[named] = np.arange(len(named))
-    return Colouring("class", codes=code[of_image], names=tuple(dataset.distinct_names(np.array(named, dtype=int))))
+    code[class_list] = np.arange(len(class_list))
+    return Colouring(
+        "class", codes=code[of_image], names=tuple(dataset.distinct_names(np.array(class_list, dtype=int)))
+    )
 
 
 def _class_groups(dataset: Dataset) -> dict[int, str]:
@@ -271,7 +275,7 @@ def _class_groups(dataset: Dataset) -> dict[int, str]:
     return dict(zip(placed.tolist(), everyday_groups(dataset, placed, MAX_NAMES), strict=True))
 
 
-def _named(title: str, values: np.ndarray) -> Colouring:
+def _coloured_by(title: str, values: np.ndarray) -> Colouring:
     """A colour for each of the most frequent values; all other values share one."""
     counts = pd.Series(values, dtype=object).dropna().value_counts(sort=False)
     order = sorted(counts.index, key=lambda value: (-counts[value], str(value)))[:MAX_NAMES]

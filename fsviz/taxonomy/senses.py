@@ -270,7 +270,7 @@ def clean(name: str) -> str:
 def _unknown(words: str) -> str:
     """Why a class has no senses: WordNet knows none, or the name is one word counted through."""
     counted = bool(words) and bool(wordnet.senses(words))
-    return "one word counted through says nothing" if counted else "WordNet does not know this name"
+    return "a counter, not a name" if counted else "not in WordNet"
 
 
 def _doubt(name: str, words: str, candidates: tuple[Sense, ...], guess: Sense, close: float, typical: float) -> str:
@@ -285,15 +285,15 @@ def _doubt(name: str, words: str, candidates: tuple[Sense, ...], guess: Sense, c
     if not _covers_name([guess], words):
         return f"only {_part_that_says(guess, words)!r} was found in WordNet"
     if not n_visible:
-        return "nothing a camera can see goes by this name"
+        return "no sense is a visible thing"
     if not _is_visible(guess):
-        return "among these classes it means nothing a camera can see"
+        return "the sense closest to the other classes is not a visible thing"
     if 0 < close < max(_FAR * typical, _ALIEN):
-        return f"no other class means anything like {guess.name!r}"
+        return f"no other class is similar to {guess.name!r}"
     if n_visible > 1:
-        return f"{n_visible} meanings that a camera can see"
+        return f"{n_visible} senses are visible things"
     if any(_is_odd(guess)) and close < _AT_HOME:
-        return "a person or a proper name, as few image classes are"
+        return "a person or a proper name, which is rare for image classes"
     return ""
 
 

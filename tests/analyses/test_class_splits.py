@@ -117,7 +117,7 @@ def test_a_sweep_over_dimensions_and_over_divergences(toy) -> None:
     assert table["chance"].iloc[0] == pytest.approx((10**2 + 2 * 3**2) / 16**2)
     assert table["chance_on_test"].iloc[0] == pytest.approx(3 / 16)
     many = study.over_targets(toy, classes, [0.1, 1.0], starts=4)
-    assert [one.split.requested for one in many] == [0.1, 1.0] and many[0].split.title.startswith(
+    assert [item.split.requested for item in many] == [0.1, 1.0] and many[0].split.title.startswith(
         "target 0.1, reached "
     )
     assert study.centroid_distance(many[1].split) > study.centroid_distance(many[0].split)
@@ -243,9 +243,9 @@ def test_a_dataset_without_taxonomy_or_own_splits_works(toy) -> None:
     bare = save_dataset(replace(toy, name="bare", taxonomy=None, splits={"all": np.arange(16)}))
     save_toy_features(bare, "alpha_net")
     classes = study.class_features(bare)
-    found = study.find_split(bare, classes)
-    assert study.superclass_shares(bare, found.split) == [] and "superclasses" not in study.possible_modes(bare)
-    assert study.comparison_table(bare, classes, found)["split"].tolist() == ["this split", "random"]
+    result = study.find_split(bare, classes)
+    assert study.superclass_shares(bare, result.split) == [] and "superclasses" not in study.possible_modes(bare)
+    assert study.comparison_table(bare, classes, result)["split"].tolist() == ["this split", "random"]
     with pytest.raises(Missing, match="needs two trees"):
         study.hop_table(bare, study.known_trees(bare), classes.class_ids)
 

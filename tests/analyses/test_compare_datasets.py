@@ -109,21 +109,21 @@ def test_harder_images_are_told_with_their_numbers_and_the_rest_is_noise_or_unkn
     for measure in ("accuracy", "query_loss", "davies_bouldin"):
         assert by[measure].verdict == "harder", measure
     assert by["coarsity"].verdict == "unknown" and "shares no root" in by["coarsity"].why
-    one, two = (comparison.numbers["accuracy"][side].estimate.mean for side in ("blurred:test", "clear:test"))
+    first, two = (comparison.numbers["accuracy"][side].estimate.mean for side in ("blurred:test", "clear:test"))
     sentence, more = study.verdict(comparison, "clear:test")
-    assert sentence == f"Blurred, test is harder than Clear, test: ProtoNet accuracy {one:.1f}% vs {two:.1f}%."
+    assert sentence == f"Blurred, test is harder than Clear, test: ProtoNet accuracy {first:.1f}% vs {two:.1f}%."
     harder = sum(d.verdict == "harder" for d in by.values())
     assert (
-        one < two
+        first < two
         and more.startswith(f"Significantly harder on {harder}")
         and more.endswith(f" of {sum(d.verdict != 'unknown' for d in by.values())} measures.")
     )
     words = study.headline(comparison, "clear:test")
-    assert words.startswith(f"{sentence} {more} Significant: harder by ProtoNet accuracy ({one:.1f}% vs {two:.1f}%)")
+    assert words.startswith(f"{sentence} {more} Significant: harder by ProtoNet accuracy ({first:.1f}% vs {two:.1f}%)")
     assert "Not available: coarsity" in words
     table = study.measure_table(comparison).set_index(["measure", "side"])
     row = table.loc[("accuracy", "blurred:test")]
-    assert row["q1"] <= row["median"] <= row["q3"] and row["n_tasks"] == 60 and row["mean"] == pytest.approx(one)
+    assert row["q1"] <= row["median"] <= row["q3"] and row["n_tasks"] == 60 and row["mean"] == pytest.approx(first)
     assert study.headline(comparison, "blurred:test", "clear:test").startswith(
         "Clear, test is easier than Blurred, test"
     )
@@ -132,13 +132,13 @@ def test_harder_images_are_told_with_their_numbers_and_the_rest_is_noise_or_unkn
 def test_the_same_data_differ_in_nothing_beyond_noise(home: Path) -> None:
     make_toy("one", noise=1.0, seed=1)
     make_toy("two", noise=1.0, seed=1)
-    found = study.compare({"sides": ["one", "two"], "n_tasks": 40, "n_shot": 2})
-    known = [d for d in study.differences(found) if d.verdict != "unknown"]
-    assert len(known) > 5 and {d.verdict for d in known} == {d.here for d in known} == {"noise"}
-    words = study.headline(found, "two:test")
+    comparison = study.compare({"sides": ["one", "two"], "n_tasks": 40, "n_shot": 2})
+    expected = [d for d in study.differences(comparison) if d.verdict != "unknown"]
+    assert len(expected) > 5 and {d.verdict for d in expected} == {d.here for d in expected} == {"noise"}
+    words = study.headline(comparison, "two:test")
     assert words.startswith("No significant difference between One, test and Two, test.")
-    value = found.numbers["accuracy"]["one:test"].estimate.mean
-    assert study.verdict(found, "two:test")[1] == f"ProtoNet accuracy {value:.1f}% vs {value:.1f}%."
+    value = comparison.numbers["accuracy"]["one:test"].estimate.mean
+    assert study.verdict(comparison, "two:test")[1] == f"ProtoNet accuracy {value:.1f}% vs {value:.1f}%."
 
 
 def compared(**numbers: tuple[MeasureEstimate, MeasureEstimate]) -> study.DatasetComparison:
@@ -202,9 +202,9 @@ def test_example_images_are_of_different_classes_of_the_split(home: Path) -> Non
 def test_features_of_different_backbones_are_not_compared(home: Path) -> None:
     make_toy("one", backbones=("alpha_net",))
     make_toy("two", backbones=("beta_net",))
-    found = study.compare({"sides": ["one", "two"], "n_tasks": 20})
-    (accuracy,) = (d for d in study.differences(found) if d.measure == "accuracy")
-    assert found.backbone == "alpha_net" and accuracy.verdict == "unknown"
+    comparison = study.compare({"sides": ["one", "two"], "n_tasks": 20})
+    (accuracy,) = (d for d in study.differences(comparison) if d.measure == "accuracy")
+    assert comparison.backbone == "alpha_net" and accuracy.verdict == "unknown"
     assert "has no alpha_net features. Its beta_net features are not comparable." in accuracy.why
     with pytest.raises(UnknownName, match="alpha_net"):
         study.compare({"sides": ["one", "two"], "backbone": "gamma_net"})
@@ -252,8 +252,8 @@ def test_the_suite_is_that_of_support_sets_beside_published_numbers(home: Path) 
     spec = study.check({"sides": ["toy", "other"], "n_tasks": 20, "n_shot": 2, "n_query": 4})
     specs, without = study.suite_specs(spec)
     assert list(specs) == ["toy:test"] and "no alpha_net features" in without["other:test"]
-    found = jobs.compute({"study": "support_sets", **specs["toy:test"]})
-    row = study.suite_row(study.dataset_splits(["toy"])[0], support_sets.summary(found))
+    result = jobs.compute({"study": "support_sets", **specs["toy:test"]})
+    row = study.suite_row(study.dataset_splits(["toy"])[0], support_sets.summary(result))
     assert row["hard"] < row["random"] <= row["easy"] and row["n_tasks"] == 20 and not row["published"]
 
 

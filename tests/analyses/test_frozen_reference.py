@@ -71,6 +71,21 @@ def test_the_cost_is_answered_with_its_interval_and_the_frozen_slope() -> None:
     assert "not measured yet" in frozen_reference.cost_answer(falling[:0], falling[:0], "Net")[0]
 
 
+def test_without_networks_the_frozen_backbone_is_measured_at_every_target(demo) -> None:
+    dataset, classes = demo
+    rows, chance_level = frozen_reference.by_target(dataset, classes, "efficientnet_lite0")
+    assert chance_level == 20 and len(rows) == 2 * len(transfer.TARGETS) and (rows["accuracy"] > 60).all()
+    grid = transfer.training_grid("demo")[0]
+    reference = frozen_reference.of_grid(dataset, classes, grid, "efficientnet_lite0")
+    by_cell = rows.set_index(["asked", "side"])["accuracy"]
+    assert by_cell[2.0, "first"] == pytest.approx(reference.set_index(["asked", "side"])["accuracy"][2.0, "first"])
+    sentence, more = frozen_reference.untrained_answer("Demo", rows, "Net")
+    (slope,) = [slope for slope in transfer.slopes(rows) if slope.sides == "both"]
+    assert sentence == "No network is trained on splits of Demo yet."
+    assert f"{slope.slope:+.2f} ± {slope.ci95:.2f} points per unit" in more
+    assert "Train some" in frozen_reference.untrained_answer("Demo", rows[:0], "Net")[1]
+
+
 def test_chance_level_is_known_if_all_tasks_have_as_many_classes() -> None:
     five, two = HeldOutClasses((0, 1, 2, 3, 4)), HeldOutClasses((0, 1), n_way=2)
     assert frozen_reference.usual_chance_level([five, five]) == 20

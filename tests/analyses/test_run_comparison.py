@@ -346,7 +346,7 @@ def test_partial_lines_are_compared_on_the_tasks_that_all_have_finished() -> Non
 def test_a_line_that_has_hardly_begun_is_left_out_and_named() -> None:
     whole, begun = line("Whole", [0.5] * 100), line("Begun", [1.0] * 5 + [np.nan] * 95, entry=1)
     groups, notes = run_comparison.group_by_tasks([whole, begun])
-    assert [one.label for one in groups["same"]] == ["Whole"] and np.isfinite(groups["same"][0].accuracy).all()
+    assert [item.label for item in groups["same"]] == ["Whole"] and np.isfinite(groups["same"][0].accuracy).all()
     assert notes == ["Of 100 tasks Begun has finished 5. Excluded, too few tasks: Begun."]
     assert run_comparison.differences([whole, begun]).empty
 
@@ -430,7 +430,7 @@ def test_a_measure_that_is_the_same_in_all_tasks_gives_no_curve_no_quarters_and_
     assert run_comparison.result_table(lines)[["Q1", "Q4"]].isna().all(axis=None)
     assert run_comparison.no_curve_reason(lines) == "Coarsity is 8.25 in every task: there is no accuracy by coarsity."
     ids = np.array([np.random.default_rng(t).permutation(3) for t in range(60)])
-    all_classes = [replace(one, tasks=Tasks(ids, one.tasks.support, one.tasks.query)) for one in lines]
+    all_classes = [replace(item, tasks=Tasks(ids, item.tasks.support, item.tasks.query)) for item in lines]
     assert run_comparison.no_curve_reason(all_classes).startswith(
         "Every task has the same 3 classes, so coarsity is 8.25"
     )
@@ -472,19 +472,20 @@ def test_the_answer_names_the_best_method_and_every_method_that_it_does_not_beat
     assert close.differences["significant"].tolist() == [False, True]
     row = close.differences.iloc[0]
     lead = f"{abs(row['difference']):.1f} ± {row['ci95']:.1f} points"
-    name, other = row["reference"], row["name"]
+    name, second = row["reference"], row["name"]
     sentence = run_comparison.best_method(close.main_table, close.differences, n_missing=1)
     assert sentence.startswith(f"Of 3 of 4 methods, {name} is most accurate, ")
-    assert sentence.endswith(f", but is not significantly better than {other} ({lead} behind).")
+    assert sentence.endswith(f", but is not significantly better than {second} ({lead} behind).")
     sentence, more = run_comparison.significance(close, n_missing=2)
     p = run_comparison.describe_p_value(row["p_holm"])
-    assert sentence == f"No significant difference: {name} is {lead} ahead of {other} ({p}, 200 tasks)."
+    assert sentence == f"No significant difference: {name} is {lead} ahead of {second} ({p}, 200 tasks)."
     assert more.endswith("Significantly better than 1 of 2 other methods. 2 methods without results yet.")
 
 
 def test_the_answer_of_one_method_and_of_what_cannot_be_tested() -> None:
     alone = compared(line("Only", [0.5, 0.7]))
     assert run_comparison.significance(alone)[0] == "Only: 60.0 ± 19.6% over 2 tasks."
+    assert run_comparison.significance(alone)[1].startswith("95% CI over tasks. Evaluate a second method")
     assert run_comparison.best_method(alone.main_table, alone.differences) == "Only: 60.0 ± 19.6%."
     assert run_comparison.best_method(alone.main_table, alone.differences, 1).endswith("1 method not compared yet.")
     one_task = compared(line("A", [1.0]), line("B", [0.5]))

@@ -81,10 +81,8 @@ def test_a_table_by_divergence_has_both_sides_only_where_both_are(rows) -> None:
 
 
 def test_methods_on_easy_and_hard_splits_stand_beside_random_ones(rows) -> None:
-    others = [run(200 + i, "maml", {"mode": "random", "seed": i}, a) for i, a in enumerate((71.0, 73.0))]
-    mine = transfer.run_table(
-        [*others, run(210, "maml", {"mode": "own"}, 69.0), run(211, "anil", {"mode": "file"}, 1.0)]
-    )
+    rest = [run(200 + i, "maml", {"mode": "random", "seed": i}, a) for i, a in enumerate((71.0, 73.0))]
+    mine = transfer.run_table([*rest, run(210, "maml", {"mode": "own"}, 69.0), run(211, "anil", {"mode": "file"}, 1.0)])
     result = transfer.by_split(pd.concat([rows, mine]))
     accuracies = dict(zip(result["split"], result["accuracy"]))
     assert accuracies == pytest.approx(

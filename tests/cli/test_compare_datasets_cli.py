@@ -30,12 +30,12 @@ def test_for_a_person_every_number_has_its_interval(capsys) -> None:
 def test_the_suite_marks_what_was_published(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
     make_toy("toy")
-    asked = ("compare-datasets", "toy", "mini_imagenet", "--suite", "--n-tasks", "10", "--n-shot", "2")
-    found = run_json(capsys, *asked)
-    (row,) = found["suite"]
-    assert row["hard"] < row["random"] and list(found["excluded"]) == ["mini_imagenet:test"]
-    assert all(row["published"] for row in found["published"])
-    assert main(list(asked)) == 0
+    request = ("compare-datasets", "toy", "mini_imagenet", "--suite", "--n-tasks", "10", "--n-shot", "2")
+    results = run_json(capsys, *request)
+    (row,) = results["suite"]
+    assert row["hard"] < row["random"] and list(results["excluded"]) == ["mini_imagenet:test"]
+    assert all(row["published"] for row in results["published"])
+    assert main(list(request)) == 0
     assert "Published (median and range" in capsys.readouterr().out
 
 

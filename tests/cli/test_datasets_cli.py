@@ -23,10 +23,10 @@ def test_datasets_lists_every_benchmark_with_its_splits(capsys) -> None:
 
 
 def test_show_gives_contexts_attributes_and_classes(capsys) -> None:
-    shown = run_json(capsys, "show", "demo")
-    assert len(shown["contexts"]) >= 12
-    assert {"style", "blur", "brightness"} <= set(shown["attributes"])
-    assert len(shown["classes"]) == shown["n_classes"]
+    visible = run_json(capsys, "show", "demo")
+    assert len(visible["contexts"]) >= 12
+    assert {"style", "blur", "brightness"} <= set(visible["attributes"])
+    assert len(visible["classes"]) == visible["n_classes"]
     assert run_json(capsys, "show", "df20")["classes"][0]["n_images"] is None
 
 
@@ -62,22 +62,22 @@ def test_an_unknown_dataset_is_one_line_and_exit_code_2(capsys) -> None:
 def test_wrong_arguments_are_one_sentence(capsys, argv: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(argv)
-    told = capsys.readouterr()
-    assert ended.value.code == 2 and told.out == ""
-    assert told.err.startswith("fsviz: ") and told.err.count("\n") == 1 and "--help" in told.err
+    captured = capsys.readouterr()
+    assert ended.value.code == 2 and captured.out == ""
+    assert captured.err.startswith("fsviz: ") and captured.err.count("\n") == 1 and "--help" in captured.err
 
 
 def test_no_command_at_all_says_what_can_be_done(capsys) -> None:
     assert main([]) == 0
-    told = capsys.readouterr()
-    assert "fsviz app" in told.out and "evaluate" in told.out and told.err == ""
+    captured = capsys.readouterr()
+    assert "fsviz app" in captured.out and "evaluate" in captured.out and captured.err == ""
 
 
 def test_json_says_null_where_a_number_is_not_finite() -> None:
     from fsviz.workspace import plain_json
 
-    given = {"a": [float("nan"), 1.5, np.float64("inf")], "b": (np.array([1.0, np.nan]), "x"), "c": np.int64(3)}
-    assert plain_json(given) == {"a": [None, 1.5, None], "b": [[1.0, None], "x"], "c": 3}
+    inputs = {"a": [float("nan"), 1.5, np.float64("inf")], "b": (np.array([1.0, np.nan]), "x"), "c": np.int64(3)}
+    assert plain_json(inputs) == {"a": [None, 1.5, None], "b": [[1.0, None], "x"], "c": 3}
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
@@ -91,10 +91,13 @@ def test_a_full_disk_behind_standard_output_is_one_sentence() -> None:
 
 
 def test_look_names_a_hard_and_an_easy_task_and_the_cause(capsys) -> None:
-    told = run_json(capsys, "look", "demo")
-    assert told["hard"]["accuracy"] < told["mean"] < told["easy"]["accuracy"] and len(told["hard"]["classes"]) == 5
+    captured = run_json(capsys, "look", "demo")
+    assert (
+        captured["hard"]["accuracy"] < captured["mean"] < captured["easy"]["accuracy"]
+        and len(captured["hard"]["classes"]) == 5
+    )
     assert main(["look", "demo"]) == 0
     out = capsys.readouterr().out
-    assert told["rule"] in out and f"mean accuracy: {100 * told['mean']:.1f}" in out
-    assert told["answer"] in out
-    assert sum(cause["is_main"] for cause in told["causes"]) == out.count(" points: ") >= 1
+    assert captured["rule"] in out and f"mean accuracy: {100 * captured['mean']:.1f}" in out
+    assert captured["answer"] in out
+    assert sum(cause["is_main"] for cause in captured["causes"]) == out.count(" points: ") >= 1

@@ -182,7 +182,7 @@ def test_background_and_cancel(toy, capsys) -> None:
         (["evaluate", "toy", "--n-way", "99"], "16"),
         (["evaluate", "toy", "--device", "cuda:5"], "cuda:5"),
         (["evaluate", "toy", "--side-by-side", "one"], "such as 1,5"),
-        (["evaluate", "toy", "--side-by-side", "--sampler", "uniform"], "Remove --sampler"),
+        (["evaluate", "toy", "--side-by-side", "--sampler", "uniform"], "Omit --sampler"),
         (["evaluate", "toy", "--side-by-side", "--testbed", "a"], "--side-by-side has no effect"),
         (["runs", "show", "nothing"], "Unknown run 'nothing'"),
         (["runs", "show"], "needs the ID"),
@@ -268,10 +268,10 @@ def test_tables_one_and_two_and_intervals_over_images_from_the_terminal(toy, cap
     assert semantic["ci95_images"] >= semantic["ci95"] > 0 and semantic["ci95_classes"] > 0
     assert -1 <= semantic["correlations"]["coarsity"]["spearman"]["value"] <= 1
     assert main(["runs", "show", answer["run"]]) == 0
-    shown = capsys.readouterr().out
-    assert "Semantic vs uniform tasks" in shown and "± over images (points)" in shown and "Pearson" in shown
-    one = run_json(capsys, "evaluate", "toy", *shape, "--side-by-side")
-    assert sorted(one["side_by_side"]) == ["toy, 4-way 5-shot"]
+    visible = capsys.readouterr().out
+    assert "Semantic vs uniform tasks" in visible and "± over images (points)" in visible and "Pearson" in visible
+    item = run_json(capsys, "evaluate", "toy", *shape, "--side-by-side")
+    assert sorted(item["side_by_side"]) == ["toy, 4-way 5-shot"]
 
 
 def test_shots_and_queries_fit_small_classes_where_nothing_is_asked(tmp_path, monkeypatch, capsys) -> None:

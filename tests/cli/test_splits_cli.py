@@ -45,10 +45,10 @@ def test_a_split_is_saved_used_written_read_and_deleted(toy, capsys, tmp_path: P
 
 def test_what_a_person_reads(toy, capsys) -> None:
     assert main(["split", "toy", "--starts", "4", "--seeds", "3", "--compare", "--over", "divergence"]) == 0
-    said = capsys.readouterr().out
-    assert "from its nearest training class (95% of random splits:" in said
-    assert "3 seeds put" in said and "of the test classes" in said
-    assert "target 0.96" in said and "random" in said and "test (3):" in said
+    message = capsys.readouterr().out
+    assert "from its nearest training class (95% of random splits:" in message
+    assert "3 seeds put" in message and "of the test classes" in message
+    assert "target 0.96" in message and "random" in message and "test (3):" in message
     assert main(["trees", "toy"]) == 0
     assert "taxonomy" in capsys.readouterr().out
     results = run_json(capsys, "trees", "toy", "--backbones", "alpha_net")

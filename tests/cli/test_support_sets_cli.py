@@ -37,7 +37,7 @@ def test_hard_prints_the_promised_json_and_saves_the_testbed(shifted, capsys) ->
 def test_without_a_backbone_the_first_with_features_is_taken_and_devices_are_checked_first(shifted, capsys) -> None:
     assert "-hard-first-" in run_json(capsys, "hard", "shifted", "--device", "auto", *TASKS)["testbed"]
     before = len(jobs.list_runs())
-    assert "no device 'banana'" in fails(capsys, "hard", "shifted", "--device", "banana", *TASKS)
+    assert "Unknown device 'banana'" in fails(capsys, "hard", "shifted", "--device", "banana", *TASKS)
     assert len(jobs.list_runs()) == before, "found before anything is recorded"
 
 

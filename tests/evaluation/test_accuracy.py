@@ -111,7 +111,7 @@ def test_rolling_accuracy_equals_brute_force() -> None:
     pd.testing.assert_frame_equal(some, table.iloc[[0, 22, 43]].reset_index(drop=True))
     assert len(evaluation.rolling_accuracy(accuracy, measure, 500)) == 1
     assert np.isnan(evaluation.rolling_accuracy(accuracy, measure, 1)["ci95"]).all()
-    with pytest.raises(BadInput, match="nothing to draw"):
+    with pytest.raises(BadInput, match="nothing to plot"):
         evaluation.rolling_accuracy(accuracy, np.full(50, np.nan))
 
 

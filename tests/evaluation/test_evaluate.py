@@ -229,7 +229,7 @@ def test_what_cannot_be_evaluated_is_explained() -> None:
         evaluate(features, Tasks(tasks.class_ids), "protonet")
     with pytest.raises(BadInput, match="no tasks"):
         evaluate(features, tasks.take(slice(0, 0)), "protonet")
-    with pytest.raises(BadInput, match="no device 'gpu'"):
+    with pytest.raises(BadInput, match="Unknown device 'gpu'"):
         evaluate(features, tasks, "protonet", device="gpu")
     item = tasks.take(slice(3, 4))
     gone = features.image_ids != item.query[0, 2, 1]

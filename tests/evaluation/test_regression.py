@@ -97,7 +97,7 @@ def test_too_few_tasks_and_no_numbers_are_refused() -> None:
     few = {name: values[:20] for name, values in numbers.items()}
     with pytest.raises(BadInput, match="at least 50 tasks"):
         explain(few, np.full(20, 0.5), GROUPS, class_ids[:20])
-    with pytest.raises(BadInput, match="at least one measure"):
+    with pytest.raises(BadInput, match="a measure that differs"):
         explain(numbers, np.full(N_TASKS, 0.5), {}, class_ids)
 
 

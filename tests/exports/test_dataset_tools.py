@@ -101,11 +101,13 @@ def test_imported_predictions_stand_beside_the_others_on_the_page(toy, capsys, m
     predicted_by(run["run"]).drop(columns="confidence").to_csv("theirs.csv", index=False)
     run_json(capsys, "import-predictions", "toy", "theirs.csv", "--testbed", "t.parquet", "--name", "*mine*")
     monkeypatch.chdir(APP.parent)
-    page = open_link("runs", "toy")
+    page = open_link("runs", "toy", show="Errors")
     visible = " ".join(str(e.value) for e in [*page.get("html"), *page.caption, *page.metric, *page.markdown])
     visible += " ".join(caption.proto.help for caption in page.caption)
     assert "nan%" not in visible and "Confidence is not available" in visible
-    assert "mine" in visible and len(page.get("plotly_chart")) >= 2
+    page = open_link("runs", "toy")
+    assert "mine" in page.markdown[0].value + "".join(str(e.value) for e in page.get("html"))
+    assert len(page.get("plotly_chart")) >= 2
 
 
 def test_rows_that_do_not_fit_are_refused_with_counts(toy, capsys) -> None:

@@ -117,7 +117,8 @@ def test_a_group_of_several_classes_stays_on_one_side_of_the_task() -> None:
 def test_a_class_that_is_one_group_is_named() -> None:
     classes = np.repeat(np.arange(2), 10)
     groups = np.concatenate([np.zeros(10, int), np.arange(1, 11)])
-    with pytest.raises(BadInput, match=r"Class 'film' cannot give 1 \+ 1 images .* its 10 images are all one group"):
+    message = r"Class 'film' has too few separate groups .* 1 \+ 1 images: its 10 images are all one group"
+    with pytest.raises(BadInput, match=message):
         assign_images(Tasks(np.array([[0, 1]])), classes, 1, 1, 0, groups, ["film", "photos"])
 
 

@@ -149,10 +149,10 @@ def test_base_classes_stand_against_novel_ones(toy) -> None:
 
 def test_perfect_matches_and_split_classes_by_hand() -> None:
     graph = graph_of([[0.9, 0, 0, 0, 0], [0, 0.8, 0.7, 0, 0], [0, 0, 0, 0.6, 0], [0, 0, 0, 0.5, 0]], base=True)
-    found = study.train_test_matches(graph, 5)
-    assert found.matches == [(0, 0)]
-    assert found.split_train == {1: [1, 2]} and found.split_test == {3: [2, 3]}
-    assert found.unmatched == [4]
+    result = study.train_test_matches(graph, 5)
+    assert result.matches == [(0, 0)]
+    assert result.split_train == {1: [1, 2]} and result.split_test == {3: [2, 3]}
+    assert result.unmatched == [4]
     fewer = study.train_test_matches(graph, 1)
     assert fewer.matches == [(0, 0)] and fewer.unmatched == [1, 2, 3, 4]
     assert study.train_test_matches(graph, 20).matches == [(0, 0)]  # edges of no weight are none

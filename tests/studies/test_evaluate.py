@@ -278,7 +278,7 @@ def test_nan_in_features_is_named(toy) -> None:
         values[17, 3] = np.nan
 
     save_toy_features(toy, "spoiled", spoil=spoil)
-    with pytest.raises(BadInput, match=r"features of image 17 \(class 0\).*NaN.*extract them again"):
+    with pytest.raises(BadInput, match=r"NaN or infinity .first: image 17 of class 0.*Extract them again"):
         jobs.run_in_foreground(spec_of(backbones=["spoiled"], n_tasks=200))
     (run,) = jobs.list_runs()
     assert run.state == "failed" and "image 17" in run.error
@@ -348,7 +348,7 @@ def test_features_that_changed_meanwhile_are_refused(toy, tmp_path) -> None:
         ({"seed": -1}, BadInput, "seed must be"),
         ({"chunk": -1}, BadInput, "chunk must be a whole number"),
         ({"device": "tpu-9"}, BadInput, "device"),
-        ({"device": "cuda:7"}, BadInput, "not on this machine"),
+        ({"device": "cuda:7"}, BadInput, "not found"),
     ],
     ids=lambda value: json.dumps(value) if isinstance(value, dict) else None,
 )
@@ -364,7 +364,7 @@ def test_coarsity_is_named_by_the_distance_it_was_measured_with() -> None:
     assert explain("coarsity", {}).endswith("Distances are by Jiang-Conrath.")
     assert "by Path length" in explain("coarsity", {"distance": "path_length"})
     words = explain("coarsity", {"distance": "features"})
-    assert "between mean features" in words and "Jiang" not in words
+    assert "between class means in feature space" in words and "Jiang" not in words
     assert explain("query_loss", {}).startswith("Query loss: ") and explain("my_own", {}) == ""
 
 

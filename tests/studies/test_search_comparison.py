@@ -230,10 +230,10 @@ def test_what_has_nothing_to_do_with_the_images_is_neither_sought_nor_avoided(sh
     spec = {**SPEC, "n_tasks": 60, "attribute": "noise", "values": ["low noise", "high noise"]}
     result = attribute_shifts.restricted_sets(spec)
     low, high = np.quantile(shifted.images["noise"], [1 / 3, 2 / 3])
-    asked = shifted.images["noise"].to_numpy()[result.tasks["random"].query]
-    assert ((asked <= low) | (asked >= high)).all()
-    told = attribute_shifts.describe_shared(attribute_shifts.shared_values(result, shifted, "noise", spec["values"]))
-    assert "No significant difference from random supports" in told
+    request = shifted.images["noise"].to_numpy()[result.tasks["random"].query]
+    assert ((request <= low) | (request >= high)).all()
+    text = attribute_shifts.describe_shared(attribute_shifts.shared_values(result, shifted, "noise", spec["values"]))
+    assert "No significant difference from random supports" in text
 
 
 def test_fewer_queries_where_images_are_few_and_a_sentence_where_there_are_none(shifted, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def said(app: AppTest) -> str:
         (
             "add_images",
             {"dataset": "tiered_imagenet", "do": "Extract features"},
-            "has no images here, so features cannot be extracted",
+            r"has no images here\.\*\* Add your copy of them",
         ),
         ("add_images", {"dataset": "demo", "do": "Import features"}, "Pickles are refused"),
     ],

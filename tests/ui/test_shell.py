@@ -86,7 +86,7 @@ def test_a_link_to_a_dataset_that_is_gone_says_which_is_shown_instead(tmp_path: 
     app.query_params["dataset"] = "gone"
     app.run()
     assert app.sidebar.selectbox[0].value == "cifar100"
-    assert any("Shown is 'cifar100'." in element.value for element in app.warning)
+    assert any("Showing 'cifar100' instead." in element.value for element in app.warning)
 
 
 def test_what_runs_again_without_its_page_turns_errors_into_sentences() -> None:

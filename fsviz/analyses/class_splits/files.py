@@ -66,9 +66,9 @@ def fitting_name(result: SplitResult) -> str:
     spec = result.settings
     if spec["mode"] not in TARGETED_MODES:
         return f"{spec['mode']}-seed{spec['seed']}"
-    others = {n: v for n, v in spec.items() if n not in ("backbone", "divergence", "mode", "seed")}
+    options = {n: v for n, v in spec.items() if n not in ("backbone", "divergence", "mode", "seed")}
     defaults = _defaults(len(result.split.names), spec["mode"])
-    parts = [f"{name.replace('_', '')}{SETTINGS[name].text(v)}" for name, v in others.items() if v != defaults[name]]
+    parts = [f"{name.replace('_', '')}{SETTINGS[name].text(v)}" for name, v in options.items() if v != defaults[name]]
     mode = [] if spec["mode"] == "stable" else [spec["mode"]]
     seed = [f"seed{spec['seed']}"] if spec["seed"] or mode else []
     return "-".join([f"r{SETTINGS['divergence'].text(spec['divergence'])}", *mode, *seed, *parts])[:80]

@@ -50,19 +50,19 @@ def published_targets(dataset: str) -> list[float]:
 def published_parts(dataset: str, divergence: float) -> dict[str, np.ndarray]:
     """Train, val and test class_ids as printed."""
     table = published.published_splits(dataset)
-    known = published_targets(dataset)
-    if divergence not in known:
-        raise UnknownName("published split", f"{dataset} {divergence:g}", [f"{dataset} {d:g}" for d in known])
+    targets = published_targets(dataset)
+    if divergence not in targets:
+        raise UnknownName("published split", f"{dataset} {divergence:g}", [f"{dataset} {d:g}" for d in targets])
     table = table[table["divergence"] == divergence]
     return {side: np.sort(table.loc[table["split"] == side, "class_index"].to_numpy()) for side in SIDES}
 
 
 def published_names(name: str) -> list[str]:
     """Names of the classes of a printed dataset: the catalog's, EMNIST's characters as torchvision orders them, or
-    numbers where names are not known here."""
+    numbers where names are not dataset here."""
     if name in datasets.shipped_names():
-        known = datasets.load(name)
-        return known.distinct_names(np.arange(known.n_classes))
+        dataset = datasets.load(name)
+        return dataset.distinct_names(np.arange(dataset.n_classes))
     if name == "emnist":
         return list(string.digits + string.ascii_uppercase + string.ascii_lowercase)
     return [f"class {i}" for i in range(int(published.published_splits(name)["class_index"].max()) + 1)]

@@ -179,7 +179,7 @@ def _sought(
         float(result.divergence[seed, target]),
         result.scores[seed, target],
     )
-    return _found(classes, spec, split, float(result.objective[seed, target]))
+    return _result(classes, spec, split, float(result.objective[seed, target]))
 
 
 def _compared(dataset: Dataset, classes: ClassFeatures, spec: Mapping[str, Value]) -> SplitResult:
@@ -189,7 +189,7 @@ def _compared(dataset: Dataset, classes: ClassFeatures, spec: Mapping[str, Value
     else:
         groups = superclasses(dataset, classes.class_ids, most=len(classes) // 5)
         sides = assignment.group_sides(np.array(groups, dtype=object).astype(str), spec["seed"])
-    return _found(classes, spec, ClassSplit(classes.class_ids, classes.names, sides, classes.points))
+    return _result(classes, spec, ClassSplit(classes.class_ids, classes.names, sides, classes.points))
 
 
 def of_parts(classes: ClassFeatures, parts: Mapping[str, np.ndarray]) -> SplitResult | None:
@@ -197,15 +197,15 @@ def of_parts(classes: ClassFeatures, parts: Mapping[str, np.ndarray]) -> SplitRe
     sides = np.full(len(classes), PAD)
     for number, side in enumerate(SIDES):
         sides[np.isin(classes.class_ids, parts[side])] = number
-    kept = sides != PAD
+    on_a_side = sides != PAD
     if not ((sides == assignment.TRAIN).any() and (sides == assignment.TEST).any()):
         return None
-    names = tuple(np.array(classes.names, dtype=object)[kept])
-    part = replace(classes, class_ids=classes.class_ids[kept], names=names, points=classes.points[kept])
-    return _found(part, {}, ClassSplit(part.class_ids, part.names, sides[kept], part.points))
+    names = tuple(np.array(classes.names, dtype=object)[on_a_side])
+    part = replace(classes, class_ids=classes.class_ids[on_a_side], names=names, points=classes.points[on_a_side])
+    return _result(part, {}, ClassSplit(part.class_ids, part.names, sides[on_a_side], part.points))
 
 
-def _found(
+def _result(
     classes: ClassFeatures, spec: Mapping[str, Value], split: ClassSplit, objective: float | None = None
 ) -> SplitResult:
     test, train = split.sides == assignment.TEST, split.sides == assignment.TRAIN
@@ -333,11 +333,11 @@ def compared_splits(dataset: Dataset, classes: ClassFeatures, result: SplitResul
         rows["the dataset's own"] = original
     for name in saved_splits.saved_split_names(dataset.name):
         try:
-            kept = of_parts(classes, saved_splits.load_split(dataset, name))
+            saved = of_parts(classes, saved_splits.load_split(dataset, name))
         except FsvizError:  # of other classes: the dataset's notes say so
             continue
-        if kept is not None:
-            rows[f"saved: {name}"] = kept
+        if saved is not None:
+            rows[f"saved: {name}"] = saved
     return rows
 
 

@@ -42,12 +42,12 @@ def hops(dataset: Dataset, which: str, class_ids: np.ndarray, classes: ClassFeat
 
 def known_trees(dataset: Dataset) -> list[str]:
     """Names of the trees of a dataset: its backbones, and the taxonomy if there is one."""
-    known = features.available(dataset)
+    names = features.available(dataset)
     try:
         spanning(dataset, np.arange(dataset.n_classes))
     except FsvizError:
-        return known
-    return [*known, TAXONOMY]
+        return names
+    return [*names, TAXONOMY]
 
 
 def tanglegram(dataset: Dataset, left: str, right: str, class_ids: np.ndarray) -> Tanglegram:
@@ -73,11 +73,11 @@ def hop_table(dataset: Dataset, which: Sequence[str], class_ids: np.ndarray) -> 
 
 def all_with_features(dataset: Dataset, which: Sequence[str]) -> np.ndarray:
     """class_ids of the classes that all of these trees contain."""
-    kept = np.arange(dataset.n_classes)
+    class_ids = np.arange(dataset.n_classes)
     for name in which:
         if name != TAXONOMY:
-            kept = np.intersect1d(kept, class_features(dataset, name).class_ids)
-    return kept
+            class_ids = np.intersect1d(class_ids, class_features(dataset, name).class_ids)
+    return class_ids
 
 
 def _taxonomy_tree(dataset: Dataset, class_ids: np.ndarray) -> ClassTree:

@@ -30,11 +30,11 @@ def best_method(table: pd.DataFrame, differences: pd.DataFrame, n_missing: int =
     if not rivals:
         second = differences.iloc[0]
         return f"{start} is best: {accuracy}, {_lead(second)} ahead of {second['name']}."
-    known = any(np.isfinite(row["p_holm"]) for row in rivals)
+    is_tested = any(np.isfinite(row["p_holm"]) for row in rivals)
     names = [f"{row['name']} ({_lead(row)} behind)" for row in rivals[:MAX_RIVALS]]
     names += [_methods(len(rivals) - MAX_RIVALS, "other ")] if len(rivals) > MAX_RIVALS else []
     than = " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
-    verb = "is not significantly better than" if known else "cannot be tested against"
+    verb = "is not significantly better than" if is_tested else "cannot be tested against"
     return f"{start} is most accurate, {accuracy}, but {verb} {than}."
 
 
@@ -45,9 +45,10 @@ def significance(comparison: RunComparison, n_missing: int = 0) -> tuple[str, st
     missing = f" {_methods(n_missing).capitalize()} without results yet." if n_missing else ""
     if differences.empty:
         sentence = f"{top['name']}: {percent(top['accuracy'], top['ci95'])} over {_tasks(top['n_tasks'])}."
-        return sentence, f"Evaluate a second method on the same tasks to compare.{missing}"
+        interval = f"95% CI over {over}. " if np.isfinite(top["ci95"]) else ""
+        return sentence, f"{interval}Evaluate a second method on the same tasks to compare.{missing}"
     second = differences.iloc[0]
-    other = rows[rows["name"] == second["name"]].iloc[0]
+    rival = rows[rows["name"] == second["name"]].iloc[0]
     test = f"{describe_p_value(second['p_holm'])}, {_tasks(second['n_tasks'])}"
     if second["significant"]:
         sentence = f"{top['name']} beats {second['name']} by {_lead(second)} ({test})."
@@ -56,7 +57,7 @@ def significance(comparison: RunComparison, n_missing: int = 0) -> tuple[str, st
     else:
         start = f"{top['name']} is {_lead(second)} ahead of {second['name']} on {_tasks(second['n_tasks'])}"
         sentence = f"{start}; the difference cannot be tested."
-    accuracies = f"{percent(top['accuracy'], top['ci95'])} vs {percent(other['accuracy'], other['ci95'])}"
+    accuracies = f"{percent(top['accuracy'], top['ci95'])} vs {percent(rival['accuracy'], rival['ci95'])}"
     accuracies += f", 95% CI over {over}." if np.isfinite(top["ci95"]) else "."
     n_worse, n_others = int(differences["significant"].sum()), len(differences)
     worse = f" Significantly better than {n_worse} of {n_others} other methods." if n_others > 1 else ""

@@ -49,8 +49,8 @@ def _of_windows(line: MethodRun, values: np.ndarray, window: int | None, over: s
     from fsviz.evaluation import window_starts
     from fsviz.numerics import sort_order
 
-    known = np.flatnonzero(np.isfinite(values) & line.done)
-    order = known[sort_order(values[known])]
+    finite = np.flatnonzero(np.isfinite(values) & line.done)
+    order = finite[sort_order(values[finite])]
     window = int(np.clip(window or max(20, len(order) // 10), 1, len(order)))
     starts = window_starts(len(order), window, MAX_BANDS)
     return [accuracy_estimate(at_tasks(line, np.sort(order[start : start + window])), over).ci95 for start in starts]
@@ -87,15 +87,15 @@ def correlations(lines: Sequence[MethodRun], measure: str = QUARTERS, over: str 
         values = line.measures.get(measure)
         if values is None:
             continue
-        kept = line.result.get("correlations", {}).get(measure)
-        if kept and over in (None, kept["over"]):
-            ends = {f"{kind}{end}": kept[kind]["ci95"][i] for kind in evaluate.CORRELATIONS for i, end in _ENDS}
-            both = {kind: kept[kind]["value"] for kind in evaluate.CORRELATIONS}
-            rows.append({"name": name, "n_tasks": line.result["n_tasks"], "over": kept["over"], **both, **ends})
+        stored = line.result.get("correlations", {}).get(measure)
+        if stored and over in (None, stored["over"]):
+            ends = {f"{kind}{end}": stored[kind]["ci95"][i] for kind in evaluate.CORRELATIONS for i, end in _ENDS}
+            both = {kind: stored[kind]["value"] for kind in evaluate.CORRELATIONS}
+            rows.append({"name": name, "n_tasks": line.result["n_tasks"], "over": stored["over"], **both, **ends})
             continue
-        taken = slice(None, None, -(-len(values) // MAX_CORRELATED))
-        values, accuracy = values[taken], line.accuracy[taken]
-        class_ids = line.tasks.class_ids[taken] if line.tasks is not None and over in (None, "classes") else None
+        every_nth = slice(None, None, -(-len(values) // MAX_CORRELATED))
+        values, accuracy = values[every_nth], line.accuracy[every_nth]
+        class_ids = line.tasks.class_ids[every_nth] if line.tasks is not None and over in (None, "classes") else None
         row: dict[str, Any] = {"name": name, "n_tasks": int((np.isfinite(values) & np.isfinite(accuracy)).sum())}
         for kind in evaluate.CORRELATIONS:
             estimate = correlation(accuracy, values, class_ids, rank=kind == "spearman")
@@ -124,8 +124,8 @@ def nearest_tasks(line: MethodRun, measure: str, at: float, n: int = 40) -> np.n
     n_known = len(line.tasks) if line.tasks is not None else 0
     values = line.measures[measure][:n_known]
     far = np.abs(values - at)
-    known = np.flatnonzero(np.isfinite(far) & np.isfinite(line.accuracy[:n_known]))
-    near = known[np.argsort(far[known], kind="stable")[:n]]
+    finite = np.flatnonzero(np.isfinite(far) & np.isfinite(line.accuracy[:n_known]))
+    near = finite[np.argsort(far[finite], kind="stable")[:n]]
     return near[np.argsort(line.accuracy[near], kind="stable")]
 
 

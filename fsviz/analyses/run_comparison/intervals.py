@@ -25,8 +25,8 @@ def widest(lines: Sequence[MethodRun]) -> str:
 
 def _half_width(line: MethodRun, over: str) -> float:
     """Half-width of the interval of a line's accuracy, in points."""
-    kept = cast(Any, line.result).get(CI95[over])
-    return float(kept) if kept is not None else 100 * difference(line, None, over).ci95
+    stored = cast(Any, line.result).get(CI95[over])
+    return float(stored) if stored is not None else 100 * difference(line, None, over).ci95
 
 
 def at_tasks(line: MethodRun, tasks: np.ndarray) -> MethodRun:
@@ -34,8 +34,8 @@ def at_tasks(line: MethodRun, tasks: np.ndarray) -> MethodRun:
     selected = replace(line, accuracy=line.accuracy[tasks])
     if line.right is None or line.tasks is None:
         return selected
-    known = tasks[tasks < len(line.right)]
-    return replace(selected, right=line.right[known], tasks=line.tasks.take(known))
+    positions = tasks[tasks < len(line.right)]
+    return replace(selected, right=line.right[positions], tasks=line.tasks.take(positions))
 
 
 def difference(line: MethodRun, reference: MethodRun | None, over: str) -> Estimate:

@@ -80,10 +80,10 @@ def method_runs(
     runs = []
     numbers = evaluate.task_numbers(spec, chunks)
     begun = [not np.isnan(values["accuracy"]).all() for values in numbers]
-    results = [_with_nan(one) for one in (summary and summary.get("results")) or []]
-    if len(results) != sum(begun) or any(set(CI95.values()) - set(one) for one in results):
+    results = [_with_nan(row) for row in (summary and summary.get("results")) or []]
+    if len(results) != sum(begun) or any(set(CI95.values()) - set(row) for row in results):
         results = [{}] * sum(begun)  # only a finished run has all numbers
-    kept = iter(results)
+    stored_results = iter(results)
     first = evaluate.first_correct(spec, chunks)
     for which, (entry, values) in enumerate(zip(evaluate.entries(spec), numbers, strict=True)):
         if not begun[which]:
@@ -109,7 +109,7 @@ def method_runs(
                 tasks=first[which][1] if first else None,
                 sampler=str(part["recipe"].get("sampler", "")),
                 n_way=shape["n_way"],
-                result=next(kept),
+                result=next(stored_results),
             )
         )
     return runs
@@ -178,13 +178,13 @@ def groups(lines: Sequence[MethodRun]) -> dict[str, list[MethodRun]]:
 def group_by_tasks(lines: Sequence[MethodRun]) -> tuple[dict[str, list[MethodRun]], list[str]]:
     """Lines of the same tasks together, on the tasks that all of them have finished, the most accurate first; and a
     sentence for every group in which a line has not finished all."""
-    found, notes = {}, []
+    lines_of_testbed, notes = {}, []
     for digest, group in groups(lines).items():
-        kept = on_common_tasks(group)
-        found[digest] = sorted(kept, key=lambda line: -np.nanmean(line.accuracy))
-        if note := _unfinished_note(group, kept):
+        on_common = on_common_tasks(group)
+        lines_of_testbed[digest] = sorted(on_common, key=lambda line: -np.nanmean(line.accuracy))
+        if note := _unfinished_note(group, on_common):
             notes.append(note)
-    return found, notes
+    return lines_of_testbed, notes
 
 
 def on_common_tasks(lines: Sequence[MethodRun]) -> list[MethodRun]:
@@ -212,7 +212,7 @@ def _masked(line: MethodRun, keep: np.ndarray) -> MethodRun:
     return replace(line, accuracy=accuracy, top5=top5, loss=loss, right=right, result={})
 
 
-def _unfinished_note(group: Sequence[MethodRun], kept: Sequence[MethodRun]) -> str:
+def _unfinished_note(group: Sequence[MethodRun], compared: Sequence[MethodRun]) -> str:
     """Which lines of a group have not finished all tasks, and what follows; "" where all have."""
     total = len(group[0].accuracy)
     done = {name: int(line.done.sum()) for name, line in by_name(group).items()}
@@ -220,21 +220,23 @@ def _unfinished_note(group: Sequence[MethodRun], kept: Sequence[MethodRun]) -> s
     if not behind:
         return ""
     note = f"Of {total:,} tasks {', '.join(behind)}."
-    left_out = {line.key for line in group} - {line.key for line in kept}
+    left_out = {line.key for line in group} - {line.key for line in compared}
     if left_out:
         names = [name for name, line in by_name(group).items() if line.key in left_out]
         note += f" Excluded, too few tasks: {', '.join(names)}."
-    if len(kept) > 1:
-        note += f" All methods are compared on the {int(kept[0].done.sum()):,} tasks that every method has finished."
+    if len(compared) > 1:
+        note += (
+            f" All methods are compared on the {int(compared[0].done.sum()):,} tasks that every method has finished."
+        )
     return note
 
 
 def _with_nan(value: Any) -> Any:
     """The value with NaN in the place of null, as JSON keeps it."""
     if isinstance(value, dict):
-        return {name: _with_nan(one) for name, one in value.items()}
+        return {name: _with_nan(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_with_nan(one) for one in value]
+        return [_with_nan(item) for item in value]
     return np.nan if value is None else value
 
 

@@ -25,16 +25,16 @@ _IN_SETTING = ("n_way", "n_shot", "n_query")  # of a recipe, by what a setting s
 
 def describe(spec: evaluate.ResolvedSpec) -> list[tuple[str, str]]:
     """The description of a run: pairs of a title and text."""
-    told = [("Dataset", _dataset_title(spec["dataset"]))]
-    told.append(
+    rows = [("Dataset", _dataset_title(spec["dataset"]))]
+    rows.append(
         ("Backbones" if len(spec["backbones"]) > 1 else "Backbone", ", ".join(map(title_of, spec["backbones"])))
     )
     labels = dict.fromkeys(entry.label for entry in evaluate.entries(spec))
-    told.append(("Methods" if len(labels) > 1 else "Method", ", ".join(labels)))
+    rows.append(("Methods" if len(labels) > 1 else "Method", ", ".join(labels)))
     for testbed in evaluate.run_testbeds(spec):
-        told.append(("Tasks", _describe_tasks(testbed)))
-    told.append(("Device", spec["device"]))
-    return told
+        rows.append(("Tasks", _describe_tasks(testbed)))
+    rows.append(("Device", spec["device"]))
+    return rows
 
 
 def _describe_tasks(testbed: evaluate.RunTestbed) -> str:
@@ -47,10 +47,10 @@ def _describe_tasks(testbed: evaluate.RunTestbed) -> str:
         words.append(f"drawn by the sampler {sampler.title}")
     if recipe.get("split"):
         words.append(f"from split {recipe['split']}")
-    named = [s for s in (sampler.settings if sampler else ()) if s.name in recipe and s.name not in _IN_SETTING]
-    named += [s for s in (DISTANCE, DAG, SEED) if s.name in recipe]
+    settings = [s for s in (sampler.settings if sampler else ()) if s.name in recipe and s.name not in _IN_SETTING]
+    settings += [s for s in (DISTANCE, DAG, SEED) if s.name in recipe]
     words += [
-        f"{s.title[:1].lower()}{s.title[1:]} {s.choices.get(recipe[s.name], s.text(recipe[s.name]))}" for s in named
+        f"{s.title[:1].lower()}{s.title[1:]} {s.choices.get(recipe[s.name], s.text(recipe[s.name]))}" for s in settings
     ]
     return ", ".join(words)
 
@@ -68,10 +68,10 @@ def command(spec: evaluate.ResolvedSpec) -> str:
     if "predictions" in spec:
         return ""
     words = ["fsviz", "evaluate", spec["dataset"], "--backbone", ",".join(spec["backbones"])]
-    given = [str((chosen.get("own") or {}).get("code") or chosen["name"]) for chosen in spec["methods"]]
-    if any(name.startswith(HERE) for name in given):
+    method_names = [str((choice.get("own") or {}).get("code") or choice["name"]) for choice in spec["methods"]]
+    if any(name.startswith(HERE) for name in method_names):
         return ""
-    words += ["--methods", ",".join(dict.fromkeys(given))]
+    words += ["--methods", ",".join(dict.fromkeys(method_names))]
     for entry in evaluate.entries({"backbones": spec["backbones"][:1], "methods": spec["methods"]}):
         for name, value in entry.changed.items():
             words += ["--set", f"{entry.method}.{name}={SEED.text(value)}"]
@@ -82,11 +82,11 @@ def command(spec: evaluate.ResolvedSpec) -> str:
             words += ["--testbed", str(spec["testbed"])]
         else:
             first = {name: value for name, value in every[0]["recipe"].items() if name in draw.SETTINGS}
-            said = draw.recipe_for(dataset, **first).arguments
-            beside = ("sampler", "n_shot") if len(every) > 1 else ()  # what --side-by-side says
-            words += flags({name: value for name, value in said.items() if name not in beside}, draw.SETTINGS)
-            shots = dict.fromkeys(str(part["tasks"]["n_shot"]) for part in every if beside)
-            words += ["--side-by-side", ",".join(shots)] if beside else []
+            arguments = draw.recipe_for(dataset, **first).arguments
+            implied = ("sampler", "n_shot") if len(every) > 1 else ()  # what --side-by-side says
+            words += flags({name: value for name, value in arguments.items() if name not in implied}, draw.SETTINGS)
+            shots = dict.fromkeys(str(part["tasks"]["n_shot"]) for part in every if implied)
+            words += ["--side-by-side", ",".join(shots)] if implied else []
     except FsvizError:
         return ""
     return shlex.join([*words, "--device", spec["device"]])

@@ -98,9 +98,9 @@ def _computed(line: MethodRun, measure: str) -> evaluate.EntryResult:
 def summary_table(summary: evaluate.EvaluationSummary) -> pd.DataFrame:
     """The results of a run's summary as rows like those of `result_table`, as far as `side_by_side` needs them."""
     rows = []
-    kept = ("method", "label", "backbone", "sampler", "setting", "n_tasks", "accuracy", "ci95")
+    columns = ("method", "label", "backbone", "sampler", "setting", "n_tasks", "accuracy", "ci95")
     for result in summary.get("results") or []:
-        row = {name: value for name, value in result.items() if name in kept}
+        row = {name: value for name, value in result.items() if name in columns}
         rows.append({"dataset": summary.get("dataset", ""), **row, **_quarters(result)})
     return pd.DataFrame(rows, columns=["dataset", "setting", "sampler"] if not rows else None)
 

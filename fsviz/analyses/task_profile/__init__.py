@@ -15,7 +15,7 @@ import numpy as np
 
 from fsviz.analyses.task_profile.among_tasks import (
     POSITION,
-    AttributeGap,
+    GapPercentile,
     Percentile,
     ValuesAmongTasks,
     accuracy_percentile,
@@ -65,8 +65,8 @@ __all__ = [
     "MEASURE_VALUES",
     "OVERLAP",
     "POSITION",
-    "AttributeGap",
     "ClassPairs",
+    "GapPercentile",
     "MethodResult",
     "Percentile",
     "TaskProfile",

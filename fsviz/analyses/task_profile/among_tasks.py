@@ -105,15 +105,15 @@ def with_values_among_tasks(profile: TaskProfile, among: ValuesAmongTasks) -> Ta
     return replace(profile, results=tuple(results))
 
 
-def percentile(value: float, others: np.ndarray, direction: str) -> Percentile:
+def percentile(value: float, reference: np.ndarray, direction: str) -> Percentile:
     """The percentile of a value among those of other tasks."""
-    others = np.asarray(others, dtype=float)
-    others = others[np.isfinite(others)]
-    if not len(others) or not np.isfinite(value):
-        return Percentile(value, np.nan, np.nan, len(others))
-    same = np.isclose(others, value, rtol=1e-6, atol=1e-12)
-    lower = float(((others < value) & ~same).mean() + same.mean() / 2)
-    return Percentile(value, lower, lower if direction == "harder" else 1 - lower, len(others))
+    reference = np.asarray(reference, dtype=float)
+    reference = reference[np.isfinite(reference)]
+    if not len(reference) or not np.isfinite(value):
+        return Percentile(value, np.nan, np.nan, len(reference))
+    same = np.isclose(reference, value, rtol=1e-6, atol=1e-12)
+    lower = float(((reference < value) & ~same).mean() + same.mean() / 2)
+    return Percentile(value, lower, lower if direction == "harder" else 1 - lower, len(reference))
 
 
 def percentiles(profile: TaskProfile, among: ValuesAmongTasks) -> dict[str, Percentile]:
@@ -122,8 +122,8 @@ def percentiles(profile: TaskProfile, among: ValuesAmongTasks) -> dict[str, Perc
     by_measure = {}
     for item in profile.values:
         if item.measure.name in among.table and np.isfinite(item.value):
-            others = among.table[item.measure.name].to_numpy()[apart]
-            by_measure[item.measure.name] = percentile(item.value, others, item.measure.direction)
+            reference = among.table[item.measure.name].to_numpy()[apart]
+            by_measure[item.measure.name] = percentile(item.value, reference, item.measure.direction)
     return by_measure
 
 
@@ -167,7 +167,7 @@ def neighbours(
 
 
 @dataclass(frozen=True)
-class AttributeGap:
+class GapPercentile:
     """The shift of an attribute from support to queries, mean over classes, and its percentile."""
 
     name: str
@@ -176,18 +176,18 @@ class AttributeGap:
     percentile: Percentile
 
 
-def gaps(profile: TaskProfile, max_tasks: int = MAX_MEASURED) -> list[AttributeGap]:
+def gaps(profile: TaskProfile, max_tasks: int = MAX_MEASURED) -> list[GapPercentile]:
     """The shift of every attribute, largest percentile first."""
     dataset = profile.dataset
     if not profile.has_images or not attribute_gaps.attribute_names(dataset):
         return []
     positions = evaluate.spread_evenly(len(profile.testbed.tasks), max_tasks)
-    others = profile.testbed.tasks.take(positions[positions != profile.position])
+    other_tasks = profile.testbed.tasks.take(positions[positions != profile.position])
     own = attribute_gaps.measure_gaps(dataset, profile.tasks, by="class")
-    of_others = attribute_gaps.measure_gaps(dataset, others, by="class") if len(others) else {}
+    of_others = attribute_gaps.measure_gaps(dataset, other_tasks, by="class") if len(other_tasks) else {}
     every_gap = []
     for name, gap in own.items():
         size = float(gap.gap[0])
         other_gaps = of_others[name].gap if name in of_others else np.zeros(0)
-        every_gap.append(AttributeGap(name, size, gap.attribute.is_numeric, percentile(size, other_gaps, "harder")))
+        every_gap.append(GapPercentile(name, size, gap.attribute.is_numeric, percentile(size, other_gaps, "harder")))
     return sorted(every_gap, key=lambda g: -np.nan_to_num(g.percentile.harder, nan=np.nan_to_num(g.gap)))

@@ -42,18 +42,18 @@ def compare_headline(
         sentence = f"{first.label}: {values[0]} of the queries correct, {values[1]} in the other task."
     if among is None:
         return sentence, ""
-    own, others = (percentiles(p, a) for p, a in zip(profiles, among, strict=True))
+    own, theirs = (percentiles(p, a) for p, a in zip(profiles, among, strict=True))
     names = [
         name
         for name in own
-        if name in others and _is_cause(name) and np.isfinite(own[name].harder - others[name].harder)
+        if name in theirs and _is_cause(name) and np.isfinite(own[name].harder - theirs[name].harder)
     ]
-    names.sort(key=lambda name: -abs(own[name].harder - others[name].harder))
-    shown = [
-        f"{MEASURES[name].lower_title} (harder than {own[name].harder:.0%} vs {others[name].harder:.0%} of its testbed)"
+    names.sort(key=lambda name: -abs(own[name].harder - theirs[name].harder))
+    phrases = [
+        f"{MEASURES[name].lower_title} (harder than {own[name].harder:.0%} vs {theirs[name].harder:.0%} of its testbed)"
         for name in names[:_MAX_HARD]
     ]
-    return sentence, f"They differ most by {' and '.join(shown)}." if shown else ""
+    return sentence, f"They differ most by {' and '.join(phrases)}." if phrases else ""
 
 
 def _accuracy(profile: TaskProfile, result: MethodResult | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from fsviz.analyses.task_profile.among_tasks import AttributeGap
+from fsviz.analyses.task_profile.among_tasks import GapPercentile
 from fsviz.tables import Column, Table
 
 MEASURE_VALUES = Table(
@@ -53,7 +53,7 @@ def value_table(titles: Sequence[str]) -> Table:
     return Table(MEASURE_VALUES.title, *columns, *(c for c in rest if c.name not in ("value", "percentile")))
 
 
-def gap_rows(gaps: Sequence[AttributeGap]) -> list[dict[str, Any]]:
+def gap_rows(gaps: Sequence[GapPercentile]) -> list[dict[str, Any]]:
     """The rows of custom_task.GAPS."""
     return [
         {

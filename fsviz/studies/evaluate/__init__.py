@@ -138,7 +138,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> ResolvedSpec:
     dataset = datasets.load(spec["dataset"])
     if "predictions" in spec:
         return _prepare_predictions(spec, dataset, folder)
-    chosen, failed = check_methods(spec.get("methods"))
+    choices, failed = check_methods(spec.get("methods"))
     tables = {name: features.load(dataset, name) for name in check_backbones(spec.get("backbones"))}
     testbeds = resolve_testbeds(cast(EvaluationSpec, spec), dataset, tables)
     device = resolved_device(str(spec.get("device", "auto")))
@@ -150,7 +150,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> ResolvedSpec:
         settled_testbeds.append(_run_testbed(testbed))
     settled: Any = {
         **spec,
-        "methods": chosen,
+        "methods": choices,
         "backbones": list(tables),
         "device": device,
         "seed": check_seed(spec),

@@ -29,9 +29,10 @@ def matching_entries(spec: EvaluationSpec, recorded: Any, dataset: Dataset) -> l
         return []
     which = [i for i, testbed in enumerate(run_testbeds(recorded)) if _is_testbed(spec, testbed, dataset)]
     own = [(i, e) for i, e in enumerate(entries(recorded)) if which and e.testbed == which[0] and not e.own]
-    known = [((e.backbone, e.method, e.parameters), i) for i, e in own]
+    entry_indices = [((e.backbone, e.method, e.parameters), i) for i, e in own]
     indices = [
-        next((i for key, i in known if key == (e.backbone, e.method, e.parameters)), None) for e in entries(spec)
+        next((i for key, i in entry_indices if key == (e.backbone, e.method, e.parameters)), None)
+        for e in entries(spec)
     ]
     if None in indices or not indices:
         return []

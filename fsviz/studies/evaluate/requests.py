@@ -36,21 +36,21 @@ SETTINGS = Schema(
 
 def requires_local(spec: RawSettings) -> str:
     """Why a run must not be left to a worker process, "" where it may be: it has code of the user."""
-    asked = spec.get("methods")
-    for chosen in asked if isinstance(asked, list | tuple) else ():
-        own = chosen.get("own") if isinstance(chosen, Mapping) else None
-        name = str(chosen.get("name")) if isinstance(chosen, Mapping) else str(chosen)
+    requested = spec.get("methods")
+    for choice in requested if isinstance(requested, list | tuple) else ():
+        own = choice.get("own") if isinstance(choice, Mapping) else None
+        name = str(choice.get("name")) if isinstance(choice, Mapping) else str(choice)
         if (own and "code" in own) or (not own and user_methods.is_user_method(name)):
             return f"{name} is your own code, which runs only where you start it, from the command line or a notebook"
     return ""
 
 
-def scale_notes(chosen: Iterable[MethodChoice]) -> list[str]:
+def scale_notes(choices: Iterable[MethodChoice]) -> list[str]:
     """Notes on methods whose predictions change with the scale of the features."""
     titles: dict[str, list[str]] = {}  # by reason
-    for one in chosen:
-        method = METHODS.get(one["name"])
-        if method is not None and "scale" not in method.invariant_to(one["parameters"]):
+    for choice in choices:
+        method = METHODS.get(choice["name"])
+        if method is not None and "scale" not in method.invariant_to(choice["parameters"]):
             titles.setdefault(method.units, []).append(method.title)
     return [
         f"{', '.join(dict.fromkeys(names))}: predictions depend on the scale of the features, because {reason}."
@@ -69,17 +69,17 @@ def check_seed(spec: RawSettings) -> int:
     return SEED.check(spec.get("seed", SEED.default))
 
 
-def check_methods(chosen: Any) -> tuple[list[MethodChoice], list[FailedMethod]]:
+def check_methods(requested: Any) -> tuple[list[MethodChoice], list[FailedMethod]]:
     """The methods with all their parameters, and those of the user that cannot be loaded while others can."""
-    if not isinstance(chosen, list | tuple) or not chosen:
+    if not isinstance(requested, list | tuple) or not requested:
         raise BadInput('An evaluation needs at least one method: "methods": [{"name": "protonet"}].')
     checked_methods: list[MethodChoice] = []
     failed: list[FailedMethod] = []
-    for one in chosen:
-        one = {"name": one} if isinstance(one, str) else one
-        if not isinstance(one, Mapping):
-            raise BadInput(f'A method is {{"name": ..., "parameters": {{...}}}}. Got {one!r}.')
-        name = str(one.get("name"))
+    for choice in requested:
+        choice = {"name": choice} if isinstance(choice, str) else choice
+        if not isinstance(choice, Mapping):
+            raise BadInput(f'A method is {{"name": ..., "parameters": {{...}}}}. Got {choice!r}.')
+        name = str(choice.get("name"))
         code = None if name in METHODS else user_methods.code_of(name)
         try:
             method = METHODS[name] if code is None else user_methods.load_method(code)
@@ -87,11 +87,11 @@ def check_methods(chosen: Any) -> tuple[list[MethodChoice], list[FailedMethod]]:
             assert code is not None
             failed.append({"method": code.name, "label": code.name, "backbone": "", "error": str(error)})
             continue
-        parameters = method.checked(one.get("parameters"), str(one.get("preset") or ""))
+        parameters = method.checked(choice.get("parameters"), str(choice.get("preset") or ""))
         checked: MethodChoice = {"name": method.name, "parameters": parameters}
         if code is not None:
             checked["own"] = user_methods.method_record(code, method)
-            if any(one["name"] == method.name and one.get("own") != checked["own"] for one in checked_methods):
+            if any(choice["name"] == method.name and choice.get("own") != checked["own"] for choice in checked_methods):
                 raise BadInput(
                     f"Two methods are named {method.name}, and a table could not tell them apart. Rename one."
                 )
@@ -101,14 +101,14 @@ def check_methods(chosen: Any) -> tuple[list[MethodChoice], list[FailedMethod]]:
             )
         checked_methods.append(checked)
     if not checked_methods:
-        raise BrokenCode(" ".join(one["error"] for one in failed))
+        raise BrokenCode(" ".join(choice["error"] for choice in failed))
     return checked_methods, failed
 
 
-def check_backbones(chosen: Any) -> list[str]:
-    if not isinstance(chosen, list | tuple) or not chosen:
+def check_backbones(requested: Any) -> list[str]:
+    if not isinstance(requested, list | tuple) or not requested:
         raise BadInput('An evaluation needs at least one backbone with features: "backbones": ["efficientnet_lite0"].')
-    return list(dict.fromkeys(str(name) for name in chosen))
+    return list(dict.fromkeys(str(name) for name in requested))
 
 
 def check_features(table: Features, testbed: Testbed) -> None:

@@ -67,11 +67,11 @@ def failures(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> dict[int, str]:
     first_errors: dict[int, tuple[int, str]] = {}
     for chunk in chunks:
         try:
-            told = int(chunk["start"]), str(chunk["failed"])
+            failure = int(chunk["start"]), str(chunk["failed"])
         except KeyError:
             continue
         which = int(chunk["part"])
-        first_errors[which] = min(told, first_errors.get(which, told))
+        first_errors[which] = min(failure, first_errors.get(which, failure))
     return {which: sentence for which, (_, sentence) in first_errors.items()}
 
 
@@ -239,8 +239,8 @@ def _intervals(
             continue
         both = {k: evaluation.correlation(accuracy, values, tasks.class_ids, k == "spearman") for k in CORRELATIONS}
         if np.isfinite(both["pearson"].value):
-            told = {k: {"value": c.value, "ci95": [c.low, c.high]} for k, c in both.items()}
-            intervals["correlations"][name] = {**told, "over": both["pearson"].ci_unit}
+            estimates = {k: {"value": c.value, "ci95": [c.low, c.high]} for k, c in both.items()}
+            intervals["correlations"][name] = {**estimates, "over": both["pearson"].ci_unit}
     return cast(EntryResult, intervals)
 
 

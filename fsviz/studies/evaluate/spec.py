@@ -164,15 +164,15 @@ def entries(spec: EntryLists) -> list[Entry]:
     every_entry = []
     for testbed in range(len(cast(RawSettings, spec).get("testbeds") or [{}])):
         for backbone in spec["backbones"]:
-            for chosen in spec["methods"]:
-                own = chosen.get("own") or {}
-                method = None if own else METHODS.get(chosen["name"])
+            for choice in spec["methods"]:
+                own = choice.get("own") or {}
+                method = None if own else METHODS.get(choice["name"])
                 defaults = {setting.name: setting.default for setting in method.settings} if method else {}
                 defaults |= own.get("defaults") or {}
-                parameters = dict(chosen.get("parameters") or {})
+                parameters = dict(choice.get("parameters") or {})
                 changed = {k: v for k, v in parameters.items() if k not in defaults or v != defaults[k]}
-                title = method.title if method else chosen["name"]
-                every_entry.append(Entry(backbone, chosen["name"], title, parameters, changed, testbed, own))
+                title = method.title if method else choice["name"]
+                every_entry.append(Entry(backbone, choice["name"], title, parameters, changed, testbed, own))
     return every_entry
 
 
@@ -194,8 +194,8 @@ def chunks_of(spec: ResolvedSpec, which: int, most: int | None = None) -> range:
     n_tasks = spec["tasks"]["n_tasks"]
     counts = [math.ceil(n_tasks / size) for size in spec["chunk_tasks"]]
     first = sum(counts[:which])
-    wanted = n_tasks if most is None else min(most, n_tasks)
-    return range(first, first + math.ceil(wanted / spec["chunk_tasks"][which]))
+    n_used = n_tasks if most is None else min(most, n_tasks)
+    return range(first, first + math.ceil(n_used / spec["chunk_tasks"][which]))
 
 
 def _describe_change(name: str, value: Any) -> str:

@@ -21,15 +21,15 @@ DEFAULTS: dict[str, Any] = {**draw.IMAGE_DEFAULTS, "n_tasks": 1000}
 
 def resolve_testbed(spec: EvaluationSpec, dataset: Dataset, tables: Mapping[str, Features]) -> Testbed:
     """The tasks a spec names: a saved testbed, or drawn here from the images that have features everywhere."""
-    named, sampler = spec.get("testbed"), spec.get("sampler")
-    if (named is None) == (sampler is None):
+    name, sampler = spec.get("testbed"), spec.get("sampler")
+    if (name is None) == (sampler is None):
         raise BadInput(
             'An evaluation needs either "testbed" (a name or a file) or "sampler" (how to draw tasks), not both.'
         )
-    if named is not None:
+    if name is not None:
         from fsviz.sampling.testbeds import load_testbed
 
-        testbed = load_testbed(str(named), dataset)
+        testbed = load_testbed(str(name), dataset)
         if testbed.dataset != dataset.name:
             raise BadInput(
                 f"Testbed {testbed.name!r} was drawn from dataset {testbed.dataset!r}, and its image ids mean nothing "
@@ -128,7 +128,7 @@ def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, 
     """Settings of the sampler that this dataset can give, as near to the defaults (and to `usual`) as possible."""
     candidates = [split or "test", "test", *dataset.splits, "all"]
     split = next(s for s in candidates if s == "all" or (s in dataset.splits and len(dataset.splits[s]) >= 2))
-    given = {"split": split, "sampler": draw.default_sampler(dataset)}
-    wanted = {**DEFAULTS, **usual}
-    fits = fitting.fit(dataset, given, wanted, [backbone])
-    return cast(draw.TaskSpec, {**given, **fits.values, "n_tasks": wanted["n_tasks"]})
+    settings = {"split": split, "sampler": draw.default_sampler(dataset)}
+    defaults = {**DEFAULTS, **usual}
+    fits = fitting.fit(dataset, settings, defaults, [backbone])
+    return cast(draw.TaskSpec, {**settings, **fits.values, "n_tasks": defaults["n_tasks"]})

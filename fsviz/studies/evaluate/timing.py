@@ -39,8 +39,8 @@ class EntryTiming(TypedDict):
 
 def guess_seconds(dataset: Dataset, backbone: str, method: str, parameters: RawSettings, tasks: Tasks) -> float:
     """About how long these tasks take on one ordinary core, from a count of operations; `estimate` measures it."""
-    chosen = METHODS[method]
-    entry = Entry(backbone, method, chosen.title, chosen.checked(parameters))
+    spec = METHODS[method]
+    entry = Entry(backbone, method, spec.title, spec.checked(parameters))
     return len(tasks) * _seconds_per_task(entry, tasks, features.load(dataset, backbone).values.shape[1])
 
 
@@ -51,13 +51,13 @@ def estimate(spec: EvaluationSpec, seconds: float = 0.25) -> list[EntryTiming]:
     Rows: label, method, backbone, per_task, seconds.
     """
     dataset = datasets.load(spec["dataset"])
-    chosen, _ = check_methods(spec.get("methods"))
+    choices, _ = check_methods(spec.get("methods"))
     tables = {name: features.load(dataset, name) for name in check_backbones(spec.get("backbones"))}
     device = resolved_device(str(spec.get("device", "auto")))
     n_tasks, tasks = _trial_tasks(spec, dataset, tables)
     rows: list[EntryTiming] = []
     with threads(int(spec.get("threads") or half())):
-        for entry in entries({"backbones": list(tables), "methods": chosen}):
+        for entry in entries({"backbones": list(tables), "methods": choices}):
             total = _timed(entry, tables[entry.backbone], tasks, n_tasks, device, seconds)
             rows.append(
                 {

@@ -229,10 +229,10 @@ def _file(which: int) -> str:
 
 def parts(spec: PredictionSpec) -> list[Part]:
     """One part per cell."""
-    what = QUESTION.choices[spec["question"]].lower()
+    question = QUESTION.choices[spec["question"]].lower()
     values = [f" ({cell.value})" if cell.value else "" for cell in cells(spec)]
     sizes = [(cell.n_tasks, _chunk_size(cell)) for cell in cells(spec)]
-    return [Part(f"{what}{value}", *size) for value, size in zip(values, sizes, strict=True)]
+    return [Part(f"{question}{value}", *size) for value, size in zip(values, sizes, strict=True)]
 
 
 def _chunk_size(cell: PredictionCell) -> int:
@@ -347,11 +347,11 @@ def labelled_images(result: PredictionResult, policy: str, n: int, n_tasks: int 
 
 def describe_unlabelled(result: PredictionSummary) -> str:
     """Number of unlabelled images per task, and why there are no more."""
-    n, wanted = result["n_unlabelled"], result["n_way"] * result["n_query"]
-    if n >= wanted:
+    n, needed = result["n_unlabelled"], result["n_way"] * result["n_query"]
+    if n >= needed:
         return f"{n:,} unlabelled images per task."
     return (
-        f"{n:,} unlabelled images per task instead of {wanted:,} ({result['n_way']} ways x {result['n_query']} "
+        f"{n:,} unlabelled images per task instead of {needed:,} ({result['n_way']} ways x {result['n_query']} "
         "queries): the smallest class has too few images for the largest share."
     )
 

@@ -136,8 +136,8 @@ def measure_tasks(
                 arrays[f"measure_{name}"][where] = MEASURES[name](view)
             if eigenvalues:
                 values = view.eigenvalues[:, :_KEPT_EIGENVALUES].double().numpy()
-                kept = arrays.setdefault("eigenvalues", np.full((n, _KEPT_EIGENVALUES), np.nan))
-                kept[where, : values.shape[1]] = values
+                array = arrays.setdefault("eigenvalues", np.full((n, _KEPT_EIGENVALUES), np.nan))
+                array[where, : values.shape[1]] = values
     return arrays
 
 

@@ -90,7 +90,7 @@ def roc(tasks: PredictionTasks, name: str, hard_below: float, sensitivity: float
             f"{advice} the accuracy below which a task counts as hard."
         )
     fpr, tpr, thresholds = roc_curve(hard, score, drop_intermediate=False)
-    chosen = int(np.argmax(tpr >= sensitivity - 1e-9))
+    index = int(np.argmax(tpr >= sensitivity - 1e-9))
     area = float(roc_auc_score(hard, score))
     half = _area_half_width(area, int(hard.sum()), int((~hard).sum()))
     return Threshold(
@@ -99,8 +99,8 @@ def roc(tasks: PredictionTasks, name: str, hard_below: float, sensitivity: float
         area,
         max(0.0, area - half),
         min(1.0, area + half),
-        hardness(name) * float(thresholds[chosen]),
-        (float(fpr[chosen]), float(tpr[chosen])),
+        hardness(name) * float(thresholds[index]),
+        (float(fpr[index]), float(tpr[index])),
     )
 
 

@@ -101,10 +101,10 @@ def prepare(spec: TrainingSpec, folder: Path) -> TrainingSpec:
 def command(spec: Settings, split: str = "") -> str:
     """The command that trains the same."""
     trainer = training.get(spec["method"])
-    said = {n: spec[n] for n, s in trainer.settings.items() if n in spec and spec[n] != s.default}
+    settings = {n: spec[n] for n, s in trainer.settings.items() if n in spec and spec[n] != s.default}
     name = split or (spec["split"]["name"] if isinstance(spec["split"], Mapping) else str(spec["split"]))
     words_ = ["fsviz", "train", spec["dataset"], "--method", trainer.name]
-    return shlex.join([*words_, *(["--split", name] if name != OWN else []), *to_args(said, trainer.settings)])
+    return shlex.join([*words_, *(["--split", name] if name != OWN else []), *to_args(settings, trainer.settings)])
 
 
 def n_bytes(spec: TrainingSpec) -> float:
@@ -181,8 +181,8 @@ def _epoch_chunk(spec: TrainingSpec, place: int) -> dict[str, np.ndarray]:
     if trained_now:
         save_state(spec, state)
     names = ("loss", "accuracy", "val", "val_ci95")
-    told = {name: state[name] if trained_now else np.array(np.nan) for name in names}
-    return {**told, "epoch": state["epoch"], "best_epoch": state["best_epoch"], "best_val": state["best_val"]}
+    best = {name: state[name] if trained_now else np.array(np.nan) for name in names}
+    return {**best, "epoch": state["epoch"], "best_epoch": state["best_epoch"], "best_val": state["best_val"]}
 
 
 def _rate_chunk(spec: TrainingSpec) -> dict[str, np.ndarray]:
@@ -228,9 +228,9 @@ def finish(spec: TrainingSpec, result: TrainingResult) -> TrainingSummary:
     facts |= {"train": spec["split"]["train"], "accuracy": accuracy}
     path = trained.save(name, {n: v for n, v in weights.items() if not n.endswith("num_batches_tracked")}, facts)
     n_epochs = sum(1 for chunk in result.chunks if "best_val" in chunk and np.isfinite(chunk["loss"]))
-    for left in state_file(spec, 0).parent.glob("*.npz"):
-        if not left.stem.isdigit() or int(left.stem) < n_epochs:
-            left.unlink(missing_ok=True)
+    for file in state_file(spec, 0).parent.glob("*.npz"):
+        if not file.stem.isdigit() or int(file.stem) < n_epochs:
+            file.unlink(missing_ok=True)
     return {"backbone": f"{trained.PREFIX}{name}", "checkpoint": str(path)}
 
 

@@ -45,19 +45,19 @@ def _by_tasks(trainer: Trainer) -> list[str]:
     return [side for side in SIDES if side != "train" or trainer.learns_from == "tasks"]
 
 
-def split_of(dataset: Dataset, given: Any) -> tuple[dict[str, np.ndarray], str, dict[str, Any]]:
+def split_of(dataset: Dataset, requested: Any) -> tuple[dict[str, np.ndarray], str, dict[str, Any]]:
     """Train, val and test class_ids of a split, its name and its recipe.
 
-    given  "own" or nothing: the dataset's; a name: a saved split's, or NAME_train, NAME_val, NAME_test of the dataset;
-           a dictionary: what a file of a split holds
+    requested  "own" or nothing: the dataset's; a name: a saved split, or NAME_train, NAME_val, NAME_test of the
+               dataset; a dictionary: the content of a file of a split
     """
-    if isinstance(given, Mapping):
-        content = json.dumps({side: given.get(side) for side in SIDES}).encode()
-        name = str(given.get("name") or "given")
-        recipe = given.get("recipe")
+    if isinstance(requested, Mapping):
+        content = json.dumps({side: requested.get(side) for side in SIDES}).encode()
+        name = str(requested.get("name") or "given")
+        recipe = requested.get("recipe")
         parts = saved_splits.read_split(dataset, content, f"The split {name!r}")
         return parts, name, dict(recipe) if isinstance(recipe, Mapping) else {}
-    name = str(given or OWN)
+    name = str(requested or OWN)
     if name in saved_splits.saved_split_names(dataset.name):
         return saved_splits.load_split(dataset, name), name, saved_splits.split_recipe(dataset.name, name)
     sides = {side: side if name == OWN else f"{name}_{side}" for side in SIDES}
@@ -76,8 +76,8 @@ def read_split(dataset: Dataset, path: Path) -> dict[str, Any]:
     parts = saved_splits.read_split(dataset, content, str(path))
     recipe: dict[str, Any] = {"mode": "file", "file": path.name}
     if content.lstrip()[:1] == b"{":
-        found = json.loads(content.decode("utf-8-sig")).get("recipe")
-        recipe = found if isinstance(found, dict) and found else recipe
+        stored = json.loads(content.decode("utf-8-sig")).get("recipe")
+        recipe = stored if isinstance(stored, dict) and stored else recipe
     return {**saved_splits.split_record(dataset, parts, recipe), "name": path.stem}
 
 

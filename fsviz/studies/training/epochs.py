@@ -32,8 +32,8 @@ State = dict[str, np.ndarray]  # of a learner (see training.networks), "best." w
 def state_after(spec: TrainingSpec, epoch: int) -> State:
     """The state after so many epochs, from the folder; missing epochs are trained again. Training may have ended
     before."""
-    kept = newest_state(spec, epoch)
-    state = kept if kept is not None else _first_state(spec)
+    saved = newest_state(spec, epoch)
+    state = saved if saved is not None else _first_state(spec)
     while int(state["epoch"]) < epoch and not _is_over(spec, state):
         state = next_state(spec, state)
     return state
@@ -60,7 +60,7 @@ def next_state(spec: TrainingSpec, state: State) -> State:
     module, images = trainer.load(), images_of_run(spec)
     steps = [(module.step(learner, images.seen, batch, spec), len(batch[0])) for batch in _batches(spec, epoch)]
     sizes = np.array([size for _, size in steps], dtype=float)
-    losses, rights = np.array([told for told, _ in steps]).T @ (sizes / sizes.sum())
+    losses, rights = np.array([sums for sums, _ in steps]).T @ (sizes / sizes.sum())
     if not np.isfinite(losses):
         raise BadInput(
             f"Training {trainer.title} left the range of numbers in epoch {epoch + 1} (loss {losses}). Lower --lr"
@@ -148,8 +148,8 @@ def newest_state(spec: TrainingSpec, epoch: int) -> State | None:
     for path in sorted(state_file(spec, 0).parent.glob("*.npz"), reverse=True):
         if path.stem.isdigit() and int(path.stem) <= epoch:
             try:
-                with np.load(path, allow_pickle=False) as kept:
-                    return {name: kept[name] for name in kept.files}
+                with np.load(path, allow_pickle=False) as arrays:
+                    return {name: arrays[name] for name in arrays.files}
             except (OSError, ValueError, EOFError, zipfile.BadZipFile):
                 continue
     return None

@@ -77,14 +77,14 @@ def draw_tasks(spec: TrainingSpec, class_ids: np.ndarray, n_tasks: int, stream: 
 
 def class_ids_of(spec: TrainingSpec, *sides: str) -> np.ndarray:
     """class_ids of these sides, ascending."""
-    wanted = tuple(name for side in sides for name in spec["split"][side])
-    return _ids_at(spec["dataset"], wanted, cache_stamp(spec))
+    names = tuple(name for side in sides for name in spec["split"][side])
+    return _ids_at(spec["dataset"], names, cache_stamp(spec))
 
 
 @lru_cache(maxsize=16)
 def _ids_at(dataset: str, names: tuple[str, ...], stamp: int) -> np.ndarray:
-    known = datasets.load(dataset)
-    at = {name: i for i, name in enumerate(known.distinct_names(np.arange(known.n_classes)))}
+    loaded = datasets.load(dataset)
+    at = {name: i for i, name in enumerate(loaded.distinct_names(np.arange(loaded.n_classes)))}
     return np.sort(np.array([at[name] for name in names], dtype=np.int64))
 
 

@@ -84,11 +84,16 @@ def test_accuracy(spec: TrainingSpec, chunks: Iterable[Arrays]) -> dict[str, np.
     parts: dict[int, list[tuple[int, np.ndarray]]] = {}
     for chunk in chunks:
         if "entry" in chunk:
-            said = Predictions.from_arrays(chunk)
-            parts.setdefault(int(chunk["entry"]), []).append((int(chunk["start"]), accuracies(said)))
-    ordered = {entry: sorted(found, key=lambda part: part[0]) for entry, found in sorted(parts.items())}
+            predictions = Predictions.from_arrays(chunk)
+            parts.setdefault(int(chunk["entry"]), []).append((int(chunk["start"]), accuracies(predictions)))
+    ordered = {
+        entry: sorted(parts_of_entry, key=lambda part: part[0]) for entry, parts_of_entry in sorted(parts.items())
+    }
     names = entries(spec)
-    return {names[entry]: np.concatenate([values for _, values in found]) for entry, found in ordered.items()}
+    return {
+        names[entry]: np.concatenate([values for _, values in parts_of_entry])
+        for entry, parts_of_entry in ordered.items()
+    }
 
 
 def summary_of(spec: TrainingSpec, chunks: list[Arrays], whole: bool = False) -> TrainingSummary:
@@ -140,17 +145,17 @@ def summary_of(spec: TrainingSpec, chunks: list[Arrays], whole: bool = False) ->
 def _result(spec: TrainingSpec, entry: int, parts: list[tuple[int, Arrays]], whole: bool) -> HeldOutResult:
     """Accuracy in percent with its 95% interval over test tasks; of all tasks also over images and over classes."""
     chunks = [chunk for _, chunk in sorted(parts, key=lambda pair: pair[0])]
-    said = Predictions.join([Predictions.from_arrays(chunk) for chunk in chunks])
-    accuracy = accuracies(said)
+    predictions = Predictions.join([Predictions.from_arrays(chunk) for chunk in chunks])
+    accuracy = accuracies(predictions)
     mean, half = mean_and_ci95(accuracy)
     which = entries(spec)[entry]
-    row: HeldOutResult = {"method": which, "label": TITLES[which], "n_tasks": len(said)}
+    row: HeldOutResult = {"method": which, "label": TITLES[which], "n_tasks": len(predictions)}
     row |= {"accuracy": 100 * float(mean), "ci95": finite(100 * half)}
     if which == FINETUNE:
         row["rate"] = float(chunks[0]["rate"])
     if whole:
         tasks = tasks_of_run(spec, "test")
-        right = evaluation.correct_queries(said)
+        right = evaluation.correct_queries(predictions)
         row["ci95_images"], row["ci95_classes"] = (
             finite(100 * evaluation.estimate(accuracy, over, right, tasks).ci95) for over in ("images", "classes")
         )

@@ -22,9 +22,9 @@ def parts(spec: TrainingSpec) -> list[Part]:
     """Images in any order, epochs one after another, the rate of Finetune, then the tests of everything measured."""
     epochs = [Part("epoch", 1, 1, "epochs", sequential=True)] * spec["epochs"]
     rate = [Part("rate", 1, 1, "rates", sequential=True)] if _seeks_rate(spec) else []
-    first, *others = entries(spec)
+    first, *rest = entries(spec)
     tests = [Part(TITLES[first], spec["n_tasks"], TEST_AT_ONCE, "test tasks", sequential=True)]
-    tests += [Part(TITLES[which], spec["n_tasks"], TEST_AT_ONCE, "test tasks") for which in others]
+    tests += [Part(TITLES[which], spec["n_tasks"], TEST_AT_ONCE, "test tasks") for which in rest]
     return [Part("images read", spec["n_parts"], 1, "parts"), *epochs, *rate, *tests]
 
 

@@ -17,8 +17,9 @@ def show_import() -> None:
         access.show_denied("paths")
         return
     st.caption(
-        "npz or npy with labels, easyfsl parquet (embedding, class_name), HDF5 (all_feats, all_labels), torch tensors.",
-        help="Pickles are refused: opening one can run code. To add features to an existing dataset, give its name; "
+        "npz or npy with labels, easyfsl parquet (embedding, class_name), HDF5 (all_feats, all_labels), torch tensors. "
+        "Pickles are refused: opening one can run code.",
+        help="To add features to an existing dataset, give its name; "
         "rows are matched by a column or array of paths (path, image) or of image ids.",
     )
     path = st.text_input("File of features", key="features_file", placeholder="/home/you/features.npz").strip()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from fsviz.analyses import contexts as study
 from fsviz.records import Dataset
-from fsviz.settings import Setting
 from fsviz.ui.pages.contexts import shift, table, words
 from fsviz.ui.parts import links, shell
 from fsviz.ui.parts.caching import cache_data
-from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.controls import pick_section
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
@@ -25,8 +24,8 @@ def show(dataset: Dataset) -> None:
         links.drop_from_link(*TABLE_KEYS)
     if section != COST:
         links.drop_from_link(*TASK_KEYS)
-    answer = study.association_answer(_association(dataset, split))
-    shell.answer(*map(escape, answer))
+    sentence, more = study.association_answer(_association(dataset, split))
+    shell.answer(escape(sentence), escape(more))
     if section == COST:
         shift.show(dataset, split)
     elif section == WORDS:
@@ -39,8 +38,7 @@ def show(dataset: Dataset) -> None:
 def _pick_section(dataset: Dataset) -> str:
     """The section of the link; the table opens if the dataset has no images to classify."""
     default = COST if dataset.images is not None and "features" in dataset.capabilities else TABLE
-    setting = Setting("show", "View", "", "choice", default, choices={name: name for name in (COST, TABLE, WORDS)})
-    return str(pick(setting, as_buttons=True, label_visibility="collapsed"))
+    return pick_section("View", (COST, TABLE, WORDS), default, label_visibility="collapsed")
 
 
 PAGE = Page(

@@ -49,7 +49,7 @@ def show(dataset: Dataset, split: str) -> None:
             "copy (folders concept/context/image) and extract features. Published results are below.",
             icon="🧩",
         )
-        published(5, 1)
+        published(5, 1, expanded=True)
         return
     backbones = shell.known_backbones(dataset)
     pickers = shell.side().container()  # of the task that is shown, above the settings of the study
@@ -74,13 +74,15 @@ def show(dataset: Dataset, split: str) -> None:
         shell.answer("The loss is not computed yet.", "Start the full run, or lower the number of tasks.")
     else:
         values = [_value_text(row, view) for row in summary["rows"] if row["method"] == method]
-        shell.answer(*map(escape, study.loss_answer(summary, method, values)))
+        sentence, more = study.loss_answer(summary, method, values)
+        shell.answer(escape(sentence), escape(more))
         with left:
             point = _accuracy(summary, view, method)
     with right:
-        _pair(dataset, spec, results, shift, task)
-    if point:
-        _point_tasks(dataset, spec, view, point)
+        if point:
+            _point_tasks(dataset, spec, view, point)
+        else:
+            _pair(dataset, spec, results, shift, task)
     _breakdown(dataset, results)
     _whole_task(dataset, results, task)
     published(spec["n_way"], spec["n_shot"])
@@ -157,9 +159,9 @@ def _point_texts(summary: study.ContextShiftSummary, question: str) -> list[str]
     return [f"{line}@{point[0]:g}" for line, points in _lines(summary, question).items() for point in points]
 
 
-def _point_tasks(dataset: Dataset, spec: study.ContextShiftSpec, question: str, chosen: str) -> None:
+def _point_tasks(dataset: Dataset, spec: study.ContextShiftSpec, question: str, point: str) -> None:
     """Tasks of a point of a curve, lowest accuracy first."""
-    line, _, at = chosen.rpartition("@")
+    line, _, at = point.rpartition("@")
     title, _, support = line.rpartition(", ") if question != "dial" else (line, "", "")
     method = next(name for name, candidate in METHODS.items() if candidate.title == title)
     shift = float(at) if question == "dial" else 0.0 if support == "IID" else 1.0
@@ -176,7 +178,7 @@ def _point_tasks(dataset: Dataset, spec: study.ContextShiftSpec, question: str, 
     order = np.argsort(percent, kind="stable")
     notes = {int(t): f"{percent[t]:.0f}% correct with {shift:.0%} of the support in other contexts" for t in order}
     drilldown.tasks(
-        dataset, tasks, order, notes, f"{chosen} {json.dumps(point_spec, sort_keys=True)}", "point_task", predictions
+        dataset, tasks, order, notes, f"{point} {json.dumps(point_spec, sort_keys=True)}", "point_task", predictions
     )
 
 
@@ -231,20 +233,22 @@ def _pair(
 ) -> None:
     """The class of a task that loses most: the same queries, below support in the same and in other contexts."""
     way = int(results.ways_by_loss(task)[0])
+    rank = int(np.flatnonzero(results.tasks_by_loss == task)[0])
+    st.caption(
+        f"The class that loses most in task {rank + 1:,} of {len(results.first):,} by loss. ✓ correct · ✗ incorrect, "
+        "with the predicted class.",
+        help="Task 1 is the extreme case: Task shown selects others. Context shift: share of support images in other "
+        "contexts than the queries of their class.",
+    )
     for side, at, tasks, predictions in _sides(results, shift):
         share = (predictions.rank[task, way] == 0).mean()
         st.markdown(f"**{_support_title(at)}**: {share:.0%} of these queries correct")
         if dataset.has_pixels:
             rows = _rows(dataset, tasks, predictions, task, [way])
-            page_links.to_gallery(dataset, task_rows(dataset, rows, f"pair_{side}", tile_px=52))
-    st.caption(
-        "The class that loses most in this task. ✓ correct · ✗ incorrect, with the predicted class.",
-        help="Tasks are ordered by loss: Task shown = 1 is an extreme case. Context shift: share of support images in "
-        "other contexts than the queries of their class.",
-    )
+            page_links.to_gallery(dataset, task_rows(dataset, rows, f"pair_{side}", tile_px=48))
     recipe = {**_few_tasks(spec), "sampler": "context", "shift": shift}
-    named = task_ids.name_task(dataset, results.second, task, recipe, (spec["backbone"],))
-    page_links.from_task(dataset, results.second, task, spec["backbone"], named=named)
+    task_id = task_ids.name_task(dataset, results.second, task, recipe, (spec["backbone"],))
+    page_links.from_task(dataset, results.second, task, spec["backbone"], named=task_id)
 
 
 def _sides(results: study.ContextResults, shift: float) -> list[tuple[str, float, Tasks, Predictions]]:
@@ -372,10 +376,10 @@ def _classified(dataset: Dataset, spec: str, method: str, shift: float) -> tuple
     return study.classify(json.loads(spec), method, shift)
 
 
-def published(n_way: int, n_shot: int) -> None:
+def published(n_way: int, n_shot: int, expanded: bool = False) -> None:
     """Show the published numbers of this setting, marked as published."""
     table = published_table("MetaCoCo", f"{n_way}-way {n_shot}-shot")
-    with st.expander("Published results (MetaCoCo, Zhang et al. 2024)"):
+    with st.expander("Published results (MetaCoCo, Zhang et al. 2024)", expanded=expanded):
         if table.empty:
             st.caption(
                 "The paper has 5-way and 10-way tasks with 1 and 5 shots. Choose one of these to see its numbers."

@@ -43,7 +43,8 @@ def show(dataset: Dataset, split: str) -> None:
         }
     spec = study.check({"dataset": dataset.name, "split": split, "model": model, **prompts})
     similarity = _measure(dataset, json.dumps(spec, sort_keys=True))
-    shell.answer(*map(escape, study.closer_answer(study.summary(similarity))))
+    sentence, more = study.closer_answer(study.summary(similarity))
+    shell.answer(escape(sentence), escape(more))
     _scatter(dataset, similarity, model)
     _accuracy(dataset, similarity)
     with st.expander("By class"):
@@ -108,7 +109,7 @@ def _images(dataset: Dataset, similarity: study.ImageTextSimilarity, selected: l
 def _classes(dataset: Dataset, similarity: study.ImageTextSimilarity) -> None:
     table = study.by_class(similarity).sort_values("nearer_to_context", ascending=False)
     names = dataset.distinct_names(table["class_id"].to_numpy())
-    chosen = drilldown.table(
+    class_name = drilldown.table(
         study.CLASSES,
         table.assign(class_name=names),
         height=460,
@@ -117,9 +118,9 @@ def _classes(dataset: Dataset, similarity: study.ImageTextSimilarity) -> None:
         texts=names,
         about=dataset.name,
     )
-    if chosen:
-        drilldown.heading(escape(chosen), "concept_row")
-        drilldown.classes(dataset, [int(table["class_id"].iloc[names.index(chosen)])], "concept_row_images")
+    if class_name:
+        drilldown.heading(escape(class_name), "concept_row")
+        drilldown.classes(dataset, [int(table["class_id"].iloc[names.index(class_name)])], "concept_row_images")
 
 
 def _benchmarks() -> None:
@@ -148,7 +149,7 @@ def _accuracy(dataset: Dataset, similarity: study.ImageTextSimilarity) -> None:
         "accuracy (%)",
         height=340,
     )
-    chosen = drilldown.chart(
+    point = drilldown.chart(
         "Context similarity vs accuracy",
         figure,
         key="closeness",
@@ -162,8 +163,8 @@ def _accuracy(dataset: Dataset, similarity: study.ImageTextSimilarity) -> None:
         f"({summary['low']:.2f} to {summary['high']:.2f}, 95% CI over "
         f"{escape(summary['over'])}). Click a point to see its task."
     )
-    if chosen:
-        task = int(chosen)
+    if point:
+        task = int(point)
         drilldown.heading(f"Task {task:,}: {100 * tasks.accuracy[task]:.0f}% correct", "near_task")
         task_list.show_task(dataset, tasks.tasks, task, "near_task_images")
 

@@ -23,7 +23,7 @@ MEASURES_TRIED = Table(
     "Measures tried",
     Column("title", "Measure"),
     Column("correlation", "r", digits=2, kind="number", help="Correlation with accuracy."),
-    Column("points", "Points", kind="points", help="Points between the two tasks that the measure accounts for."),
+    Column("points", "Difference explained", kind="points", help="Of the points between the two tasks."),
 )
 
 

@@ -12,7 +12,6 @@ from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import class_splits as figures
 from fsviz.records import ClassSplit, Dataset
-from fsviz.settings import Setting
 from fsviz.ui.pages.train_test_distance import (
     accuracy_cost,
     class_card,
@@ -28,7 +27,7 @@ from fsviz.ui.pages.train_test_distance.settings import CLASS
 from fsviz.ui.parts import drilldown, export, hover, shell
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.clicks import Click
-from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.controls import pick_section
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 
@@ -65,13 +64,15 @@ def show(dataset: Dataset) -> None:
         return
     result = cached_call(study.find_split, dataset, classes, words="Computing the split", keep=256, **spec)
     at_random = cached_call(study.nearest_at_random, classes, result.split, keep=256)
-    shell.answer(*map(escape, study.distance_answer(result, at_random)))
-    section = _pick_section()
+    sentence, more = study.distance_answer(result, at_random)
+    shell.answer(escape(sentence), escape(more))
+    section = pick_section("View", SECTIONS, label_visibility="collapsed")
     position = settings.pick_class(result.split.names, find) if section in WITH_CLASS else None
     if section == SPLIT:
         _map(dataset, classes, result, position)
         alike = cached_call(study.agreement, dataset, classes, keep=256, **spec)
-        shell.answer(*map(escape, study.distance_answer(result, at_random, alike)))
+        sentence, more = study.distance_answer(result, at_random, alike)
+        shell.answer(escape(sentence), escape(more))
         save.show(dataset, result)
     elif section == SWEEP:
         _sweep(dataset, classes, result, at_random, position)
@@ -105,15 +106,11 @@ PAGE = Page(
 )
 
 
-def _pick_section() -> str:
-    setting = Setting("show", "View", "", "choice", SPLIT, choices={name: name for name in SECTIONS})
-    return str(pick(setting, as_buttons=True, label_visibility="collapsed"))
-
-
 def _few(dataset: Dataset, classes: study.ClassFeatures, where: Any) -> None:
     """The map and the distances of classes that are too few to split."""
     table = study.nearest_classes(classes)
-    shell.answer(*map(escape, study.few_answer(dataset.title, table, study.MIN_CLASSES)))
+    sentence, more = study.few_answer(dataset.title, table, study.MIN_CLASSES)
+    shell.answer(escape(sentence), escape(more))
     split = study.unsplit(classes)
     position = settings.pick_class(split.names, where)
     left, right = shell.responsive_columns("map", [2.2, 1], gap="medium")
@@ -196,7 +193,8 @@ def _sweep(
     spec = {name: value for name, value in result.settings.items() if name != "divergence"}
     words = "Computing splits at other targets"
     results = cached_call(study.over_targets, dataset, classes, words=words, keep=64, **spec)
-    shell.answer(*map(escape, study.sweep_answer(results, at_random)))
+    sentence, more = study.sweep_answer(results, at_random)
+    shell.answer(escape(sentence), escape(more))
     left = right = st.container()
     if position is not None:
         left, right = shell.responsive_columns("sweep", [2.2, 1], gap="medium")
@@ -235,16 +233,17 @@ def _comparisons(
 ) -> None:
     words = "Comparing with other splits"
     table = cached_call(study.comparison_table, dataset, classes, result, words=words, keep=64)
-    shell.answer(*map(escape, study.comparison_answer(table, at_random)))
-    chosen = drilldown.table(study.COMPARISONS, table, key="comparisons", name=COMPARED, texts=table["split"].tolist())
+    sentence, more = study.comparison_answer(table, at_random)
+    shell.answer(escape(sentence), escape(more))
+    row = drilldown.table(study.COMPARISONS, table, key="comparisons", name=COMPARED, texts=table["split"].tolist())
     st.caption(
         "A target divergence separates the means; a test class can still have a close training class. Select a row to "
         "show its classes.",
         help="Distances of unit-length features in all dimensions. Whole superclasses keep related classes together.",
     )
-    if chosen:
-        drilldown.heading(f"Train and test classes: {escape(chosen)}", COMPARED)
-        split = cached_call(study.compared_splits, dataset, classes, result, words=words, keep=64)[chosen].split
+    if row:
+        drilldown.heading(f"Train and test classes: {escape(row)}", COMPARED)
+        split = cached_call(study.compared_splits, dataset, classes, result, words=words, keep=64)[row].split
         for side in ("train", "test"):
             st.markdown(f"**{side}**: {len(split.on(side)):,} classes")
             drilldown.classes(dataset, split.on(side).tolist(), f"compared_{side}")

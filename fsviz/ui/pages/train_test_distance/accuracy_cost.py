@@ -24,7 +24,7 @@ from fsviz.text import code
 from fsviz.training import TITLES
 from fsviz.ui.pages.train_test_distance import settings
 from fsviz.ui.parts import drilldown, export, links, shell
-from fsviz.ui.parts.caching import cache_data
+from fsviz.ui.parts.caching import cache_data, cached_call
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import escape
 
@@ -78,10 +78,7 @@ def pick_rows(dataset: Dataset, classes: ClassFeatures) -> CostRows | None:
     own = _own(dataset.name, runs)
     choices = {name: escape(grid.title) for name, grid in grids.items()} | ({} if own.empty else {OWN: "Your runs"})
     if not choices:
-        shell.answer(
-            f"No network is trained on splits of {escape(dataset.title)} yet.",
-            "Train some at two targets or more to see how accuracy changes with distance.",
-        )
+        _untrained(dataset, classes)
         return None
     with shell.side():
         source = pick(SOURCE.with_(choices=choices, default=next(iter(choices))))
@@ -91,9 +88,31 @@ def pick_rows(dataset: Dataset, classes: ClassFeatures) -> CostRows | None:
     backbone = classes.backbone
     words = (dataset.name, backbone)
     frozen, chance_level = _frozen_of_runs(*words, runs) if grid is None else _frozen_of_grid(*words, grid.name)
-    shell.answer(*map(escape, frozen_reference.cost_answer(rows, frozen, title_of(backbone))))
+    sentence, more = frozen_reference.cost_answer(rows, frozen, title_of(backbone))
+    shell.answer(escape(sentence), escape(more))
     cell = drilldown.chosen("runs_of", _all_cells(rows))
     return CostRows(rows, frozen, chance_level, grid, backbone, sides, cell)
+
+
+def _untrained(dataset: Dataset, classes: ClassFeatures) -> None:
+    """The frozen backbone at every target: what trained networks will be compared with."""
+    words = "Classifying with frozen features"
+    rows, chance_level = cached_call(
+        frozen_reference.by_target, dataset, classes, classes.backbone, words=words, keep=16
+    )
+    backbone = title_of(classes.backbone)
+    sentence, more = frozen_reference.untrained_answer(dataset.title, rows, backbone)
+    shell.answer(escape(sentence), escape(more))
+    points = study.accuracy_points(rows)
+    if points.empty:
+        return
+    figure = figures.plot_transfer(points[:0], {}, TITLES, HEIGHT, (f"Frozen {backbone}", points), chance_level)
+    export.chart("Accuracy vs divergence, frozen features", figure, key="frozen")
+    st.caption(
+        f"ProtoNet on frozen {escape(backbone)} features, tasks of the test classes at "
+        f"{len(points):,} targets, mean of both halves. 95% CI over test classes.",
+        help="How hard the test classes are by themselves. Trained networks are added as their runs finish.",
+    )
 
 
 def show_charts(cost: CostRows) -> None:
@@ -139,8 +158,8 @@ def _accuracy(cost: CostRows) -> None:
     st.caption(
         f"{cost.rows['run'].nunique():,} {networks}. 95% CI over test classes. Click a point for its runs.",
         help=(_recipe_text(cost.grid) if cost.grid is not None else "")
-        + f"{cost.frozen_title}: ProtoNet without training, on tasks of the same test classes. Multiclass, ProtoNet "
-        "and ANIL keep their features at test time; MAML and Finetune adapt them to every task.",
+        + f"{escape(cost.frozen_title)}: ProtoNet without training, on tasks of the same test classes. Multiclass, "
+        "ProtoNet and ANIL keep their features at test time; MAML and Finetune adapt them to every task.",
     )
 
 
@@ -176,7 +195,7 @@ def _recipe_text(grid: study.TrainingGrid) -> str:
     """The settings of a recorded grid, in a sentence."""
     recipe, rows = grid.facts["recipe"], grid.rows
     side = recipe.get("side", 32)
-    others = recipe.get("compared") or []
+    compared = recipe.get("compared") or []
     maml = {"maml", "anil"} & set(recipe["methods"])
     return (
         f"{len(rows['run'].unique()):,} networks trained on {escape(grid.facts['date'])} in at most "
@@ -184,7 +203,7 @@ def _recipe_text(grid: study.TrainingGrid) -> str:
         f"{side:,} pixels, {recipe['epochs']:,} epochs, R = {', '.join(f'{r:g}' for r in recipe['targets'])} on both "
         f"halves and matched at R = {recipe['matched_at']:g}, {len(recipe['seeds']):,} "
         f"seed{'s' * (len(recipe['seeds']) > 1)}, {recipe['n_tasks']:,} test tasks each"
-        + (f", and other splits: {', '.join(study.COMPARED[name] for name in others)}" if others else "")
+        + (f", and other splits: {', '.join(study.COMPARED[name] for name in compared)}" if compared else "")
         + (f", MAML and ANIL of {escape(recipe.get('order', 'second'))} order" if maml else "")
         + f". Repeat: {code('python scripts/train_grid.py ' + grid.facts['dataset'] + ' --home FOLDER')}. "
     )
@@ -398,10 +417,10 @@ def show_published() -> None:
 
 
 def _pivot(rows: pd.DataFrame, kind: Literal["points", "percent"]) -> None:
-    named = rows.assign(benchmark=rows["benchmark"].map(published.benchmark_title))
-    methods = list(dict.fromkeys(named["method"]))
-    wide = named.pivot(index="benchmark", columns="method", values="value")
-    wide = wide.reindex(index=list(dict.fromkeys(named["benchmark"]))).reset_index()
+    titled = rows.assign(benchmark=rows["benchmark"].map(published.benchmark_title))
+    methods = list(dict.fromkeys(titled["method"]))
+    wide = titled.pivot(index="benchmark", columns="method", values="value")
+    wide = wide.reindex(index=list(dict.fromkeys(titled["benchmark"]))).reset_index()
     columns = (Column(method, method, kind=kind, digits=2) for method in methods)
     export.table(Table("Published numbers", Column("benchmark", "Benchmark"), *columns), wide)
 

@@ -31,7 +31,8 @@ def show(dataset: Dataset, spec: Mapping[str, Value], result: study.SplitResult)
     inputs = {"dataset": dataset.name, "n_seeds": n_seeds, **spec}
     table = compute_with_progress(_agreement_over_dims, inputs, "Splits of several seeds")
     n_dims = result.split.points.shape[1]
-    shell.answer(*map(escape, study.stability_answer(table, n_dims)))
+    sentence, more = study.stability_answer(table, n_dims)
+    shell.answer(escape(sentence), escape(more))
     high = study.max_dims(dataset) if spec["mode"] == "stable" else 0
     export.chart(
         "Agreement of seeds by dimensions",

@@ -27,7 +27,7 @@ def draw(dataset: Dataset, split: ClassSplit, key: str, room: int, row: int) -> 
     """Classes by superclass and side; below, the classes of the selected bar."""
     table = study.superclass_table(dataset, split)
     groups = [f"{side}: {group}" for group in table.index for side in SIDES if table.loc[group, side]]
-    chosen = drilldown.chart(
+    bar = drilldown.chart(
         "Superclasses by side",
         figures.plot_superclasses(table, room + row * len(table)),
         key=key,
@@ -35,8 +35,8 @@ def draw(dataset: Dataset, split: ClassSplit, key: str, room: int, row: int) -> 
         place=1,
         texts=groups,
     )
-    if chosen:
-        side, _, group = chosen.partition(": ")
+    if bar:
+        side, _, group = bar.partition(": ")
         is_in_group = np.array(study.groups_of(dataset, split)) == group
         class_ids = split.class_ids[is_in_group & (split.sides == SIDES.index(side))]
         drilldown.heading(f"{escape(side)} classes: {escape(group)}", "kind")

@@ -43,7 +43,8 @@ def show(dataset: Dataset, classes: study.ClassFeatures, split: ClassSplit, posi
         words="Comparing trees",
     )
     row = _row_of(table, left, right)
-    shell.answer(*map(escape, study.tree_answer(row, titles[left], titles[right])))
+    sentence, more = study.tree_answer(row, titles[left], titles[right])
+    shell.answer(escape(sentence), escape(more))
     middle = side = st.container()
     if position is not None:
         middle, side = shell.responsive_columns("trees", [2.2, 1], gap="medium")
@@ -68,9 +69,9 @@ def _pick(dataset: Dataset, split: ClassSplit, titles: dict[str, str]) -> tuple[
     available = list(titles)
     with shell.side():
         left = pick(LEFT.with_(choices=titles, default=available[0]))
-        others = {name: title for name, title in titles.items() if name != left}
-        default = study.TAXONOMY if study.TAXONOMY in others else next(iter(others))
-        right = pick(RIGHT.with_(choices=others, default=default))
+        other_trees = {name: title for name, title in titles.items() if name != left}
+        default = study.TAXONOMY if study.TAXONOMY in other_trees else next(iter(other_trees))
+        right = pick(RIGHT.with_(choices=other_trees, default=default))
         is_small = len(split.on(str(study.PART.default))) < LEAST <= len(split.names) <= MOST
         part = pick(study.PART.with_(default="all") if is_small else study.PART)
     requested = split.class_ids if part == "all" else split.on(part)
