@@ -43,7 +43,7 @@ def plot_map(
     texts: Sequence[str] | None = None,
     task: MappedTask | None = None,
     labels: Sequence[MapLabel] = (),
-    chosen: int | None = None,
+    marked: int | None = None,
     emphasised: np.ndarray | None = None,
     as_accuracy: bool = False,
     view: str = "",
@@ -56,7 +56,7 @@ def plot_map(
     texts        (n,) hover texts of the images
     task         a task whose images are coloured by class; all others are faint
     labels       names to write on the map
-    chosen       image_id with a ring around it
+    marked       image_id with a ring around it
     emphasised   image_ids that stay as they are; all others are dimmed
     as_accuracy  whether the numbers are accuracies
     view         zoom and position are kept as long as this stays the same
@@ -77,11 +77,11 @@ def plot_map(
         _add_named(points, colouring, size)
     for label in labels:
         _write(figure, label)
-    at = np.flatnonzero(image_ids == (PAD if chosen is None else chosen))
+    at = np.flatnonzero(image_ids == (PAD if marked is None else marked))
     if len(at):
         ring = {"size": 22, "color": "rgba(0,0,0,0)", "line": {"color": ACCENT, "width": 3}}
         figure.add_scatter(
-            x=xy[at, 0], y=xy[at, 1], mode="markers", marker=ring, hoverinfo="skip", showlegend=False, name="chosen"
+            x=xy[at, 0], y=xy[at, 1], mode="markers", marker=ring, hoverinfo="skip", showlegend=False, name="marked"
         )
     if outline is not None:
         corners = "L".join(f"{x:g},{y:g}" for x, y in outline)
@@ -95,7 +95,7 @@ def plot_map(
         margin={"l": 0, "r": 0, "t": 8, "b": 0},
         legend=LEGEND,
         clickmode="event+select",
-        dragmode="lasso",
+        dragmode="pan",  # Streamlit reports no clicks on points while a drag selects
         hovermode="closest",
         uirevision=view,
         selectionrevision=view,
@@ -244,7 +244,10 @@ def _add_named(points: _Points, colouring: Colouring, size: int) -> None:
             "size": size + (2 if len(rest) else 1),
             "opacity": 0.85,
         }
-        points.add(here, f"{escape_plotly(shorten(name))} ({len(here):,})", marker, f"{title}: {escape_plotly(name)}")
+        details = (
+            "" if colouring.title == "class" and points.hovertexts is not None else f"{title} {escape_plotly(name)}"
+        )
+        points.add(here, f"{escape_plotly(shorten(name))} ({len(here):,})", marker, details)
 
 
 def _add_numbers(points: _Points, colouring: Colouring, size: int, as_accuracy: bool) -> None:

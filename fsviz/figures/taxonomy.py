@@ -45,18 +45,19 @@ def plot_concept_sunburst(
     pictures: Mapping[int, str] | None = None,
     groups: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """ECharts sunburst of the subtree below one node, which is in the centre; all classes are in the outer ring.
+    """ECharts sunburst of the subtree below one node, which is in the centre.
 
-    The angle of a sector is its number of classes. Clicks return positions in `sunburst_order`, counted from 1.
-    Colours are those of the groups; if all classes here are of one group, each branch has its own.
+    Classes are in the outer ring, unless others are below them. The angle of a sector is its number of classes. Colours
+    are those of the groups; if all classes here are of one group, each branch has its own. Clicks return positions in
+    `sunburst_order`, counted from 1.
 
     selected  positions in the split of the selected classes
     groups    (C,) group of every class of the split
     pictures  node -> HTML of its pictures, for the tooltip
     """
     part = tree.part(at, levels).tolist()
-    chosen = {v for v in range(len(tree.ids)) if tree.class_position[v] in set(selected)} if selected else set()
-    marked = {ancestor for v in chosen for ancestor in tree.path_to(v)} - set(tree.path_to(at)[:-1])
+    selected_nodes = {v for v in range(len(tree.ids)) if tree.class_position[v] in set(selected)} if selected else set()
+    marked = {ancestor for v in selected_nodes for ancestor in tree.path_to(v)} - set(tree.path_to(at)[:-1])
     inside = set(part)
     children: dict[int, list[int]] = {}
     for v in part[1:]:
@@ -65,7 +66,7 @@ def plot_concept_sunburst(
     nodes: dict[int, dict[str, Any]] = {}
     for v in part:
         ring = int(tree.depth[v] - tree.depth[at])
-        colour = ACCENT if v in chosen else _tint(colour_of.get(v, _NEUTRAL), 0.16 * (ring - 1))
+        colour = ACCENT if v in selected_nodes else _tint(colour_of.get(v, _NEUTRAL), 0.16 * (ring - 1))
         style: dict[str, Any] = {"color": colour if v != at else "transparent"}
         if v in marked and v != at:
             style |= {"borderColor": ACCENT, "borderWidth": 2.5}
@@ -74,7 +75,7 @@ def plot_concept_sunburst(
             "name": tree.names[v] + (" ▸" if folded else ""),
             "value": int(tree.n_classes[v]),
             "itemStyle": style,
-            "label": {"color": QUIET if v == at else "#FFFFFF" if v in chosen or _is_dark(colour) else _DARK},
+            "label": {"color": QUIET if v == at else "#FFFFFF" if v in selected_nodes or _is_dark(colour) else _DARK},
             "tooltip": {"formatter": _sector_tooltip(tree, v, (pictures or {}).get(v, ""))},
         }
         if tree.class_position[v] != PAD and short_name(tree.names[v]) != tree.names[v]:
@@ -213,7 +214,7 @@ def plot_class_map(
     groups      (C,) group of every class of the graph
     thumbnails  node -> data URI of an image that stands for a class
     """
-    chosen = {int(graph.shown_at[p]) for p in selected}
+    selected_nodes = {int(graph.shown_at[p]) for p in selected}
     crowded = len(graph.names) > MANY
     size = 5 if crowded else 7 if len(graph.names) > 250 else 10
     radial = bool((graph.xy[:, 0] < -1e-9).any())
@@ -226,7 +227,7 @@ def plot_class_map(
         *({"name": name, "itemStyle": {"color": colour}, "symbol": "circle"} for name, colour in colours.items()),
     ]
     order = {str(category["name"]): i for i, category in enumerate(categories)}
-    nodes = _class_map_nodes(graph, chosen, size, radial, pictures or {}, thumbnails or {}, groups, order)
+    nodes = _class_map_nodes(graph, selected_nodes, size, radial, pictures or {}, thumbnails or {}, groups, order)
     used = {node["category"] for node in nodes}
     legend = [c for i, c in enumerate(categories) if i in used and c["name"] not in ("root", "concept")]
     series: dict[str, Any] = {
@@ -282,7 +283,7 @@ def plot_class_map(
 
 def _class_map_nodes(
     graph: ClassMap,
-    chosen: set[int],
+    selected_nodes: set[int],
     size: float,
     radial: bool,
     pictures: Mapping[int, str],
@@ -307,7 +308,7 @@ def _class_map_nodes(
         group = (groups[position] if len(groups) else "class") if is_class else ""
         category = (
             "selected"
-            if v in chosen
+            if v in selected_nodes
             else "root"
             if v == 0
             else group
@@ -326,7 +327,7 @@ def _class_map_nodes(
             "value": [int(graph.n_classes[v])],
             "symbolSize": size,
         }
-        if v == 0 or v in chosen:
+        if v == 0 or v in selected_nodes:
             node["symbolSize"] = size * 2
             label = {"show": True, "fontWeight": "bold", "fontSize": 13}
             label |= {"position": "top"} if v == 0 and not radial else {}
@@ -335,8 +336,11 @@ def _class_map_nodes(
             node["symbolSize"] = round(size * (min(growth, 2.6) if graph.folded[v] else min(growth, 1.8) / 1.5), 1)
             label |= {} if ends[v] else {"color": QUIET, "fontSize": 10.5}
         if v in thumbnails:
-            node |= {"symbol": f"image://{thumbnails[v]}", "symbolSize": round(room * (1.4 if v in chosen else 1), 1)}
-        if is_class and v not in chosen and group in colours:
+            node |= {
+                "symbol": f"image://{thumbnails[v]}",
+                "symbolSize": round(room * (1.4 if v in selected_nodes else 1), 1),
+            }
+        if is_class and v not in selected_nodes and group in colours:
             label["color"] = colours[group]
         if is_class and short_name(name) != name:
             label["formatter"] = short_name(name)

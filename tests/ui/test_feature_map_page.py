@@ -45,8 +45,8 @@ def test_the_demo_opens_with_its_better_map_and_says_how_far_to_trust_it() -> No
 
 def test_colours_classes_and_an_image_come_from_the_link() -> None:
     app = open_link(PAGE, "demo", colour="attribute:blur", image="77")
-    (blur,) = traces(app).keys() - {"chosen"}
-    assert blur.startswith("blur") and "chosen" in traces(app)
+    (blur,) = traces(app).keys() - {"marked"}
+    assert blur.startswith("blur") and "marked" in traces(app)
     assert any("image 77" in m.value for m in app.markdown) and not app.toast
     app = open_link(PAGE, "demo", classes="dog", colour="context")
     assert set(traces(app)) == {"other (5,088)", "dog (48)"}

@@ -186,8 +186,10 @@ def test_a_task_of_a_testbed() -> None:
     swaps = {"task_of": "0,1", "support": "0.1,16.17", "query": "2.3,18.19", "swap": "4.0"}
     app = open_page("pages/edit_task.py", **swaps)
     assert any("now correct" in markdown.value for markdown in app.markdown)
-    app = open_page("pages/image_map.py", testbed="brought", colour="run", image="20")
-    assert "Task" in [metric.label for metric in app.metric] and "Coloured by how often" in texts(app)
+    app = open_page("pages/image_map.py", testbed="brought", image="20")
+    assert "queries correctly (" in texts(app) and not app.error and not app.warning
+    app = open_page("pages/image_map.py", colour="run", image="20")
+    assert "Colour: how often each image is classified correctly" in texts(app)
     assert not app.error and not app.warning
 
 

@@ -9,7 +9,7 @@ from fsviz import jobs
 from fsviz.analyses import image_map as readings
 from fsviz.features import maps
 from fsviz.figures import feature_map as figures
-from fsviz.records import Dataset
+from fsviz.records import Colouring, Dataset
 from fsviz.records.image_map import MapLabel, MappedTask
 from fsviz.settings import Setting
 from fsviz.studies import feature_map as study
@@ -93,7 +93,7 @@ def _figure(
     """Draws the map; returns the images that are selected on it."""
     image_id, outline = selected.marked_image(dataset), _outline(feature_map)
     inside = None if outline is None else study.images_inside(feature_map, outline)
-    colouring = colours.colouring(dataset, feature_map, by, run, class_ids)
+    colouring = Colouring("class") if task else colours.colouring(dataset, feature_map, by, run, class_ids)
     names = dataset.classes["class_name"].astype(str).to_numpy()
     of_image = dataset.image_class_ids()[feature_map.image_ids]
     emphasised = inside if inside is not None or image_id is None or task is not None else np.array([image_id])
@@ -116,7 +116,7 @@ def _figure(
         key=CHART,
         sets=Click(area=Area(OUTLINE, study.outline_text, clears=True)),
         selection_mode=("points", "box", "lasso"),
-        config={"scrollZoom": True, "displaylogo": False},
+        config={"scrollZoom": True, "displaylogo": False, "displayModeBar": True},
     )
     on_map = _ids(feature_map)
     if dataset.has_pixels:
@@ -156,13 +156,13 @@ def _ids(feature_map: maps.FeatureMap) -> frozenset[int]:
 
 
 def _caption(task: MappedTask | None) -> None:
-    how = "Drag to select images, scroll to zoom, click an image for its details."
+    how = "Click an image for its details; the box and the lasso above the map select several."
     if task is not None:
         st.caption(f"★ support · ● query, correct · ✕ query, incorrect. Colour: class. {how}")
         return
     st.caption(
         f"t-SNE: short distances are meaningful; cluster sizes, long distances and axes are not. {how}",
-        help="Features are scaled to unit length first.",
+        help="Features are scaled to unit length first. Scroll to zoom, drag to move.",
     )
 
 

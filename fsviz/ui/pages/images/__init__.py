@@ -71,13 +71,6 @@ def _class_list(dataset: Dataset) -> None:
     has_counts = not table["n_images"].isna().any()
     counts = f" with {int(table['n_images'].sum()):,} images" if has_counts else ""
     shell.answer(f"{len(table):,} classes{counts}; the images are not on this computer.")
-    why = "its features were imported without images" if dataset.origin == "features" else "it is a class table"
-    st.info(
-        f"**No images of {escape(dataset.title)} here: {why}.** Attach your copy of the images on the page Add images, "
-        f"or run: {code(published_images.command(dataset.name))}",
-        icon="🖼️",
-    )
-    shell.link_to_add_images()
     left, right = st.columns([3, 2], gap="large")
     with left:
         rows = table[["class_name", "split", *(["n_images"] if has_counts else [])]]
@@ -93,8 +86,20 @@ def _class_list(dataset: Dataset) -> None:
         st.caption("Select a row to see the class in the taxonomy.")
     position = next(iter(clicks.data_in(event)), 0)
     with right:
+        _show_missing(dataset)
         class_id = int(table.index[position]) if len(table) else 0
         st.subheader(escape(str(dataset.classes["class_name"].iat[class_id])), anchor=False)
         detail.show_place(dataset, class_id)
         if dataset.taxonomy is None:
             st.caption("No taxonomy for this dataset.")
+
+
+def _show_missing(dataset: Dataset) -> None:
+    """Says why there are no images, and how to add them."""
+    why = "its features were imported without images" if dataset.origin == "features" else "it is a class table"
+    st.info(
+        f"**No images of {escape(dataset.title)} here: {why}.** Attach your copy of the images on the page Add images, "
+        f"or run: {code(published_images.command(dataset.name))}",
+        icon="🖼️",
+    )
+    shell.link_to_add_images()
