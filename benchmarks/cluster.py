@@ -32,7 +32,7 @@ def run(progress: Callable[[str], None]) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as home:
             os.environ["FSVIZ_HOME"] = home
             for repeat in range(REPEATS + 1):  # the first of each loads what the others find loaded
-                for engine in (jobs.Engine(), engines.chosen("ray", cluster.address)):
+                for engine in (jobs.Engine(), engines.pick("ray", cluster.address)):
                     first, took, run_id = _timed(engine)
                     answers[engine.name] = jobs.results(run_id)["results"]
                     if repeat:

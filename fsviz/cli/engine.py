@@ -25,4 +25,4 @@ def from_flags(args: argparse.Namespace) -> Any:
     """The engine that the flags name; None if they name none."""
     from fsviz.jobs import engines
 
-    return engines.chosen(args.engine or "", args.address) if args.engine or args.address else None
+    return engines.pick(args.engine or "", args.address) if args.engine or args.address else None

@@ -68,7 +68,7 @@ def _of_runs(run_ids: list[str], over: str | None) -> str:
         summary = run.summary if run.state == "finished" else None
         lines += run_comparison.method_runs(run.id, jobs.spec(run.id), jobs.chunks(run.id), summary)
         words = [*run_comparison.describe(run.spec), ("Took", f"{run.seconds:.0f} s")]
-        recipes.append(html.Recipe(run.id, words, run_comparison.command(run.spec)))
+        recipes.append(html.RunRecipe(run.id, words, run_comparison.command(run.spec)))
     if not lines:
         raise BadInput("No task of these runs is finished yet. Wait for the first ones.")
     return runs.of_method_runs(lines, recipes, over)

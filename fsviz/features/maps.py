@@ -46,7 +46,7 @@ class FeatureMap:
     xy (n, 2) of image_ids (n,)
     key       digest of what the features depend on
     kind      "fast" or "better"
-    kept      mean share, 0 to 1, of the NEIGHBOURS nearest images in all dimensions (by cosine) that are among as many
+    preserved mean share, 0 to 1, of the NEIGHBOURS nearest images in all dimensions (by cosine) that are among as many
               nearest on the map; `chance` is that of a map at random, `measured` how many images it is a mean over
     left_out  rows of the features that hold something else than finite numbers
     """
@@ -57,7 +57,7 @@ class FeatureMap:
     kind: str
     xy: np.ndarray
     image_ids: np.ndarray
-    kept: float
+    preserved: float
     chance: float
     measured: int
     left_out: int = 0
@@ -213,7 +213,7 @@ def save(stored: Features, feature_map: FeatureMap, path: Path | None = None) ->
             kind=feature_map.kind,
             xy=feature_map.xy,
             image_ids=feature_map.image_ids,
-            kept=feature_map.kept,
+            preserved=feature_map.preserved,
             measured=feature_map.measured,
             left_out=feature_map.left_out,
         )

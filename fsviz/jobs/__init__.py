@@ -198,7 +198,7 @@ def wait(run_id: str, seconds: float = 600.0, every: float = 0.05) -> Run:
 
 def _engine_for(spec: RawSettings, engine: Engine) -> Engine:
     """The engine, checked: it is there, and may run this spec."""
-    engine = engines.chosen(engine.name, engine.address)
+    engine = engines.pick(engine.name, engine.address)
     if engine != Engine() and (reason := studies.of(spec).requires_local(spec)):
         raise BadInput(f"{reason}: not on a cluster.")
     return engine

@@ -25,7 +25,7 @@ from typing import Any
 import fsviz
 from fsviz import studies
 from fsviz.errors import BadInput, FsvizError
-from fsviz.jobs.engines import Engine, chosen
+from fsviz.jobs.engines import Engine, pick
 from fsviz.jobs.execute import ChunkRunner, Outcome
 from fsviz.studies import chunk_data, thread_limits
 from fsviz.studies.study import first_needed
@@ -43,7 +43,7 @@ def runner(engine: Engine) -> ChunkRunner:
     def run(spec: dict[str, Any], waiting: deque[int]) -> Iterator[tuple[int, Outcome]]:
         if not waiting:
             return
-        address = chosen(engine.name, engine.address).address  # Ray may be gone since the run was recorded
+        address = pick(engine.name, engine.address).address  # Ray may be gone since the run was recorded
         n_gpus = 1 if str(spec.get("device", "")).startswith("cuda") else 0
         with _joined(address):
             _check_machines(spec)

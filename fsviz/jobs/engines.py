@@ -34,7 +34,7 @@ def available() -> list[str]:
     return [LOCAL, RAY] if find_spec("ray") else [LOCAL]
 
 
-def chosen(name: str = "", address: str = "") -> Engine:
+def pick(name: str = "", address: str = "") -> Engine:
     """The engine of these names, checked; one with an address is Ray unless said otherwise."""
     name = name or (RAY if address else LOCAL)
     if name not in (LOCAL, RAY):

@@ -20,7 +20,7 @@ from fsviz.tables import Rows, Table, TableData, cells
 
 
 @dataclass(frozen=True)
-class Recipe:
+class RunRecipe:
     """Settings of a run (pairs of title and value), and the command that repeats it ("" if none can)."""
 
     run: str
@@ -105,7 +105,7 @@ class RunReport:
     title: str
     results: pd.DataFrame
     figures: Sequence[tuple[str, Any, str]]
-    recipes: Sequence[Recipe]
+    recipes: Sequence[RunRecipe]
     differences: pd.DataFrame | None = None
     published: pd.DataFrame | None = None
     date_line: str = ""

@@ -61,7 +61,7 @@ class Published:
 
 
 def of_method_runs(
-    method_runs: Sequence[run_comparison.MethodRun], recipes: Sequence[html.Recipe], over: str | None = None
+    method_runs: Sequence[run_comparison.MethodRun], recipes: Sequence[html.RunRecipe], over: str | None = None
 ) -> str:
     """The report of evaluated methods, with the settings that the page Runs begins with."""
     groups, notes = run_comparison.group_by_tasks(method_runs)
@@ -129,7 +129,7 @@ def figures_of(comparison: run_comparison.RunComparison, first: Figure | None = 
 
 def report(
     comparison: run_comparison.RunComparison,
-    recipes: Sequence[html.Recipe],
+    recipes: Sequence[html.RunRecipe],
     section: MeasureSection = MeasureSection(),
     published: Published = Published(),
 ) -> str:

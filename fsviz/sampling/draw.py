@@ -12,7 +12,7 @@ from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting
 
 REPEATS = Setting(
     "repeats",
-    "Keep repeats",
+    "Keep duplicates",
     "Keep tasks whose classes came up before. Off: duplicates are dropped, as published; with many tasks "
     "this loses the common, most fine-grained class sets.",
     "flag",

@@ -135,7 +135,7 @@ def facts(feature_map: maps.FeatureMap) -> MapSummary:
         "kind": feature_map.kind,
         "n_images": len(feature_map.image_ids),
         "left_out": feature_map.left_out,
-        "neighbours_kept": feature_map.kept,
+        "neighbours_kept": feature_map.preserved,
         "chance": feature_map.chance,
     }
 
@@ -390,7 +390,7 @@ def quality(feature_map: maps.FeatureMap, n_classes: int) -> str:
     excluded = f" {feature_map.left_out:,} without finite features are excluded." if feature_map.left_out else ""
     return (
         f"{len(feature_map.image_ids):,} images of {n_classes:,} classes; the map preserves "
-        f"{feature_map.kept:.0%} of each image's {maps.NEIGHBOURS} nearest neighbours "
+        f"{feature_map.preserved:.0%} of each image's {maps.NEIGHBOURS} nearest neighbours "
         f"({percent(feature_map.chance)} expected by chance).{excluded}"
     )
 

@@ -20,7 +20,7 @@ class RepeatCounts:
     n_repeated  of them, those whose classes had come before
     n_distinct  different sets of classes in the testbed
     coarsity    median coarsity of all sampled tasks, repeats included; NaN if it is not available
-    kept        median coarsity of the testbed; NaN if it is not available
+    distinct    median coarsity of the testbed; NaN if it is not available
     stray       95% margin by which the medians of two testbeds of this size differ by chance
     """
 
@@ -28,7 +28,7 @@ class RepeatCounts:
     n_repeated: int
     n_distinct: int
     coarsity: float
-    kept: float
+    distinct: float
     stray: float
 
     def describe(self) -> str:
@@ -41,8 +41,8 @@ class RepeatCounts:
             f"({'less than 1%' if share < 0.01 else f'{share:.0%}'}) repeat the classes of an earlier one. Repeats are "
             "dropped as long as different tasks are left, as published."
         )
-        medians = f"median coarsity {self.kept:.1f}, and {self.coarsity:.1f} with all repeats."
-        if abs(self.kept - self.coarsity) > self.stray:
+        medians = f"median coarsity {self.distinct:.1f}, and {self.coarsity:.1f} with all repeats."
+        if abs(self.distinct - self.coarsity) > self.stray:
             text += f" This changes how hard the tasks are, and more so with more tasks: {medians}"
         elif np.isfinite(self.coarsity):
             text += f" The effect on difficulty is not significant here: {medians}"

@@ -26,7 +26,7 @@ def ship(backbone: str) -> None:
 
     layout = maps.with_quality(stored, maps.BETTER, maps.lay_out(stored, maps.BETTER, progress))
     path = maps.save(stored, layout, maps.SHIPPED / f"{backbone}.npz")
-    print(f"\n{backbone}: {layout.kept:.1%} of neighbours kept, {path.stat().st_size / 1e3:.0f} KB")
+    print(f"\n{backbone}: {layout.preserved:.1%} of neighbours kept, {path.stat().st_size / 1e3:.0f} KB")
 
 
 def main() -> None:

@@ -84,7 +84,9 @@ def test_a_map_is_kept_beside_its_features_and_goes_with_them() -> None:
     output = maps.make(dataset, "alpha_net")
     result = maps.find(dataset, "alpha_net")
     assert (
-        result is not None and np.array_equal(result.xy, output.xy) and result.kept == output.kept > 3 * output.chance
+        result is not None
+        and np.array_equal(result.xy, output.xy)
+        and result.preserved == output.preserved > 3 * output.chance
     )
     assert maps.find(dataset, "alpha_net", maps.BETTER) is None
     for path in store.stored_paths("toy"):
@@ -102,7 +104,7 @@ def test_the_demo_ships_with_better_maps(backbone: str) -> None:
     assert result is not None and result.kind == maps.BETTER and len(result.xy) == 5136
     stored = features.load(demo, backbone)
     again = maps.neighbour_recall(np.asarray(stored.values, np.float32), result.xy)
-    assert again[0] == pytest.approx(result.kept, abs=1e-3) and result.kept > 100 * result.chance
+    assert again[0] == pytest.approx(result.preserved, abs=1e-3) and result.preserved > 100 * result.chance
 
 
 def test_the_better_map_is_a_run_that_can_be_stopped(tmp_path: Path) -> None:
@@ -122,7 +124,7 @@ def test_the_better_map_is_a_run_that_can_be_stopped(tmp_path: Path) -> None:
     assert run.state == "finished"
     result = maps.find(datasets.load("toy"), "alpha_net", maps.BETTER)
     assert result is not None and np.array_equal(result.xy, whole)
-    assert jobs.results(run.id)["neighbours_kept"] == result.kept
+    assert jobs.results(run.id)["neighbours_kept"] == result.preserved
     with pytest.raises(BadInput, match="exists already"):
         study.STUDY.prepare({"dataset": "toy", "backbone": "alpha_net"}, tmp_path)
 

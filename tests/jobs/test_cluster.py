@@ -68,7 +68,7 @@ def connected(cluster, workspace) -> Iterator[jobs.Engine]:
     import ray
 
     ray.init(address=cluster.address, log_to_driver=False, configure_logging=False)
-    yield engines.chosen("ray", cluster.address)
+    yield engines.pick("ray", cluster.address)
     assert ray.is_initialized()  # a run leaves a connection open that it has found
     ray.shutdown()
 
@@ -84,23 +84,23 @@ def on_two_processes(spec: dict) -> bool:
 
 def test_no_cluster_and_no_ray_are_one_sentence(numbers, monkeypatch) -> None:
     with pytest.raises(BadInput, match=r"No Ray cluster answers at '127.0.0.1:9'.*ray start --head"):
-        jobs.run_in_foreground(numbers(n=1), engine=engines.chosen("ray", "127.0.0.1:9"))
+        jobs.run_in_foreground(numbers(n=1), engine=engines.pick("ray", "127.0.0.1:9"))
     for address in ("a b", "http://x", "x:y"):
         with pytest.raises(BadInput, match="'auto' or HOST:PORT"):
-            engines.chosen("ray", address)
+            engines.pick("ray", address)
     with pytest.raises(BadInput, match="no address"):
-        engines.chosen("local", "auto")
+        engines.pick("local", "auto")
     with pytest.raises(FsvizError, match="engine"):
-        engines.chosen("dask")
-    assert engines.chosen("ray", "head") == engines.chosen("", "head:6379")
+        engines.pick("dask")
+    assert engines.pick("ray", "head") == engines.pick("", "head:6379")
     monkeypatch.setattr(engines, "find_spec", lambda name: None)
     assert engines.available() == ["local"]
     with pytest.raises(BadInput, match="not installed"):
-        engines.chosen("ray")
+        engines.pick("ray")
 
 
 def test_a_run_on_two_nodes_gives_the_bytes_of_this_machine(numbers, cluster) -> None:
-    ray_engine = engines.chosen("ray", cluster.address)
+    ray_engine = engines.pick("ray", cluster.address)
     here = jobs.run_in_foreground(numbers(n=8, seed=3, trace="here"))
     spec = numbers(n=8, seed=3, sleep=0.3)
     reports: list[int] = []
@@ -114,7 +114,7 @@ def test_a_run_on_two_nodes_gives_the_bytes_of_this_machine(numbers, cluster) ->
 
 def test_who_is_connected_elsewhere_is_not_computed_for_there(numbers, connected) -> None:
     with pytest.raises(BadInput, match=f"connected to the Ray cluster at {connected.address} .*'head:1'.*ray.shutdown"):
-        jobs.run_in_foreground(numbers(n=1), engine=engines.chosen("ray", "head:1"))
+        jobs.run_in_foreground(numbers(n=1), engine=engines.pick("ray", "head:1"))
 
 
 def test_a_node_that_is_removed_and_a_worker_that_dies_lose_nothing(numbers, cluster, connected) -> None:

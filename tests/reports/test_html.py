@@ -98,7 +98,7 @@ def test_the_report_needs_nothing_else_and_runs_no_name_as_code() -> None:
     table, differences = run_comparison.result_table(both), run_comparison.differences(both)
     differences["verdict"] = np.where(differences["significant"], "significant", "not significant")
     visible = [("Curves", figures.plot_accuracy_by_measure(run_comparison.curves(both)), "caption")]
-    recipe = report.Recipe(NASTY, [("Dataset", NASTY)], NASTY)
+    recipe = report.RunRecipe(NASTY, [("Dataset", NASTY)], NASTY)
     html = report.run_report(
         report.RunReport(
             title=NASTY, results=table, figures=visible, recipes=[recipe], differences=differences, date_line="today"
@@ -131,13 +131,13 @@ def test_the_report_says_what_p_is_and_how_closely_accuracy_follows_the_measure(
 
 def test_the_report_says_which_benchmark_published_rows_are_of_and_how_to_run_it_again() -> None:
     table, published = run_comparison.result_table(lines()), published_table("better-tieredImageNet", "5-way 1-shot")
-    recipe = report.Recipe("r1", [("Methods", NASTY), ("Tasks", "40 of 5-way 1-shot")], "fsviz evaluate x")
+    recipe = report.RunRecipe("r1", [("Methods", NASTY), ("Tasks", "40 of 5-way 1-shot")], "fsviz evaluate x")
     with_rows = page(results=table, recipes=[recipe], published=published, caveat="Of another benchmark.")
     own = with_rows.split("</head>", 1)[1]
     assert "Of another benchmark." in own and "<pre>fsviz evaluate x</pre>" in own
     assert "<th>Tasks</th><td>40 of 5-way 1-shot</td>" in own and "{&#39;" not in own and "alert(1)</script>" not in own
     assert "Of another benchmark." not in page(results=table, recipes=[recipe], caveat="Of another benchmark.")
-    assert "no longer here" in page(results=table, recipes=[report.Recipe("r1", [])])
+    assert "no longer here" in page(results=table, recipes=[report.RunRecipe("r1", [])])
 
 
 def test_pictures_of_a_report_are_inside_it_and_nothing_is_asked_of_a_network() -> None:

@@ -34,7 +34,7 @@ def traces(app) -> dict[str, dict]:
 def test_the_demo_opens_with_its_better_map_and_says_how_far_to_trust_it() -> None:
     app = open_link(PAGE, "demo")
     feature_map = maps.find(datasets.load("demo"), "efficientnet_lite0")
-    assert not app.metric and f"the map preserves {feature_map.kept:.0%} of each image's 10 nearest" in texts(app)
+    assert not app.metric and f"the map preserves {feature_map.preserved:.0%} of each image's 10 nearest" in texts(app)
     assert "5,136 images of 107 classes" in texts(app)
     assert "cluster sizes, long distances and axes are not" in texts(app) and "Compute full map" not in [
         b.label for b in app.button

@@ -193,7 +193,7 @@ def where(key: str, width: Any = "content") -> jobs.Engine:
             help="HOST:PORT printed by `ray start --head`, or auto. All machines must share the workspace path.",
         )
         try:
-            return engines.chosen(name, address.strip())
+            return engines.pick(name, address.strip())
         except BadInput as error:
             st.error(escape(str(error)), icon="⚠️")
             return jobs.Engine(name, address)  # refused where it is used

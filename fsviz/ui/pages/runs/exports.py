@@ -96,7 +96,7 @@ def _as_figures(comparison: run_comparison.RunComparison, section: run_report.Me
 
 def _as_report(
     comparison: run_comparison.RunComparison,
-    recipes: Sequence[report.Recipe],
+    recipes: Sequence[report.RunRecipe],
     section: run_report.MeasureSection,
     published: run_report.Published,
 ) -> str:
@@ -104,9 +104,9 @@ def _as_report(
     return run_report.report(comparison, recipes, section, run_report.Published(rows, published.note))
 
 
-def _recipe(run: jobs.Run) -> report.Recipe:
+def _recipe(run: jobs.Run) -> report.RunRecipe:
     words = [*run_comparison.describe(run.spec), ("Took", run_panel.duration(run.seconds))]
-    return report.Recipe(run.id, words, access.without_paths(run_comparison.command(run.spec)))
+    return report.RunRecipe(run.id, words, access.without_paths(run_comparison.command(run.spec)))
 
 
 def _record(run: jobs.Run) -> dict[str, Any]:

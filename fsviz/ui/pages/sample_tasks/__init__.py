@@ -274,7 +274,7 @@ def _histograms(
     duplicates = ""
     if dropped is not None and dropped.n_repeated and np.isfinite(dropped.coarsity):
         duplicates = (
-            f" Duplicates removed: median coarsity {dropped.kept:.1f} ({dropped.coarsity:.1f} with duplicates)."
+            f" Duplicates removed: median coarsity {dropped.distinct:.1f} ({dropped.coarsity:.1f} with duplicates)."
         )
     st.caption(
         f"{len(bed.tasks):,} tasks per sampler; dashed: median.{duplicates}{repeats} Click a bar to list its tasks.",
