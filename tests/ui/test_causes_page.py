@@ -84,7 +84,7 @@ def test_figures_follow_the_view_and_the_measure_of_the_link() -> None:
     app = open_link(PAGE, "hardness", **FEW, measure="class_overlap")
     first, tasks, *_ = titles_of(app)
     assert first == "variation in accuracy explained (%)" and tasks == "class overlap (Louvain)"
-    app = open_link(PAGE, "hardness", **FEW, view="Measures", measure="coarsity")
+    app = open_link(PAGE, "hardness", **FEW, figure="Measures", measure="coarsity")
     first, tasks, *_ = titles_of(app)
     assert first.startswith("correlation with accuracy") and tasks == "coarsity"
 

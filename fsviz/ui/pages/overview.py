@@ -148,8 +148,8 @@ def _by_accuracy(contrast: study.TaskContrast) -> None:
     for column, (name, extreme, task) in zip(st.columns(2, gap="medium"), sides):
         with column.container(gap=None):
             with st.container(horizontal=True, vertical_alignment="center"):
-                help_text = f"Middle of the {extreme} 10% of {len(contrast.tasks):,} random tasks. Not typical."
-                title = f"**{name} task: {study.accuracy_text(contrast, task)} correct**"
+                help_text = f"Middle of the {escape(extreme)} 10% of {len(contrast.tasks):,} random tasks. Not typical."
+                title = f"**{escape(name)} task: {escape(study.accuracy_text(contrast, task))} correct**"
                 st.markdown(title, help=help_text, width="stretch")
                 _to_passport(contrast, task)
             clicked = _task(contrast, task, f"look_{name.lower()}", True) or clicked
@@ -213,7 +213,7 @@ def _list_causes(contrast: study.TaskContrast) -> None:
     listed = st.container(gap=None)
     for cause in causes[:MAX_CAUSES]:
         with listed.container(horizontal=True, vertical_alignment="center", gap="small"):
-            share = f"About {contrast.points(cause):.0f} of {study.gap_text(contrast)} points"
+            share = f"About {contrast.points(cause):.0f} of {escape(study.gap_text(contrast))} points"
             correlation = cause.correlation
             st.markdown(
                 f"**{share}:** {escape(study.describe(contrast, cause))}.",
@@ -268,7 +268,7 @@ def _by_coarsity(contrast: study.TaskContrast) -> None:
         with column:
             top, between = contrast.concepts_of(task)
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(f"**{title}: coarsity {coarsity[task]:.1f}**", width="stretch")
+                st.markdown(f"**{escape(title)}: coarsity {coarsity[task]:.1f}**", width="stretch")
                 _to_passport(contrast, task)
             st.caption(f"all in “{escape(top)}”" if top != "root" else "no shared concept")
             names, images = contrast.names_of(task), contrast.tasks.support[task]

@@ -137,7 +137,7 @@ def _show_add(dataset: Dataset) -> None:
     )
     preview = user_images.with_splits_by_size(preview) if by_size else preview
     shell.answer(
-        f"Read {len(preview.images):,} images of {pluralize(len(preview.classes), 'class', 'classes')}.",
+        f"Read {len(preview.images):,} images of {escape(pluralize(len(preview.classes), 'class', 'classes'))}.",
         "Next: check them, choose a taxonomy and save.",
     )
     show_contents(preview)

@@ -32,7 +32,7 @@ def show_save(
         overwrite = st.checkbox(f"Replace existing dataset {escape(name)}", key="replace")
         if edges is None and (previous := user_images.chosen_senses(name, preview.classes["class_name"].tolist())):
             st.caption(
-                f"Keeps {pluralize(len(previous), 'sense')} that you chose for it before, unless you change them here."
+                f"Keeps {escape(pluralize(len(previous), 'sense'))} that you chose before, unless you change them here."
             )
     if three.button("Save dataset", type="primary", key="save", disabled=not ready, width="stretch"):
         with st.spinner("Writing the dataset …"):

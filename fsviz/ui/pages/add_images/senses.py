@@ -116,7 +116,7 @@ def _edit_senses(guesses: list[SenseGuess], dataset: Dataset, now: pd.DataFrame 
     if word.strip():
         (matches,) = guess_senses([word.strip()])
         senses |= {sense.synset_id: sense for sense in matches.candidates}
-        st.caption(f"Added {pluralize(len(matches.candidates), 'sense')} of “{escape(word.strip())}”.")
+        st.caption(f"Added {escape(pluralize(len(matches.candidates), 'sense'))} of “{escape(word.strip())}”.")
     labels = {synset: _sense_label(sense) for synset, sense in senses.items()}
     synsets = {label: synset for synset, label in labels.items()}
     # The editor keeps changes by row, so the order of the rows stays the same for the same images.

@@ -35,7 +35,7 @@ MAX_POINTS = 3000
 PREVIEW = 100  # tasks
 HEIGHT, TALL = 350, 480
 CAUSES, MEASURES_VIEW = "Causes", "Measures"
-VIEW = Setting("view", "View", "", "choice", CAUSES, choices={name: name for name in (CAUSES, MEASURES_VIEW)})
+VIEW = Setting("figure", "Figure", "", "choice", CAUSES, choices={name: name for name in (CAUSES, MEASURES_VIEW)})
 ACCURACY_OF = Setting("accuracy_of", "Accuracy of", "Method whose accuracy is explained.", "choice", "")
 
 

@@ -87,7 +87,7 @@ def show(compared: study.SimilarityComparison, selected: Sequence[str]) -> None:
         "Class similarities compared", figure, key=CHART, sets=Click(selections.CLASSES, [list(pair) for pair in pairs])
     )
     st.caption(
-        f"{len(table):,} class pairs; {study.describe_correlations(compared)}. Click a point to show its images.",
+        f"{len(table):,} class pairs; {escape(study.describe_correlations(compared))}. Click a point for its images.",
         help=f"95% CI over {escape(compared.pearson.ci_unit)}, because pairs share classes.",
     )
     st.markdown("**Largest disagreements**", help="Pairs whose ranks differ by at least half of all pairs.")

@@ -162,7 +162,7 @@ def _window(view: RunView) -> int:
 
 def _show_caption(view: RunView, table: Any, method: str, over: str) -> None:
     """How to read the figures, and the accuracy on fine-grained and on coarse tasks."""
-    tests = f"The same tasks for all methods, 95% CI over {over}. Significant: p < 0.05, Holm-corrected."
+    tests = f"The same tasks for all methods, 95% CI over {escape(over)}. Significant: p < 0.05, Holm-corrected."
     if reason := run_comparison.no_curve_reason(view.lines):
         st.caption(f"{escape(reason)} Click a method to see its errors.", help=tests)
         return

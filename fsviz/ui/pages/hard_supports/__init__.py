@@ -93,8 +93,8 @@ def _first_screen(dataset: Dataset, sets: SupportSets, spec: study.SupportSpec) 
     with left:
         distribution.draw(sets, numbers)
         st.caption(
-            f"Same queries in all three curves; hard is worse than random in {share} of the tasks. Click a point to "
-            "list its tasks.",
+            f"Same queries in all three curves; hard is worse than random in {escape(share)} of the tasks. "
+            "Click a point to list its tasks.",
             help="Means with 95% CI over tasks; their difference is paired by task."
             + distribution.correlation(sets, " Rank correlation of accuracy with low query loss: "),
         )

@@ -224,7 +224,7 @@ def _pair(dataset: Dataset, pair: attribute_shifts.CuratedPair, key: str) -> Non
     variants = {"the same value": pair.without_shift, "another value": pair.with_shift}
     for column, (title, variant) in zip(st.columns(2, gap="large"), variants.items(), strict=True):
         with column:
-            st.markdown(f"**Support with {title}**")
+            st.markdown(f"**Support with {escape(title)}**")
             rows = []
             for way, class_id in enumerate(variant.class_ids[0]):
                 name, value = names[class_id], pair.group_names[pair.groups[0, way]]

@@ -45,7 +45,7 @@ def show_results(comparison: run_comparison.RunComparison) -> run_report.Publish
         st.html(report.results_table(comparison.table, only_over_tasks(published.rows, over)))
     has_hidden = published.rows is not None and over != "tasks"
     st.caption(
-        f"95% CI over {over}. **Bold**: best per column, same tasks. Q1 = finest tasks, Q4 = coarsest. "
+        f"95% CI over {escape(over)}. **Bold**: best per column, same tasks. Q1 = finest tasks, Q4 = coarsest. "
         + escape(published.note)
         + (" Published intervals are over tasks, so they are not shown." if has_hidden else "")
         + (" Missing intervals are not available yet." if comparison.table["ci95"].isna().any() else "")
