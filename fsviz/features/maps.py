@@ -213,7 +213,7 @@ def save(stored: Features, feature_map: FeatureMap, path: Path | None = None) ->
             kind=feature_map.kind,
             xy=feature_map.xy,
             image_ids=feature_map.image_ids,
-            preserved=feature_map.preserved,
+            kept=feature_map.preserved,
             measured=feature_map.measured,
             left_out=feature_map.left_out,
         )

@@ -37,6 +37,7 @@ WALK: tuple[tuple[str, dict[str, str]], ...] = (
     ("evaluate", {"dataset": "toy"}),
     ("evaluate", {"dataset": "pets"}),
     ("runs", {"dataset": "toy"}),
+    ("runs", {"dataset": "toy", "show": "All runs"}),
     ("hard_supports", {"dataset": "toy", **FEW, "show": "Search methods"}),
     ("hard_supports", {"dataset": "toy", "n_tasks": "1000", "show": "Other classifiers"}),
     ("confusion", {"dataset": "toy"}),
@@ -65,7 +66,7 @@ FORBIDDEN = {
         "Cancel",
         "Resume",
         "Delete",
-        "Remove pets",
+        "Delete pets",
         "Delete it",
         "Save the title",
         "Save the name",
@@ -428,8 +429,8 @@ def test_on_ones_own_computer_paths_are_free(tmp_path: Path) -> None:
 def test_a_look_is_capped(furnished: Path, page: str, query: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     share(monkeypatch, look=True)
     app = open_page(page, {"dataset": "toy", **query})
-    assert any("Too large for this shared server" in info.value for info in app.info) and not app.metric
-    assert open_page(page, {"dataset": "toy"}).metric  # what the page starts with fits
+    assert any("Too large for this shared server" in info.value for info in app.info) and not app.get("plotly_chart")
+    assert open_page(page, {"dataset": "toy"}).get("plotly_chart")  # what the page starts with fits
 
 
 def test_a_visitor_gets_as_many_hard_tasks_as_five_seconds_allow(furnished: Path, monkeypatch) -> None:

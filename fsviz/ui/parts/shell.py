@@ -76,6 +76,7 @@ def run(page: Page) -> None:
     requested = dict(st.query_params)
     _arrive_in_class()
     _reserve_places()
+    message = None
     with errors_on_page():
         dataset = pick_dataset()
         if is_other:
@@ -86,11 +87,14 @@ def run(page: Page) -> None:
         st.title(page.question, anchor=False)
         st.caption(lead(page, dataset))
         st.session_state[_PLACES]["answer"] = st.container(key="fsviz_answer").empty()
-        _say_once()
+        if message := st.session_state.get("_notice"):
+            st.warning(escape(message), icon="⚠️")
         with access.compute_slot():
             page.show(dataset)
         if ignored := ", ".join(map(escape, links.ignored(requested))):
             st.toast(f"Ignored from the link: {ignored} does not apply here.", icon="⚠️")
+    if message and st.session_state.get("_notice") == message:  # not yet if the page began again before its end
+        st.session_state.pop("_notice")
 
 
 def side(place: str = "page") -> Any:
@@ -443,9 +447,3 @@ def with_setting_titles(error: Any) -> str:
 
 
 notice = links.notice
-
-
-def _say_once() -> None:
-    text = st.session_state.pop("_notice", None)
-    if text:
-        st.warning(escape(text), icon="⚠️")
