@@ -84,7 +84,7 @@ def test_what_is_copied_starts_and_writes_only_into_the_workspace(image: Path, t
     process, url = start_app(tmp_path / "workspace", tmp_path / "log.txt", *words, port=port, cwd=image, **settings)
     try:
         with visiting(url, "sample_tasks") as (_, said):  # compiles a loop, which is kept outside the image's folder
-            assert "Median coarsity" in said and "Read-only: no uploads" in said
+            assert "median coarsity" in said and "Read-only: no uploads" in said
         probe = json.loads(step("HEALTHCHECK")[0].partition("CMD ")[2])
         code = re.sub(r":8501/", f":{port}/", probe[2])
         subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "no_proxy": "*"})

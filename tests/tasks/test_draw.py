@@ -265,7 +265,7 @@ def test_variable_tasks_are_testbeds_like_others() -> None:
         ({"n_shot": 1, "n_query": 0}, BadInput, "n_query must be"),
         ({"distance": "features"}, Missing, "has no .* features"),
         ({"sampler": "variable", "min_way": 9, "max_way": 4}, BadInput, "min_way must be"),
-        ({"sampler": "variable", "n_tasks": 500_000}, BadInput, "room for at most"),
+        ({"sampler": "variable", "n_tasks": 500_000}, BadInput, "limit 200,000,000"),
     ],
 )
 def test_bad_settings_are_refused_in_a_sentence(settings: dict, error: type, message: str) -> None:
@@ -293,7 +293,7 @@ def test_nothing_is_replaced() -> None:
     dataset = small_dataset()
     assert draw.save(sample_saved(dataset)) == ("mine", "Saved as mine.")
     assert draw.save(sample_saved(dataset)) == ("mine", "Saved as mine.")  # the same again
-    with pytest.raises(BadInput, match=r"'mine' with other tasks.*Choose another name, or remove .*mine.parquet"):
+    with pytest.raises(BadInput, match=r"'mine' already exists with other tasks.*Choose another name, or remove .*mine.parquet"):
         draw.save(sample_saved(dataset, seed=1))
     assert draw.save(sample_saved(dataset, 1), number=True) == (
         "mine-2",

@@ -80,7 +80,7 @@ def test_a_link_is_valid_on_pages_that_have_some_of_its_settings(
     asked = {name: ASKED[name] for name in keys}
     app = fine(run(page, dataset="linked", **asked, **more))
     taken_up(app, asked)
-    less = "Of the 70 tasks that are asked for, 50 of every side are compared here."
+    less = "Limited to 50 tasks per dataset here."
     assert any(less in caption.value for caption in app.caption) == (page == "compare_datasets")
 
 

@@ -72,7 +72,7 @@ def test_what_a_page_shows_is_listed_once_and_its_files_are_made_when_asked_for(
         ("chart", "Bars"),
         ("table", "Numbers"),
         ("table", "Numbers (2)"),
-        ("recipe", "From a terminal"),
+        ("recipe", "Command line"),
     ]
     assert not app.get("download_button")  # nothing of the list is drawn before it is opened
     app.session_state["n"] = 0
