@@ -166,6 +166,7 @@ def test_the_report_of_hostile_runs_asks_nobody_and_no_table_writes_a_csv_around
     report.close()
 
     # Streamlit's own button writes cells as they are; a spreadsheet would run them.
+    page.goto(f"{app}/runs?dataset=hostile&show=All+runs")
     settle(page)
     table = page.locator('[data-testid="stDataFrame"]').last
     table.scroll_into_view_if_needed()

@@ -35,11 +35,12 @@ PLACES = """() => {
             .concat(tops(inMain + '.stBidiComponent', 60)),
     };
 }"""
-# How far the page reaches beyond the window, and what does; the row of pages and tables scroll by themselves.
+# How far the page reaches beyond the window, and what does. The row of pages and tables scroll by themselves; what is in
+# a closed section gets its width when the section opens.
 TOO_WIDE = """() => {
     const main = document.querySelector('[data-testid="stMain"]');
     const width = document.documentElement.clientWidth;
-    const scrolls = (node) => node.closest('.st-key-fsviz_siblings, .stDataFrame, .stCode, pre');
+    const scrolls = (node) => node.closest('.st-key-fsviz_siblings, .stDataFrame, .stCode, pre, details:not([open])');
     const wide = [...document.querySelectorAll('[data-testid="stMainBlockContainer"] :is(.stElementContainer, '
         + '.stColumn, .stPlotlyChart, button, a, p, h1, h2, h3)')]
         .filter((node) => !scrolls(node) && node.getBoundingClientRect().width > 1)

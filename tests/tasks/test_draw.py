@@ -293,7 +293,9 @@ def test_nothing_is_replaced() -> None:
     dataset = small_dataset()
     assert draw.save(sample_saved(dataset)) == ("mine", "Saved as mine.")
     assert draw.save(sample_saved(dataset)) == ("mine", "Saved as mine.")  # the same again
-    with pytest.raises(BadInput, match=r"'mine' already exists with other tasks.*Choose another name, or remove .*mine.parquet"):
+    with pytest.raises(
+        BadInput, match=r"'mine' already exists with other tasks.*Choose another name, or remove .*mine.parquet"
+    ):
         draw.save(sample_saved(dataset, seed=1))
     assert draw.save(sample_saved(dataset, 1), number=True) == (
         "mine-2",

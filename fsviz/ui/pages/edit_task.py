@@ -30,9 +30,9 @@ MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": 
 # The answer stays in sight below the bar while the page scrolls, and is as high before a swap as after it.
 STICKY_STYLE = """<style>
 [data-testid="stLayoutWrapper"]:has(> .st-key-fsviz_answer) {position: sticky; top: 3.25rem; z-index: 99;
-  background: light-dark(#FFFFFF, #12161D); padding: .3rem 0;
+  background: light-dark(#FFFFFF, #12161D); padding: .15rem 0;
   border-bottom: 1px solid color-mix(in srgb, currentColor 14%, transparent)}
-.st-key-fsviz_answer {min-height: 5.2rem; justify-content: center}
+.st-key-fsviz_answer {min-height: 4rem; justify-content: center}
 /* In a narrow window the columns are one below the other, and the measures come after the queries. */
 @media (max-width: 1100px) {
   .st-key-stack_walls > * > [data-testid="stHorizontalBlock"] {flex-direction: column; gap: 1rem}

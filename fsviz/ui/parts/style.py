@@ -57,6 +57,8 @@ h1 {font-size: 1.65rem !important; line-height: 1.2 !important; padding: 0 0 .4r
 }
 @media (max-width: 999px) {[data-testid="stToolbar"] {padding-right: 10.5rem}}
 @media (max-width: 768px) {.st-key-fsviz_siblings {flex-wrap: nowrap !important; overflow-x: auto}}
+/* On a phone there is no room for the buttons of a figure. */
+@media (max-width: 480px) {.js-plotly-plot .modebar {display: none !important}}
 /* A card is one link: its own, stretched over all of it. */
 [class*="st-key-card_"] {position: relative}
 [class*="st-key-card_"]:hover {border-color: var(--st-primary-color, #3D6FE0) !important}
