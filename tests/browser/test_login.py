@@ -117,7 +117,7 @@ def test_who_logs_in_with_an_admitted_address_gets_full_use(url: str, provider: 
     tab.get_by_text("Logged in: editing unlocked").wait_for()
     settle(tab)
     tab.get_by_role("link", name="Add your images").click()
-    tab.get_by_text("Files to upload").first.wait_for()
+    tab.get_by_text("A zip with a folder per class").first.wait_for()
     tab.get_by_role("button", name="Log out").click()
     tab.get_by_text("Read-only: no uploads").wait_for()
     tab.close()
