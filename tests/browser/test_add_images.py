@@ -36,7 +36,7 @@ def save_as(page, name: str) -> None:
     field.press("Enter")
     settle(page)
     page.get_by_role("button", name="Save dataset").click()
-    page.get_by_text("is saved").wait_for()
+    page.get_by_text("is saved:").wait_for()
 
 
 def expect_metric(page, label: str, value: str) -> None:

@@ -35,8 +35,8 @@ PLACES = """() => {
             .concat(tops(inMain + '.stBidiComponent', 60)),
     };
 }"""
-# How far the page reaches beyond the window, and what does. The row of pages and tables scroll by themselves; figures in
-# a closed section get their width when it opens.
+# How far the page reaches beyond the window, and what does. The row of pages and tables scroll by themselves; a figure
+# in a closed section gets its width when the section opens.
 TOO_WIDE = """() => {
     const main = document.querySelector('[data-testid="stMain"]');
     const width = document.documentElement.clientWidth;

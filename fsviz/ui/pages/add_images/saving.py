@@ -50,7 +50,7 @@ def show_save(
             )
         open_saved(dataset.name)
     st.caption(
-        f"The dataset is saved in {escape(str(workspace.folder('datasets')))}. Images are not copied, except uploads."
+        f"The dataset goes to {escape(str(workspace.folder('datasets')))}. Images are not copied, except uploads."
     )
 
 
