@@ -44,7 +44,11 @@ def pick(dataset: Dataset, backbones: list[str]) -> study.CausesSpec:
             n_classes = len(dataset.split_class_ids(split))
             fits = study.fit(dataset, backbone, {"split": split, "sampler": sampler})
             own = pick_sampler_settings(
-                sampler, n_classes, where=lambda _: next(places), of=(dataset, split), **fits.values
+                sampler,
+                n_classes,
+                where=lambda name: st if name == "repeats" else next(places),
+                of=(dataset, split),
+                **fits.values,
             )
             images = pick_images(sampler, places, **fits.values)
             controls.say_fit(fits, {**own, **images})

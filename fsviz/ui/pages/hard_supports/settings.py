@@ -37,7 +37,7 @@ def pick(dataset: Dataset, backbones: list[str]) -> study.SupportSpec:
         own = pick_sampler_settings(
             sampler,
             n_classes,
-            where=lambda name: next(places),
+            where=lambda name: st if name == "repeats" else next(places),
             of=(dataset, split),
             **study.fit(dataset, backbone, sampling).values,
         )
