@@ -26,7 +26,7 @@ from fsviz.user import code as user_code
 from fsviz.user import predictions as user_predictions
 from tests.cli.calling import fails, run_json
 from tests.studies.toy_dataset import make_toy
-from tests.ui.opening import APP, open_link
+from tests.ui.pages import APP, open_link
 
 NET = """
 import torch

@@ -13,7 +13,7 @@ from fsviz.analyses import custom_task
 from fsviz.sampling.testbeds import list_testbeds
 from fsviz.ui.pages import edit_task
 from tests.studies.toy_dataset import make_toy
-from tests.ui.opening import in_workspace, link_of, open_link
+from tests.ui.pages import in_workspace, link_of, open_link
 from tests.ui.test_gallery_pages import texts
 
 PAGE = "edit_task"

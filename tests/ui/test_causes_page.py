@@ -14,7 +14,7 @@ from fsviz import datasets, jobs
 from fsviz.studies import causes
 from fsviz.text import escape_plotly
 from tests.studies.toy_dataset import make_toy
-from tests.ui.opening import link_of, open_link
+from tests.ui.pages import link_of, open_link
 
 PAGE = "causes"
 FEW = {"n_tasks": "60", "n_shot": "2", "n_query": "5", "methods": "protonet"}

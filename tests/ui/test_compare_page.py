@@ -11,7 +11,7 @@ from fsviz.cli import main
 from fsviz.tables import Column
 from fsviz.ui.parts import export
 from tests.studies.toy_dataset import make_toy
-from tests.ui.opening import open_link
+from tests.ui.pages import open_link
 
 PAGE = "compare_datasets"
 

@@ -15,7 +15,7 @@ from fsviz.datasets.saved import save_dataset
 from fsviz.studies import confusion as study
 from fsviz.ui.parts import answers
 from tests.studies.toy_dataset import make_toy, save_toy_features
-from tests.ui.opening import open_link
+from tests.ui.pages import open_link
 
 
 @pytest.fixture

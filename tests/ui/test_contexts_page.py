@@ -16,7 +16,7 @@ from fsviz.analyses import image_text
 from fsviz.jobs import engines, store
 from fsviz.jobs.execute import prepare
 from fsviz.ui.parts import access, answers
-from tests.ui.opening import link_of
+from tests.ui.pages import link_of
 
 APP = Path(__file__).resolve().parent.parent.parent / "app.py"
 

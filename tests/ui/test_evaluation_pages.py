@@ -16,7 +16,7 @@ from fsviz.jobs import store
 from fsviz.sampling.testbeds import save_testbed
 from fsviz.studies import evaluate
 from tests.studies.toy_dataset import make_toy, save_toy_features
-from tests.ui.opening import in_workspace
+from tests.ui.pages import in_workspace
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

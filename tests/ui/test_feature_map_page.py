@@ -15,7 +15,7 @@ from fsviz.studies import feature_map as study
 from fsviz.tasks import draw
 from fsviz.text import escape_plotly
 from tests.studies.toy_dataset import make_toy, save_toy_features
-from tests.ui.opening import open_link
+from tests.ui.pages import open_link
 from tests.ui.test_gallery_pages import texts
 from tests.ui.test_links import link_of
 

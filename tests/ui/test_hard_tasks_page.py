@@ -16,7 +16,7 @@ from fsviz.studies import stress_test
 from fsviz.ui.parts import answers
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
-from tests.ui.opening import in_workspace, link_of, open_link
+from tests.ui.pages import in_workspace, link_of, open_link
 
 SMALL = {"n_way": "3", "n_shot": "1", "n_query": "4", "n_tasks": "50"}
 

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from fsviz.ui.pages import learn
 from fsviz.ui.parts import shell
-from tests.ui.opening import link_of, open_link
+from tests.ui.pages import link_of, open_link
 
 PLACES = list(learn.LESSONS)
 

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from fsviz.analyses import semantic_sampling
 from fsviz.ui.pages import compare_datasets
 from tests.studies.toy_dataset import make_toy
-from tests.ui.opening import in_workspace, link_of, open_link
+from tests.ui.pages import in_workspace, link_of, open_link
 from tests.ui.test_gallery_pages import run
 
 PAGES = ("sample_tasks", "evaluate", "hard_supports", "predict_accuracy")

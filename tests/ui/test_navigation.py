@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from fsviz import sharing
 from fsviz.ui.parts import navigation
 from fsviz.ui.parts.page import GROUPS, PAGES
-from tests.ui.opening import APP, open_link
+from tests.ui.pages import APP, open_link
 
 
 @pytest.fixture(autouse=True)

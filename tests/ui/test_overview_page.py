@@ -14,7 +14,7 @@ from fsviz.analyses import headline as study
 from fsviz.datasets import sizes
 from fsviz.taxonomy.hierarchy import class_hierarchy
 from fsviz.ui.parts import deferred
-from tests.ui.opening import APP, open_link
+from tests.ui.pages import APP, open_link
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from fsviz.sampling import testbeds
 from fsviz.tasks import draw, task_ids
 from fsviz.text import escape_markdown
 from tests.studies.toy_dataset import make_toy
-from tests.ui.opening import in_workspace, link_of, open_link
+from tests.ui.pages import in_workspace, link_of, open_link
 
 PAGE = "task"
 SHAPE = {"sampler": "uniform", "n_way": 4, "n_shot": 3, "n_query": 5, "n_tasks": 60}

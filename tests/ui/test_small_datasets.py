@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from fsviz.ui.pages import contexts
 from fsviz.ui.parts.page import PAGES
 from tests.studies.small_dataset import make_small
-from tests.ui.opening import APP, in_workspace, open_link
+from tests.ui.pages import APP, in_workspace, open_link
 
 SIZES = {"one": [16], "singles": [1, 1], "none": [], "twelve": [12] * 6}
 FILES = [page.file for page in PAGES.values() if page.slug != "learn"]  # lessons are about the demo

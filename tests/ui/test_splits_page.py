@@ -18,7 +18,7 @@ from fsviz.datasets.saved import save_dataset
 from fsviz.training import TITLES
 from tests.browser.digits_workspace import make_digits_workspace
 from tests.studies.toy_dataset import make_toy, save_toy_features
-from tests.ui.opening import open_link
+from tests.ui.pages import open_link
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from fsviz.user import methods as user_methods
 from tests.cli.calling import fails, run_json
 from tests.studies.test_evaluate import spec_of
 from tests.studies.toy_dataset import make_toy
-from tests.ui.opening import APP, open_link
+from tests.ui.pages import APP, open_link
 
 FINE = inspect.getsource(protonet)
 NUMBERS = ("accuracy", "ci95", "ci95_images", "ci95_classes", "top5", "quartiles", "n_tasks")

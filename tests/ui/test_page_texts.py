@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.browser.digits_workspace import make_digits_workspace
 from tests.datasets.test_image_folders import folder_of
-from tests.ui.opening import open_link
+from tests.ui.pages import open_link
 from tests.ui.test_gallery_pages import texts
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.sources import ROOT, parsed
-from tests.ui import unescaped
+from tests.ui import escape_checker
 
 FILES = sorted([*(ROOT / "fsviz" / "ui").rglob("*.py"), ROOT / "app.py", *(ROOT / "pages").glob("*.py")])
 
@@ -19,7 +19,7 @@ def trees() -> dict[Path, ast.Module]:
 
 
 def test_every_value_in_a_text_is_escaped_or_a_number(trees) -> None:
-    assert unescaped.read(trees).problems() == []
+    assert escape_checker.read(trees).problems() == []
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_every_value_in_a_text_is_escaped_or_a_number(trees) -> None:
     ],
 )
 def test_what_is_forgotten_is_found(line: str) -> None:
-    assert len(unescaped.read_text(f"import streamlit as st\ndef page(name, names):\n    {line}").problems()) == 1
+    assert len(escape_checker.read_text(f"import streamlit as st\ndef page(name, names):\n    {line}").problems()) == 1
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_what_is_forgotten_is_found(line: str) -> None:
 )
 def test_what_is_safe_is_left_alone(line: str) -> None:
     code = f"import streamlit as st\nfrom fsviz import datasets\ndef page(name, names):\n    {line}"
-    assert unescaped.read_text(code).problems() == []
+    assert escape_checker.read_text(code).problems() == []
 
 
 def test_pages_take_escape_from_the_shell(trees) -> None:

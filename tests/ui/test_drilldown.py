@@ -16,7 +16,7 @@ from fsviz.studies import prediction, search_comparison, stress_test, support_se
 from fsviz.studies.prediction import measured
 from fsviz.text import escape_plotly
 from tests.studies.toy_dataset import make_toy
-from tests.ui.opening import open_link
+from tests.ui.pages import open_link
 
 
 @pytest.fixture(autouse=True)

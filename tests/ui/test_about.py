@@ -14,7 +14,7 @@ from fsviz.taxonomy import DISTANCES
 from fsviz.text import escape_markdown
 from fsviz.ui.parts import about
 from fsviz.ui.parts.page import PAGES, Page
-from tests.ui.opening import APP
+from tests.ui.pages import APP
 
 SHOWN = {quantity.title: quantity for page in PAGES.values() for quantity in about.of_page(page)}
 # LaTeX that is no symbol: layout, operators, and e of the exponential function.

@@ -6,7 +6,7 @@ import pytest
 
 from fsviz.records import Dataset
 from tests.studies.test_groups import copied  # noqa: F401
-from tests.ui.opening import open_link
+from tests.ui.pages import open_link
 
 
 @pytest.mark.parametrize("name", ["sample_tasks", "evaluate", "hard_supports", "predict_accuracy"])
