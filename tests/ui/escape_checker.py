@@ -2,7 +2,7 @@
 
 Every text of Streamlit is Markdown. Safe is what the code itself says (constants, and what hangs on a NAME IN
 CAPITALS), a number written with a number's format, and whatever `escape` or `code` made of a value. Safety is followed
-through variables, loops, parameters (then every caller is looked at) and functions of the ui room; all the rest is
+through variables, loops, parameters (then every caller is looked at) and functions of fsviz.ui; everything else is
 reported.
 """
 
@@ -78,7 +78,7 @@ def _module(path: Path, tree: ast.Module) -> Module:
 
 
 class Pages:
-    """The modules of the ui room, and what in them reaches a text without `escape`."""
+    """The modules of fsviz.ui and the values in them that reach a text without `escape`."""
 
     def __init__(self, modules: list[Module]) -> None:
         self.modules = modules
@@ -89,10 +89,10 @@ class Pages:
         self.callers: dict[ast.AST, list[tuple[Module, ast.AST]]] = {}
         for module in modules:
             for node in module.parents:
-                if isinstance(node, ast.Name | ast.Attribute) and (found := self._function(module, node)):
-                    self.callers.setdefault(found[1], []).append((module, node))
-        self.found: set[str] = set()
-        self.seen: set[ast.AST] = set()
+                if isinstance(node, ast.Name | ast.Attribute) and (target := self._function(module, node)):
+                    self.callers.setdefault(target[1], []).append((module, node))
+        self.findings: set[str] = set()
+        self.checked: set[ast.AST] = set()
         self.texts: set[tuple[ast.AST, str]] = set()  # parameters that end in a text: every caller must be safe
 
     at: tuple[Path, int]  # the text that is looked at
@@ -105,12 +105,12 @@ class Pages:
                     for argument in self._text_arguments(module, node):
                         self.at = (module.path, argument.lineno)
                         self._check(module, argument)
-        known = -1
-        while known != len(self.texts):  # a caller's own parameter may become a text in turn
-            known = len(self.texts)
+        n_texts = -1
+        while n_texts != len(self.texts):  # a caller's own parameter may become a text in turn
+            n_texts = len(self.texts)
             for function, parameter in list(self.texts):
                 self._check_callers(function, parameter)
-        return sorted(self.found)
+        return sorted(self.findings)
 
     def _text_arguments(self, module: Module, call: ast.Call) -> Iterator[ast.AST]:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
@@ -121,21 +121,21 @@ class Pages:
         texts = TEXTS[name]
         yield from (a for a, text in zip(call.args, texts) if text)
         yield from (k.value for k in call.keywords if k.arg == "help" or (k.arg and k.arg in texts))
-        for several in (k.value for k in call.keywords if k.arg is None):  # **settings
-            known = _bindings(module, _owner(module, call), several.id) if isinstance(several, ast.Name) else [several]
-            for given in known:
-                pairs = zip(given.keys, given.values) if isinstance(given, ast.Dict) else ()
+        for unpacked in (k.value for k in call.keywords if k.arg is None):  # **settings
+            is_name = isinstance(unpacked, ast.Name)
+            for binding in _bindings(module, _owner(module, call), unpacked.id) if is_name else [unpacked]:
+                pairs = zip(binding.keys, binding.values) if isinstance(binding, ast.Dict) else ()
                 yield from (v for k, v in pairs if isinstance(k, ast.Constant) and k.value in ("help", *texts))
         if name in DRAWN_OPTIONS:
-            shown = [k.value for k in call.keywords if k.arg == "format_func"]
-            yield from shown or [k.value for k in call.keywords if k.arg == "options"] or call.args[1:2]
+            formatters = [k.value for k in call.keywords if k.arg == "format_func"]
+            yield from formatters or [k.value for k in call.keywords if k.arg == "options"] or call.args[1:2]
 
     # --- is an expression safe? ----------------------------------------------------------------------------------
 
     def _check(self, module: Module, node: ast.AST) -> None:
-        if node in self.seen:
+        if node in self.checked:
             return
-        self.seen.add(node)
+        self.checked.add(node)
         for part in self._parts(module, node):
             self._check(module, part)
 
@@ -187,11 +187,11 @@ class Pages:
 
     def _is_safe(self, module: Module, node: ast.AST) -> bool:
         """The same question without a report: for PAGE in PAGES, page.label is as safe as PAGES."""
-        kept = self.found, self.seen, self.texts
-        self.found, self.seen, self.texts = set(), set(), set()
+        state = self.findings, self.checked, self.texts
+        self.findings, self.checked, self.texts = set(), set(), set()
         self._check(module, node)
-        safe = not self.found and not self.texts
-        self.found, self.seen, self.texts = kept
+        safe = not self.findings and not self.texts
+        self.findings, self.checked, self.texts = state
         return safe
 
     def _call(self, module: Module, node: ast.Call) -> Iterator[ast.AST]:
@@ -241,11 +241,11 @@ class Pages:
             self._report(module, node)
 
     def _returns(self, module: Module, node: ast.AST) -> list[tuple[Module, ast.AST]] | None:
-        """What a function of the ui room returns; None for any other function."""
-        found = self._function(module, node)
-        if found is None:
+        """The expressions that a function of fsviz.ui returns; None for any other function."""
+        target = self._function(module, node)
+        if target is None:
             return None
-        where, function = found
+        where, function = target
         inside = (n for n in ast.walk(function) if isinstance(n, ast.Return) and n.value)
         return [(where, n.value) for n in inside if _owner(where, n) is function]
 
@@ -261,15 +261,15 @@ class Pages:
             if not isinstance(call, ast.Call) or call.func is not node:
                 self._report(module, node)  # handed on: who calls it with what is not seen here
                 continue
-            given = dict(zip(_parameters(function), call.args)) | {k.arg: k.value for k in call.keywords}
+            arguments = dict(zip(_parameters(function), call.args)) | {k.arg: k.value for k in call.keywords}
             self.at = (module.path, call.lineno)
-            if parameter in given:
-                self._check(module, given[parameter])
+            if parameter in arguments:
+                self._check(module, arguments[parameter])
             elif any(isinstance(a, ast.Starred) for a in call.args):
                 self._report(module, call)
 
     def _function(self, module: Module, node: ast.AST) -> tuple[Module, ast.AST] | None:
-        """The function of the ui room that a name means, if any."""
+        """The function of fsviz.ui that a name refers to, if any."""
         if isinstance(node, ast.Name):
             scope = _owner(module, node)
             while not isinstance(scope, ast.Module):  # functions inside functions
@@ -285,7 +285,7 @@ class Pages:
         path, line = self.at
         where = getattr(node, "lineno", line)
         origin = "" if (path, line) == (module.path, where) else f" ({module.path.name}:{where})"
-        self.found.add(f"{path}:{line}: {ast.unparse(node)}{origin}")
+        self.findings.add(f"{path}:{line}: {ast.unparse(node)}{origin}")
 
 
 def _is_number(value: ast.FormattedValue) -> bool:
@@ -325,7 +325,7 @@ def _annotation(function: ast.AST, name: str) -> str:
 
 
 def _bindings(module: Module, scope: ast.AST, name: str) -> Iterator[ast.AST]:
-    """What a name is given in a function: assignments, also of parts and by +=, loops and comprehensions."""
+    """The expressions that a function binds to a name: assignments, also of parts and by +=, loops, comprehensions."""
     for node in ast.walk(scope):
         if isinstance(node, ast.comprehension | ast.For):
             if _owner(module, node) is scope:
@@ -343,7 +343,7 @@ def _bindings(module: Module, scope: ast.AST, name: str) -> Iterator[ast.AST]:
 
 
 def _looped(target: ast.AST, iterable: ast.AST, name: str) -> Iterator[ast.AST]:
-    """What a loop over an iterable gives a name; zip, enumerate and literal rows are taken apart."""
+    """The expressions that a loop binds to a name; takes zip, enumerate and literal rows apart."""
     function = iterable.func.id if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) else ""
     if function == "zip" and isinstance(target, ast.Tuple):
         for part, argument in zip(target.elts, iterable.args):

@@ -22,7 +22,7 @@ def in_workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def link_of(app: AppTest) -> dict[str, str]:
-    """What the link of a page says beside its dataset."""
+    """The settings in the link of a page, without its dataset."""
     return {k: v[-1] if isinstance(v, list) else v for k, v in app.query_params.items() if k != "dataset"}
 
 

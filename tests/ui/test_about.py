@@ -26,20 +26,20 @@ def symbols_in(latex: str) -> set[str]:
     """The letters of a formula, without what stands below them: a letter below is a place, or a symbol elsewhere."""
     latex = _ACCENTED.sub(r"\1", _TEXT.sub("", latex)).replace("e^{-", "^{-")
     bare = re.sub(r"_(\{[^}]*\}|\w)", " ", latex)
-    named = {name for name in re.findall(r"\\([a-zA-Z]+)", bare) if name in about.GREEK}
-    return named | set(re.findall(r"[A-Za-z]", re.sub(r"\\[a-zA-Z]+", " ", bare)))
+    greek = {name for name in re.findall(r"\\([a-zA-Z]+)", bare) if name in about.GREEK}
+    return greek | set(re.findall(r"[A-Za-z]", re.sub(r"\\[a-zA-Z]+", " ", bare)))
 
 
 @pytest.mark.parametrize("title", SHOWN)
 def test_every_symbol_of_a_formula_is_named(title: str) -> None:
     quantity = SHOWN[title]
-    named = " ".join(line.partition(": ")[0] for line in quantity.symbols.split("; "))
-    missing = [s for s in symbols_in(quantity.formula) if not re.search(rf"(?<![a-z]){s}(?![a-z])", named)]
+    symbol_names = " ".join(line.partition(": ")[0] for line in quantity.symbols.split("; "))
+    missing = [s for s in symbols_in(quantity.formula) if not re.search(rf"(?<![a-z]){s}(?![a-z])", symbol_names)]
     assert not missing, (quantity.formula, quantity.symbols)
     assert bool(quantity.formula) == bool(quantity.symbols) and len(quantity.description) > 40
 
 
-def test_symbols_that_nobody_named_are_seen() -> None:
+def test_symbols_are_read_from_a_formula() -> None:
     assert symbols_in(r"\frac{1}{W} \sum_{i} D(c_i, \mu_a)^2 + \bar{q} e^{-\alpha}") == {
         "W",
         "D",
@@ -81,10 +81,10 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_every_page_says_what_its_numbers_are(opened, page: Page) -> None:
     app = opened(page, True)
     section = app.get("popover")[0]
-    said = " ".join(element.value for element in section.markdown)
-    wanted = about.of_page(page)
-    assert wanted and all(f"**{quantity.title}**" in said for quantity in wanted)
-    assert len(section.latex) == sum(bool(quantity.formula) for quantity in wanted)
+    section_text = " ".join(element.value for element in section.markdown)
+    quantities = about.of_page(page)
+    assert quantities and all(f"**{quantity.title}**" in section_text for quantity in quantities)
+    assert len(section.latex) == sum(bool(quantity.formula) for quantity in quantities)
     if page.paper:
         assert section.markdown[0].value == f"Paper: {escape_markdown(page.paper)}"
         assert page.paper.partition(" ")[0] in " ".join(element.value for element in section.markdown[1:])

@@ -1,4 +1,4 @@
-"""A shared server: what visitors are shown, and that nothing else can be reached, by links or by session state."""
+"""A shared server: visitors see what they may, and reach nothing else by links or by session state."""
 
 from __future__ import annotations
 
@@ -127,10 +127,10 @@ def open_page(page: str, query: dict[str, str] | None = None, state: dict | None
 
 
 def controls(app: AppTest) -> set[str]:
-    """What can be pressed, typed into or given, by its label without counts."""
-    found = {e.label for kind in (app.button, app.number_input, app.text_input) for e in kind}
-    found |= {e.proto.label for e in app.get("page_link")}
-    return {re.sub(r"\s+\d*$", "", label) for label in found} | (
+    """Labels of all buttons, links, inputs and the uploader, without counts."""
+    labels = {e.label for kind in (app.button, app.number_input, app.text_input) for e in kind}
+    labels |= {e.proto.label for e in app.get("page_link")}
+    return {re.sub(r"\s+\d*$", "", label) for label in labels} | (
         {"file uploader"} if app.get("file_uploader") else set()
     )
 
@@ -154,14 +154,14 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_visitors_find_none_of_them(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     share(monkeypatch, look=True)
     before = contents(furnished)
-    said = []
+    page_texts = []
     for page, query in WALK:
         app = open_page(page, query)
         assert not controls(app) & (FORBIDDEN | {"Add images"}), (page, query)
-        said.append(texts(app))
+        page_texts.append(texts(app))
     for words in ("cannot start, resume or cancel runs", "cannot save datasets", "cannot upload files"):
-        assert any(words in text for text in said), words
-    everything = "\n".join(said)
+        assert any(words in text for text in page_texts), words
+    everything = "\n".join(page_texts)
     assert str(furnished.parent) not in everything and "private" not in everything  # where the images lie
     assert contents(furnished) == before
 
@@ -184,8 +184,8 @@ def test_session_state_opens_nothing(furnished: Path, monkeypatch: pytest.Monkey
 @pytest.mark.usefixtures("impatient")
 def test_the_walk_finds_every_control_on_a_server_of_ones_own(furnished: Path) -> None:
     """After the walks of visitors: what it leaves in the workspace or in a cache would hide what theirs would leave."""
-    found = set().union(*(controls(open_page(page, query)) for page, query in WALK))
-    assert found >= FORBIDDEN | {"Add images"}, FORBIDDEN - found
+    labels = set().union(*(controls(open_page(page, query)) for page, query in WALK))
+    assert labels >= FORBIDDEN | {"Add images"}, FORBIDDEN - labels
 
 
 def try_everything() -> None:
@@ -251,7 +251,7 @@ def test_pages_change_things_through_the_check_alone() -> None:
 
 
 def unchecked(path: Path) -> Iterator[str]:
-    """Where a file of the ui room changes something and does not ask first."""
+    """Calls in a file of fsviz/ui that change something without `access.do`."""
     tree = parsed(path)
     checked: dict[ast.AST, ast.AST] = {}
     for node in ast.walk(
@@ -267,8 +267,8 @@ def unchecked(path: Path) -> Iterator[str]:
         name = f"{node.value.id}.{node.attr}"
         if name in GUARDED:
             action = checked.get(node)
-            told = action.value if isinstance(action, ast.Constant) else ast.unparse(action) if action else None
-            if told not in GUARDED[name]:
+            action_name = action.value if isinstance(action, ast.Constant) else ast.unparse(action) if action else None
+            if action_name not in GUARDED[name]:
                 yield f"{near(path)}: {name} in line {node.lineno} must go through access.do"
         elif name not in HARMLESS and CHANGES.fullmatch(node.attr) and node.value.id in rooms:
             yield f"{near(path)}: {name} in line {node.lineno}: say in GUARDED what a visitor needs for it"
@@ -276,11 +276,11 @@ def unchecked(path: Path) -> Iterator[str]:
 
 def imported_rooms(tree: ast.AST) -> set[str]:
     """Names under which a page knows modules of fsviz outside ui."""
-    found = set()
+    module_names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fsviz") and "ui" not in node.module:
-            found |= {alias.asname or alias.name for alias in node.names}
-    return found
+            module_names |= {alias.asname or alias.name for alias in node.names}
+    return module_names
 
 
 # --- with a password ---------------------------------------------------------------------------------------------
@@ -369,7 +369,7 @@ def test_paths_lead_only_into_the_named_folders(tmp_path: Path, monkeypatch: pyt
     assert "must lie in a folder" in app.error[0].value
 
 
-def test_classes_are_split_by_size_where_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classes_are_split_by_size_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = folder_of(tmp_path / "shared" / "zoo", {f"class{n}": n for n in (2, 3, 4, 5, 6)})
     app = unlocked_add_images(monkeypatch, tmp_path / "shared")
     app.text_input(key="path_0").set_value(str(folder)).run()
@@ -463,8 +463,8 @@ def test_draws_and_files_are_capped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_paths_are_cut_for_visitors(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = "Images in /home/me/pets (see https://a.example/b/c) as root/class/image; '/srv/x y.csv'"
-    assert access.without_paths(told) == told
+    message = "Images in /home/me/pets (see https://a.example/b/c) as root/class/image; '/srv/x y.csv'"
+    assert access.without_paths(message) == message
     share(monkeypatch, look=True)
-    cut = "Images in …/pets (see https://a.example/b/c) as root/class/image; '…/x y.csv'"
-    assert access.without_paths(told) == cut
+    shortened = "Images in …/pets (see https://a.example/b/c) as root/class/image; '…/x y.csv'"
+    assert access.without_paths(message) == shortened

@@ -110,8 +110,8 @@ def test_meanings_are_changed_after_saving(pets: str) -> None:
     assert table["synset"]["dog"] == "n02084071"
     user_images.correct_senses("pets", {"dog": "n02110341"})
     app = run("add_images", dataset="pets", do="WordNet senses")
-    shown = app.dataframe[0].value.set_index("class")
-    assert shown["doubt"]["dog"] == "your choice" and "n02110341" in shown["sense"]["dog"]
+    page_table = app.dataframe[0].value.set_index("class")
+    assert page_table["doubt"]["dog"] == "your choice" and "n02110341" in page_table["sense"]["dog"]
     assert "own" in texts(run("add_images", dataset="demo", do="WordNet senses"))
 
 
@@ -143,14 +143,14 @@ def test_the_next_step_follows_the_state_of_the_dataset(pets: str, monkeypatch: 
 
 
 def test_a_checkpoint_goes_into_the_run(pets: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[dict] = []
-    monkeypatch.setattr(jobs, "submit", lambda spec, engine: asked.append(dict(spec)) or "run")
+    specs: list[dict] = []
+    monkeypatch.setattr(jobs, "submit", lambda spec, engine: specs.append(dict(spec)) or "run")
     app = run("add_images", dataset="pets", do="Extract features")
     assert "path of the file" in texts(app), "what to do with a file that is too large"
     app.text_input(key="checkpoint_path").set_value(str(tmp_path / "net.pth")).run()
     app.button(key="extract").click().run()
     assert not app.exception
-    assert [spec["checkpoint"] for spec in asked] == [str(tmp_path / "net.pth")]
+    assert [spec["checkpoint"] for spec in specs] == [str(tmp_path / "net.pth")]
 
 
 @pytest.mark.parametrize("page", ["evaluate", "hard_supports"])

@@ -158,13 +158,13 @@ def test_classes_of_the_taxonomy_and_of_confusion_lead_here() -> None:
 
 def test_a_task_leads_to_the_map_where_it_stands_out() -> None:
     app = open_link(PAGE, "built", **TASK)
-    (there,) = [link for link in app.main.get("page_link") if link.proto.page == "image_map"]
-    asked = {key: values[0] for key, values in parse_qs(there.proto.query_string).items()}
-    assert asked["support"] == TASK["support"] and asked["query"] == TASK["query"]
-    app = open_link("image_map", **asked)
+    (map_link,) = [link for link in app.main.get("page_link") if link.proto.page == "image_map"]
+    settings = {key: values[0] for key, values in parse_qs(map_link.proto.query_string).items()}
+    assert settings["support"] == TASK["support"] and settings["query"] == TASK["query"]
+    app = open_link("image_map", **settings)
     assert not app.toast and link_of(app)["support"] == TASK["support"]
     assert "3-way 2-shot task" in texts(app).replace("\\", "") and "of 9 queries correctly" in texts(app)
     (query,) = to_build(app)
     assert parse_qs(query)["support"] == [TASK["support"]]
-    app = open_link("image_map", **{**asked, "support": "0.1,24.25,99999.3"})
+    app = open_link("image_map", **{**settings, "support": "0.1,24.25,99999.3"})
     assert "Got image 99999" in app.warning[0].value

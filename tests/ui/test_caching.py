@@ -1,4 +1,4 @@
-"""What `cached_call` keeps: one answer per function and arguments, computed again when they change."""
+"""`cached_call` keeps one answer per function and arguments, and computes it again when they change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def counted() -> None:
 
 @dataclass(frozen=True)
 class Large:
-    """Something that Streamlit cannot hash, with what stands for it."""
+    """An object that Streamlit cannot hash, with the key that replaces it."""
 
     name: str
     content: object
@@ -28,13 +28,13 @@ class Large:
         return self.name
 
 
-def first(*given: object, **more: object) -> str:
-    calls.append(("first", *given))
+def first(*args: object, **kwargs: object) -> str:
+    calls.append(("first", *args))
     return "first"
 
 
-def second(*given: object) -> str:
-    calls.append(("second", *given))
+def second(*args: object) -> str:
+    calls.append(("second", *args))
     return "second"
 
 

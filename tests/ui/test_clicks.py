@@ -1,4 +1,4 @@
-"""What a click sets: points, rows, marks of graphs, cells, boxes and lassos, into declared settings."""
+"""Clicks on points, rows, graphs, cells, boxes and lassos set declared settings."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def graph(kind: str, *indices: int, series: int = 0) -> dict[str, object]:
     return {"data_type": kind, "series_index": series, "data_indices": list(indices)}
 
 
-def test_nodes_edges_and_series_of_a_graph_are_told_apart(state) -> None:
+def test_nodes_edges_and_series_of_a_graph_are_distinguished(state) -> None:
     parts = Click(PICKED, {"node": [["cat"], ["dog"]], "edge": [["cat", "dog"]]}, clears=True)
     click(state, parts, selected=[graph("node", 1)])
     assert state["classes"] == ["dog"]

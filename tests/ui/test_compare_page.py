@@ -34,8 +34,8 @@ def test_the_page_says_which_is_harder_and_gives_the_command() -> None:
     assert f"**{sentence}** {more}" in words(app) and "is harder than" in sentence and not app.metric
     assert "shares no root" in words(app) and "Significant: harder by ProtoNet accuracy" in words(app)
     assert {c.proto.id.rpartition("-")[2] for c in app.get("plotly_chart")} >= {"differences", "one_measure"}
-    asked = "fsviz compare-datasets blurred:test clear:test --n-shot 2 --n-tasks 20"
-    assert app.code[0].value.startswith(asked)
+    command = "fsviz compare-datasets blurred:test clear:test --n-shot 2 --n-tasks 20"
+    assert app.code[0].value.startswith(command)
     assert not app.toast and app.query_params["against"] in ("clear", ["clear"])
     assert "Clear" in app.multiselect(key="against").options  # as it is called before it is chosen
 
@@ -75,7 +75,7 @@ def test_the_suite_shows_computed_and_published_rows() -> None:
     assert "miniImageNet, test is excluded" in words(app) and "--suite" in app.code[0].value
 
 
-def test_nothing_chosen_asks_for_something_and_a_bad_link_is_told() -> None:
+def test_an_empty_choice_asks_for_a_dataset_and_a_bad_link_is_reported() -> None:
     app = open_link(PAGE, "blurred", against="nowhere", n_tasks="20")
     assert "**Choose a dataset or split to compare with.**" in words(app) and app.toast
 

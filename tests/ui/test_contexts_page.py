@@ -117,9 +117,9 @@ def test_the_demo_opens_with_the_loss_and_the_same_queries_twice(open_page) -> N
     assert answer_of(page).startswith(f"**ProtoNet loses {loss['mean']:.1f} ± {loss['ci95']:.1f} points when")
     assert f"{row['accuracy']['iid']['mean']:.1f}% → {row['accuracy']['ood']['mean']:.1f}% correct" in answer_of(page)
     assert "over classes" in answer_of(page) and not page.metric
-    same, other, swapped = figure(page)["data"][:3]
-    assert len(same["y"]) == 2 and "<b>ProtoNet</b> · Metric" in str(figure(page)["layout"]["annotations"])
-    for trace in (same, other, swapped):
+    same_contexts, other_contexts, misleading = figure(page)["data"][:3]
+    assert len(same_contexts["y"]) == 2 and "<b>ProtoNet</b> · Metric" in str(figure(page)["layout"]["annotations"])
+    for trace in (same_contexts, other_contexts, misleading):
         assert trace["error_x"]["array"]
     titles = ("Support in the same contexts", "Support in other contexts", "Most misleading contexts")
     assert all(title in texts(page) for title in titles)
@@ -149,24 +149,24 @@ def test_a_run_that_was_stopped_can_go_on(open_page, monkeypatch: pytest.MonkeyP
     page = open_page(**COSTS, methods="protonet")
     offered = [b.label for b in page.button]
     assert "Run" in offered and "Resume" not in offered and "Full run: 20 tasks" in texts(page)
-    asked = {"study": "context_shift", "dataset": "demo", "split": "test", "methods": ["protonet"], "n_tasks": 20}
-    store.create(asked, prepare, store.INTERRUPTED)
+    spec = {"study": "context_shift", "dataset": "demo", "split": "test", "methods": ["protonet"], "n_tasks": 20}
+    store.create(spec, prepare, store.INTERRUPTED)
     page.run()
     assert "Previous run: interrupted" in texts(page)
     assert {"Run", "Resume"} <= {b.label for b in page.button}
 
 
 @pytest.mark.skipif(engines.RAY not in engines.available(), reason="the extra `cluster` is not installed")
-def test_a_cluster_is_a_choice_beside_the_start_and_one_that_is_not_there_is_said(open_page, monkeypatch) -> None:
+def test_a_cluster_can_be_chosen_and_a_missing_one_is_reported(open_page, monkeypatch) -> None:
     monkeypatch.setattr(answers, "WAIT", 0.0)
     with monkeypatch.context() as without:
         without.setattr(engines, "available", lambda: [engines.LOCAL])
         assert "Run on" not in [r.label for r in open_page(**COSTS, methods="protonet").radio]
     with monkeypatch.context() as visitor:
         visitor.setattr(access, "alone", lambda: False)
-        shown = open_page(**COSTS, methods="protonet")
-        assert "Run" in [b.label for b in shown.button]
-        assert "Run on" not in [r.label for r in shown.radio]
+        visitor_page = open_page(**COSTS, methods="protonet")
+        assert "Run" in [b.label for b in visitor_page.button]
+        assert "Run on" not in [r.label for r in visitor_page.radio]
     page = open_page(**COSTS, methods="protonet")
     (where,) = [r for r in page.radio if r.label == "Run on"]
     where.set_value(engines.RAY).run()
@@ -213,8 +213,8 @@ def test_other_pages_draw_tasks_by_context(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     page = AppTest.from_file(str(APP), default_timeout=600)
     page.switch_page(f"pages/{slug}.py")
-    asked = {"sampler": "context", "shift": "0.25", "n_shot": "2", "n_tasks": "20"}
-    for name, value in asked.items():
+    settings = {"sampler": "context", "shift": "0.25", "n_shot": "2", "n_tasks": "20"}
+    for name, value in settings.items():
         page.query_params[name] = value
     page.run()
     assert not page.exception and not page.error, [e.value for e in page.error]
@@ -223,4 +223,4 @@ def test_other_pages_draw_tasks_by_context(tmp_path: Path, monkeypatch: pytest.M
     )
     page.run()  # what the sampler itself knows stays, in the link too
     link = {name: value[-1] if isinstance(value, list) else value for name, value in page.query_params.items()}
-    assert page.session_state["n_shot"] == 2 and asked.items() <= link.items()
+    assert page.session_state["n_shot"] == 2 and settings.items() <= link.items()

@@ -1,4 +1,4 @@
-"""What a click on a point, a bar, a cell or a row shows below, from the link; no browser."""
+"""Drill-down without a browser: a click on a point, a bar, a cell or a row, read from the link."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def words(page) -> str:
 
 
 def carried(page, key: str) -> list:
-    """What the points of a figure carry, trace by trace."""
+    """Custom data of the points of a figure, trace by trace."""
     for chart in page.get("plotly_chart"):
         if chart.proto.id.endswith(f"-{key}"):
             return [trace["customdata"] for trace in json.loads(chart.proto.spec)["data"] if "customdata" in trace]
@@ -66,14 +66,14 @@ def test_splits_lead_to_classes_and_runs() -> None:
 
 def test_a_bar_of_superclasses_leads_to_its_classes(toy) -> None:
     dataset = datasets.load("demo")
-    found = class_splits.find_split(dataset, class_splits.class_features(dataset, "efficientnet_lite0"))
-    table = class_splits.superclass_table(dataset, found.split)
+    result = class_splits.find_split(dataset, class_splits.class_features(dataset, "efficientnet_lite0"))
+    table = class_splits.superclass_table(dataset, result.split)
     kind = str(table.index[0])
     side = next(side for side in SIDES if table.loc[kind, side])
     page = open_link("train_test_distance", "demo", kind=f"{side}: {kind}")
     assert f"{side} classes: {kind}" in words(page)
-    of_kind = np.array(class_splits.groups_of(dataset, found.split)) == kind
-    assert int((of_kind & (found.split.sides == SIDES.index(side))).sum()) == table.loc[kind, side]
+    of_kind = np.array(class_splits.groups_of(dataset, result.split)) == kind
+    assert int((of_kind & (result.split.sides == SIDES.index(side))).sum()) == table.loc[kind, side]
 
 
 def test_hard_tasks_lead_to_tasks(toy) -> None:
@@ -96,23 +96,23 @@ def test_the_tasks_behind_a_cell_of_the_stress_test_are_those_it_was_measured_on
     test = jobs.compute({"study": "stress_test", **spec})
     for row in stress_test.summary(test)["matrix"]:
         cell = "alpha_net", row["backbone"], row["adaptation"]
-        said, (_, random, hard) = stress_test.predictions_of(test, *cell), test.cell(*cell)
+        predictions, (_, random, hard) = stress_test.predictions_of(test, *cell), test.cell(*cell)
         assert 100 * random.mean() == pytest.approx(row["random"]), row
-        assert said.task_mean(said.rank == 0) == pytest.approx(hard), row
+        assert predictions.task_mean(predictions.rank == 0) == pytest.approx(hard), row
         assert 100 * hard.mean() == pytest.approx(row["hard"]), row
 
 
 def test_filtered_tasks_are_kept_in_the_order_of_their_accuracies(toy) -> None:
     spec = {"dataset": "toy", "backbone": "alpha_net", "n_tasks": 5, "n_random": 100, "n_way": 3, "n_shot": 2}
-    found = search_comparison.filtered_tasks({**spec, "n_query": 4})
-    kinds = {kind: len(found.accuracy(kind)) for kind in found.sets}
-    assert kinds == {kind: len(tasks) for kind, tasks in found.sets.items()} and kinds["searched"] == 5
+    filtered = search_comparison.filtered_tasks({**spec, "n_query": 4})
+    kinds = {kind: len(filtered.accuracy(kind)) for kind in filtered.sets}
+    assert kinds == {kind: len(tasks) for kind, tasks in filtered.sets.items()} and kinds["searched"] == 5
     checked = support_sets.check({k: v for k, v in {**spec, "n_query": 4}.items() if k != "n_random"})
     dataset = datasets.load("toy")
     table = support_sets.sample_tasks(checked)[1]
-    for kind, tasks in found.sets.items():
-        said = support_sets.classify(checked, table, tasks, dataset)
-        assert 100 * said.task_mean(said.rank == 0) == pytest.approx(found.accuracy(kind)), kind
+    for kind, tasks in filtered.sets.items():
+        predictions = support_sets.classify(checked, table, tasks, dataset)
+        assert 100 * predictions.task_mean(predictions.rank == 0) == pytest.approx(filtered.accuracy(kind)), kind
 
 
 def test_predictions_lead_to_tasks_and_images(toy) -> None:
@@ -129,10 +129,10 @@ def test_images_are_labelled_in_the_order_of_their_confidence(toy) -> None:
     tasks, images = prediction.labelled_images(result, "least confident", 4)
     from fsviz import features
 
-    said = measured.predict(result.spec, tasks, features.load(toy, "alpha_net"))
-    for t, chosen in enumerate(images):
-        order = np.argsort(said["confidence"][t].ravel(), kind="stable")
-        assert chosen.tolist() == tasks.query[t].ravel()[order[:4]].tolist()
+    predictions = measured.predict(result.spec, tasks, features.load(toy, "alpha_net"))
+    for t, image_ids in enumerate(images):
+        order = np.argsort(predictions["confidence"][t].ravel(), kind="stable")
+        assert image_ids.tolist() == tasks.query[t].ravel()[order[:4]].tolist()
     _, at_random = prediction.labelled_images(result, "random", 4)
     assert [a.tolist() for a in at_random] != [a.tolist() for a in images]
 
@@ -155,10 +155,10 @@ def test_runs_lead_to_the_tasks_of_a_quarter_and_to_where_methods_differ(toy) ->
     name, line = next(iter(run_comparison.by_name(lines).items()))
     for quarter in range(1, 5):
         own = run_comparison.tasks_of_quarter(line, quarter)
-        told = ranks[(ranks["method"] == name) & (ranks["bin"] == quarter)]["accuracy"].iloc[0]
-        assert 100 * line.accuracy[own].mean() == pytest.approx(told)
-    other = str(run_comparison.differences(lines)["name"].iloc[0])
-    page = open_link("runs", "toy", rank_of=f"{name}@Q1", differs=other)
+        accuracy = ranks[(ranks["method"] == name) & (ranks["bin"] == quarter)]["accuracy"].iloc[0]
+        assert 100 * line.accuracy[own].mean() == pytest.approx(accuracy)
+    other_method = str(run_comparison.differences(lines)["name"].iloc[0])
+    page = open_link("runs", "toy", rank_of=f"{name}@Q1", differs=other_method)
     assert "Tasks of Q1" in words(page) and "Largest differences" in words(page) and not page.toast
     figure = run_figures.plot_ranks(ranks)
     assert escape_plotly(f"{name}@Q1") in [point[0] for point in figure.data[1].customdata]
@@ -168,8 +168,8 @@ def test_support_images_of_a_value_are_counted(toy) -> None:
     demo = datasets.load("demo")
     spec = {"dataset": "demo", "backbone": "efficientnet_lite0", "n_tasks": 4, "attribute": "context"}
     value = next(iter(attribute_shifts.query_values(demo, "context")))
-    found = attribute_shifts.restricted_sets({**spec, "values": [value], "n_way": 3, "n_shot": 2, "n_query": 2})
-    chosen = attribute_shifts.images_with(found, demo, "context", "random", value)
-    support = found.tasks["random"].support.ravel()
+    sets = attribute_shifts.restricted_sets({**spec, "values": [value], "n_way": 3, "n_shot": 2, "n_query": 2})
+    image_ids = attribute_shifts.images_with(sets, demo, "context", "random", value)
+    support = sets.tasks["random"].support.ravel()
     contexts = demo.image_contexts()
-    assert sorted(chosen) == sorted({int(i) for i in support if i >= 0 and contexts[i] == value})
+    assert sorted(image_ids) == sorted({int(i) for i in support if i >= 0 and contexts[i] == value})

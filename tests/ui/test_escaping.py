@@ -45,11 +45,11 @@ def test_every_value_in_a_text_is_escaped_or_a_number(trees) -> None:
         "for word in names:\n        st.caption(word)",
         "def say(word):\n        st.caption(word)\n    say(name)",
         "def say(word):\n        st.caption(word)\n    run(progress=say)",
-        "def told():\n        return f'{name}'\n    st.caption(told())",
-        "a, b = told(name)\n    st.caption(a)",
+        "def label():\n        return f'{name}'\n    st.caption(label())",
+        "a, b = label(name)\n    st.caption(a)",
     ],
 )
-def test_what_is_forgotten_is_found(line: str) -> None:
+def test_a_missing_escape_is_reported(line: str) -> None:
     assert len(escape_checker.read_text(f"import streamlit as st\ndef page(name, names):\n    {line}").problems()) == 1
 
 
@@ -71,24 +71,24 @@ def test_what_is_forgotten_is_found(line: str) -> None:
         "def draw(page: Page):\n        st.title(page.question)\n    draw(name)",
     ],
 )
-def test_what_is_safe_is_left_alone(line: str) -> None:
+def test_safe_values_are_not_reported(line: str) -> None:
     code = f"import streamlit as st\nfrom fsviz import datasets\ndef page(name, names):\n    {line}"
     assert escape_checker.read_text(code).problems() == []
 
 
 def test_pages_take_escape_from_the_shell(trees) -> None:
-    """Which also leaves out paths of the server where visitors look."""
+    """The shell's `escape` also hides paths of the server from visitors."""
     direct = [path.name for path, tree in trees.items() if "escape_markdown" in imported(tree, "fsviz.text")]
     assert direct == []
 
 
 def imported(tree: ast.Module, module: str) -> set[str]:
-    found = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == module)
-    return {alias.name for node in found for alias in node.names}
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == module)
+    return {alias.name for node in imports for alias in node.names}
 
 
 def test_html_is_made_by_markupsafe_or_a_template(trees) -> None:
-    """What enters st.html is a constant, or Markup; and Markup is made of constants, which escape what they format."""
+    """st.html gets a constant or Markup; Markup is made of constants, which escape the values they format."""
     makers = {
         node.name
         for tree in [*trees.values(), parsed(ROOT / "fsviz" / "reports" / "html.py")]
@@ -106,9 +106,9 @@ def test_html_is_made_by_markupsafe_or_a_template(trees) -> None:
             elif name == "st.html":
                 n_seen += 1
                 (body,) = node.args
-                made = isinstance(body, ast.Call) and ast.unparse(body.func).rpartition(".")[2] in makers
-                joined = ast.unparse(body).startswith("Markup(")
-                fixed = isinstance(body, ast.Constant) or ast.unparse(body).isupper()
-                assert made or joined or fixed, f"{path}:{node.lineno}: {ast.unparse(body)}"
+                from_maker = isinstance(body, ast.Call) and ast.unparse(body.func).rpartition(".")[2] in makers
+                is_markup = ast.unparse(body).startswith("Markup(")
+                is_constant = isinstance(body, ast.Constant) or ast.unparse(body).isupper()
+                assert from_maker or is_markup or is_constant, f"{path}:{node.lineno}: {ast.unparse(body)}"
             assert not any(k.arg == "unsafe_allow_html" for k in node.keywords), f"{path}:{node.lineno}"
     assert n_seen > 3

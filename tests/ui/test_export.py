@@ -1,4 +1,4 @@
-"""What pages show can be taken along."""
+"""Every figure and table of a page can be exported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.sources import ROOT, near, nodes
 FILES = sorted(p for p in (ROOT / "fsviz" / "ui").rglob("*.py") if p.name != "export.py")
 
 
-def test_every_figure_and_table_is_shown_so_that_it_can_be_taken_along() -> None:
+def test_every_figure_and_table_goes_through_export() -> None:
     around = [
         f"{near(path)}:{node.lineno}"
         for path in FILES
@@ -31,7 +31,7 @@ def item_of(rows: object, *columns: Column) -> export.Item:
     return export.Item("table", "T", TableData(Table("T", *columns), rows))
 
 
-def test_a_table_is_exported_as_it_is_seen() -> None:
+def test_a_table_is_exported_as_displayed() -> None:
     rows = {"n": [3, 4], "hidden": [0, 0], "face": ["data:image/png;base64,x"] * 2, "share": [0.5, None]}
     item = item_of(
         rows,
@@ -63,7 +63,7 @@ def test_a_figure_is_a_page_of_its_own_that_loads_nothing() -> None:
     assert loaded(page) == [] and "Plotly.newPlot" in page and "<h1>A &lt;title&gt;</h1>" in page
 
 
-def test_what_a_page_shows_is_listed_once_and_its_files_are_made_when_asked_for() -> None:
+def test_items_of_a_page_are_listed_once_and_their_files_made_on_request() -> None:
     app = AppTest.from_function(_page)
     app.session_state["n"] = 2
     app.run()

@@ -138,7 +138,7 @@ shell.run(newest.PAGE)
 }
 OBJECTIVE = 'Objective("nasty", "Nasty", 1, "nastier", "nastiest", "raises", "semantic", "square"),'
 ENTRY = '"squared_path": Distance("Squared path", "New.", lambda dag: path_length(dag) ** 2, 0.1, 1.0),'
-ASKED = {
+LINK_SETTINGS = {
     "classes": {"distance": "squared_path"},
     "sample_tasks": {"distance": "squared_path", "sampler": "rings", "stride": "3", "n_shot": "2", "n_tasks": "50"},
     "evaluate": {
@@ -168,10 +168,10 @@ bed = fsviz.sample("toy", sampler="uniform", n_way=3, n_shot=2, n_query=2, n_tas
 measured = fsviz.measure(bed)["spread"].tolist()
 codes.append(main(["measures", "--json"]))
 from fsviz import jobs
-asked = {"study": "headcount", "dataset": "toy"}
-run = jobs.run_in_foreground({**asked, "step": 5})
-study = {"results": jobs.results(run.id), "computed": jobs.compute(asked), "n_chunks": run.n_chunks}
-study |= {"found": jobs.find({**asked, "step": 5}).id == run.id, "another": jobs.find(asked), "message": run.message}
+spec = {"study": "headcount", "dataset": "toy"}
+run = jobs.run_in_foreground({**spec, "step": 5})
+study = {"results": jobs.results(run.id), "computed": jobs.compute(spec), "n_chunks": run.n_chunks}
+study |= {"is_found": jobs.find({**spec, "step": 5}).id == run.id, "another": jobs.find(spec), "message": run.message}
 codes.append(main(["runs", "show", run.id]))
 codes.append(main("sweep headcount toy --vary step --values 2,5".split()))
 study["swept"] = fsviz.sweep("headcount", "toy", "step", [2, 5]).table["number"].tolist()
@@ -182,21 +182,22 @@ hard = {"dataset": "toy", "backbone": "alpha_net", "n_shot": 2, "n_tasks": 4}
 nasty = {"hard": support_sets.summary(jobs.compute({"study": "support_sets", **hard}))}
 nasty |= {"looks": [meaning("nasty"), SET_SYMBOLS["nasty"]]}
 nasty["compared"] = jobs.compute({"study": "search_comparison", "searches": ["fastdiffsel"], **hard})["rows"]
-seen = {}
-for page, asked in json.loads(sys.argv[1]).items():
+opened = {}
+for page, settings in json.loads(sys.argv[1]).items():
     app = AppTest.from_file("app.py", default_timeout=600).switch_page(f"pages/{page}.py")
-    for name, text in {"dataset": "toy", **asked}.items():
+    for name, text in {"dataset": "toy", **settings}.items():
         app.query_params[name] = text
     app.run()
     link = {k: v[-1] if isinstance(v, list) else v for k, v in app.query_params.items()}
-    told = [e.value for kind in (app.exception, app.error, app.toast) for e in kind]
-    shown = {key: app.selectbox(key=key).options for key in ("sampler", "distance") if key in app.session_state}
-    seen[page] = {"link": link, "told": told, "shown": shown, "code": " ".join(c.value for c in app.code)}
+    messages = [e.value for kind in (app.exception, app.error, app.toast) for e in kind]
+    options = {key: app.selectbox(key=key).options for key in ("sampler", "distance") if key in app.session_state}
+    code = " ".join(c.value for c in app.code)
+    opened[page] = {"link": link, "messages": messages, "options": options, "code": code}
 app = AppTest.from_file("app.py", default_timeout=600).switch_page("pages/newest.py").run()
 links = [link.proto.label for link in app.main.get("page_link")]
 lead = app.caption[0].value
 new = {"title": app.title[0].value, "lead": lead, "links": links, "n": len(app.exception) + len(app.error)}
-print("ANSWER" + json.dumps([codes, seen, measured, new, study, nasty]))
+print("ANSWER" + json.dumps([codes, opened, measured, new, study, nasty]))
 """
 
 
@@ -220,7 +221,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> list:
     objectives.write_text(objectives.read_text().replace(last, f"        {OBJECTIVE}\n{last}"))
     (copy / "look.py").write_text(LOOK)
     env = {**os.environ, "FSVIZ_HOME": str(home / "ws"), "PYTHONPATH": str(copy)}
-    command = [sys.executable, "look.py", json.dumps(ASKED)]
+    command = [sys.executable, "look.py", json.dumps(LINK_SETTINGS)]
     done = subprocess.run(command, cwd=copy, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.rpartition("ANSWER")[2])
@@ -230,23 +231,23 @@ def test_commands_take_them(answer) -> None:
     assert answer[0] == [0, 0, 0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("page", ASKED)
+@pytest.mark.parametrize("page", LINK_SETTINGS)
 def test_pages_and_links_take_them(answer, page: str) -> None:
-    seen = answer[1][page]
-    assert seen["told"] == []
-    assert ASKED[page].items() <= seen["link"].items()
-    if "sampler" in ASKED[page]:
-        assert "Rings" in seen["shown"]["sampler"]
-        assert "--sampler rings" in seen["code"] and "--stride 3" in seen["code"] and "--n-shot 2" in seen["code"]
-    if "distance" in ASKED[page]:
-        assert "Squared path" in seen["shown"]["distance"]
+    opened = answer[1][page]
+    assert opened["messages"] == []
+    assert LINK_SETTINGS[page].items() <= opened["link"].items()
+    if "sampler" in LINK_SETTINGS[page]:
+        assert "Rings" in opened["options"]["sampler"]
+        assert "--sampler rings" in opened["code"] and "--stride 3" in opened["code"] and "--n-shot 2" in opened["code"]
+    if "distance" in LINK_SETTINGS[page]:
+        assert "Squared path" in opened["options"]["distance"]
 
 
 def test_a_measure_is_taken_up(answer) -> None:
     assert len(answer[2]) == 4 and min(answer[2]) > 0
 
 
-def test_a_page_stands_in_the_row_of_its_group(answer) -> None:
+def test_a_page_appears_in_the_row_of_its_group(answer) -> None:
     assert answer[3]["title"] == "What is new?" and answer[3]["n"] == 0
     assert answer[3]["links"][-1] == "New page" and answer[3]["lead"].startswith("A page of **")
 
@@ -266,5 +267,5 @@ def test_an_objective_is_searched_compared_and_shown(answer) -> None:
 def test_a_study_runs_is_found_and_can_be_computed(answer) -> None:
     study = answer[4]
     assert study["results"] == study["computed"] == {"n_images": 16 * 30}
-    assert study["n_chunks"] == 4 and study["found"] and study["another"] is None
+    assert study["n_chunks"] == 4 and study["is_found"] and study["another"] is None
     assert study["swept"] == [16 * 30, 16 * 30]

@@ -78,7 +78,7 @@ def test_one_image_is_emphasised_and_all_others_are_dimmed() -> None:
     assert not any("selectedpoints" in t for t in traces(app).values())
 
 
-def test_the_class_of_an_image_is_highlighted_beside_others() -> None:
+def test_the_class_of_an_image_is_highlighted_among_others() -> None:
     app = open_link(PAGE, "demo", image="77", classes="dog")
     app.button(key="highlight_class").click().run()
     assert not app.exception and len(app.multiselect(key="classes").value) == 2
@@ -123,12 +123,12 @@ def test_images_are_coloured_by_a_run() -> None:
     jobs.run_in_foreground({**spec, "sampler": sampler})
     app = open_link(PAGE, "toy", colour="run")
     names = set(traces(app))
-    asked = next(int(n.split("(")[1].rstrip(")")) for n in names if n.startswith("correct"))
-    never = next(int(n.split("(")[1].rstrip(")")) for n in names if n.startswith("never a query"))
-    assert asked + never == 192 and 0 < asked <= 60
+    n_classified = next(int(n.split("(")[1].rstrip(")")) for n in names if n.startswith("correct"))
+    n_never_queried = next(int(n.split("(")[1].rstrip(")")) for n in names if n.startswith("never a query"))
+    assert n_classified + n_never_queried == 192 and 0 < n_classified <= 60
 
 
-def test_the_runs_of_two_backbones_are_told_apart() -> None:
+def test_the_runs_of_two_backbones_have_different_labels() -> None:
     make_toy(n_images=12, backbones=("alpha_net", "beta_net"))
     spec = {"study": "evaluate", "dataset": "toy", "methods": [{"name": "protonet"}]}
     sampler = {"sampler": "uniform", "n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 5}

@@ -31,13 +31,13 @@ def texts(app: AppTest) -> str:
     return "\n".join(element.value for kind in kinds for element in kind)
 
 
-def test_a_folder_that_moved_is_told_and_the_page_stays_up(tmp_path: Path) -> None:
+def test_a_folder_that_moved_is_reported_and_the_page_stays_up(tmp_path: Path) -> None:
     root = folder_of(tmp_path / "pets", {"dog": 3, "cat": 3})
     image_folders.register("pets", image_folders.inspect(root))
     assert "not found at" not in texts(run("images", dataset="pets"))
     shutil.move(root, tmp_path / "elsewhere")
-    told = texts(run("images", dataset="pets"))
-    assert "not found at" in told and "replace" in told
+    page_text = texts(run("images", dataset="pets"))
+    assert "not found at" in page_text and "replace" in page_text
 
 
 def test_a_damaged_dataset_shows_the_demo_and_one_sentence(tmp_path: Path, home: Path) -> None:  # noqa: F811
@@ -68,8 +68,8 @@ def test_a_broken_image_is_a_tile_that_says_so(tmp_path: Path) -> None:
     source, problem = image_wall._thumbnail(dataset, 0, 64)
     assert source == "" and "not an image" in problem
     assert image_wall.thumbnail_uri(dataset, 1, 64).startswith("data:image/png;base64,")
-    told = run("images", dataset="pets", order="class")
-    assert "not an image" in texts(told)
+    app = run("images", dataset="pets", order="class")
+    assert "not an image" in texts(app)
 
 
 def test_a_thumbnail_changes_with_its_file(tmp_path: Path) -> None:
@@ -128,8 +128,8 @@ def test_features_are_imported_from_the_page(tmp_path: Path) -> None:
     app.text_input(key="features_file").set_value(str(tmp_path / "f.npz")).run()
     app.button(key="import").click().run()
     assert not app.exception and "12 images of 3 classes" in texts(app)
-    told = texts(run("images", dataset="my_features"))
-    assert "features were imported without images" in told
+    page_text = texts(run("images", dataset="my_features"))
+    assert "features were imported without images" in page_text
 
 
 def overview(**query: str) -> AppTest:
@@ -152,8 +152,8 @@ def test_the_overview_follows_a_dataset_that_was_replaced(tmp_path: Path) -> Non
     )
     first = overview(dataset="pets")
     assert "dog" in drawn_classes(first) and "First" in first.selectbox(key="dataset_picker").options
-    other = image_folders.inspect(folder_of(tmp_path / "two", {"rose": 2, "lily": 2}))
-    image_folders.register("pets", other, title="Second", overwrite=True)
+    replacement = image_folders.inspect(folder_of(tmp_path / "two", {"rose": 2, "lily": 2}))
+    image_folders.register("pets", replacement, title="Second", overwrite=True)
     second = overview(dataset="pets")
     assert "rose" in drawn_classes(second) and "dog" not in drawn_classes(second)
     assert "Second" in second.selectbox(key="dataset_picker").options
@@ -162,10 +162,10 @@ def test_the_overview_follows_a_dataset_that_was_replaced(tmp_path: Path) -> Non
 def test_a_title_is_shown_as_it_was_written(tmp_path: Path) -> None:
     images = image_folders.inspect(folder_of(tmp_path / "one", {"<b>bold": 2, "cat": 2}))
     image_folders.register("pets", images, title="*x* $a$ :red[r]")
-    shown = overview(dataset="pets")
-    assert r"\*x\* \$a\$ \::gray[]red\[r\]" in texts(shown)
-    assert "Licence: ." not in texts(shown)
-    assert "&lt;b>bold" in drawn_classes(shown).replace("&gt;", ">")
+    app = overview(dataset="pets")
+    assert r"\*x\* \$a\$ \::gray[]red\[r\]" in texts(app)
+    assert "Licence: ." not in texts(app)
+    assert "&lt;b>bold" in drawn_classes(app).replace("&gt;", ">")
 
 
 def test_a_workspace_that_cannot_be_read_leaves_the_demo(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
@@ -180,7 +180,7 @@ def test_a_workspace_that_cannot_be_read_leaves_the_demo(home: Path, monkeypatch
         assert "5,136 images of 107 classes" in texts(app) or "5,136" in [m.value for m in app.metric]
 
 
-def test_an_ordinary_click_is_not_told_as_an_impossible_link() -> None:
+def test_an_ordinary_click_is_not_reported_as_an_impossible_link() -> None:
     app = run("images", image="17")
     assert app.session_state["followed"] == 17 and not app.toast
     app.session_state["followed"] = 23  # as a click on a neighbour leaves it
@@ -200,17 +200,17 @@ def test_what_another_page_left_in_the_link_is_dropped_without_a_word() -> None:
 
 def test_filters_that_leave_nothing_say_so() -> None:
     demo = datasets.load("demo")
-    seen = demo.contexts.pivot_table(index="class_id", columns="context", values="n_images", fill_value=0)
-    class_id, context = next((c, k) for c in seen.index for k in seen.columns if seen.loc[c, k] == 0)
+    counts = demo.contexts.pivot_table(index="class_id", columns="context", values="n_images", fill_value=0)
+    class_id, context = next((c, k) for c in counts.index for k in counts.columns if counts.loc[c, k] == 0)
     app = run("images", classes=demo.classes["class_name"].iat[class_id], contexts=context)
     assert "No images match" in texts(app)
 
 
 def test_a_dataset_without_pixels_lists_its_classes_and_says_what_to_do() -> None:
-    told = texts(run("images", dataset="tiered_imagenet"))
-    assert "608 classes with 779,164 images; the images are not on this computer." in told
-    assert "No images of" in told and "**Taxonomy**" in told
-    assert "fsviz add tiered_imagenet ~/imagenet/train" in told
+    page_text = texts(run("images", dataset="tiered_imagenet"))
+    assert "608 classes with 779,164 images; the images are not on this computer." in page_text
+    assert "No images of" in page_text and "**Taxonomy**" in page_text
+    assert "fsviz add tiered_imagenet ~/imagenet/train" in page_text
 
 
 def test_an_image_that_is_not_there_leaves_the_first_one() -> None:

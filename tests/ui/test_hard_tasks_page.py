@@ -130,17 +130,17 @@ def test_a_finished_run_is_shown(open_page) -> None:
     assert answer(page).startswith(f"{cost}{numbers['accuracy']['hard']:.1f}% vs {numbers['accuracy']['random']:.1f}% ")
     assert "50 3-way 1-shot tasks of split test" in answer(page) and "chance level: 33.3%" in answer(page)
     assert "Preview" not in answer(page)
-    whose = {"sources": ["first"], "backbones": ["first", "second"]}
-    whose["adaptations"] = [name for name in stress_test.ADAPTATIONS if name != stress_test.FULL]
+    stress_settings = {"sources": ["first"], "backbones": ["first", "second"]}
+    stress_settings["adaptations"] = [name for name in stress_test.ADAPTATIONS if name != stress_test.FULL]
     spec = {name: value for name, value in spec.items() if name != "backbone"}
-    stressed = jobs.run_in_foreground({"study": "stress_test", **spec, **whose, "search": "greedy"})
+    stressed = jobs.run_in_foreground({"study": "stress_test", **spec, **stress_settings, "search": "greedy"})
     page.query_params["stress_cell"] = "second tim"
     page.segmented_control(key="show").set_value("Other classifiers").run()
     assert_fine(page)
     _, random, hard = jobs.result(stressed.id).cell("first", "second", "tim")
     lost = int(np.argsort(hard - random, kind="stable")[0])  # the cells of the run lead to its tasks
-    told = f"{100 * random[lost]:.0f}% correct with random, {100 * hard[lost]:.0f}% with hard supports"
-    assert f"**Task {lost}**: {told}" in [m.value for m in page.markdown]
+    accuracies = f"{100 * random[lost]:.0f}% correct with random, {100 * hard[lost]:.0f}% with hard supports"
+    assert f"**Task {lost}**: {accuracies}" in [m.value for m in page.markdown]
 
 
 def caption(page: AppTest, words: str) -> str:
@@ -166,9 +166,9 @@ def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_p
     whole = caption(page, "the same for all searches")
     assert whole.startswith("50 tasks") and "Preview" not in whole
     assert not any(button.label == "Run on all tasks" for button in page.button)
-    drawn = next(chart for chart in page.get("plotly_chart") if "compared" in chart.proto.id)
+    comparison_chart = next(chart for chart in page.get("plotly_chart") if "compared" in chart.proto.id)
     hard = next(row["accuracy"] for row in jobs.results(run.id)["rows"] if row["objective"] == "hard")
-    assert f"{hard:.1f}" in drawn.proto.spec
+    assert f"{hard:.1f}" in comparison_chart.proto.spec
 
 
 def test_a_slow_section_starts_its_run_once_and_shows_a_preview(open_page, monkeypatch) -> None:

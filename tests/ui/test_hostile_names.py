@@ -86,11 +86,11 @@ def sent(app: AppTest) -> Iterator[tuple[str, str, str]]:
 def strings(message: Message) -> Iterator[tuple[str, str]]:
     for field, value in message.ListFields():
         values = value if field.is_repeated else [value]
-        for one in values:
-            if isinstance(one, str):
-                yield field.name, one
-            elif isinstance(one, Message):
-                yield from strings(one)
+        for item in values:
+            if isinstance(item, str):
+                yield field.name, item
+            elif isinstance(item, Message):
+                yield from strings(item)
 
 
 def texts(app: AppTest) -> str:
@@ -102,29 +102,28 @@ def test_names_are_letters_on_every_page_and_in_every_section(file: str) -> None
     app = open_page(file, **SMALL)
     if file != PAGES["learn"].file:  # which is about the demo
         assert escape_markdown(PICTURE) in texts(app), "a page says of which dataset it is, by its title"
-    seen = walk(app, {"show", "dataset_picker"})  # the sections come below, the dataset stays
+    visited = walk(app, {"show", "dataset_picker"})  # the sections come below, the dataset stays
     for section in next((control.options for control in app.segmented_control if control.key == "show"), ()):
         app = open_page(file, show=section, **SMALL)
         assert app.segmented_control(key="show").value == section and not app.error, section
-        seen = walk(app, seen)
+        visited = walk(app, visited)
 
 
-def walk(app: AppTest, seen: set[str]) -> set[str]:
-    """Through all that the page shows one of at a time, and into every list that offers names, but for what was seen;
-    returns what is seen now."""
-    views = {one.key: one.options for one in app.segmented_control if one.key not in seen}
-    lists = {box.key: named(box) for box in app.selectbox if box.key not in seen}
+def walk(app: AppTest, visited: set[str]) -> set[str]:
+    """Opens every view and the first hostile option of every list, except visited ones; returns the visited keys."""
+    views = {control.key: control.options for control in app.segmented_control if control.key not in visited}
+    lists = {box.key: first_hostile_option(box) for box in app.selectbox if box.key not in visited}
     for key, option in [(key, option) for key, options in views.items() for option in options]:
-        if key in {one.key for one in app.segmented_control}:
+        if key in {control.key for control in app.segmented_control}:
             look(app.segmented_control(key=key).set_value(option).run())
     for key, place in lists.items():
         if place is not None and key in {box.key for box in app.selectbox}:
             look(app.selectbox(key=key).select_index(place).run())
-    return seen | set(views) | set(lists)
+    return visited | set(views) | set(lists)
 
 
-def named(box: Selectbox) -> int | None:
-    """The first choice of a list that has a name in it, and is not chosen yet."""
+def first_hostile_option(box: Selectbox) -> int | None:
+    """Position of the first option with a hostile name that is not selected yet; None without one."""
     places = (i for i, words in enumerate(box.options) if i != box.index and any(name in words for name in NAMES))
     return next(places, None)
 
@@ -171,9 +170,9 @@ def test_evaluate() -> None:
 
 def test_runs() -> None:
     app = open_page("pages/runs.py")
-    shown = texts(app)
-    assert escape_markdown(LINK) in shown and escape_markdown(PICTURE) in shown
-    assert f"Testbed {escape_markdown(PICTURE)}" in shown
+    page_text = texts(app)
+    assert escape_markdown(LINK) in page_text and escape_markdown(PICTURE) in page_text
+    assert f"Testbed {escape_markdown(PICTURE)}" in page_text
     for section in app.segmented_control(key="show").options:
         look(app.segmented_control(key="show").set_value(section).run())
         for name in app.selectbox(key="band").options:

@@ -10,7 +10,7 @@ from tests.ui.pages import open_link
 
 
 @pytest.mark.parametrize("name", ["sample_tasks", "evaluate", "hard_supports", "predict_accuracy"])
-def test_a_page_keeps_groups_together_unless_told(name: str, copied: Dataset) -> None:  # noqa: F811
+def test_a_page_keeps_groups_together_unless_switched_off(name: str, copied: Dataset) -> None:  # noqa: F811
     page = open_link(name, copied.name, fine=False, n_tasks="50")
     switch = page.toggle(key="keep_groups")
     assert switch.value is True and "--no-keep-groups" not in " ".join(code.value for code in page.code)

@@ -26,7 +26,7 @@ def open_lesson(place: int, **query: str) -> AppTest:
 
 
 def measured(place: int):
-    """What the page measured: it is kept, so nothing is measured twice."""
+    """The measurements of a lesson, which the page has cached."""
     return learn.LESSONS[place].measure(shell.load_dataset("demo"))
 
 
@@ -61,8 +61,8 @@ def test_a_file_of_the_folder_is_a_lesson() -> None:
 @pytest.mark.parametrize("place", PLACES)
 def test_a_lesson_tells_correct_from_incorrect_by_its_measurements(place: int) -> None:
     app = open_lesson(place)
-    lesson, found = learn.LESSONS[place], measured(place)
-    stops, question = list(lesson.positions(found)), lesson.ask(found)
+    lesson, measurements = learn.LESSONS[place], measured(place)
+    stops, question = list(lesson.positions(measurements)), lesson.ask(measurements)
     assert lesson.paper in app.subheader[0].help and lesson.text == app.markdown[0].value
     assert shell.escape(question.text) in app.markdown[1].value
     accepted = {question.correct, *question.tied}
@@ -79,8 +79,8 @@ def test_a_lesson_tells_correct_from_incorrect_by_its_measurements(place: int) -
 
 @pytest.mark.parametrize("place", PLACES)
 def test_one_answer_is_correct_at_every_position_of_the_control(place: int) -> None:
-    lesson, found = learn.LESSONS[place], measured(place)
-    stops, question = list(lesson.positions(found)), lesson.ask(found)
+    lesson, measurements = learn.LESSONS[place], measured(place)
+    stops, question = list(lesson.positions(measurements)), lesson.ask(measurements)
     assert len(set(question.options)) == len(question.options) and 0 <= question.correct < len(question.options)
     app = move(open_lesson(place), stops[-1])
     for at, name in enumerate(stops):
@@ -98,8 +98,8 @@ def test_one_answer_is_correct_at_every_position_of_the_control(place: int) -> N
 
 def test_the_numbers_that_a_page_shows_tell_the_right_position_from_the_others() -> None:
     pairs, together = measured(3), measured(6)
-    shown = [f"{position.mean[0]:.1f}" for position in pairs.positions]
-    assert shown.count(min(shown, key=float)) == 1
+    means = [f"{position.mean[0]:.1f}" for position in pairs.positions]
+    assert means.count(min(means, key=float)) == 1
     correlations = [f"{abs(how.value):.2f}" for how in together.correlations.values()]
     correct = learn.LESSONS[6].ask(together).correct
     assert correct < len(correlations) and correlations.count(correlations[correct]) == 1
@@ -160,9 +160,9 @@ def test_the_links_to_go_on_are_left_as_they_are_where_they_lead(place: int) -> 
         move(app, name)
         assert app.main.get("page_link")
         for link in app.main.get("page_link"):
-            asked = parse_qs(link.proto.query_string, keep_blank_values=True)
-            there = open_link(link.proto.page, "demo", **{k: v for k, v in asked.items() if k != "dataset"})
-            assert {k: v if isinstance(v, list) else [v] for k, v in there.query_params.items()} == asked
+            settings = parse_qs(link.proto.query_string, keep_blank_values=True)
+            target = open_link(link.proto.page, "demo", **{k: v for k, v in settings.items() if k != "dataset"})
+            assert {k: v if isinstance(v, list) else [v] for k, v in target.query_params.items()} == settings
 
 
 def test_the_figure_follows_the_control_and_the_link_keeps_both() -> None:
@@ -192,12 +192,12 @@ def test_the_first_lesson_shows_the_tasks_of_its_sampler() -> None:
 
 @pytest.mark.parametrize("place", [2, 4])
 def test_positions_share_their_queries(place: int) -> None:
-    first, *others = measured(place)
-    assert all((stop.tasks.query == first.tasks.query).all() for stop in others)
-    assert any((stop.tasks.support != first.tasks.support).any() for stop in others)
+    first, *rest = measured(place)
+    assert all((stop.tasks.query == first.tasks.query).all() for stop in rest)
+    assert any((stop.tasks.support != first.tasks.support).any() for stop in rest)
 
 
-def test_recorded_networks_stand_beside_the_splits_they_were_trained_on() -> None:
+def test_recorded_networks_match_the_splits_they_were_trained_on() -> None:
     trained = measured(5)  # the search ends nearer to its minimum than when the networks were trained
     assert [split.split.reached for split in trained.splits] == pytest.approx(trained.points["x"].tolist(), abs=2e-4)
 

@@ -42,7 +42,7 @@ def tree_of(module: ModuleType) -> ast.Module:
 
 @cache
 def assigned(module: ModuleType) -> dict[str, ast.expr]:
-    """What the names of a module are set to, at its top."""
+    """Assignments at the top level of a module: name -> expression."""
     return {
         target.id: node.value
         for node in tree_of(module).body
@@ -64,7 +64,7 @@ def imported(module: ModuleType) -> dict[str, tuple[str, str]]:
 
 
 def value_of(module: ModuleType, expression: ast.expr) -> Any:
-    """What an expression is outside of any function; None where only a run of the page could tell."""
+    """The value of an expression at module level; None if only a run of the page could tell."""
     if isinstance(expression, ast.Constant):
         return expression.value
     if isinstance(expression, ast.Name):
@@ -113,32 +113,38 @@ def keys_in(module: ModuleType) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.Attribute) and node.attr not in ("with_", "name"):
             elsewhere.add(node.value)
         if isinstance(node, ast.Call):
-            given = {k.arg: k.value for k in node.keywords}
-            if name_of(node) == "pick" and "key" in given:
+            keywords = {k.arg: k.value for k in node.keywords}
+            if name_of(node) == "pick" and "key" in keywords:
                 elsewhere |= set(ast.walk(node.args[0]))
-            for expression in _key_arguments(node, given):
+            for expression in _key_arguments(node, keywords):
                 key = value_of(module, expression)
                 if isinstance(key, str) and not (isinstance(expression, ast.Attribute) and expression.attr == "name"):
                     yield key, page
         if isinstance(node, ast.Call | ast.Name | ast.Attribute) and node not in elsewhere:
-            found = declaration(module, node)
-            if found is not None:
-                yield found
+            key_and_place = declaration(module, node)
+            if key_and_place is not None:
+                yield key_and_place
 
 
-def _key_arguments(call: ast.Call, given: dict[str | None, ast.expr]) -> Iterator[ast.expr]:
-    if "bind" in given or (name_of(call) == "pick" and "key" in given):
-        yield given["key"]
+def _key_arguments(call: ast.Call, keywords: dict[str | None, ast.expr]) -> Iterator[ast.expr]:
+    if "bind" in keywords or (name_of(call) == "pick" and "key" in keywords):
+        yield keywords["key"]
     holder = getattr(getattr(call.func, "value", None), "id", "")
     if holder in HOLDERS and name_of(call) in KEY_OF:
         place, name = KEY_OF[name_of(call)]
-        if name in given or len(call.args) > place:
-            yield given[name] if name in given else call.args[place]
+        if name in keywords or len(call.args) > place:
+            yield keywords[name] if name in keywords else call.args[place]
 
 
 def pages() -> Iterator[ModuleType]:
-    for found in pkgutil.walk_packages(ui.__path__, "fsviz.ui."):
-        yield importlib.import_module(found.name)
+    for module_info in pkgutil.walk_packages(ui.__path__, "fsviz.ui."):
+        yield importlib.import_module(module_info.name)
+
+
+def namespaces() -> list[dict[str, Any]]:
+    """Module-level names of all pages and of the modules that they import."""
+    of_pages = [vars(module) for module in pages()]
+    return of_pages + [vars(v) for names in of_pages for v in list(names.values()) if isinstance(v, ModuleType)]
 
 
 def test_a_key_is_declared_once_for_all_pages() -> None:
@@ -147,38 +153,34 @@ def test_a_key_is_declared_once_for_all_pages() -> None:
         for key, place in keys_in(module):
             places[key].add(place)
     assert {"split", "classes", "task", "task_name", "image", "show", "bar", "table_order"} <= set(places)
-    assert {key: sorted(found) for key, found in places.items() if len(found) > 1} == {}
+    assert {key: sorted(key_places) for key, key_places in places.items() if len(key_places) > 1} == {}
 
 
 def test_numbers_have_the_same_limits_under_the_same_key() -> None:
-    """A page or study may begin with another default; what depends on the dataset is told where it is drawn.
+    """A page or study may have another default; limits that depend on the dataset are set where tasks are drawn.
 
-    Settings of a training stand in links under keys of their own.
+    Settings of a training have their own keys in links.
     """
     shared = {setting.name: setting for setting in (N_WAY, N_SHOT, N_QUERY, N_TASKS, SEED)}
-    used = [vars(module) for module in pages()]
-    used += [vars(value) for names in used for value in list(names.values()) if isinstance(value, ModuleType)]
-    found = [
-        one
-        for names in used
-        if names["__name__"].startswith("fsviz.") and names["__name__"] != "fsviz.studies.training"
-        for value in names.values()
-        for one in (value.values() if isinstance(value, dict) else (value,))
-        if isinstance(one, Setting) and one.name in shared
+    declared = [
+        item
+        for namespace in namespaces()
+        if namespace["__name__"].startswith("fsviz.") and namespace["__name__"] != "fsviz.studies.training"
+        for value in namespace.values()
+        for item in (value.values() if isinstance(value, dict) else (value,))
+        if isinstance(item, Setting) and item.name in shared
     ]
-    assert {one.name for one in found} == set(shared) and len(found) > 30
-    assert [one for one in found if one.high != shared[one.name].high] == []
+    assert {item.name for item in declared} == set(shared) and len(declared) > 30
+    assert [item for item in declared if item.high != shared[item.name].high] == []
 
 
 def numeric_settings() -> dict[str, Setting]:
     """Every number that a page or study declares, by where it is declared."""
-    seen = [vars(module) for module in pages()]
-    seen += [vars(value) for names in seen for value in list(names.values()) if isinstance(value, ModuleType)]
     return {
-        f"{names['__name__']}.{setting.name}": setting
-        for names in seen
-        if names.get("__name__", "").startswith("fsviz.")
-        for value in names.values()
+        f"{namespace['__name__']}.{setting.name}": setting
+        for namespace in namespaces()
+        if namespace.get("__name__", "").startswith("fsviz.")
+        for value in namespace.values()
         for setting in (value.values() if isinstance(value, dict) else (value,))
         if isinstance(setting, Setting) and setting.kind in ("int", "float")
     }
@@ -189,13 +191,13 @@ def _one_setting_from_its_link() -> None:
 
     from fsviz.ui.parts import controls, links
 
-    setting, text, as_slider = st.session_state["asked"]
+    setting, text, as_slider = st.session_state["request"]
     st.query_params[setting.name] = text
     controls.pick(setting, as_slider=as_slider)
-    st.session_state["told"] = links.ignored({setting.name: text})
+    st.session_state["ignored"] = links.ignored({setting.name: text})
 
 
-def test_a_link_beyond_the_limits_of_any_number_is_told_and_gives_way_to_the_default() -> None:
+def test_a_link_beyond_the_limits_of_a_number_is_reported_and_replaced_by_the_default() -> None:
     declared = numeric_settings()
     assert {"alpha", "n_way", "n_shot", "seed"} <= {setting.name for setting in declared.values()}
     assert len(declared) > 30
@@ -205,9 +207,9 @@ def test_a_link_beyond_the_limits_of_any_number_is_told_and_gives_way_to_the_def
         for text in [*map(setting.text, beyond), "nan", "-1e300", "many"]:
             app = AppTest.from_function(_one_setting_from_its_link, default_timeout=60)
             as_slider = not math.isinf(setting.high) and setting.low < setting.high
-            app.session_state["asked"] = (setting, text, as_slider)
+            app.session_state["request"] = (setting, text, as_slider)
             app.run()
             assert not app.exception, (where, text)
             assert app.session_state[setting.name] == setting.default, (where, text)
-            assert app.session_state["told"] == [f"{setting.name}={text[:40]}"], (where, text)
+            assert app.session_state["ignored"] == [f"{setting.name}={text[:40]}"], (where, text)
             assert setting.name not in app.query_params, (where, text)

@@ -19,8 +19,8 @@ from tests.ui.pages import in_workspace, link_of, open_link
 from tests.ui.test_gallery_pages import run
 
 PAGES = ("sample_tasks", "evaluate", "hard_supports", "predict_accuracy")
-ASKED = {"sampler": "semantic", "n_way": "12", "alpha": "3.5", "beta": "450", "n_tasks": "70", "seed": "123456789"}
-ASKED |= {"n_shot": "4", "n_query": "7"}
+LINK_SETTINGS = {"sampler": "semantic", "n_way": "12", "alpha": "3.5", "beta": "450", "n_tasks": "70"}
+LINK_SETTINGS |= {"seed": "123456789", "n_shot": "4", "n_query": "7"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -28,7 +28,7 @@ def _workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One for all tests that save nothing: what pages compute of the same tasks is computed once."""
     with in_workspace(tmp_path_factory):
         make_toy("linked", n_images=30)
-        make_toy("beside")
+        make_toy("second_toy")
         yield
 
 
@@ -45,31 +45,31 @@ def fine(app: AppTest) -> AppTest:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_link_is_valid_on_every_page_that_draws_tasks(page: str) -> None:
-    app = fine(run(page, dataset="linked", **ASKED))
-    taken_up(app, ASKED)
+    app = fine(run(page, dataset="linked", **LINK_SETTINGS))
+    taken_up(app, LINK_SETTINGS)
     command = app.code[0].value
     for flag in ("--n-way 12", "--alpha 3.5", "--beta 450", "--n-tasks 70", "--seed 123456789", "--n-shot 4"):
         assert flag in command
 
 
-def taken_up(app: AppTest, asked: dict[str, str]) -> None:
-    """The page has these settings, says so in its link and has nothing to complain of."""
+def taken_up(app: AppTest, settings: dict[str, str]) -> None:
+    """Checks that the page has these settings, keeps them in its link and reports nothing."""
     assert not app.toast
-    assert {name: app.session_state[name] for name in asked} == {
-        name: text if name == "sampler" else float(text) for name, text in asked.items()
+    assert {name: app.session_state[name] for name in settings} == {
+        name: text if name == "sampler" else float(text) for name, text in settings.items()
     }
     link = link_of(app)
-    assert {name: link.get(name) for name in asked if name != "sampler"} == {
-        name: text for name, text in asked.items() if name != "sampler"
+    assert {name: link.get(name) for name in settings if name != "sampler"} == {
+        name: text for name, text in settings.items() if name != "sampler"
     }  # none of them is a default
 
 
 @pytest.mark.parametrize(
     ("page", "keys", "more"),
     [
-        ("causes", tuple(ASKED), {}),
-        ("image_map", tuple(ASKED), {"testbed": "drawn"}),
-        ("compare_datasets", ("sampler", "n_way", "n_tasks", "seed", "n_shot", "n_query"), {"against": "beside"}),
+        ("causes", tuple(LINK_SETTINGS), {}),
+        ("image_map", tuple(LINK_SETTINGS), {"testbed": "drawn"}),
+        ("compare_datasets", ("sampler", "n_way", "n_tasks", "seed", "n_shot", "n_query"), {"against": "second_toy"}),
         ("edit_task", ("n_shot", "n_query", "seed"), {}),
     ],
 )
@@ -77,9 +77,9 @@ def test_a_link_is_valid_on_pages_that_have_some_of_its_settings(
     page: str, keys: tuple[str, ...], more: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compare_datasets, "MOST_TASKS", 50)
-    asked = {name: ASKED[name] for name in keys}
-    app = fine(run(page, dataset="linked", **asked, **more))
-    taken_up(app, asked)
+    settings = {name: LINK_SETTINGS[name] for name in keys}
+    app = fine(run(page, dataset="linked", **settings, **more))
+    taken_up(app, settings)
     less = "Limited to 50 tasks per dataset here."
     assert any(less in caption.value for caption in app.caption) == (page == "compare_datasets")
 
@@ -92,11 +92,11 @@ def test_more_images_than_there_are_is_a_sentence_and_stays_in_the_link() -> Non
 
 @pytest.mark.parametrize("page", PAGES)
 def test_impossible_settings_are_one_sentence_and_leave_the_link(page: str) -> None:
-    asked = {"n_way": "abc", "n_tasks": "2.5", "sampler": "clever", "nonsense": "1"}
-    app = fine(run(page, dataset="linked", seed="1e400", **asked))
+    settings = {"n_way": "abc", "n_tasks": "2.5", "sampler": "clever", "nonsense": "1"}
+    app = fine(run(page, dataset="linked", seed="1e400", **settings))
     assert "seed=1e400" in app.warning[0].value.replace("\\", "")
     (toast,) = app.toast
-    for name, text in asked.items():
+    for name, text in settings.items():
         assert f"{name}={text}" in toast.value.replace("\\", "")
     assert "does not apply here" in toast.value
     assert not link_of(app)
@@ -104,9 +104,9 @@ def test_impossible_settings_are_one_sentence_and_leave_the_link(page: str) -> N
 
 def test_a_default_that_a_link_names_stays_until_it_is_changed() -> None:
     """Taking it out would be one more step for the browser's back button."""
-    asked = {"distance": "jiang_conrath", "split": "test"}
-    app = fine(run("classes", dataset="linked", **asked))
-    assert link_of(app) == asked and not app.toast
+    settings = {"distance": "jiang_conrath", "split": "test"}
+    app = fine(run("classes", dataset="linked", **settings))
+    assert link_of(app) == settings and not app.toast
     fine(app.selectbox(key="distance").set_value("path_length").run())
     assert link_of(app) == {"distance": "path_length", "split": "test"}
     fine(app.selectbox(key="distance").set_value("jiang_conrath").run())
@@ -125,7 +125,7 @@ def test_choices_show_titles_and_link_identifiers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "asked", "said"),
+    ("page", "settings", "expected"),
     [
         ("classes", {"distance": "Wu-Palmer"}, {"distance": "wu_palmer"}),
         (
@@ -151,9 +151,9 @@ def test_choices_show_titles_and_link_identifiers() -> None:
         ),
     ],
 )
-def test_titles_and_settings_of_a_choice_are_read(page: str, asked: dict, said: dict) -> None:
-    app = fine(run(page, dataset="linked", **asked))
-    assert link_of(app) == said and not app.toast
+def test_titles_and_settings_of_a_choice_are_read(page: str, settings: dict, expected: dict) -> None:
+    app = fine(run(page, dataset="linked", **settings))
+    assert link_of(app) == expected and not app.toast
 
 
 def test_settings_of_another_sampler_leave_page_and_link() -> None:
@@ -277,7 +277,7 @@ def test_tasks_of_all_classes_are_called_alike_instead_of_fine_grained() -> None
     assert any("All tasks use the same classes" in c.value for c in app.caption)
 
 
-def test_what_dropping_repeats_did_is_said_and_can_be_turned_off() -> None:
+def test_the_effect_of_dropping_repeats_is_reported_and_can_be_turned_off() -> None:
     app = fine(run("sample_tasks", dataset="linked", n_tasks="500"))
     assert any("Duplicates removed: median coarsity" in c.value for c in app.caption)
     fine(app.toggle(key="repeats").set_value(True).run())
@@ -295,10 +295,10 @@ def test_a_saved_testbed_leads_to_evaluate(own_workspace) -> None:
 
 def test_classes_and_splits_arrive_on_another_page_and_stand_in_its_link() -> None:
     app = open_link("classes", "demo", split="train", classes=["cat", "dog"])
-    (there,) = [link.proto.query_string for link in app.main.get("page_link") if link.proto.label == "Show all images"]
-    asked = parse_qs(there)
-    assert asked["classes"] == ["dog"]
-    gallery = open_link("images", **{name: value[0] for name, value in asked.items()})
+    (query,) = [link.proto.query_string for link in app.main.get("page_link") if link.proto.label == "Show all images"]
+    settings = parse_qs(query)
+    assert settings["classes"] == ["dog"]
+    gallery = open_link("images", **{name: value[0] for name, value in settings.items()})
     assert gallery.multiselect(key="classes").value == ["dog"] and not gallery.toast
     assert link_of(gallery)["classes"] == "dog"
     tasks = open_link("sample_tasks", "demo", split="train")

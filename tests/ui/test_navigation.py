@@ -19,10 +19,10 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def row(app: AppTest) -> dict[str, str]:
-    """The links of the row, with what they say."""
+    """Labels and query strings of the links in the row."""
     slugs = {page.slug for page in PAGES.values()}
-    (found,) = [b for b in app.main.children.values() if _key(b) == "fsviz_siblings"] or [None]
-    links = found.get("page_link") if found else []
+    (siblings,) = [b for b in app.main.children.values() if _key(b) == "fsviz_siblings"] or [None]
+    links = siblings.get("page_link") if siblings else []
     assert all(link.proto.page in slugs for link in links)
     return {link.proto.label: link.proto.query_string for link in links}
 
@@ -33,16 +33,16 @@ def _key(block: object) -> str:
 
 @pytest.fixture
 def menus(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
-    """What is handed to the bar, run after run."""
-    seen: list[dict] = []
+    """Arguments of st.navigation, run after run."""
+    calls: list[dict] = []
     show = navigation.st.navigation
 
     def note(groups: dict, position: str) -> object:
-        seen.append({"groups": groups, "position": position})
+        calls.append({"groups": groups, "position": position})
         return show(groups, position=position)
 
     monkeypatch.setattr(navigation.st, "navigation", note)
-    return seen
+    return calls
 
 
 def test_the_bar_has_every_page_in_its_group(menus: list[dict]) -> None:
@@ -61,8 +61,8 @@ def test_what_a_dataset_leaves_empty_is_dimmed_and_says_why(menus: list[dict]) -
     assert entries["causes"].title == ":gray[Causes · no features]"
     assert entries["contexts"].title == ":gray[Contexts · no contexts]"
     assert entries["confusion"].title == "Confusion"  # works by meaning
-    told = navigation.help_of(PAGES["causes"], navigation_dataset("cifar100"))
-    assert told == "Needs features: CIFAR-100 has none. What makes these tasks hard?"
+    help_text = navigation.help_of(PAGES["causes"], navigation_dataset("cifar100"))
+    assert help_text == "Needs features: CIFAR-100 has none. What makes these tasks hard?"
 
 
 def navigation_dataset(name: str) -> object:
@@ -115,8 +115,8 @@ def test_the_places_of_the_sidebar_keep_their_order() -> None:
         app = open_link(slug, "demo")
         labels = [w.label for kind in (app.sidebar.selectbox,) for w in kind]
         assert labels[0] == "Dataset"
-        wanted = [label for label in ("Dataset", "Split", "Backbone") if label in labels]
-        assert labels[: len(wanted)] == wanted, slug
+        expected = [label for label in ("Dataset", "Split", "Backbone") if label in labels]
+        assert labels[: len(expected)] == expected, slug
         assert app.sidebar.toggle[-1].label == "Classroom mode"
 
 

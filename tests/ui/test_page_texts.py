@@ -21,7 +21,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "ws"
 
 
-def said(app: AppTest) -> str:
+def page_text(app: AppTest) -> str:
     return "\n".join([texts(app), *(code.value for code in app.code)])
 
 
@@ -46,9 +46,9 @@ def said(app: AppTest) -> str:
     ],
     ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else None,
 )
-def test_what_is_missing_is_said_with_the_next_step(page: str, query: dict[str, str], words: str) -> None:
+def test_a_missing_requirement_is_reported_with_the_next_step(page: str, query: dict[str, str], words: str) -> None:
     app = open_link(page, fine=False, **query)
-    assert re.search(words, said(app)), said(app)
+    assert re.search(words, page_text(app)), page_text(app)
     if query == {"dataset": "df20"}:  # without images there is nothing to write into the file of images
         buttons = {e.proto.label: e.proto.disabled for e in app.get("download_button")}
         assert buttons["JSON"] and not buttons["CSV"]
@@ -61,7 +61,7 @@ def metric(app: AppTest, label: str) -> float:
 
 def medians(app: AppTest) -> list[float]:
     """The median coarsity of semantic and of uniform tasks in the answer."""
-    return list(map(float, re.search(r"median coarsity ([\d.]+) vs ([\d.]+) for uniform", said(app)).groups()))
+    return list(map(float, re.search(r"median coarsity ([\d.]+) vs ([\d.]+) for uniform", page_text(app)).groups()))
 
 
 def test_the_published_medians_of_tiered_imagenet_are_on_the_page() -> None:
@@ -74,19 +74,19 @@ def test_the_published_medians_of_tiered_imagenet_are_on_the_page() -> None:
 
 def coarsity(app: AppTest) -> float:
     """That of the task that is shown."""
-    return float(re.search(r"Coarsity ([\d.]+): mean squared", said(app))[1])
+    return float(re.search(r"Coarsity ([\d.]+): mean squared", page_text(app))[1])
 
 
 def test_a_larger_alpha_lowers_the_median_and_a_link_keeps_it() -> None:
     app = open_link("sample_tasks", "tiered_imagenet", alpha="1.2", n_way="10", seed="3")
     assert medians(app)[0] < 45
     assert app.slider(key="n_way").value == 10
-    assert re.search(r"--alpha 1.2(\s|$)", said(app))
+    assert re.search(r"--alpha 1.2(\s|$)", page_text(app))
 
 
 def test_a_link_restores_a_task_and_its_coarsity() -> None:
     app = open_link("classes", "tiered_imagenet", classes=["malamute", "Siberian husky"])
-    assert "Selected task: 2 classes" in said(app) and "sled dog" in said(app)
+    assert "Selected task: 2 classes" in page_text(app) and "sled dog" in page_text(app)
     # the two share a concept of their own, 2 log(2600) - 2 log(1300) = 1.39, squared
     assert metric(app, "Coarsity") == 1.92
 
@@ -94,7 +94,7 @@ def test_a_link_restores_a_task_and_its_coarsity() -> None:
 def test_layered_layout_other_distances_and_all_paths() -> None:
     app = open_link("classes", "mini_imagenet", layout="layered", distance="path_length", dag="all_paths")
     assert not app.toast  # no setting of the link was left out
-    assert "Median distance: " in said(app) and "Path length" in said(app)
+    assert "Median distance: " in page_text(app) and "Path length" in page_text(app)
     series = json.loads(app.get("echarts_chart")[0].proto.spec)["series"][0]
     assert series["type"] == "graph" and len({node["y"] for node in series["data"]}) > 5  # layers
 
@@ -103,8 +103,8 @@ def test_two_backbones_are_compared_and_a_link_restores_it() -> None:
     settings = {"versus": "confusion@demo_clip", "edges": "20", "classes": ["tiger", "sheep"]}
     app = open_link("confusion", "demo", **settings)
     assert not app.toast  # no setting of the link was ignored
-    assert re.search(r"Pearson 0.\d\d \(", said(app)) and "never confused by Demo CLIP" in said(app)
-    assert "EfficientNet-Lite0 and Demo CLIP: rank correlation" in said(app)
+    assert re.search(r"Pearson 0.\d\d \(", page_text(app)) and "never confused by Demo CLIP" in page_text(app)
+    assert "EfficientNet-Lite0 and Demo CLIP: rank correlation" in page_text(app)
     assert len(app.get("plotly_chart")) == 1 and app.slider(key="edges").value == 20
 
 
@@ -119,13 +119,13 @@ def test_a_path_a_table_or_a_name_that_cannot_be_is_one_sentence(tmp_path: Path)
     app.text_input(key="path_0").set_value(str(folder_of(tmp_path / "two", {"dog": 2, "cat": 2}))).run()
     app.text_input(key="new_name").set_value("demo").run()
     app.button(key="save").click().run()
-    assert "The name 'demo' belongs to a dataset that comes with fsviz" in said(app)
+    assert "The name 'demo' belongs to a dataset that comes with fsviz" in page_text(app)
 
 
 def test_too_many_shots_are_named_and_the_largest_that_fits_is_offered(home: Path) -> None:
     make_digits_workspace(home)
     app = open_link("evaluate", "digits", fine=False, n_shot="190", n_query="10", methods="ProtoNet")
-    assert re.search("has 174 images .* fewer than “Support images” . “Query images” = 200", said(app))
-    assert "The largest that fits all classes is “Support images” 169 with “Query images” 5." in said(app)
+    assert re.search("has 174 images .* fewer than “Support images” . “Query images” = 200", page_text(app))
+    assert "The largest that fits all classes is “Support images” 169 with “Query images” 5." in page_text(app)
     next(b for b in app.button if b.label == "Use “Support images” 169, “Query images” 5").click().run()
-    assert not app.exception and "Preview: 200 tasks" in said(app)
+    assert not app.exception and "Preview: 200 tasks" in page_text(app)

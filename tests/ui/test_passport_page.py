@@ -65,9 +65,9 @@ def test_the_answer_is_that_of_the_engine_and_follows_the_method() -> None:
     sentence, more = study.headline(profile, among, profile.results[0])
     assert answer(app) == f"**{escape_markdown(sentence)}** {escape_markdown(more)}" and "mean of 60 tasks" in sentence
     assert not app.metric
-    other = profile.results[1]
-    app.selectbox(key="answers_of").set_value(other.key).run()
-    assert answer(app).startswith(f"**{escape_markdown(other.label)}: {100 * other.accuracy:.0f}% of the 20 queries")
+    second = profile.results[1]
+    app.selectbox(key="answers_of").set_value(second.key).run()
+    assert answer(app).startswith(f"**{escape_markdown(second.label)}: {100 * second.accuracy:.0f}% of the 20 queries")
 
 
 def test_a_task_is_in_the_link_and_gone_through() -> None:
@@ -150,13 +150,13 @@ def test_runs_of_the_testbed_give_the_answer() -> None:
 
 def leads_of(app: AppTest, n: int | None = None) -> list:
     links = [link.proto for link in app.main.get("page_link") if "task_name=" in link.proto.query_string]
-    found = [task_ids.parse_task_id(parse_qs(link.query_string)["task_name"][0]) for link in links]
-    assert n is None or len(found) == n, found
-    return found
+    linked_tasks = [task_ids.parse_task_id(parse_qs(link.query_string)["task_name"][0]) for link in links]
+    assert n is None or len(linked_tasks) == n, linked_tasks
+    return linked_tasks
 
 
 @pytest.mark.parametrize(
-    ("page", "asked", "kind"),
+    ("page", "settings", "kind"),
     [
         ("sample_tasks", {"n_tasks": "50", "n_shot": "2"}, "drawn"),
         ("sample_tasks", {"n_tasks": "50", "n_shot": "0"}, "drawn"),
@@ -169,19 +169,19 @@ def leads_of(app: AppTest, n: int | None = None) -> list:
         ("edit_task", {}, "hand"),
     ],
 )
-def test_every_page_that_shows_a_task_leads_to_its_passport(page: str, asked: dict, kind: str) -> None:
-    app = open_link(page, "toy", **asked)
+def test_every_page_that_shows_a_task_leads_to_its_passport(page: str, settings: dict, kind: str) -> None:
+    app = open_link(page, "toy", **settings)
     (task,) = leads_of(app, 1)
     assert task.testbed.startswith(f"{kind}~toy~")
-    one = task_ids.find(task.testbed).tasks.take([task.position])
+    drawn_task = task_ids.find(task.testbed).tasks.take([task.position])
     swaps = [link.proto for link in app.main.get("page_link") if link.proto.page == "edit_task"]
-    if one.has_images and page not in ("hard_supports", "edit_task"):  # the very task, image by image
+    if drawn_task.has_images and page not in ("hard_supports", "edit_task"):  # the very task, image by image
         swap = parse_qs(swaps[-1].query_string)
-        assert swap["query"] == [text(one, "query")] and swap["support"] == [text(one, "support")]
+        assert swap["query"] == [text(drawn_task, "query")] and swap["support"] == [text(drawn_task, "support")]
 
 
-def text(one: Tasks, side: str) -> str:
-    return ",".join(".".join(map(str, row)) for row in getattr(one, side)[0].tolist())
+def text(tasks: Tasks, side: str) -> str:
+    return ",".join(".".join(map(str, row)) for row in getattr(tasks, side)[0].tolist())
 
 
 def go(app: AppTest, page: str, **query: str) -> AppTest:
@@ -213,8 +213,8 @@ def test_a_task_that_is_picked_goes_along() -> None:
     (first,) = leads_of(app, 1)
     assert link_of(go(app, PAGE))["task_name"] == str(first)  # the task that was looked at last
     press(app, "Next")
-    one = task_ids.find(first.testbed).tasks.take([first.position + 1])
+    next_task = task_ids.find(first.testbed).tasks.take([first.position + 1])
     built = link_of(go(app, "edit_task"))
-    assert built["support"] == text(one, "support") and built["query"] == text(one, "query")
+    assert built["support"] == text(next_task, "support") and built["query"] == text(next_task, "query")
     on_map = link_of(go(app, "image_map"))
-    assert on_map["testbed"] == "linked" and on_map["query"] == text(one, "query")
+    assert on_map["testbed"] == "linked" and on_map["query"] == text(next_task, "query")

@@ -46,8 +46,8 @@ def texts(page: AppTest) -> str:
 
 
 def assert_no_nan(page: AppTest) -> None:
-    shown = texts(page) + " ".join(chart.proto.spec for chart in page.get("plotly_chart"))
-    assert not re.findall(r".{40}\bnan\b.{20}", shown.lower())
+    page_text = texts(page) + " ".join(chart.proto.spec for chart in page.get("plotly_chart"))
+    assert not re.findall(r".{40}\bnan\b.{20}", page_text.lower())
 
 
 @pytest.mark.parametrize("setting", ["supervised", "semi", "unsupervised"])
@@ -80,23 +80,23 @@ def test_bars_have_the_sign_of_their_number_and_those_that_need_classes_are_hatc
 
 def test_every_section_opens(open_page) -> None:
     make_toy(noise=2.0)
-    asked = {"n_tasks": "50", "n_way": "3", "n_shot": "2", "n_query": "6"}
-    page = open_page(**asked, show="Detect hard tasks")
+    settings = {"n_tasks": "50", "n_way": "3", "n_shot": "2", "n_query": "6"}
+    page = open_page(**settings, show="Detect hard tasks")
     assert not page.error, [e.value for e in page.error]
     assert "The halves share no class." in texts(page) and "Predicted hard" in texts(page)
     for truth, called in (("hard", "easy"), ("easy", "easy"), ("hard", "hard"), ("easy", "hard")):
-        page = open_page(**asked, show="Detect hard tasks", called=f"{truth}_called_{called}")
+        page = open_page(**settings, show="Detect hard tasks", called=f"{truth}_called_{called}")
         assert f"Actually {truth}, predicted {called}: " in texts(page) and not page.toast
         assert page.query_params["called"] == f"{truth}_called_{called}"
     page.slider(key="recall").set_value(100).run()
     assert not page.exception and page.query_params["recall"] == "100"
     assert "--question hard" in page.code[0].value and "--recall 100" in page.code[0].value
     assert "with support labels" not in texts(page)
-    page = open_page(**asked, setting="unsupervised", show="Detect hard tasks")
+    page = open_page(**settings, setting="unsupervised", show="Detect hard tasks")
     assert "with support labels, which the measures do not use" in texts(page)
-    page = open_page(**asked, show="Sources of variance")
+    page = open_page(**settings, show="Sources of variance")
     assert "Share of the variance" in texts(page) and "--question spread" in page.code[0].value
-    page = open_page(**asked, show="What to label next")
+    page = open_page(**settings, show="What to label next")
     assert "--question labelling" in page.code[0].value
     assert "least confident vs random" in texts(page)
     assert_no_nan(page)
@@ -104,12 +104,12 @@ def test_every_section_opens(open_page) -> None:
 
 def test_curves_are_a_preview_until_their_run_is_started_and_finished(open_page, monkeypatch) -> None:
     make_toy(noise=2.0)
-    asked = {"n_tasks": "50", "n_way": "3", "n_shot": "2", "n_query": "6"}
+    settings = {"n_tasks": "50", "n_way": "3", "n_shot": "2", "n_query": "6"}
     spec = {"dataset": "toy", "backbone": "alpha_net", "split": "test", "setting": "supervised"}
-    spec |= {name: int(value) for name, value in asked.items()}
+    spec |= {name: int(value) for name, value in settings.items()}
     curve = sweep.sweep(prediction.STUDY, spec, "n_shot")
     monkeypatch.setattr(answers, "WAIT", sweep.work(curve).seconds / 2)
-    page = open_page(**asked, show="Shots, ways, queries", setting="supervised")
+    page = open_page(**settings, show="Shots, ways, queries", setting="supervised")
     assert [button.label for button in page.button] == ["Run"]
     assert "Full run: 50 tasks per point" in texts(page) and "This page shows a preview of 25" in texts(page)
     assert "25 tasks per point" in texts(page) and len(page.get("plotly_chart")) == 4
@@ -134,7 +134,7 @@ def test_curves_are_a_preview_until_their_run_is_started_and_finished(open_page,
     assert_no_nan(page)
 
 
-def test_what_is_not_defined_is_said(open_page) -> None:
+def test_undefined_numbers_are_explained(open_page) -> None:
     toy = make_toy(noise=2.0)
     page = open_page(setting="supervised", n_tasks="50", n_way="3", n_shot="1", measure="davies_bouldin")
     assert "undefined for 1-shot tasks" in texts(page) + figure(page, -1)["layout"]["annotations"].__repr__()

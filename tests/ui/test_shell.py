@@ -1,4 +1,4 @@
-"""What every page shares."""
+"""The shell of all pages: their records, errors as sentences, and invalid links."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_the_records_of_all_pages_are_read_without_torch() -> None:
 
 
 def test_settings_in_errors_have_the_titles_of_the_page() -> None:
-    told = shell.with_setting_titles("Class n_ways has 3 images. Lower n_shot, max_way or n_query.")
-    assert told == "Class n_ways has 3 images. Lower “Support images”, “Most classes” or “Query images”."
+    message = shell.with_setting_titles("Class n_ways has 3 images. Lower n_shot, max_way or n_query.")
+    assert message == "Class n_ways has 3 images. Lower “Support images”, “Most classes” or “Query images”."
 
 
 @pytest.mark.parametrize("dataset", ["df20", "dtd", "tierd_imagenet"])
@@ -76,8 +76,8 @@ def test_a_page_opens_on_class_tables_and_stays_up_on_nonsense(
     app.run()
     assert not app.exception and app.title[0].value.endswith("?")
     if dataset == "tierd_imagenet":
-        said = "\n".join(element.value for kind in (app.error, app.warning, app.info) for element in kind)
-        assert "Unknown dataset" in said and "tiered" in said
+        messages = "\n".join(element.value for kind in (app.error, app.warning, app.info) for element in kind)
+        assert "Unknown dataset" in messages and "tiered" in messages
 
 
 def test_a_link_to_a_dataset_that_is_gone_says_which_is_shown_instead(tmp_path: Path, monkeypatch) -> None:
@@ -91,17 +91,18 @@ def test_a_link_to_a_dataset_that_is_gone_says_which_is_shown_instead(tmp_path: 
 
 def test_what_runs_again_without_its_page_turns_errors_into_sentences() -> None:
     """A fragment or dialog is run outside `shell.run`: without `errors_on_page` an error there is a traceback."""
-    found = {}
+    fragments = {}
     for path in (ROOT / "fsviz" / "ui").rglob("*.py"):
         for node in nodes(path):
             if isinstance(node, ast.FunctionDef):
                 marks = [ast.unparse(mark) for mark in node.decorator_list]
                 if any(mark.startswith(("st.fragment", "st.dialog")) for mark in marks):
-                    found[f"{path.name}:{node.name}"] = marks[-1].endswith("errors_on_page()")
-    assert len(found) >= 7 and all(found.values()), [name for name, kept in found.items() if not kept]
+                    fragments[f"{path.name}:{node.name}"] = marks[-1].endswith("errors_on_page()")
+    assert len(fragments) >= 7
+    assert [name for name, is_guarded in fragments.items() if not is_guarded] == []
 
 
-def test_a_page_opened_by_its_own_address_is_told_where_the_server_is() -> None:
+def test_a_page_opened_by_its_own_address_knows_the_server() -> None:
     from fsviz.ui.parts import server
 
     assert all(server._is_page(f"/{slug}") for slug in PAGES)

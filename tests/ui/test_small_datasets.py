@@ -46,15 +46,15 @@ def test_a_dataset_of_one_class_is_refused_in_the_words_of_the_commands(page: st
 
 @pytest.mark.parametrize("page", [page for page in DRAW if page != "sample_tasks"])
 def test_classes_of_one_image_are_refused_with_advice_that_can_work(page: str) -> None:
-    told = open_link(page, "singles", fine=False).error[0].value
-    assert "class 0" in told and "Remove the class" in told and "Lower" not in told
+    message = open_link(page, "singles", fine=False).error[0].value
+    assert "class 0" in message and "Remove the class" in message and "Lower" not in message
 
 
 def test_sections_that_draw_tasks_refuse_one_class_too() -> None:
     shift = open_link("contexts", "one", fine=False, show=contexts.COST)
     assert "A task needs at least 2 classes." in shift.error[0].value
-    drawn = open_link("image_map", "one", testbed="drawn")
-    assert any("A task needs at least 2 classes." in warning.value for warning in drawn.warning)
+    image_map = open_link("image_map", "one", testbed="drawn")
+    assert any("A task needs at least 2 classes." in warning.value for warning in image_map.warning)
 
 
 @pytest.mark.parametrize("page", [page for page in DRAW if page not in ("task", "compare_datasets")])
@@ -62,5 +62,5 @@ def test_a_page_says_which_defaults_it_lowered(page: str) -> None:
     captions = [caption.value for caption in open_link(page, "twelve").caption]
     lowered = [text for text in captions if "instead of" in text and "Query images" in text]
     assert len(lowered) == 1 and "12 images" in lowered[0]
-    given = [caption.value for caption in open_link(page, "twelve", n_way="2", n_shot="1", n_query="2").caption]
-    assert not any("instead of" in text for text in given)
+    app = open_link(page, "twelve", n_way="2", n_shot="1", n_query="2")
+    assert not any("instead of" in caption.value for caption in app.caption)

@@ -184,14 +184,14 @@ def test_the_recorded_grid_shows_the_cost_of_distance_next_to_the_frozen_backbon
 def test_a_network_is_trained_on_the_split_and_counts_at_once(home, tmp_path: Path) -> None:
     make_digits_workspace(tmp_path / "ws")
     small = {"train_width": "4", "train_side": "16", "train_epochs": "2", "train_n_tasks": "20", "train_n_query": "5"}
-    asked = {"show": "Accuracy cost", "starts": "2", "dims": "2", "train_method": "protonet", **small}
-    page = open_page("digits", **asked)
+    settings = {"show": "Accuracy cost", "starts": "2", "dims": "2", "train_method": "protonet", **small}
+    page = open_page("digits", **settings)
     assert "No network is trained on splits of Handwritten digits" in answer_of(page)
     assert page.number_input(key="train_n_way").value == 2  # two test classes
     next(button for button in page.button if button.label == "Train").click().run()
     (run,) = jobs.list_runs("training")
     assert jobs.wait(run.id, 240).state == "finished", run
-    page = open_page("digits", **asked)
+    page = open_page("digits", **settings)
     result = jobs.results(run.id)
     assert page.metric[-1].value.startswith(f"{result['results'][0]['accuracy']:.1f}")
     assert "2 epochs on 6 train classes" in words(page) and result["backbone"] in words(page)
@@ -199,8 +199,8 @@ def test_a_network_is_trained_on_the_split_and_counts_at_once(home, tmp_path: Pa
     assert not [e for e in page.expander if "Task-level" in e.label]  # two test classes: every task is equally far
     assert [button for button in page.button if button.label == "Extract features"]
     assert "No finished pair of a split and its mirror image" in words(page)
-    other = open_page("digits", **{**asked, "trained_on": "second"})
-    assert [button for button in other.button if button.label == "Train"]
+    other_half = open_page("digits", **{**settings, "trained_on": "second"})
+    assert [button for button in other_half.button if button.label == "Train"]
 
 
 def test_a_method_is_trained_at_every_divergence_and_its_runs_are_rows_of_the_user(
@@ -209,8 +209,8 @@ def test_a_method_is_trained_at_every_divergence_and_its_runs_are_rows_of_the_us
     make_digits_workspace(tmp_path / "ws")
     monkeypatch.setattr(jobs.local, "start", lambda polling=False: None)  # no worker: the runs are carried out here
     small = {"train_width": "4", "train_side": "16", "train_epochs": "1", "train_n_tasks": "10", "train_n_query": "5"}
-    asked = {"show": "Accuracy cost", "starts": "2", "train_method": "protonet", "train_seed": "3", **small}
-    page = open_page("digits", **asked)
+    settings = {"show": "Accuracy cost", "starts": "2", "train_method": "protonet", "train_seed": "3", **small}
+    page = open_page("digits", **settings)
     page.button(key="train_grid").click().run()
     n_runs = 2 * len(transfer.TARGETS) + 4
     assert f"{n_runs} runs are queued" in page.success[0].value and f"({n_runs} runs)" in words_of_buttons(page)
@@ -223,15 +223,15 @@ def test_a_method_is_trained_at_every_divergence_and_its_runs_are_rows_of_the_us
     recipes = [spec["split"]["recipe"] for spec in specs]
     cells = [(r["comparison"], r["divergence"], r["side"], r.get("trained_on", "")) for r in recipes]
     sides = ("first", "second")
-    wanted = [("divergence", target, side, "") for target in transfer.TARGETS for side in sides]
-    wanted += [("matched", 2.0, side, half) for side in sides for half in ("nearest", "farthest")]
-    assert sorted(cells) == sorted(wanted)
+    expected = [("divergence", target, side, "") for target in transfer.TARGETS for side in sides]
+    expected += [("matched", 2.0, side, half) for side in sides for half in ("nearest", "farthest")]
+    assert sorted(cells) == sorted(expected)
     page.button(key="train_grid").click().run()
     assert "0 runs are queued" in page.success[0].value and f"{n_runs} more exist already" in page.success[0].value
     ends = [run for run, cell in zip(runs, cells) if cell[0] == "matched" or cell[1] in (0, 4)]
     for run in ends:
         assert jobs.resume_here(run.id).state == "finished"
-    page = open_page("digits", **asked)
+    page = open_page("digits", **settings)
     assert page.selectbox(key="of").options == ["Your runs"]
     own = transfer.run_table((run.id, run.spec, run.summary) for run in map(jobs.status, [run.id for run in ends]))
     chart = json.loads(page.get("plotly_chart")[0].proto.spec)

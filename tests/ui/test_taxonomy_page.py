@@ -1,4 +1,4 @@
-"""The page Classes without a browser: what it says of what the dataset does not know."""
+"""The page Classes without a browser, also for datasets whose image counts are unknown."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from fsviz.taxonomy import maps
 from tests.ui.test_gallery_pages import run, texts
 
 
-@pytest.mark.parametrize(("dataset", "told"), [("df20", True), ("tiered_imagenet", False)])
-def test_unknown_image_counts_are_told_where_the_distance_needs_them(
-    dataset: str, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("dataset", "is_reported"), [("df20", True), ("tiered_imagenet", False)])
+def test_unknown_image_counts_are_reported_if_the_distance_needs_them(
+    dataset: str, is_reported: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     app = run("classes", dataset=dataset)
-    assert ("classes count equally" in texts(app)) is told
+    assert ("classes count equally" in texts(app)) is is_reported
     app.selectbox(key="distance").set_value("path_length").run()
     assert not app.exception
     assert "classes count equally" not in texts(app)
@@ -72,7 +72,7 @@ def test_a_link_looks_into_a_concept_and_leads_back(tmp_path: Path, monkeypatch:
     assert app.multiselect(key="classes").value == ["pug"]
 
 
-def test_an_unknown_concept_in_a_link_is_told_and_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_concept_in_a_link_is_reported_and_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     app = run("classes", at="n99999999")
     assert not app.exception and any("at=n99999999" in toast.value for toast in app.toast)
