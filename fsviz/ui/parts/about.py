@@ -16,8 +16,6 @@ from fsviz.sampling import SAMPLERS
 from fsviz.taxonomy import DISTANCES
 from fsviz.ui.parts.page import Page
 
-TITLE = "About this page"
-
 
 @dataclass(frozen=True)
 class Quantity:
