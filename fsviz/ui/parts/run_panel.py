@@ -129,7 +129,7 @@ def show_stopped(run: jobs.Run, key: str) -> None:
 
 
 def stopped_in_words(run: jobs.Run) -> str:
-    """How an unfinished run ended, and how much of it is saved."""
+    """A sentence on how an unfinished run ended and how much of it is saved."""
     ended = "failed" if run.state == "failed" else f"was {run.state}"
     saved = f"{run.share_done:.0%} is saved." if run.n_done else "No part is finished."
     return " ".join(filter(None, (f"Run {run.id} {ended}.", access.without_paths(run.error), saved)))
