@@ -85,11 +85,11 @@ def test_a_thumbnail_changes_with_its_file(tmp_path: Path) -> None:
 
 def test_thumbnails_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image_wall, "_KEEP", 5)
-    monkeypatch.setattr(image_wall, "_kept", type(image_wall._kept)())
+    monkeypatch.setattr(image_wall, "_cache", type(image_wall._cache)())
     demo = datasets.load("demo")
     for i in range(8):
         image_wall.thumbnail_uri(demo, i, 32)
-    assert len(image_wall._kept) == 5
+    assert len(image_wall._cache) == 5
 
 
 def test_a_failed_download_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

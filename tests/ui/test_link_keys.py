@@ -26,7 +26,7 @@ KEY_OF: dict[str, tuple[int, str]] = {
     "several_of": (1, "key"),
     "names_of": (1, "key"),
     "keep": (0, "key"),
-    "chosen": (0, "name"),
+    "selection": (0, "name"),
     "chart": (3, "name"),
     "table": (3, "name"),
     "tasks": (5, "name"),

@@ -128,8 +128,8 @@ def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[s
     """Another split of this dataset, else a dataset with features or with the same taxonomy."""
     splits = [f"{dataset.name}:{name}" for name in dataset.splits if name != split]
     is_wordnet = dataset.taxonomy is not None and study.WORDNET in set(dataset.taxonomy["parent"])
-    others = ["demo"] if dataset.has_features or not is_wordnet else ["tiered_imagenet"]
-    return [name for name in (*splits, *others, "demo", "tiered_imagenet") if name in choices][:1]
+    fallback = ["demo"] if dataset.has_features or not is_wordnet else ["tiered_imagenet"]
+    return [name for name in (*splits, *fallback, "demo", "tiered_imagenet") if name in choices][:1]
 
 
 def _settings(sides: Sequence[study.DatasetSplit]) -> study.ComparisonSpec:
@@ -204,8 +204,8 @@ def _show_answer(comparison: study.DatasetComparison) -> None:
     """The verdict on the first opponent, and those on the others in plain weight."""
     verdicts = [study.verdict(comparison, side.name) for side in comparison.sides[1:]]
     sentence, more = verdicts[0]
-    others = [first for first, _ in verdicts[1:]]
-    shell.answer(escape(sentence), " ".join(map(escape, filter(None, (more, *others)))))
+    other_sentences = [first for first, _ in verdicts[1:]]
+    shell.answer(escape(sentence), " ".join(map(escape, filter(None, (more, *other_sentences)))))
 
 
 def _show_preview(comparison: study.DatasetComparison) -> None:

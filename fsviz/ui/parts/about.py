@@ -16,8 +16,6 @@ from fsviz.sampling import SAMPLERS
 from fsviz.taxonomy import DISTANCES
 from fsviz.ui.parts.page import Page
 
-TITLE = "About this page"
-
 
 @dataclass(frozen=True)
 class Quantity:
@@ -308,8 +306,8 @@ def as_written(symbols: str) -> str:
     r"""Named symbols in Markdown, each as in the formula: "mu_c: the centre" as "$\mu_{c}$: the centre"."""
     lines = []
     for line in symbols.split("; "):
-        named, _, words = line.partition(": ")
-        written = _ACCENT.sub(r"\\\1", _GREEK.sub(r"\\\1", named))
+        symbol_names, _, words = line.partition(": ")
+        written = _ACCENT.sub(r"\\\1", _GREEK.sub(r"\\\1", symbol_names))
         written = ", ".join("$" + re.sub(r"_(\w+)", r"_{\1}", symbol) + "$" for symbol in written.split(", "))
         lines.append(f"{written}: {words}")
     return "; ".join(lines)

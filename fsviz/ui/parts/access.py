@@ -119,21 +119,21 @@ def is_confined() -> bool:
     return mine().folders is not None
 
 
-def limit(what: str) -> float:
+def limit(quantity: str) -> float:
     """The limit of one computation for this visitor; infinite with full use, which has the limits of the pages."""
-    return math.inf if "run" in mine().actions else LIMITS[what]
+    return math.inf if "run" in mine().actions else LIMITS[quantity]
 
 
 def reason(action: str) -> str:
     """One sentence on an action that is not allowed: which, why, and who can."""
     rule = _rule()
-    what = ACTIONS[action]
+    phrase = ACTIONS[action]
     if can("save"):  # full use, but no folder was named
-        return f"This server cannot {what}: it was started without --folder PATH. Upload a zip instead."
+        return f"This server cannot {phrase}: it was started without --folder PATH. Upload a zip instead."
     if rule.password or rule.login is not None:
         key = "Unlock editing first" if rule.password else "Log in first"
-        return f"Read-only server: cannot {what}. {key} (end of the sidebar)."
-    return f"Read-only server: cannot {what}. Its owner can, on the computer that runs it."
+        return f"Read-only server: cannot {phrase}. {key} (end of the sidebar)."
+    return f"Read-only server: cannot {phrase}. Its owner can, on the computer that runs it."
 
 
 def show_denied(*actions: str, where: Any = None) -> None:

@@ -61,7 +61,7 @@ def cached_call(function: Callable[..., Answer], *args: Any, words: str = "", ke
     for value in (*args, *more.values()):
         if hasattr(type(value), "cache_key"):
             _HASHES[type(value)] = _cache_key
-    return _kept(function, words, keep)(*args, **more)
+    return _cached(function, words, keep)(*args, **more)
 
 
 _HASHES: dict[Any, Callable[[Any], Any]] = {Dataset: identity}
@@ -72,8 +72,8 @@ def _cache_key(value: Any) -> Any:
 
 
 @functools.cache
-def _kept(function: Callable[..., Answer], words: str, keep: int) -> Callable[..., Answer]:
-    """Streamlit tells functions by their name and source: each function of the engine needs a name of its own here."""
+def _cached(function: Callable[..., Answer], words: str, keep: int) -> Callable[..., Answer]:
+    """A cached version of a function, with a unique name: Streamlit distinguishes functions by name and source."""
 
     def call(*args: Any, **more: Any) -> Answer:
         return function(*args, **more)

@@ -51,7 +51,7 @@ def pick(
         return setting.check(value)
     common = {"label": escape(setting.title), "key": key, "help": help or escape(setting.help) or None, **more}
     if setting.kind == "choice":
-        titles = _told_apart(setting.choices)
+        titles = _unique_titles(setting.choices)
         offered = {"options": list(titles), "format_func": lambda name: titles.get(name, name)}
         if as_buttons:
             picked = where.segmented_control(**common, **offered, required=True)
@@ -70,10 +70,10 @@ def pick(
     return setting.check(picked)
 
 
-def _told_apart(titles: Mapping[str, str]) -> dict[str, str]:
+def _unique_titles(titles: Mapping[str, str]) -> dict[str, str]:
     """Titles, with the name added where two are the same: a box cannot tell equal options apart."""
-    seen = Counter(titles.values())
-    return {name: title if seen[title] == 1 else f"{title} ({name})" for name, title in titles.items()}
+    counts = Counter(titles.values())
+    return {name: title if counts[title] == 1 else f"{title} ({name})" for name, title in titles.items()}
 
 
 def _number(setting: Setting, where: Any, common: dict[str, Any], as_slider: bool, end: float) -> int | float:
@@ -81,8 +81,8 @@ def _number(setting: Setting, where: Any, common: dict[str, Any], as_slider: boo
     step = setting.step or (1 if number is int else abs(setting.default) / 10 or 0.01)
     decimals = max(0, -math.floor(math.log10(setting.step))) if setting.step else 3
     small = setting.step is None and abs(setting.default) < 0.01
-    shown = "%d" if number is int else "%.2e" if small else f"%.{decimals}f"
-    limits = {"min_value": number(setting.low), "step": number(step), "format": shown}
+    number_format = "%d" if number is int else "%.2e" if small else f"%.{decimals}f"
+    limits = {"min_value": number(setting.low), "step": number(step), "format": number_format}
     if as_slider:
         picked = where.slider(**common, **limits, max_value=number(end))
         if setting.typical is not None and end > setting.typical and picked > setting.typical:
@@ -148,7 +148,7 @@ def pick_methods(default: Sequence[str], help: str | None = None) -> list[str]:
 def pick_sampler(
     dataset: Dataset, default: str, distance: str = str(DISTANCE.default), suffix: str = "", more: str = ""
 ) -> str:
-    """How tasks are drawn, of what the dataset can give with this distance; `more` ends the title."""
+    """Picks a sampler, of those that the dataset supports with this distance; `more` ends the title."""
     possible = draw.possible_samplers(dataset, distance)
     setting = SAMPLER.with_(
         title=f"{SAMPLER.title}{more}",

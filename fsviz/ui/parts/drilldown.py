@@ -71,7 +71,7 @@ def table(
     return choice
 
 
-def chosen(name: str, texts: Iterable[str], about: str = "") -> str:
+def selection(name: str, texts: Iterable[str], about: str = "") -> str:
     """The selection under a name of the link, "" for none."""
     return str(links.value_of(_setting(name, texts), name, about))
 
@@ -99,7 +99,7 @@ def _forget(name: str) -> None:
 def classes(dataset: Dataset, class_ids: Sequence[int], key: str, notes: Sequence[str] = ()) -> None:
     """Shows some images of every class, a row each, and links to more."""
     names = dataset.classes["class_name"].astype(str).to_numpy()
-    shown = [int(class_id) for class_id in class_ids[:MOST_CLASSES]]
+    listed = [int(class_id) for class_id in class_ids[:MOST_CLASSES]]
     if dataset.has_pixels:
         of_image = dataset.image_class_ids()
         rows = [
@@ -108,19 +108,19 @@ def classes(dataset: Dataset, class_ids: Sequence[int], key: str, notes: Sequenc
                 [Tile(int(i)) for i in np.flatnonzero(of_image == class_id)[:MOST_IMAGES]],
                 notes[at] if at < len(notes) else "",
             )
-            for at, class_id in enumerate(shown)
+            for at, class_id in enumerate(listed)
         ]
         page_links.to_gallery(dataset, task_rows(dataset, rows, key, tile_px=56))
     else:
-        st.markdown(", ".join(escape(names[class_id]) for class_id in shown))
-    if len(class_ids) > len(shown):
-        st.caption(f"The first {len(shown):,} of {len(class_ids):,} classes.")
+        st.markdown(", ".join(escape(names[class_id]) for class_id in listed))
+    if len(class_ids) > len(listed):
+        st.caption(f"The first {len(listed):,} of {len(class_ids):,} classes.")
     with st.container(horizontal=True, gap="medium"):
         if dataset.has_pixels:
-            some = [str(names[class_id]) for class_id in shown]
+            some = [str(names[class_id]) for class_id in listed]
             words = f"All images of {escape(some[0])}" if len(some) == 1 else "Show all images"
             shell.page_link("images", words, shell.link(dataset, classes=some))
-        page_links.to_classes(dataset, shown, "Create a task from these classes")
+        page_links.to_classes(dataset, listed, "Create a task from these classes")
 
 
 def images(dataset: Dataset, rows: Sequence[Row], key: str, tile_px: int = 64) -> None:
@@ -139,11 +139,11 @@ def tasks(
     about: str,
     name: str,
     answer: Predictions | None = None,
-    named: Callable[[int], TaskId | None] | None = None,
+    task_id_of: Callable[[int], TaskId | None] | None = None,
 ) -> None:
     """Shows a list of tasks, some per page, and the images of the selected one; `name` is its key in the link.
 
-    named  position -> the id of the task in links, if its testbed has a name
+    task_id_of  position -> the id of the task in links, if its testbed has a name
     """
     if not len(positions):
         st.caption("Task not found.")
@@ -154,5 +154,5 @@ def tasks(
     with right:
         st.markdown(f"**Task {task:,}**: {escape(notes[task])}")
         if testbed.has_images:
-            called = named(task) if named else None
-            task_list.show_task(dataset, testbed, task, f"{name}_images", answer=answer, named=called)
+            task_id = task_id_of(task) if task_id_of else None
+            task_list.show_task(dataset, testbed, task, f"{name}_images", answer=answer, task_id=task_id)

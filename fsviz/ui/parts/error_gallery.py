@@ -38,8 +38,8 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
     if pairs.empty:
         st.caption(f"No errors: {escape(who)} classifies every query of these {len(tasks):,} tasks correctly.")
         return
-    chosen = _pick_pair(pairs, key)
-    row = pairs.iloc[chosen]
+    position = _pick_pair(pairs, key)
+    row = pairs.iloc[position]
     sure = run_comparison.confidence_of(answer)
     wrong = run_comparison.misclassified(answer, tasks, int(row["class_id"]), int(row["taken_for"]), _SHOWN_IMAGES)
     if dataset.has_pixels:
@@ -124,9 +124,9 @@ def _pick_pair(pairs: pd.DataFrame, key: str) -> int:
         for row in pairs.itertuples(index=False)
     }
     requested = str(links.value_of(PAIR, PAIR.name))
-    chosen = requested if requested in labels else next(iter(labels))
+    pair_id = requested if requested in labels else next(iter(labels))
     widget = f"{key}_pair_{hashlib.blake2b(repr(labels).encode(), digest_size=6).hexdigest()}"
-    st.session_state[widget] = chosen
+    st.session_state[widget] = pair_id
     st.selectbox(
         "Most confused pairs (true → predicted)",
         list(labels),
@@ -136,7 +136,7 @@ def _pick_pair(pairs: pd.DataFrame, key: str) -> int:
         args=(widget,),
         help="Share of the first class's queries predicted as the second class, in tasks with both classes.",
     )
-    return list(labels).index(chosen)
+    return list(labels).index(pair_id)
 
 
 def _pair_picked(widget: str) -> None:
@@ -167,14 +167,14 @@ def _one_image(dataset: Dataset, answer: Predictions, tasks: Tasks, image_id: in
         }
     )
     n_correct = int(is_correct.sum())
-    left, middle = st.columns([1, 3])
-    with left:
+    image_column, tasks_column = st.columns([1, 3])
+    with image_column:
         gallery(
             dataset,
             [Tile(image_id, str(names[dataset.image_class_ids()[image_id]]))],
             key=f"one_{image_id}",
             tile_px=120,
         )
-    with middle:
+    with tasks_column:
         st.markdown(f"Image {image_id:,}: correct in **{n_correct}** of **{len(t):,}** tasks.")
         export.table(IMAGE_TASKS, table, height=min(240, 38 + 35 * len(table)))

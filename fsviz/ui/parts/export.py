@@ -41,13 +41,13 @@ class Item:
 
     kind: str
     title: str
-    what: Any
+    content: Any
     key: str = ""
     fragment: str | None = None
 
 
 @dataclass
-class _Shown:
+class _PageItems:
     """The items of a page in their order, and the script run that was registered last."""
 
     question: str
@@ -57,7 +57,7 @@ class _Shown:
 
 def begin(question: str) -> None:
     """Begins a run of a page with nothing shown yet."""
-    st.session_state[_SHOWN] = _Shown(question)
+    st.session_state[_SHOWN] = _PageItems(question)
 
 
 def chart(
@@ -132,14 +132,14 @@ def column_config(table: Table, values: pd.DataFrame) -> dict[str, Any]:
     config = {}
     for column in table.columns:
         if column.name in values:
-            config[column.name] = _drawn(column, titles[column.name], values[column.name])
+            config[column.name] = _streamlit_column(column, titles[column.name], values[column.name])
         for end in column.ends:
             if end in values and end not in config:
                 config[end] = st.column_config.NumberColumn(titles[end], format=_format(column, ""))
     return config
 
 
-def _drawn(column: Column, title: str, values: pd.Series) -> Any:
+def _streamlit_column(column: Column, title: str, values: pd.Series) -> Any:
     more: dict[str, Any] = {"help": column.help or None, "width": column.width or None}
     if column.kind == "image":
         return st.column_config.ImageColumn(title, **more)
@@ -174,19 +174,19 @@ def command(*arguments: str) -> None:
 
 def forget(key: str) -> None:
     """Removes a figure that was replaced."""
-    state: _Shown | None = st.session_state.get(_SHOWN)
+    state: _PageItems | None = st.session_state.get(_SHOWN)
     if state is not None:
         state.items = {k: i for k, i in state.items.items() if i.key != key}
 
 
-def shown() -> list[Item]:
+def page_items() -> list[Item]:
     """The items that the page shows now."""
-    state: _Shown | None = st.session_state.get(_SHOWN)
+    state: _PageItems | None = st.session_state.get(_SHOWN)
     return list(state.items.values()) if state else []
 
 
 def _register(item: Item) -> None:
-    state: _Shown = st.session_state.setdefault(_SHOWN, _Shown(""))
+    state: _PageItems = st.session_state.setdefault(_SHOWN, _PageItems(""))
     context = get_script_run_ctx()
     fragment = None
     if context is not None:
@@ -194,12 +194,12 @@ def _register(item: Item) -> None:
         if again and state.run is not context.cursors:  # a part of the page is drawn again: forget what it had
             state.items = {k: i for k, i in state.items.items() if i.fragment not in again}
         state.run = context.cursors
-    named = item.key or (item.what if item.kind == "recipe" else item.title)
-    n, name = 1, named
+    base_name = item.key or (item.content if item.kind == "recipe" else item.title)
+    n, name = 1, base_name
     while (item.kind, name) in state.items and not item.key and item.kind == "table":
-        n, name = n + 1, f"{named} {n + 1}"
+        n, name = n + 1, f"{base_name} {n + 1}"
     title = item.title if n == 1 else f"{item.title} ({n})"
-    state.items[item.kind, name] = Item(item.kind, title, item.what, item.key, fragment)
+    state.items[item.kind, name] = Item(item.kind, title, item.content, item.key, fragment)
 
 
 # The list ----------------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def button(in_class: bool = False) -> None:
 
 
 def _list(in_class: bool) -> None:
-    items = shown()
+    items = page_items()
     figures = [item for item in items if item.kind in ("chart", "graph")]
     for item in figures:
         _figure(item)
@@ -233,7 +233,7 @@ def _list(in_class: bool) -> None:
     if commands and not in_class:
         st.markdown("**Command line**")
         for item in commands:
-            st.code(item.what, language="bash", wrap_lines=True)
+            st.code(item.content, language="bash", wrap_lines=True)
     if not items:
         st.caption("Nothing to export yet.")
 
@@ -255,7 +255,7 @@ def _figure(item: Item) -> None:
         )
         _download("HTML", partial(to_html, item), f"{name}.html", "text/html", f"{item.key}_html")
     if item.kind == "graph":
-        st.echarts_chart(item.what, renderer="svg", key=svg_key, height=GRAPH_PX)
+        st.echarts_chart(item.content, renderer="svg", key=svg_key, height=GRAPH_PX)
 
 
 def _download(label: str, make: Callable[[], str], name: str, mime: str, key: str) -> None:
@@ -281,7 +281,7 @@ def file_name(title: str) -> str:
 
 def figure_of(item: Item) -> Any:
     """Plotly figure of a chart or a graph; a table as it is."""
-    return echarts_to_plotly.to_plotly(item.what) if item.kind == "graph" else item.what
+    return echarts_to_plotly.to_plotly(item.content) if item.kind == "graph" else item.content
 
 
 def to_html(item: Item) -> str:
@@ -289,20 +289,19 @@ def to_html(item: Item) -> str:
 
 
 def csv_of(item: Item) -> str:
-    return to_csv(item.what.table, item.what.rows)
+    return to_csv(item.content.table, item.content.rows)
 
 
 def latex_of(item: Item) -> str:
-    return tables.table_to_latex(item.what.table, item.what.rows)
+    return tables.table_to_latex(item.content.table, item.content.rows)
 
 
 def to_page(items: list[Item]) -> str:
     """Figures, tables and commands of a page as one file."""
-    state: _Shown | None = st.session_state.get(_SHOWN)
-    shown = [i for i in items if i.kind != "recipe"]
-    parts = [html.ReportSection(i.title, figure_of(i)) for i in shown]
-    commands = [i.what for i in items if i.kind == "recipe"]
-    return str(html.page(state.question if state else "fsviz", parts, commands))
+    state: _PageItems | None = st.session_state.get(_SHOWN)
+    sections = [html.ReportSection(i.title, figure_of(i)) for i in items if i.kind != "recipe"]
+    commands = [i.content for i in items if i.kind == "recipe"]
+    return str(html.page(state.question if state else "fsviz", sections, commands))
 
 
 @cache

@@ -103,12 +103,12 @@ def strip_uri(dataset: Dataset, image_ids: Sequence[int], px: int) -> str:
         return ""
     name = ("|".join(images.image_identity(dataset, int(i)) for i in image_ids), -px)
     with _lock:
-        if name in _kept:
-            _kept.move_to_end(name)
-            return _kept[name][0]
-    made = (images.data_uri(images.image_strip(dataset, image_ids, px), 70), "")
-    _keep(name, made)
-    return made[0]
+        if name in _cache:
+            _cache.move_to_end(name)
+            return _cache[name][0]
+    strip = (images.data_uri(images.image_strip(dataset, image_ids, px), 70), "")
+    _add_to_cache(name, strip)
+    return strip[0]
 
 
 def _wall(
@@ -134,26 +134,26 @@ def _wall(
         for row in rows
     ]
     token = hashlib.blake2b(repr((dataset.name, tile_px, titled, groups)).encode(), digest_size=12).hexdigest()
-    shown = frozenset(tile.image_id for row in rows for tile in row.tiles)
+    image_ids = frozenset(tile.image_id for row in rows for tile in row.tiles)
     data = {"token": token, "px": tile_px, "head": head_px, "titled": titled, "groups": groups}
     data["once"] = on_click is not None
     data["pressed"] = [int(image_id) for image_id in pressed]
     if on_click is not None:
-        _component()(key=key, data=data, on_followed_change=partial(_follow, key, shown, on_click))
+        _component()(key=key, data=data, on_followed_change=partial(_follow, key, image_ids, on_click))
         return None
     result = _component()(key=key, data=data, default={"clicked": None}, on_clicked_change=_nothing)
-    return _image(result.clicked, shown)
+    return _image(result.clicked, image_ids)
 
 
-def _follow(key: str, shown: frozenset[int], on_click: Callable[[int], None]) -> None:
+def _follow(key: str, image_ids: frozenset[int], on_click: Callable[[int], None]) -> None:
     """Follows a click, unless the browser went back meanwhile: then the link decides."""
-    clicked = _image(dict(st.session_state.get(key) or {}).get("followed"), shown)
+    clicked = _image(dict(st.session_state.get(key) or {}).get("followed"), image_ids)
     if clicked is not None and not links.going_back():
         on_click(clicked)
 
 
-def _image(clicked: Any, shown: frozenset[int]) -> int | None:
-    return int(clicked) if clicked is not None and int(clicked) in shown else None
+def _image(clicked: Any, image_ids: frozenset[int]) -> int | None:
+    return int(clicked) if clicked is not None and int(clicked) in image_ids else None
 
 
 def alt_text(dataset: Dataset, row: Row, tile: Tile) -> str:
@@ -194,30 +194,30 @@ def _tile(dataset: Dataset, row: Row, tile: Tile, tile_px: int) -> dict[str, Any
     }
 
 
-_kept: OrderedDict[tuple[str, int], tuple[str, str]] = OrderedDict()
+_cache: OrderedDict[tuple[str, int], tuple[str, str]] = OrderedDict()
 _lock = Lock()
 
 
 def _thumbnail(dataset: Dataset, image_id: int, px: int) -> tuple[str, str]:
-    """(data URI, "") or ("", why not). Kept in memory, the least recently used dropped first."""
+    """(data URI, "") or ("", why not). Cached in memory, the least recently used dropped first."""
     name = (images.image_identity(dataset, image_id), px)
     with _lock:
-        if name in _kept:
-            _kept.move_to_end(name)
-            return _kept[name]
+        if name in _cache:
+            _cache.move_to_end(name)
+            return _cache[name]
     try:
-        made = (images.data_uri(images.thumbnail(dataset, image_id, px)), "")
+        picture = (images.data_uri(images.thumbnail(dataset, image_id, px)), "")
     except FsvizError as error:
-        made = ("", str(error))
-    _keep(name, made)
-    return made
+        picture = ("", str(error))
+    _add_to_cache(name, picture)
+    return picture
 
 
-def _keep(name: tuple[str, int], made: tuple[str, str]) -> None:
+def _add_to_cache(name: tuple[str, int], picture: tuple[str, str]) -> None:
     with _lock:
-        _kept[name] = made
-        while len(_kept) > _KEEP:
-            _kept.popitem(last=False)
+        _cache[name] = picture
+        while len(_cache) > _KEEP:
+            _cache.popitem(last=False)
 
 
 def _nothing() -> None:

@@ -100,8 +100,8 @@ def one_step() -> Iterator[None]:
     finally:
         st.session_state.pop(_TOGETHER)
     if written:
-        kept = {key: st.query_params.get_all(key) for key in st.query_params}
-        st.query_params.from_dict({key: text for key, text in {**kept, **written}.items() if text is not None})
+        current = {key: st.query_params.get_all(key) for key in st.query_params}
+        st.query_params.from_dict({key: text for key, text in {**current, **written}.items() if text is not None})
 
 
 def is_bare() -> bool:
@@ -120,7 +120,7 @@ def value_of(setting: Setting, key: str, about: str = "") -> Value:
 
     An impossible value is replaced by the default, and the link follows the value.
     """
-    before: LinkedSetting | None = _kept().get(key)
+    before: LinkedSetting | None = _linked_settings().get(key)
     text, have = st.query_params.get(key), st.session_state.get(key)
     refused = None
     if before is None or have is None or going_back():
@@ -141,7 +141,7 @@ def value_of(setting: Setting, key: str, about: str = "") -> Value:
     end = min(end, setting.high)
     if before is None or value != have or type(value) is not type(have) or end != before.end:
         st.session_state[key] = value
-    _kept()[key] = LinkedSetting(setting.default, about, end, refused)
+    _linked_settings()[key] = LinkedSetting(setting.default, about, end, refused)
     current = setting.text(value)
     if text != current:  # a link that names the default keeps it: each change of the link is a step back in the browser
         _write(key, None if value == setting.default else current)
@@ -155,7 +155,7 @@ def several_of(choices: Mapping[str, str], key: str, default: Sequence[str] = ()
     one with a comma in it needs a key of its own. When `about` changes, the choice starts over from its default.
     """
     have, texts, refused = st.session_state.get(key), st.query_params.get_all(key), None
-    value, before = [name for name in default if name in choices], _kept().get(key)
+    value, before = [name for name in default if name in choices], _linked_settings().get(key)
     if before is not None and have is not None and not going_back():
         value = [name for name in have if name in choices] if before.about == about else value
     elif texts:
@@ -165,7 +165,7 @@ def several_of(choices: Mapping[str, str], key: str, default: Sequence[str] = ()
         refused = texts[-1] if len(value) < len(requested) else None
     if value != have:
         st.session_state[key] = value
-    _kept()[key] = LinkedSetting("", about, math.inf, refused)
+    _linked_settings()[key] = LinkedSetting("", about, math.inf, refused)
     if texts != [",".join(value)]:
         _write(key, None if value == list(default) else ",".join(value))
 
@@ -179,7 +179,7 @@ def names_of(
     the default, is key= alone. When `about` changes, the choice starts over from its default.
     """
     have, texts, refused = st.session_state.get(key), st.query_params.get_all(key), None
-    allowed, before, value = set(options), _kept().get(key), list(default)
+    allowed, before, value = set(options), _linked_settings().get(key), list(default)
     if before is not None and have is not None and not going_back():
         value = [name for name in have if name in allowed][:most] if before.about == about else value
     elif texts:
@@ -188,7 +188,7 @@ def names_of(
         value = value if refused and not requested else requested
     if value != have or before is None:
         st.session_state[key] = value
-    _kept()[key] = LinkedSetting("", about, math.inf, refused)
+    _linked_settings()[key] = LinkedSetting("", about, math.inf, refused)
     if not texts or texts != value:
         _write(key, None if value == list(default) else value or "")
 
@@ -200,7 +200,7 @@ def requested_for(key: str) -> str | None:
     otherwise, when the page decides.
     """
     here = st.query_params.get(key, "")
-    fresh = key not in _kept() or going_back()
+    fresh = key not in _linked_settings() or going_back()
     return here if fresh or here != st.session_state.get(_OWN, {}).get(key, "") else None
 
 
@@ -215,9 +215,9 @@ def keep(key: str, text: str | None) -> None:
 
     An impossible value of the link is then reported as ignored.
     """
-    before: LinkedSetting | None = _kept().get(key)
+    before: LinkedSetting | None = _linked_settings().get(key)
     requested = requested_for(key)
-    _kept()[key] = LinkedSetting(
+    _linked_settings()[key] = LinkedSetting(
         "", "", math.inf, (requested if requested and requested != text else None) if before is None else None
     )
     st.session_state.setdefault(_OWN, {})[key] = text or ""
@@ -226,7 +226,7 @@ def keep(key: str, text: str | None) -> None:
 
 def end_of(key: str) -> float:
     """Maximum of the slider of a setting: its usual maximum, or a larger requested value."""
-    return _kept()[key].end
+    return _linked_settings()[key].end
 
 
 def await_keys(*keys: str) -> None:
@@ -237,7 +237,7 @@ def await_keys(*keys: str) -> None:
 def drop_from_link(*keys: str) -> None:
     """Takes settings that are not shown now out of the link."""
     for key in keys:
-        if _kept().pop(key, None) is not None:
+        if _linked_settings().pop(key, None) is not None:
             _write(key, None)
 
 
@@ -248,12 +248,12 @@ def ignored(requested: Mapping[str, str]) -> list[str]:
     for name, text in requested.items():
         if name in ("dataset", CLASSROOM) or name.startswith("embed") or name in awaited:
             continue
-        shown: LinkedSetting | None = _kept().get(name)
-        if shown is not None:
-            fine = shown.refused != text
+        linked: LinkedSetting | None = _linked_settings().get(name)
+        if linked is not None:
+            fine = linked.refused != text
         else:
             fine = name in st.session_state and _same(st.session_state[name], text)
-        if not fine and shown is None and name in st.session_state.get(_OWN, {}):
+        if not fine and linked is None and name in st.session_state.get(_OWN, {}):
             _write(name, None)  # the page before wrote it while this one was being opened
         elif not fine:
             dropped.append(f"{name}={str(text)[:40]}")
@@ -270,7 +270,7 @@ def notice(text: str) -> None:
     st.session_state["_notice"] = text
 
 
-def _kept() -> dict[str, LinkedSetting]:
+def _linked_settings() -> dict[str, LinkedSetting]:
     return st.session_state.setdefault(_KEPT, {})
 
 

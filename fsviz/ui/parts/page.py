@@ -1,6 +1,6 @@
 """The record of a page, and all of them: a page is a file in pages/ and the module of the same name in fsviz/ui/pages.
 
-The module declares its PAGE beside its `show`; the file runs it. Nothing else lists a page.
+The module declares its PAGE next to its `show`; the file runs it. Nothing else lists a page.
 """
 
 from __future__ import annotations

@@ -50,22 +50,22 @@ def from_task(
     at: int,
     backbone: str = "",
     method: str = "protonet",
-    named: TaskId | None = None,
+    task_id: TaskId | None = None,
     on_map: bool = True,
 ) -> None:
     """Shows links from a task to its profile, to the editor of its support images, and to its place on the map.
 
-    named    its id in links, if its testbed has a name (see fsviz.tasks.task_ids); else its images are the id
+    task_id  its id in links, if its testbed has a name (see fsviz.tasks.task_ids); else its images are the id
     on_map   whether to link to the map, unless it is shown already
     """
-    if named is None and tasks.has_images:
-        named = TaskId(task_ids.images_name(dataset, tasks, at), 0)
-    selections.show(dataset, tasks, at, named)
+    if task_id is None and tasks.has_images:
+        task_id = TaskId(task_ids.images_name(dataset, tasks, at), 0)
+    selections.show(dataset, tasks, at, task_id)
     swappable = dataset.has_features and tasks.has_images
     swappable = swappable and (tasks.class_ids[at] != PAD).sum() <= custom_task.MAX_CLASSES
     with st.container(horizontal=True, gap="medium"):
-        if named is not None:
-            to_passport(dataset, named.testbed, named.position)
+        if task_id is not None:
+            to_passport(dataset, task_id.testbed, task_id.position)
         if swappable:
             backbone = backbone or draw.default_backbone(dataset)
             to_task(dataset, tasks, at, backbone, "Edit support images", method)

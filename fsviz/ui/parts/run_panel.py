@@ -11,11 +11,8 @@ from typing import Any, TypeAlias
 import streamlit as st
 
 from fsviz import jobs, studies
-from fsviz.analyses.run_comparison import CI_UNITS
 from fsviz.errors import BadInput
 from fsviz.jobs import engines
-from fsviz.records import HeadlineNumber
-from fsviz.reports.tables import TOP5_FROM
 from fsviz.settings import RawSettings
 from fsviz.text import code
 from fsviz.ui.parts import access
@@ -34,14 +31,6 @@ STATES = {
 START = "Run"
 _ENGINES = {engines.LOCAL: "this machine", engines.RAY: "a Ray cluster"}
 SoFar: TypeAlias = Callable[[Any], object] | None
-
-
-def most_accurate(top: Any, over: str, n_methods: int, n_missing: int = 0) -> HeadlineNumber:
-    """The headline number of the best row of a table, with top-5 accuracy for many classes."""
-    title = f"Best of {n_methods} of {n_methods + n_missing} methods" if n_missing else "Best method"
-    top5 = f", top-5 {top['top5']:.1f}%" if top["n_way"] >= TOP5_FROM else ""
-    note, text = f"{top['name']}{top5}", f"Mean accuracy with 95% CI {CI_UNITS[over]}."
-    return HeadlineNumber.around("accuracy", title, top["accuracy"], top.get("ci95"), note=note, help=text)
 
 
 def duration(seconds: float) -> str:
@@ -140,7 +129,7 @@ def show_stopped(run: jobs.Run, key: str) -> None:
 
 
 def stopped_in_words(run: jobs.Run) -> str:
-    """How an unfinished run ended, and how much of it is saved."""
+    """A sentence on how an unfinished run ended and how much of it is saved."""
     ended = "failed" if run.state == "failed" else f"was {run.state}"
     saved = f"{run.share_done:.0%} is saved." if run.n_done else "No part is finished."
     return " ".join(filter(None, (f"Run {run.id} {ended}.", access.without_paths(run.error), saved)))

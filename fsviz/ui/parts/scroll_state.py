@@ -1,4 +1,4 @@
-"""Where a page is scrolled to, and the steps of the browser's history.
+"""The scroll position of a page, and the steps of the browser's history.
 
 A column that scrolls by itself goes back to its top when it shows something else. The browser's back and forward
 lead to where a page was left, in as many steps as there were clicks.

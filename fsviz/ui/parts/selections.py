@@ -29,17 +29,17 @@ def pick_classes(options: Sequence[str], most: int | None = None) -> None:
     st.session_state[_CLASSES] = (st.session_state.get("_dataset", ""), list(st.session_state[KEY]))
 
 
-def show(dataset: Dataset, tasks: Tasks, at: int, named: TaskId | None, picked: bool = False) -> None:
+def show(dataset: Dataset, tasks: Tasks, at: int, task_id: TaskId | None, picked: bool = False) -> None:
     """Stores the task that a page shows; `picked` is implied if another task of its testbed was shown before."""
     before = st.session_state.get(_TASK) or {}
-    page, testbed = st.session_state.get("_page"), named.testbed if named else ""
+    page, testbed = st.session_state.get("_page"), task_id.testbed if task_id else ""
     again = before.get("page") == page and before.get("testbed") == testbed and testbed != ""
-    same = again and before.get("named") == named
+    same = again and before.get("task_id") == task_id
     st.session_state[_TASK] = {
         "page": page,
         "dataset": dataset.name,
         "testbed": testbed,
-        "named": named,
+        "task_id": task_id,
         "picked": picked or (before["picked"] if same else again),
         "images": (tasks.support[at], tasks.query[at]) if tasks.has_images else None,
         "class_ids": tasks.class_ids[at],
@@ -48,8 +48,8 @@ def show(dataset: Dataset, tasks: Tasks, at: int, named: TaskId | None, picked: 
 
 def task_of(dataset: Dataset) -> TaskId | None:
     """The task that was last shown on any page, if it is of this dataset."""
-    shown = st.session_state.get(_TASK) or {}
-    return shown.get("named") if shown.get("dataset") == dataset.name else None
+    record = st.session_state.get(_TASK) or {}
+    return record.get("task_id") if record.get("dataset") == dataset.name else None
 
 
 def arrive(dataset: Dataset, takes: Sequence[str]) -> None:
@@ -60,13 +60,13 @@ def arrive(dataset: Dataset, takes: Sequence[str]) -> None:
     """
     if not takes or not links.is_bare():
         return
-    shown = st.session_state.get(_TASK) or {}
-    task = shown if shown.get("picked") and shown.get("dataset") == dataset.name and shown.get("images") else None
+    record = st.session_state.get(_TASK) or {}
+    task = record if record.get("picked") and record.get("dataset") == dataset.name and record.get("images") else None
     if task and "task" in takes:
         support, query = (custom_task.images_text(side[task["class_ids"] >= 0]) for side in task["images"])
         links.say(testbed=custom_task.LINKED, support=support, query=query)
     of, names = st.session_state.get(_CLASSES, ("", []))
-    class_ids = _known(dataset, names) if of == dataset.name else []
+    class_ids = _class_ids_of(dataset, names) if of == dataset.name else []
     if "task_of" in takes and (task or 2 <= len(class_ids) <= custom_task.MAX_CLASSES):
         _build(dataset, task, class_ids)
     if "classes" in takes and class_ids:
@@ -90,7 +90,7 @@ def _build(dataset: Dataset, task: dict | None, class_ids: list[int]) -> None:
     )
 
 
-def _known(dataset: Dataset, names: Sequence[str]) -> list[int]:
+def _class_ids_of(dataset: Dataset, names: Sequence[str]) -> list[int]:
     place = {name: i for i, name in enumerate(dataset.distinct_names(np.arange(dataset.n_classes)))}
     return [place[name] for name in names if name in place]
 

@@ -49,7 +49,7 @@ h1 {font-size: 1.65rem !important; line-height: 1.2 !important; padding: 0 0 .4r
   [data-testid="stToolbar"] {padding-right: 9rem}
   .st-key-fsviz_tools > *:has(.st-key-find_question), .st-key-find_question {display: none !important}
 }
-/* Below this width a figure has no room beside its table, nor four cards beside each other. */
+/* Below this width a figure does not fit next to its table, nor do four cards in a row. */
 @media (max-width: 1100px) {
   [class*="st-key-stack_"] > * > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] {min-width: 100%}
   [class*="st-key-pairs_"] > * > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] {

@@ -47,20 +47,20 @@ def pick_task(
     """
     order = [int(p) for p in positions]
     text = str(links.value_of(TASK, name, about))
-    chosen = int(text) if text.isascii() and text.isdecimal() and int(text) in order else order[0]
+    selected = int(text) if text.isascii() and text.isdecimal() and int(text) in order else order[0]
     n_pages = -(-len(order) // PER_PAGE)
-    if st.session_state.get(f"_{name}_seen", chosen) != chosen:  # chosen elsewhere, such as in a figure: turn to it
+    if st.session_state.get(f"_{name}_seen", selected) != selected:  # selected elsewhere: turn to its page
         st.session_state[f"{name}_page"] = PAGE.default
-    st.session_state[f"_{name}_seen"] = chosen
+    st.session_state[f"_{name}_seen"] = selected
     requested = str(links.value_of(PAGE, f"{name}_page", about))
     page = int(requested) if requested.isascii() and requested.isdecimal() and 1 <= int(requested) <= n_pages else 0
-    page = page or 1 + order.index(chosen) // PER_PAGE
-    shown = order[(page - 1) * PER_PAGE : page * PER_PAGE]
+    page = page or 1 + order.index(selected) // PER_PAGE
+    page_positions = order[(page - 1) * PER_PAGE : page * PER_PAGE]
     names = dataset.classes["class_name"].astype(str).to_numpy()
-    rows = [_row(dataset, tasks, names, position, notes[position], examples) for position in shown]
+    rows = [_row(dataset, tasks, names, position, notes[position], examples) for position in page_positions]
     _component()(
         key=key,
-        data={"rows": rows, "chosen": chosen, "px": _PX},
+        data={"rows": rows, "chosen": selected, "px": _PX},
         on_picked_change=lambda: _picked(key, name),
     )
     if n_pages > 1:
@@ -68,7 +68,7 @@ def pick_task(
         if st.session_state.get(widget) not in (None, page):
             st.session_state[widget] = page
         st.pagination(n_pages, default=page, key=widget, on_change=_paged, args=(widget, name))
-    return chosen
+    return selected
 
 
 def _picked(key: str, name: str) -> None:
@@ -115,13 +115,13 @@ def show_task(
     notes: Sequence[str] = (),
     answer: Predictions | None = None,
     tile_px: int = 64,
-    named: TaskId | None = None,
+    task_id: TaskId | None = None,
     height: int | None = None,
 ) -> None:
     """Shows the support and query images of a task by class; with `answer`, queries are marked correct or incorrect.
 
-    named   the id of the task in links, if its testbed has a name
-    height  of the images in pixels, which then scroll inside
+    task_id  the id of the task in links, if its testbed has a name
+    height   of the images in pixels, which then scroll inside
     """
     names = dataset.classes["class_name"].astype(str).to_numpy()
     class_ids = tasks.class_ids[position]
@@ -143,7 +143,7 @@ def show_task(
     if len(ways) > MOST_ROWS:
         st.caption(f"The first {MOST_ROWS} of {len(ways):,} classes.")
     page_links.to_gallery(dataset, clicked)
-    page_links.from_task(dataset, tasks, position, named=named)
+    page_links.from_task(dataset, tasks, position, task_id=task_id)
 
 
 def _right_of(answer: Predictions | None, position: int, way: int) -> str:

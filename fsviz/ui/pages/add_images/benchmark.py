@@ -48,12 +48,12 @@ def show_attach(preview: Preview, like: str, upload: Path | None) -> None:
                 table = ITEMS.titled("Unmatched classes and folders")
                 export.table(table, {"item": items}, height=min(200, 36 * len(items) + 40))
     st.subheader("2. Save", anchor=False)
-    one, two = st.columns([3, 1], vertical_alignment="bottom")
-    name = one.text_input("Name", f"my_{like}", key=f"attach_name_{like}").strip()
+    name_column, button_column = st.columns([3, 1], vertical_alignment="bottom")
+    name = name_column.text_input("Name", f"my_{like}", key=f"attach_name_{like}").strip()
     overwrite = False
     if name in image_folders.workspace_dataset_names():
         overwrite = st.checkbox(f"Replace existing dataset {escape(name)}", key="attach_replace")
-    if two.button("Attach images", type="primary", key="attach", disabled=not n_matched, width="stretch"):
+    if button_column.button("Attach images", type="primary", key="attach", disabled=not n_matched, width="stretch"):
         with st.spinner("Writing the dataset …"):
             saved = access.do("save", user_images.attach_preview, name, like, preview, overwrite, "", upload)
         open_saved(saved["name"])

@@ -24,20 +24,20 @@ def show_import() -> None:
     )
     path = st.text_input("File of features", key="features_file", placeholder="/home/you/features.npz").strip()
     access.say_folders()
-    one, two, three = st.columns(3, vertical_alignment="bottom")
-    labels = one.text_input("File of labels, or of paths and labels (.npy)", key="labels_file").strip()
+    labels_column, like_column, split_column = st.columns(3, vertical_alignment="bottom")
+    labels = labels_column.text_input("File of labels, or of paths and labels (.npy)", key="labels_file").strip()
     likes = ["(none)", *(n for n in datasets.names() if n not in ("demo", "digits"))]
-    like = two.selectbox(
+    like = like_column.selectbox(
         "Classes of", likes, key="like", format_func=lambda n: n if n == "(none)" else shell.dataset_title(n)
     )
     parent = None if like == "(none)" else shell.load_dataset(like)
     splits = ["(every class)", *(parent.splits if parent else ())]
-    split = three.selectbox("Label order from split", splits, key="like_split", disabled=parent is None)
-    four, five, six = st.columns([2, 2, 1], vertical_alignment="bottom")
-    name = four.text_input("Name of the dataset", "my_features", key="features_name").strip()
-    backbone = five.text_input("Name of the features", "imported", key="features_backbone").strip()
+    split = split_column.selectbox("Label order from split", splits, key="like_split", disabled=parent is None)
+    name_column, backbone_column, button_column = st.columns([2, 2, 1], vertical_alignment="bottom")
+    name = name_column.text_input("Name of the dataset", "my_features", key="features_name").strip()
+    backbone = backbone_column.text_input("Name of the features", "imported", key="features_backbone").strip()
     replace = st.checkbox("Replace an existing dataset", key="features_replace")
-    if six.button("Import", type="primary", key="import", disabled=not path, width="stretch"):
+    if button_column.button("Import", type="primary", key="import", disabled=not path, width="stretch"):
         with st.spinner("Reading the features …"):
             st.session_state["imported"] = access.do(
                 "save",

@@ -21,12 +21,12 @@ from fsviz.user import images as user_images
 def show_save(
     preview: Preview, senses: ChosenSenses, edges: pd.DataFrame | str | None, upload: Path | None, ready: bool
 ) -> None:
-    one, two, three = st.columns([2, 2, 1], vertical_alignment="bottom")
+    name_column, title_column, button_column = st.columns([2, 2, 1], vertical_alignment="bottom")
     suggested = re.sub(r"[^A-Za-z0-9_.+=-]+", "_", preview.root.name).strip("._-") or "my_images"
     if upload is not None and preview.root == upload:
         suggested = "my_images"
-    name = one.text_input("Name", suggested, key="new_name", help="Letters, digits and . _ + = - only.").strip()
-    title = two.text_input("Title", "", key="new_title", placeholder=name).strip()
+    name = name_column.text_input("Name", suggested, key="new_name", help="Letters, digits and . _ + = - only.").strip()
+    title = title_column.text_input("Title", "", key="new_title", placeholder=name).strip()
     overwrite = False
     if name in image_folders.workspace_dataset_names():
         overwrite = st.checkbox(f"Replace existing dataset {escape(name)}", key="replace")
@@ -34,7 +34,7 @@ def show_save(
             st.caption(
                 f"Keeps {escape(pluralize(len(previous), 'sense'))} that you chose before, unless you change them here."
             )
-    if three.button("Save dataset", type="primary", key="save", disabled=not ready, width="stretch"):
+    if button_column.button("Save dataset", type="primary", key="save", disabled=not ready, width="stretch"):
         with st.spinner("Writing the dataset …"):
             dataset = access.do(
                 "save",

@@ -40,7 +40,7 @@ SENSES = Table(
 
 @dataclass(frozen=True)
 class ChosenSenses:
-    """Senses by class name, and which of them a person has just chosen."""
+    """Senses by class name, and the names of the classes whose sense was just changed."""
 
     senses: dict[str, str] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
@@ -124,8 +124,8 @@ def _edit_senses(guesses: list[SenseGuess], dataset: Dataset, now: pd.DataFrame 
     places = {guess.class_name: position for position, guess in enumerate(guesses)}
     key = f"senses_{hash(tuple(start.items()))}"
     changes = (st.session_state.get(key) or {}).get("edited_rows", {})
-    chosen = {int(row): synsets.get(change["sense"], "") for row, change in changes.items() if "sense" in change}
-    current = [chosen.get(row, start[guess.class_name]) for row, guess in enumerate(rows)]
+    new_synsets = {int(row): synsets.get(change["sense"], "") for row, change in changes.items() if "sense" in change}
+    current = [new_synsets.get(row, start[guess.class_name]) for row, guess in enumerate(rows)]
     table = pd.DataFrame(
         {
             "picture": _pictures(dataset, [places[guess.class_name] for guess in rows]),
@@ -135,7 +135,7 @@ def _edit_senses(guesses: list[SenseGuess], dataset: Dataset, now: pd.DataFrame 
             "definition": [senses[synset].gloss if synset in senses else "" for synset in current],
             "doubt": [
                 "your choice"
-                if guess.class_name in yours or chosen.get(row, start[guess.class_name]) != start[guess.class_name]
+                if guess.class_name in yours or new_synsets.get(row, start[guess.class_name]) != start[guess.class_name]
                 else guess.doubt
                 for row, guess in enumerate(rows)
             ],
@@ -204,9 +204,11 @@ def show_senses(dataset: Dataset) -> None:
                 "The taxonomy comes from your folders or file. Saving senses replaces it with WordNet.",
                 icon="🌳",
             )
-    chosen = _edit_senses(guesses, dataset, now)
-    if st.button("Save senses", type="primary", key="save_senses", disabled=now is not None and not chosen.changed):
-        changed = {name: chosen.senses[name] for name in chosen.changed}
+    corrections = _edit_senses(guesses, dataset, now)
+    if st.button(
+        "Save senses", type="primary", key="save_senses", disabled=now is not None and not corrections.changed
+    ):
+        changed = {name: corrections.senses[name] for name in corrections.changed}
         access.do("save", user_images.correct_senses, dataset.name, changed)
         shell.notice(f"{pluralize(len(changed), 'sense')} changed.")
         st.rerun()

@@ -1,4 +1,4 @@
-"""Where images come from: a path on this computer, an upload or a download."""
+"""Sources of images: a path on this computer, an upload or a download."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def from_path() -> tuple[Preview | None, Path | None]:
     )
     access.say_folders()
     with st.expander("Options for tables and folders"):
-        one, two, three = st.columns(3)
-        images = one.text_input("Images folder (start of the paths in a table)", key="images_folder")
-        first = two.selectbox("Top-level folders", image_folders.FIRST_LEVELS, key="first_level")
-        level = two.selectbox(
+        images_column, levels_column, groups_column = st.columns(3)
+        images = images_column.text_input("Images folder (start of the paths in a table)", key="images_folder")
+        first = levels_column.selectbox("Top-level folders", image_folders.FIRST_LEVELS, key="first_level")
+        level = levels_column.selectbox(
             "Class folder",
             tuple(LEVELS),
             format_func=LEVELS.__getitem__,
             key="class_level",
             help="Counted from the root, or from the split folder. Images in deeper folders belong to the class.",
         )
-        with three:
+        with groups_column:
             groups = _pick_groups()
         parts = {}
         for column, part in zip(st.columns(5), ("path", "class", "split", "context", "group")):
@@ -98,11 +98,11 @@ def from_upload() -> tuple[Preview | None, Path | None]:
         return _preview_of("upload", str(folder), groups=groups), folder
 
 
-def show_upload_limit(what: str) -> None:
-    """How much a browser may send, and what to do with more."""
+def show_upload_limit(source: str) -> None:
+    """Shows the size limit of uploaded files, and alternatives for larger ones."""
     most = f"A file may have up to {st.get_option('server.maxUploadSize'):,} MB."
     if access.can("paths"):
-        st.caption(f"{most} For more, give the path of {what} on this computer instead.")
+        st.caption(f"{most} For more, give the path of {source} on this computer instead.")
     else:
         st.caption(f"{most} For more, ask whoever runs this server, or use smaller images.")
 
@@ -160,22 +160,22 @@ def _stop(request: tuple[str, str]) -> None:
 def show_layouts() -> None:
     """Layouts of folders and tables that can be read, shown while no source is named."""
     st.markdown("**Supported layouts**")
-    one, two, three = shell.responsive_columns("forms", 3)
-    one.caption("A folder per class; split folders; class folders with context folders")
-    one.code(
+    folder_column, table_column, spec_column = shell.responsive_columns("forms", 3)
+    folder_column.caption("A folder per class; split folders; class folders with context folders")
+    folder_column.code(
         "pets/\n  dog/  1.jpg  2.jpg\n  cat/  1.jpg  2.jpg\n\npets/\n  train/ dog/ ...\n  test/  cat/ ...\n\n"
         "pets/\n  dog/  grass/ ...  snow/ ...",
         language=None,
     )
-    two.caption("A CSV table; other columns become attributes")
-    two.code(
+    table_column.caption("A CSV table; other columns become attributes")
+    table_column.code(
         "path,class,split,context,blur\na/1.jpg,dog,train,grass,0.1\na/2.jpg,cat,test,sofa,0.7\n\n"
-        "or train.csv, val.csv, test.csv\n(filename,label) beside images/\n\n"
+        "or train.csv, val.csv, test.csv\n(filename,label) next to images/\n\n"
         "or metadata.csv, metadata.jsonl\n(file_name,label) of Hugging Face",
         language=None,
     )
-    three.caption("An easyfsl spec, or a folder with train.json, val.json, test.json")
-    three.code(
+    spec_column.caption("An easyfsl spec, or a folder with train.json, val.json, test.json")
+    spec_column.code(
         '{"class_names": ["dog", "cat"],\n "class_roots": ["./pets/dog",\n                 "./pets/cat"]}',
         language=None,
     )

@@ -363,11 +363,11 @@ def _show_task(dataset: Dataset, measured: MeasuredTasks, method: str, task: int
     st.markdown(f"**Task {task:,}: {measured.accuracy[method][task]:.0%} correct**")
     task_id = cached_call(_task_id, dataset, measured, task)
     if not dataset.has_pixels:
-        page_links.from_task(dataset, measured.tasks, task, str(measured.spec["backbone"]), named=task_id)
+        page_links.from_task(dataset, measured.tasks, task, str(measured.spec["backbone"]), task_id=task_id)
         return
     predictions = cached_call(study.predictions, dataset, measured, method, task)
     tasks = measured.tasks.take(np.array([task]))
-    task_list.show_task(dataset, tasks, 0, "cause_task", answer=predictions, tile_px=52, named=task_id)
+    task_list.show_task(dataset, tasks, 0, "cause_task", answer=predictions, tile_px=52, task_id=task_id)
 
 
 def _task_id(dataset: Dataset, measured: MeasuredTasks, task: int) -> TaskId | None:

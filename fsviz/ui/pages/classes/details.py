@@ -1,4 +1,4 @@
-"""What stands next to the view of the page Classes: a class with its neighbours, or the selected task."""
+"""The panel next to the view of the page Classes: a class with its neighbours, or the selected task."""
 
 from __future__ import annotations
 

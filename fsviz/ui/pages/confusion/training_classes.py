@@ -36,7 +36,7 @@ def show(dataset: Dataset, spec: study.ConfusionRequest) -> tuple[study.Confusio
             icon="🧩",
         )
         return None
-    left, side = responsive_columns("base", [2.2, 1], gap="medium")
+    graph_column, side = responsive_columns("base", [2.2, 1], gap="medium")
     with side:
         default = "train" if "train" in splits else splits[0]
         base = pick(study.BASE.with_(kind="choice", choices={s: s for s in splits}, default=default))
@@ -52,7 +52,7 @@ def show(dataset: Dataset, spec: study.ConfusionRequest) -> tuple[study.Confusio
         usual = max(1, min(n_pairs, round(1.2 * len(graph.columns))))
         setting = study.N_EDGES.with_(name="base_edges", high=n_pairs, default=usual, typical=min(n_pairs, 4 * usual))
         n_edges = pick(setting, as_slider=True, about=f"{graph.kind} {base} {spec['split']}") if n_pairs > 1 else 1
-    with left:
+    with graph_column:
         _draw(graph, n_edges)
     with side:
         _list_matches(graph, study.train_test_matches(graph, n_edges))

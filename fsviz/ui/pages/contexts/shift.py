@@ -248,7 +248,7 @@ def _pair(
             page_links.to_gallery(dataset, task_rows(dataset, rows, f"pair_{side}", tile_px=48))
     recipe = {**_few_tasks(spec), "sampler": "context", "shift": shift}
     task_id = task_ids.name_task(dataset, results.second, task, recipe, (spec["backbone"],))
-    page_links.from_task(dataset, results.second, task, spec["backbone"], named=task_id)
+    page_links.from_task(dataset, results.second, task, spec["backbone"], task_id=task_id)
 
 
 def _sides(results: study.ContextResults, shift: float) -> list[tuple[str, float, Tasks, Predictions]]:

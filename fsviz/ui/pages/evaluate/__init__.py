@@ -56,10 +56,10 @@ def show(dataset: Dataset) -> None:
         return
     show_results(dataset, view, figure, details)
     with runs:  # filled after the answer: timing takes a moment
-        others = [cast(evaluate.EvaluationSpec, {**spec, "testbed": name}) for name in testbeds]
+        planned_specs = [cast(evaluate.EvaluationSpec, {**spec, "testbed": name}) for name in testbeds]
         samplers = evaluate.both_samplers(spec["sampler"], shots) if shots is not None else []
-        others += [cast(evaluate.EvaluationSpec, {**spec, "sampler": sampler}) for sampler in samplers]
-        if view.run and finished is not None and all(earlier_runs(dataset, other)[0] for other in others):
+        planned_specs += [cast(evaluate.EvaluationSpec, {**spec, "sampler": sampler}) for sampler in samplers]
+        if view.run and finished is not None and all(earlier_runs(dataset, planned)[0] for planned in planned_specs):
             show_finished(finished, spec)
         elif access.can("run"):
             n_tasks = spec["sampler"]["n_tasks"] if spec.get("sampler") else 0

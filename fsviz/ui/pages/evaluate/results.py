@@ -37,7 +37,7 @@ HEIGHT = 340  # of both figures
 
 def show_results(dataset: Dataset, view: RunView, figure: Any, details: Any) -> None:
     """Answer, figures and sections of a finished run or of a preview, in their places on the page."""
-    named = run_comparison.by_name(view.lines)
+    runs_by_name = run_comparison.by_name(view.lines)
     over = recorded.widest(view.lines)
     table = run_comparison.with_interval(recorded.result_table(view.lines, over=over), over)
     top = table.loc[table["accuracy"].idxmax()]
@@ -48,11 +48,11 @@ def show_results(dataset: Dataset, view: RunView, figure: Any, details: Any) -> 
             section = controls.pick_section("Section", SECTIONS, label_visibility="collapsed")
         links.drop_from_link(*([] if section == TASKS else [TASK.name]), *([] if section == ERRORS else ["pair"]))
         with right:
-            method = _pick_method(named, str(top["name"]))
+            method = _pick_method(runs_by_name, str(top["name"]))
     with figure:
         _show_figures(view, table, method, over)
         _show_caption(view, table, method, over)
-    answer = view.answer(named[method])
+    answer = view.answer(runs_by_name[method])
     with details:
         if section == TASKS:
             _show_single_tasks(dataset, view, answer, method)
@@ -78,14 +78,14 @@ def _show_answer(view: RunView, table: Any, over: str) -> None:
     shell.answer(escape(sentence), escape(more))
 
 
-def _link_keys(named: Mapping[str, run_comparison.MethodRun]) -> dict[str, str]:
+def _link_keys(runs_by_name: Mapping[str, run_comparison.MethodRun]) -> dict[str, str]:
     """The key of each method run in the link: its method and backbone."""
-    return {f"{line.method}@{line.backbone}": name for name, line in named.items()}
+    return {f"{line.method}@{line.backbone}": name for name, line in runs_by_name.items()}
 
 
-def _pick_method(named: Mapping[str, run_comparison.MethodRun], best: str) -> str:
+def _pick_method(runs_by_name: Mapping[str, run_comparison.MethodRun], best: str) -> str:
     """The method whose errors and tasks are shown: the best one, or the one chosen here or in the figure."""
-    names = _link_keys(named)
+    names = _link_keys(runs_by_name)
     default = next(key for key, name in names.items() if name == best)
     return names[controls.pick(WHOSE.with_(choices=names, default=default), label_visibility="collapsed")]
 
@@ -115,13 +115,13 @@ def _show_single_tasks(dataset: Dataset, view: RunView, answer: Predictions, met
         task = task_list.pick_task(dataset, tasks, order, notes, testbed.name, "look_tasks")
     with right:
         st.markdown(f"**Task {task:,}**: {accuracy[task]:.0%} correct ({escape(method)})")
-        task_list.show_task(dataset, tasks, task, "look_task", answer=answer, named=view.task_name(line, task))
+        task_list.show_task(dataset, tasks, task, "look_task", answer=answer, task_id=view.task_name(line, task))
 
 
 def _show_figures(view: RunView, table: Any, method: str, over: str) -> None:
     """Accuracies of the methods, next to their accuracy by coarsity if the tasks differ in it."""
-    named, testbed = run_comparison.by_name(view.lines), view.testbed
-    method_setting = WHOSE.with_(choices=_link_keys(named))
+    runs_by_name, testbed = run_comparison.by_name(view.lines), view.testbed
+    method_setting = WHOSE.with_(choices=_link_keys(runs_by_name))
     has_curves = run_comparison.QUARTERS in run_comparison.measures_of(view.lines)
     left, right = shell.responsive_columns("figures", [2, 3], gap="medium") if has_curves else (st.container(), None)
     top5 = table["top5"] if (table["n_way"] >= TOP5_FROM).any() else None
@@ -143,7 +143,7 @@ def _show_figures(view: RunView, table: Any, method: str, over: str) -> None:
     with right:
         measure = measures.get(run_comparison.QUARTERS)
         coarsity = testbed.tasks.measures[measure.name]
-        points = run_comparison.single_tasks(named[method])
+        points = run_comparison.single_tasks(runs_by_name[method])
         is_loaded = points[2] < len(testbed.tasks)
         points = (points[0][is_loaded], points[1][is_loaded], points[2][is_loaded])
         curves = recorded.curves(view.lines, window=_window(view), over=over)
@@ -161,7 +161,7 @@ def _window(view: RunView) -> int:
 
 
 def _show_caption(view: RunView, table: Any, method: str, over: str) -> None:
-    """How to read the figures, and the accuracy on fine-grained and on coarse tasks."""
+    """Shows a caption that explains the figures, with the accuracy on fine-grained and on coarse tasks."""
     tests = f"The same tasks for all methods, 95% CI over {escape(over)}. Significant: p < 0.05, Holm-corrected."
     if reason := run_comparison.no_curve_reason(view.lines):
         st.caption(f"{escape(reason)} Click a method to see its errors.", help=tests)

@@ -111,8 +111,8 @@ def _pick_methods() -> list[evaluate.MethodChoice]:
                 choices.append({"name": name, "parameters": parameters})
         for note in evaluate.scale_notes(choices):
             st.caption(escape(note))
-    others = (method for name, method in METHODS.items() if name not in names)
-    links.drop_from_link(*(f"{method.name}_{setting.name}" for method in others for setting in method.settings))
+    unselected = (method for name, method in METHODS.items() if name not in names)
+    links.drop_from_link(*(f"{method.name}_{setting.name}" for method in unselected for setting in method.settings))
     return choices
 
 

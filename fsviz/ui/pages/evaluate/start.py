@@ -94,7 +94,7 @@ def show_finished(run: jobs.Run, spec: evaluate.EvaluationSpec) -> None:
 
 
 def _estimate(spec: evaluate.EvaluationSpec, times: int = 1) -> str:
-    """How long so many testbeds take in words, from a trial of a few tasks with each method."""
+    """The estimated time of so many testbeds, in words, from a trial of a few tasks with each method."""
     rows = _timed(shell.load_dataset(spec["dataset"]), spec)
     total = times * sum(row["seconds"] for row in rows)
     slowest = max(rows, key=lambda row: row["seconds"])

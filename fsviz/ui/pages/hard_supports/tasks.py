@@ -104,7 +104,7 @@ def one_task(dataset: Dataset, sets: SupportSets, task: int, explained: Attribut
         st.caption("Under a class: its costly attribute shift, if larger than in 95% of random supports.")
     backbone = str(sets.spec["backbone"])
     task_id = task_ids.name_task(dataset, sets.tasks["random"], task, sets.spec, (backbone,))
-    page_links.from_task(dataset, sets.tasks["hard"], task, backbone, named=task_id)
+    page_links.from_task(dataset, sets.tasks["hard"], task, backbone, task_id=task_id)
     _reasons(dataset, sets, explained, task)
     view = st.segmented_control(
         "Predictions with",

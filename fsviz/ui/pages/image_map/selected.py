@@ -1,4 +1,4 @@
-"""What stands next to the image map: the selected images, the task, one image, or what neighbours share."""
+"""The panel next to the image map: the selected images, the task, one image, or what neighbours share."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def show(
         return
     if picked is not None and task is not None:
         _task(dataset, feature_map, picked.tasks, task)
-        page_links.from_task(dataset, picked.tasks, 0, feature_map.backbone, named=picked.task_id, on_map=False)
+        page_links.from_task(dataset, picked.tasks, 0, feature_map.backbone, task_id=picked.task_id, on_map=False)
     elif marked is None:
         _shared_attributes(agreements)
 

@@ -80,10 +80,10 @@ def _contexts(dataset: Dataset, class_id: int, here: str) -> None:
         return
     st.markdown("**Contexts of this class**")
     max_count, total = int(counts.max()), int(counts.sum())
-    shown = list(counts.head(6).items())
-    if here in counts.index and here not in dict(shown):
-        shown[-1] = (here, counts[here])
-    st.html(Markup("").join(_bar(str(name), int(n), max_count, str(name) == here) for name, n in shown))
+    bars = list(counts.head(6).items())
+    if here in counts.index and here not in dict(bars):
+        bars[-1] = (here, counts[here])
+    st.html(Markup("").join(_bar(str(name), int(n), max_count, str(name) == here) for name, n in bars))
     top = escape(str(counts.index[0]))
     st.caption(
         f"{counts.iloc[0] / total:.0%} of {total:,} images in “{top}”; {len(counts)} contexts in all.",

@@ -46,7 +46,7 @@ def show(dataset: Dataset) -> None:
     shell.answer(escape(sentence), escape(more))
     left, right = shell.responsive_columns("measure", [3, 2], gap="large")
     with left:
-        chosen = _scatter(tasks, measure_place)
+        selected_task = _scatter(tasks, measure_place)
     with right:
         _bars(tasks)
     _caption(tasks)
@@ -55,7 +55,7 @@ def show(dataset: Dataset) -> None:
     if section != "Detect hard tasks":
         links.drop_from_link(hard_or_easy.CALLED.name)
     if section == "Task":
-        task.show(dataset, tasks, chosen)
+        task.show(dataset, tasks, selected_task)
     elif section == "Detect hard tasks":
         command = study.command(hard_or_easy.show(dataset, spec))
     elif section == "Shots, ways, queries":

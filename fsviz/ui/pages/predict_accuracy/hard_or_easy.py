@@ -112,11 +112,11 @@ def _selected_tasks(dataset: Dataset, tasks: PredictionTasks, name: str, hard_be
         st.caption(f"{escape(description)}: no task of the other half at this threshold.")
         return
     rank = measured.ease_rank(tasks, name) * (-1 if predicted != "easy" else 1)
-    shown = np.flatnonzero(selected)
-    shown = shown[np.argsort(rank[shown], kind="stable")][:MAX_TASKS]
+    positions = np.flatnonzero(selected)
+    positions = positions[np.argsort(rank[positions], kind="stable")][:MAX_TASKS]
     names = dataset.classes["class_name"].astype(str).to_numpy()
     rows = []
-    for t in shown:
+    for t in positions:
         is_correct = (tasks.outcome[t] < hard_below) == (predicted != "easy")
         ways = np.flatnonzero(tasks.tasks.class_ids[t] != PAD)
         tiles = [Tile(int(tasks.tasks.support[t, w, 0]), str(names[tasks.tasks.class_ids[t, w]])) for w in ways]

@@ -43,7 +43,7 @@ def show(dataset: Dataset, spec: study.PredictionSpec) -> study.PredictionSpec:
             (n, 100 * m, 100 * (m - (h or 0)), 100 * (m + (h or 0)))
             for n, m, h in zip(summary["budgets"], curve["mean"], curve["ci95"], strict=True)
         ]
-    chosen = drilldown.chart(
+    point = drilldown.chart(
         "What to label next",
         figures.plot_curves(curves, "labelled images", "accuracy (%)", percent=True),
         key="labelling",
@@ -60,8 +60,8 @@ def show(dataset: Dataset, spec: study.PredictionSpec) -> study.PredictionSpec:
         help="Paired by task, 95% CI over tasks. In the paper random is better with few labels, because it keeps the "
         "classes balanced.",
     )
-    if chosen:
-        _labelled(dataset, result, *chosen.split("@"))
+    if point:
+        _labelled(dataset, result, *point.split("@"))
     return checked
 
 

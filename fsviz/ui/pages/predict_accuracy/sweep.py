@@ -61,7 +61,7 @@ def show(dataset: Dataset, spec: study.PredictionSpec) -> sweep.SweepSpec:
         return swept
     outcome = escape(measured.outcome_name(spec))
     values = [result.setting.text(cell["value"]) for cell in cells]
-    value = drilldown.chosen("value", values, vary)
+    value = drilldown.selection("value", values, vary)
     selection: Any = {
         "name": "value",
         "values": lambda point: str(point.at(2) or "").rpartition("@")[2],

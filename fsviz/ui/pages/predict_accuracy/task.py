@@ -40,7 +40,7 @@ def show(dataset: Dataset, tasks: PredictionTasks, task: int) -> None:
         page_links.to_gallery(dataset, clicked if dataset.has_pixels else None)
         backbone = str(tasks.spec["backbone"])
         task_name = task_ids.name_task(dataset, tasks.tasks, task, tasks.spec, (backbone,))
-        page_links.from_task(dataset, tasks.tasks, task, backbone, named=task_name)
+        page_links.from_task(dataset, tasks.tasks, task, backbone, task_id=task_name)
         if tasks.spec["setting"] == "unsupervised":
             st.caption("Clusters are matched one-to-one to classes. ✗: image in another class's cluster.")
     with right:

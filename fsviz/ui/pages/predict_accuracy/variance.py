@@ -30,7 +30,7 @@ def show(dataset: Dataset, spec: study.PredictionSpec) -> study.PredictionSpec:
     rows = [row for row in summary["spread"] if row["std"] is not None]
     # random tasks differ in classes, tasks with fixed classes in support images, tasks with fixed support in queries
     cause_of_component = dict(zip(COMPONENTS, study.CAUSES, strict=True))
-    cause = drilldown.chosen("cause", study.CAUSES)
+    cause = drilldown.selection("cause", study.CAUSES)
     cause_of_mark = {**cause_of_component, **{cause: cause for cause in study.CAUSES}}
     selection: Any = {"name": "cause", "values": cause_of_mark, "texts": study.CAUSES, "already": cause}
 

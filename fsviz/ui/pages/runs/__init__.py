@@ -42,18 +42,18 @@ GROUP = Setting("group", "Testbed", "Runs of other testbeds are in the table of 
 
 def show(dataset: Dataset) -> None:
     runs = jobs.list_runs()
-    chosen = pick_runs(runs, dataset)
-    method_runs = _method_runs(chosen)
+    selected_runs = pick_runs(runs, dataset)
+    method_runs = _method_runs(selected_runs)
     if method_runs:
-        _show_results(method_runs, chosen, runs, dataset)
+        _show_results(method_runs, selected_runs, runs, dataset)
         return
     run_panel.active_runs("runs")
-    warn_of_other_datasets(chosen, dataset)
+    warn_of_other_datasets(selected_runs, dataset)
     if any(run.study == "evaluate" and run.active and is_of_dataset(run, dataset) for run in runs):
         shell.answer("No results yet: no task of any run is finished.", "The first results will be shown here.")
-    elif chosen:
+    elif selected_runs:
         shell.answer("No results: these methods failed.")
-        show_failed_methods(chosen)
+        show_failed_methods(selected_runs)
     else:
         show_first_run(dataset)
         offer_other_datasets(runs)
@@ -77,9 +77,9 @@ PAGE = Page(
 )
 
 
-def _method_runs(chosen: Sequence[jobs.Run]) -> list[run_comparison.MethodRun]:
+def _method_runs(selected_runs: Sequence[jobs.Run]) -> list[run_comparison.MethodRun]:
     method_runs: list[run_comparison.MethodRun] = []
-    for run in chosen:
+    for run in selected_runs:
         try:
             method_runs += recorded.method_runs(run)
         except FsvizError as error:
@@ -88,17 +88,17 @@ def _method_runs(chosen: Sequence[jobs.Run]) -> list[run_comparison.MethodRun]:
 
 
 def _show_results(
-    every: list[run_comparison.MethodRun], chosen: Sequence[jobs.Run], runs: Sequence[jobs.Run], dataset: Dataset
+    every: list[run_comparison.MethodRun], selected_runs: Sequence[jobs.Run], runs: Sequence[jobs.Run], dataset: Dataset
 ) -> None:
-    """The answer, and the section of the page that is chosen."""
+    """The answer, and the selected section of the page."""
     groups, notes = run_comparison.group_by_tasks(every)  # the most accurate first, so that colours and rows agree
     main = _pick_group(groups)
     settings = pick_settings([run for group in groups.values() for run in group], groups[main])
-    missing, n_missing = _without_results(chosen, every)
+    missing, n_missing = _without_results(selected_runs, every)
     comparison = recorded.compare(groups, main, settings.over, [*notes, *missing])
     sentence, more = run_comparison.significance(comparison, n_missing)
     shell.answer(escape(sentence), escape(more))
-    warn_of_other_datasets(chosen, dataset)
+    warn_of_other_datasets(selected_runs, dataset)
     section = controls.pick_section("Section", SECTIONS, label_visibility="collapsed")
     for name, keys in SELECTIONS.items():
         if name != section:
@@ -110,20 +110,22 @@ def _show_results(
         figures, notices, rest = st.container(), st.container(), st.container()
         with notices:
             run_panel.active_runs("runs")
-            _show_notes(comparison.notes, chosen)
-            show_failed_methods(chosen)
-        show_comparison(comparison, chosen, settings, _recipe_of(comparison.main[0], chosen), figures, rest)
+            _show_notes(comparison.notes, selected_runs)
+            show_failed_methods(selected_runs)
+        show_comparison(
+            comparison, selected_runs, settings, _recipe_of(comparison.main[0], selected_runs), figures, rest
+        )
     else:
         _show_predictions(comparison, settings, section)
 
 
 def _without_results(
-    chosen: Sequence[jobs.Run], method_runs: Sequence[run_comparison.MethodRun]
+    selected_runs: Sequence[jobs.Run], method_runs: Sequence[run_comparison.MethodRun]
 ) -> tuple[list[str], int]:
     """Sentences about methods of unfinished runs that have no results yet, and their number."""
     begun = {(line.run_id, line.entry) for line in method_runs}
     sentences, n_missing = [], 0
-    for run in chosen:
+    for run in selected_runs:
         failed = {str(row.get("label")) for row in (run.summary or {}).get("failed") or [] if isinstance(row, dict)}
         labels = [e.label for i, e in enumerate(evaluate.entries(run.spec)) if (run.id, i) not in begun]
         missing = [label for label in dict.fromkeys(labels) if label not in failed]
@@ -133,13 +135,13 @@ def _without_results(
     return sentences, n_missing
 
 
-def _show_notes(notes: Sequence[str], chosen: Sequence[jobs.Run]) -> None:
-    """Which methods have not finished all tasks, and a button that resumes their runs."""
+def _show_notes(notes: Sequence[str], selected_runs: Sequence[jobs.Run]) -> None:
+    """Shows a warning about methods with unfinished tasks, and a button that resumes their runs."""
     if not notes:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.warning(escape(" ".join(notes)), icon="⏸️")
-        stopped = [run for run in chosen if run.state != "finished" and run.resumable]
+        stopped = [run for run in selected_runs if run.state != "finished" and run.resumable]
         if stopped and access.can("run") and st.button("Resume", icon="▶️", key="resume_compared"):
             for run in stopped:
                 access.do("run", jobs.resume, run.id)
@@ -159,8 +161,8 @@ def _group_name(line: run_comparison.MethodRun) -> str:
     return f"{run_comparison.testbed_title(line)} ({line.testbed[:40]})"
 
 
-def _recipe_of(line: run_comparison.MethodRun, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:
-    for run in chosen:
+def _recipe_of(line: run_comparison.MethodRun, selected_runs: Sequence[jobs.Run]) -> Mapping[str, Any]:
+    for run in selected_runs:
         if run.id == line.run_id:
             return evaluate.run_testbeds(run.spec)[evaluate.entries(run.spec)[line.entry].testbed]["recipe"]
     return {}

@@ -36,13 +36,13 @@ def show_results_of(name: str, runs: Sequence[jobs.Run]) -> None:
         st.session_state["compare_next"] = [run.id for run in _newest_group(runs_of_dataset)]
 
 
-def warn_of_other_datasets(chosen: Sequence[jobs.Run], dataset: Dataset) -> None:
+def warn_of_other_datasets(selected_runs: Sequence[jobs.Run], dataset: Dataset) -> None:
     """Names the datasets of the results if some are not of the selected dataset."""
-    names = list(dict.fromkeys(str(run.spec["dataset"]) for run in chosen if not is_of_dataset(run, dataset)))
+    names = list(dict.fromkeys(str(run.spec["dataset"]) for run in selected_runs if not is_of_dataset(run, dataset)))
     if names:
         titles = ", ".join(shell.dataset_title(name) for name in names)
         with st.container(horizontal=True, vertical_alignment="center"):
-            some = "Some" if any(is_of_dataset(run, dataset) for run in chosen) else "All"
+            some = "Some" if any(is_of_dataset(run, dataset) for run in selected_runs) else "All"
             st.warning(f"{some} of these runs are on **{escape(titles)}**, not {escape(dataset.title)}.", icon="📂")
             st.button(f"Show runs on {escape(dataset.title)}", on_click=_choose_none, key="own_results")
 
@@ -76,9 +76,11 @@ def pick_runs(runs: Sequence[jobs.Run], dataset: Dataset) -> list[jobs.Run]:
     return [by_id[run_id] for run_id in picked if run_id in by_id] or _newest_group(own)
 
 
-def show_failed_methods(chosen: Sequence[jobs.Run]) -> None:
+def show_failed_methods(selected_runs: Sequence[jobs.Run]) -> None:
     """Shows why methods of a user have no results in these runs."""
-    failures = [row for run in chosen for row in (run.summary or {}).get("failed") or [] if isinstance(row, dict)]
+    failures = [
+        row for run in selected_runs for row in (run.summary or {}).get("failed") or [] if isinstance(row, dict)
+    ]
     if failures:
         sentences = dict.fromkeys(access.without_paths(str(row.get("error", ""))) for row in failures)
         st.warning(

@@ -28,7 +28,7 @@ HEIGHT = 340  # of the figures
 
 def show_comparison(
     comparison: run_comparison.RunComparison,
-    chosen: Sequence[jobs.Run],
+    selected_runs: Sequence[jobs.Run],
     settings: Settings,
     recipe: RawSettings,
     figures_place: Any,
@@ -56,7 +56,7 @@ def show_comparison(
             return
         if len(comparison.differences):
             show_difference_table(comparison.differences)
-        show_exports(comparison, chosen, section, published)
+        show_exports(comparison, selected_runs, section, published)
 
 
 def _show_figures(
@@ -105,7 +105,7 @@ def _show_accuracies(comparison: run_comparison.RunComparison, highlighted: str)
 
 
 def _show_caption(comparison: run_comparison.RunComparison, curves: Curves | None, several: bool) -> None:
-    """How to read the figures."""
+    """Shows a caption that explains the figures."""
     texts, tests = [], f"95% CI over {comparison.over}. Testbed {comparison.main[0].testbed}."
     if several:
         differences = comparison.differences
@@ -124,11 +124,11 @@ def _show_caption(comparison: run_comparison.RunComparison, curves: Curves | Non
 
 def _list_tasks_of(comparison: run_comparison.RunComparison, method: str) -> None:
     """Tasks on which a method differs most from the best one; of that one, its hardest tasks."""
-    differences, named = comparison.differences, run_comparison.by_name(comparison.main)
+    differences, runs_by_name = comparison.differences, run_comparison.by_name(comparison.main)
     reference = str(differences["reference"].iloc[0]) if len(differences) else method
     if method != reference:
         list_largest_differences(comparison.main, reference, method)
         return
     drilldown.heading(f"Tasks, hardest for {escape(method)} first", "bar_of")
-    run = named[method]
+    run = runs_by_name[method]
     list_tasks(run, np.argsort(run.accuracy, kind="stable"), method, "bar_task")

@@ -125,8 +125,8 @@ def list_tasks_near(main: Sequence[run_comparison.MethodRun], measure: str, meth
     at = _near(main, measure)
     if at is None:
         return
-    named = run_comparison.by_name(main)
-    line = named[method]
+    runs_by_name = run_comparison.by_name(main)
+    line = runs_by_name[method]
     near = run_comparison.nearest_tasks(line, measure, at)
     with st.container(horizontal=True, vertical_alignment="center"):
         title = escape(measures.lower_title(measure))
@@ -139,9 +139,9 @@ def list_tasks_near(main: Sequence[run_comparison.MethodRun], measure: str, meth
     rows = pd.DataFrame({"task": near, measure: line.measures[measure][near]})
     if dataset.has_pixels:
         rows["images"] = [strip_uri(dataset, run_report.faces(line.tasks.support[t], 5), STRIP_PX) for t in near]
-    listed = list(named)[:MAX_METHODS]
+    listed = list(runs_by_name)[:MAX_METHODS]
     for which, name in enumerate(listed):
-        rows[f"method_{which}"] = 100 * named[name].accuracy[near]
+        rows[f"method_{which}"] = 100 * runs_by_name[name].accuracy[near]
     rows["classes"] = [", ".join(names.reindex(ids[ids != PAD]).fillna("?")) for ids in line.tasks.class_ids[near]]
     tall = STRIP_PX + 8 if dataset.has_pixels else 35
     export.table(
@@ -195,5 +195,5 @@ def _show_task(dataset: Dataset, line: run_comparison.MethodRun, task: int, meth
                 )
         rows.append(Row(names[way], tiles, kind="query"))
     page_links.to_gallery(dataset, task_rows(dataset, rows, "run_task", tile_px=64) if dataset.has_pixels else None)
-    named = recorded.task_id(dataset, line, task)
-    page_links.from_task(dataset, tasks, task, line.backbone, line.method, named=named)
+    task_id = recorded.task_id(dataset, line, task)
+    page_links.from_task(dataset, tasks, task, line.backbone, line.method, task_id=task_id)

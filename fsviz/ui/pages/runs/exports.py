@@ -29,20 +29,20 @@ FORMATS = ("CSV", "JSON", "LaTeX", "Markdown", "Figures", "HTML report")
 
 def show_exports(
     comparison: run_comparison.RunComparison,
-    chosen: Sequence[jobs.Run],
+    selected_runs: Sequence[jobs.Run],
     section: run_report.MeasureSection,
     published: run_report.Published,
 ) -> None:
     """Downloads of the comparison, and the commands that reproduce it."""
     over = comparison.over
     flags = () if over == recorded.widest(comparison.runs) else ("--over", over)
-    export.command("report", *(run.id for run in chosen), *flags)
+    export.command("report", *(run.id for run in selected_runs), *flags)
     st.subheader("Export", anchor=False)
-    stem = f"fsviz-{chosen[0].id}" if len(chosen) == 1 else f"fsviz-{len(chosen)}-runs"
-    recipes = [_recipe(run) for run in chosen]
+    stem = f"fsviz-{selected_runs[0].id}" if len(selected_runs) == 1 else f"fsviz-{len(selected_runs)}-runs"
+    recipes = [_recipe(run) for run in selected_runs]
     files: list[tuple[Callable[[], str], str, str]] = [
         (lambda: csv(comparison.table.drop(columns=["digest"])), "csv", "text/csv"),
-        (lambda: _as_json(comparison, chosen, section, published), "json", "application/json"),
+        (lambda: _as_json(comparison, selected_runs, section, published), "json", "application/json"),
         (lambda: _as_text(comparison, tables.to_latex, tables.pairs_to_latex), "tex", "text/plain"),
         (lambda: _as_text(comparison, tables.to_markdown, tables.pairs_to_markdown), "md", "text/markdown"),
         (lambda: _as_figures(comparison, section), "plotly.json", "application/json"),
@@ -64,7 +64,7 @@ def show_exports(
 
 def _as_json(
     comparison: run_comparison.RunComparison,
-    chosen: Sequence[jobs.Run],
+    selected_runs: Sequence[jobs.Run],
     section: run_report.MeasureSection,
     published: run_report.Published,
 ) -> str:
@@ -74,7 +74,7 @@ def _as_json(
         "intervals_over": comparison.over,
         "correlations": tables.to_records(section.correlations),
         "side_by_side": {", ".join(key): tables.to_records(pair) for key, pair in comparison.pairs.items()},
-        "runs": [_record(run) for run in chosen],
+        "runs": [_record(run) for run in selected_runs],
     }
     if published.rows is not None:
         body["published"] = tables.to_records(published.rows)

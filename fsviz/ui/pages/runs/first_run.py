@@ -48,11 +48,11 @@ def show_first_run(dataset: Dataset) -> None:
 
 def offer_other_datasets(runs: Sequence[jobs.Run]) -> None:
     """Shows a button for each dataset that has results."""
-    others = list(dict.fromkeys(str(run.spec["dataset"]) for run in runs if is_comparable(run)))
-    if others:
+    names = list(dict.fromkeys(str(run.spec["dataset"]) for run in runs if is_comparable(run)))
+    if names:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown("Datasets with results:", width="content")
-            for name in others[:MAX_OFFERED]:
+            for name in names[:MAX_OFFERED]:
                 if st.button(escape(shell.dataset_title(name)), key=f"results_of_{name}"):
                     show_results_of(name, runs)
                     st.rerun()

@@ -43,8 +43,8 @@ def list_tasks_of_quarter(main: Sequence[run_comparison.MethodRun], cell: str) -
 
 def list_largest_differences(main: Sequence[run_comparison.MethodRun], reference: str, method: str) -> None:
     """The tasks on which two methods differ most."""
-    named = run_comparison.by_name(main)
-    line, best = named[method], named[reference]
+    runs_by_name = run_comparison.by_name(main)
+    line, best = runs_by_name[method], runs_by_name[reference]
     difference = line.accuracy - best.accuracy
     order = np.argsort(-np.abs(np.nan_to_num(difference)), kind="stable")
     drilldown.heading(f"Largest differences, {escape(method)} vs {escape(reference)}", "differs")
@@ -63,5 +63,7 @@ def list_tasks(
     if dataset is None or line.tasks is None:
         return
     notes = notes or {int(t): f"{100 * line.accuracy[t]:.0f}% correct" for t in order}
-    named = partial(recorded.task_id, dataset, line)
-    drilldown.tasks(dataset, line.tasks, order[:MAX_LISTED], notes, f"{line.digest} {about}", name, named=named)
+    task_id_of = partial(recorded.task_id, dataset, line)
+    drilldown.tasks(
+        dataset, line.tasks, order[:MAX_LISTED], notes, f"{line.digest} {about}", name, task_id_of=task_id_of
+    )

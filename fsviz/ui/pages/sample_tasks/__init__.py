@@ -184,10 +184,10 @@ def _recipes(classes: Classes, places: Places) -> dict[str, Recipe]:
         N_TASKS.with_(default=1000 if SAMPLERS[sampler].samples_images else 5000, title="Tasks"), places.tasks
     )
     shared = {"n_tasks": n_tasks, "seed": controls.pick(SEED, places.rare)}
-    chosen = classes.recipe(sampler=sampler, **settings, **shared)
-    recipes = {"chosen": chosen}
+    recipe = classes.recipe(sampler=sampler, **settings, **shared)
+    recipes = {"chosen": recipe}
     if sampler == "uniform":
-        recipes = {"uniform": chosen}
+        recipes = {"uniform": recipe}
     elif classes.distance:
         n_way = settings.get("n_way", min(5, classes.n))
         recipes = {"uniform": classes.recipe(sampler="uniform", n_way=n_way, **shared), **recipes}
@@ -212,8 +212,8 @@ def _title(classes: Classes, recipe: Recipe, second: bool) -> str:
     templates = {"alpha": "α {:g}", "beta": "β {:g}", "n_way": "{}-way", "max_way": "up to {} ways"}
     templates["follow_hierarchy"] = "one concept each"
     values = {**recipe.settings, "max_way": min(recipe.settings.get("max_way", 0), classes.n)}
-    shown = [templates[name].format(values[name]) for name in recipe.settings if name in templates]
-    return ", ".join([f"{'B: ' if second else ''}{SAMPLERS[recipe.sampler].title}", *shown])
+    parts = [templates[name].format(values[name]) for name in recipe.settings if name in templates]
+    return ", ".join([f"{'B: ' if second else ''}{SAMPLERS[recipe.sampler].title}", *parts])
 
 
 def _is_too_much(classes: Classes, recipe: Recipe) -> bool:
@@ -418,11 +418,11 @@ def _images(classes: Classes, recipes: dict[str, Recipe], rare: Any) -> dict[str
 
     A sampler that samples images itself has its own settings; they also hold for the testbeds compared with it.
     """
-    chosen = recipes.get("chosen", next(iter(recipes.values())))
-    images = {name: value for name, value in chosen.settings.items() if name in draw.IMAGE_SETTINGS}
-    fits = _fit(classes.dataset, classes.split, chosen.sampler)
-    if SAMPLERS[chosen.sampler].samples_images:
-        controls.release_images(chosen.sampler)
+    recipe = recipes.get("chosen", next(iter(recipes.values())))
+    images = {name: value for name, value in recipe.settings.items() if name in draw.IMAGE_SETTINGS}
+    fits = _fit(classes.dataset, classes.split, recipe.sampler)
+    if SAMPLERS[recipe.sampler].samples_images:
+        controls.release_images(recipe.sampler)
     else:
         smallest = study.smallest_class(classes.dataset, classes.split) or 1
         max_shots = min(SHOTS.high, smallest - 1)
@@ -438,9 +438,9 @@ def _images(classes: Classes, recipes: dict[str, Recipe], rare: Any) -> dict[str
         )
         n_query = controls.pick(setting, disabled=n_shot == 0)
         images = {"n_shot": n_shot, "n_query": n_query} if n_shot else {}
-    if images or SAMPLERS[chosen.sampler].samples_images:
+    if images or SAMPLERS[recipe.sampler].samples_images:
         images |= controls.pick_groups(classes.dataset, rare)
-    controls.say_fit(fits, {**chosen.settings, **images})
+    controls.say_fit(fits, {**recipe.settings, **images})
     return images
 
 

@@ -26,13 +26,13 @@ def show_selected_task(classes: Classes, bed: Testbed, task: int, note: str, pre
     st.markdown(f"**Task {task:,}**" + (f" · {escape(note)}" if note else ""))
     class_ids = bed.tasks.class_ids[task]
     class_ids = class_ids[class_ids != PAD]
-    named = _task_name(classes, bed, task)
+    task_id = _task_name(classes, bed, task)
     if dataset.has_pixels and bed.tasks.has_images:
         notes = _mean_notes(classes, class_ids) if classes.distance else []
         alone = bed.tasks.take(np.array([task]))
         height = WALL_PX if len(class_ids) > 2 else None
         task_list.show_task(
-            dataset, alone, 0, "task_images", notes, answer=predictions, tile_px=48, named=named, height=height
+            dataset, alone, 0, "task_images", notes, answer=predictions, tile_px=48, task_id=task_id, height=height
         )
         if predictions is not None:
             scroll = f" Scroll for all {len(class_ids):,} classes." if height else ""
@@ -47,7 +47,7 @@ def show_selected_task(classes: Classes, bed: Testbed, task: int, note: str, pre
         )
     else:
         st.markdown(", ".join(escape(name) for name in class_names(classes, class_ids)))
-    page_links.from_task(dataset, bed.tasks, task, named=named)
+    page_links.from_task(dataset, bed.tasks, task, task_id=task_id)
 
 
 def _task_name(classes: Classes, bed: Testbed, task: int) -> TaskId | None:
@@ -128,7 +128,7 @@ def show_distances(classes: Classes, bed: Testbed, task: int) -> None:
         )
     with right if few else st.container():
         _show_tree(classes.graph, positions)
-    pair = drilldown.chosen(
+    pair = drilldown.selection(
         CELL.name, [f"{a}-{b}" for a in range(len(names)) for b in range(len(names))], f"{bed.name} {task}"
     )
     if pair:

@@ -355,13 +355,13 @@ def _class_table(profile: TaskProfile) -> None:
 def _percentiles(profiles: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTasks]) -> None:
     """Shows the percentile of every measure, and the measures that are not available."""
     percentiles = [study.percentiles(p, s) for p, s in zip(profiles, spreads, strict=True)]
-    shown = [name for name in MEASURES if any(name in of for of in percentiles)]
-    if not shown or all(len(s.positions) < 2 for s in spreads):
+    available = [name for name in MEASURES if any(name in of for of in percentiles)]
+    if not available or all(len(s.positions) < 2 for s in spreads):
         st.caption("Only task in this testbed: no percentiles.")
         _value_table(profiles)
         return
     caption, rows = st.container(), []
-    for name in shown:
+    for name in available:
         of_tasks = [of.get(name) for of in percentiles]
         rows.append(
             {

@@ -18,27 +18,27 @@ from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.shell import escape
 
 
-def show_classes(profiles: Sequence[TaskProfile], chosen: str) -> None:
-    """Shows the chosen numbers of class pairs, and the taxonomy above the classes."""
+def show_classes(profiles: Sequence[TaskProfile], pairs_name: str) -> None:
+    """Shows the selected numbers of class pairs, and the taxonomy above the classes."""
     st.subheader("Class pairs", anchor=False)
-    if not chosen:
+    if not pairs_name:
         st.caption("Not available: the dataset has neither a taxonomy nor features.")
         return
     if len(profiles) == 1:
         left, right = shell.responsive_columns("classes", [9, 11], gap="large")
         with left:
-            _show_pairs(profiles[0], chosen, 0)
+            _show_pairs(profiles[0], pairs_name, 0)
         with right:
             _show_tree(profiles[0], 0)
         return
     for which, (slot, profile) in enumerate(zip(st.columns(2, gap="large"), profiles, strict=True)):
         with slot:
-            _show_pairs(profile, chosen, which)
+            _show_pairs(profile, pairs_name, which)
             _show_tree(profile, which)
 
 
-def _show_pairs(profile: TaskProfile, chosen: str, which: int) -> None:
-    if chosen == CONFUSION_MATRIX:
+def _show_pairs(profile: TaskProfile, pairs_name: str, which: int) -> None:
+    if pairs_name == CONFUSION_MATRIX:
         result = picked_result(profile)
         if result is None:
             st.caption("No predictions for this task.")
@@ -50,7 +50,7 @@ def _show_pairs(profile: TaskProfile, chosen: str, which: int) -> None:
         )
         st.caption(f"Queries of {escape(result.label)}. Rows: true class, columns: predicted class.")
         return
-    pairs = next((p for p in cached_call(study.class_pairs, profile, keep=64) if p.name == chosen), None)
+    pairs = next((p for p in cached_call(study.class_pairs, profile, keep=64) if p.name == pairs_name), None)
     if pairs is None:
         st.caption("Not available for this task.")
         return

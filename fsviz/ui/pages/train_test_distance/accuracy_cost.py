@@ -90,7 +90,7 @@ def pick_rows(dataset: Dataset, classes: ClassFeatures) -> CostRows | None:
     frozen, chance_level = _frozen_of_runs(*words, runs) if grid is None else _frozen_of_grid(*words, grid.name)
     sentence, more = frozen_reference.cost_answer(rows, frozen, title_of(backbone))
     shell.answer(escape(sentence), escape(more))
-    cell = drilldown.chosen("runs_of", _all_cells(rows))
+    cell = drilldown.selection("runs_of", _all_cells(rows))
     return CostRows(rows, frozen, chance_level, grid, backbone, sides, cell)
 
 
