@@ -286,8 +286,8 @@ def run_attributes(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.datasets import pixel_attributes
 
     dataset = datasets.load(args.dataset)
-    if dataset.origin == "demo":
-        raise BadInput("The demo has attributes of its own, which its images are drawn from. Choose another dataset.")
+    if dataset.origin in ("demo", "fruit"):
+        raise BadInput(f"{dataset.title} comes with its attributes. Choose another dataset.")
     table = pixel_attributes.compute(dataset, _Told())
     pixel_attributes.save(dataset, table)
     there = datasets.load(dataset.name).attributes

@@ -1,4 +1,4 @@
-"""Datasets: benchmarks as class tables, the embedded demo, scikit-learn's digits, and the user's own images.
+"""Datasets: benchmarks as class tables, the embedded demo, photographs, digits, and the user's own images.
 
 names()                      every dataset that can be loaded, the demo first
 load(name)                   its record
@@ -18,13 +18,13 @@ from fsviz.records import Dataset
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-BUILT_IN = {"demo": "EmojiCoCo (demo)", "digits": "Handwritten digits"}
+BUILT_IN = {"demo": "EmojiCoCo (demo)", "fruit": "Grocery fruit (photographs)", "digits": "Handwritten digits"}
 MAX_LOADED = 8  # records kept; a study asks for its dataset at several of its steps
 _loaded: dict[str, tuple[object, Dataset]] = {}  # the state of the files, and the record that was read from them
 
 
 def names() -> list[str]:
-    """Every dataset that can be loaded: the demo, digits, the catalog, then the workspace."""
+    """Every dataset that can be loaded: the built-in ones, the catalog, then the workspace."""
     from fsviz.datasets.saved import workspace_dataset_names
 
     return [*shipped_names(), *workspace_dataset_names()]
@@ -93,6 +93,10 @@ def _load(name: str) -> Dataset:
         from fsviz.datasets.demo import load_demo
 
         return load_demo()
+    if name == "fruit":
+        from fsviz.datasets.fruit import load_fruit
+
+        return load_fruit()
     if name == "digits":
         from fsviz.datasets.digits import load_digits_dataset
         from fsviz.datasets.saved import has_features
@@ -140,6 +144,10 @@ def open_image(dataset: Dataset, image_id: int) -> Image:
         from fsviz.datasets.demo import open_demo_image
 
         return open_demo_image(dataset, image_id)
+    if dataset.origin == "fruit":
+        from fsviz.datasets.fruit import open_fruit_image
+
+        return open_fruit_image(image_id)
     if dataset.origin == "digits":
         from fsviz.datasets.digits import open_digit
 

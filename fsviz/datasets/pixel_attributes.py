@@ -23,7 +23,7 @@ from fsviz.records import Dataset, Progress
 
 SIDE = 128
 LONGEST = 8 * SIDE
-ORIGINS = ("folder", "digits")  # the demo has attributes of its own, which its images are drawn from
+ORIGINS = ("folder", "digits")  # the demo and the photographs come with theirs
 EDGE = 0.1  # change of brightness from a pixel to the next that counts as an edge
 
 

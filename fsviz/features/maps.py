@@ -26,7 +26,7 @@ from fsviz.records import PAD, Dataset, Features, Progress
 from fsviz.shipped import DATA
 
 VERSION = 1
-SHIPPED = DATA / "demo" / "maps"
+SHIPPED = DATA  # ORIGIN/maps/BACKBONE.npz
 FAST, BETTER = "fast", "better"
 MIN_IMAGES = 10  # images: of fewer, neighbourhoods mean nothing
 NEIGHBOURS = 10  # of an image, by which a map is judged
@@ -74,7 +74,7 @@ def find(dataset: Dataset, backbone: str, kind: str = "") -> FeatureMap | None:
     kind  only a map that is at least of this kind
     """
     stored = store.load(dataset, backbone)
-    for path in (_path(stored), SHIPPED / f"{stored.backbone}.npz") if dataset.origin == "demo" else (_path(stored),):
+    for path in (_path(stored), SHIPPED / dataset.origin / "maps" / f"{stored.backbone}.npz"):
         feature_map = _read(path, stored)
         if feature_map is not None and (kind != BETTER or feature_map.kind == BETTER):
             return feature_map

@@ -38,7 +38,7 @@ from fsviz.shipped import DATA
 
 VERSION = 1
 SHARD = 128  # images; a kill loses at most this many
-SHIPPED = DATA / "demo" / "features"
+SHIPPED = DATA  # ORIGIN/features/BACKBONE.npy
 IMPORTED = "imported"
 _prints: dict[int, tuple[weakref.ref[Dataset], str]] = {}  # a record never changes, so it is hashed once
 
@@ -96,9 +96,8 @@ def _load(dataset: Dataset, backbone: str) -> Features:
 def available(dataset: Dataset) -> list[str]:
     """The backbones that have up-to-date features of a dataset, the embedded ones first."""
     labels = []
-    if dataset.origin == "demo" and SHIPPED.is_dir():
-        shipped = [path.stem for path in sorted(SHIPPED.glob("*.npy"), reverse=True)]
-        labels += [label for label in shipped if _shipped(dataset, label) is not None]
+    shipped = [path.stem for path in sorted(SHIPPED.glob(f"{dataset.origin}/features/*.npy"), reverse=True)]
+    labels += [label for label in shipped if _shipped(dataset, label) is not None]
     stored = _entries(dataset.name)
     print_ = fingerprint(dataset) if stored else ""
     labels += [entry["label"] for entry in stored if entry["key"].get("fingerprint") == print_]
@@ -128,7 +127,7 @@ def is_readable(dataset: Dataset, backbone: str) -> bool:
 def list_features() -> list[dict[str, Any]]:
     """All available features, shipped and in the workspace: one dictionary of plain values each."""
     rows = []
-    for path in sorted(SHIPPED.glob("*.npy"), reverse=True) if SHIPPED.is_dir() else []:
+    for path in sorted(SHIPPED.glob("*/features/*.npy"), reverse=True):
         metadata = _about(path.with_suffix(".json"))
         if metadata is not None:
             rows.append(_row({"label": path.stem, **metadata}, path, "shipped"))
@@ -465,9 +464,9 @@ def _is_complete(metadata: Mapping[str, Any]) -> bool:
 
 
 def _shipped(dataset: Dataset, backbone: str) -> Features | None:
-    if dataset.origin != "demo" or dataset.images is None or not _is_plain(backbone):
+    if dataset.images is None or not _is_plain(backbone):
         return None
-    path = SHIPPED / f"{backbone}.npy"
+    path = SHIPPED / dataset.origin / "features" / f"{backbone}.npy"
     if not path.is_file():
         return None
     metadata = _about(path.with_suffix(".json"))
@@ -508,7 +507,7 @@ def _about(path: Path) -> dict[str, Any] | None:
 def _row(metadata: Mapping[str, Any], path: Path, origin: str) -> dict[str, Any]:
     key = metadata["key"]
     return {
-        "dataset": key.get("dataset", "demo"),
+        "dataset": key["dataset"],
         "backbone": metadata["label"],
         "n_images": metadata.get("n_images"),
         "dims": metadata.get("dims"),

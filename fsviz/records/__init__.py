@@ -37,7 +37,7 @@ class Dataset:
               optionally context, n_bytes (of the file when it was added), group (a number shared by images that
               must not stand on both sides of a task, PAD for none), and one column per attribute;
               None if only the class table is known.
-    origin    how pixels are opened: "catalog" (none), "demo", "digits", "folder" (files below root),
+    origin    how pixels are opened: "catalog" (none), "demo", "fruit", "digits", "folder" (files below root),
               "features" (imported features, no pixels).
     """
 

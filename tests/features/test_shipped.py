@@ -1,4 +1,4 @@
-"""The features that ship with the demo are what this code gives for the demo's images."""
+"""The features that ship with a dataset are what this code gives for its images."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from fsviz import datasets, features
-from fsviz.features import store
 from fsviz.features.backbones import EMBEDDED, load_backbone
 from fsviz.features.extraction import compute, key_of
 
 
+@pytest.mark.parametrize("dataset_name", ["demo", "fruit"])
 @pytest.mark.parametrize("name", EMBEDDED)
-def test_a_sample_recomputed_agrees(name: str, home) -> None:
-    dataset = datasets.load("demo")
+def test_a_sample_recomputed_agrees(name: str, dataset_name: str, home) -> None:
+    dataset = datasets.load(dataset_name)
     shipped = features.load(dataset, name)
     assert shipped.values.dtype == np.float16
     assert len(shipped.values) == len(dataset.images)
@@ -29,10 +29,10 @@ def test_a_sample_recomputed_agrees(name: str, home) -> None:
     assert cosine.min() > 0.9995
 
 
-def test_the_demo_has_features_before_anything_is_written(home) -> None:
-    assert features.available(datasets.load("demo"))[: len(EMBEDDED)] == list(EMBEDDED)
-    listed = {row["backbone"]: row for row in features.list_features()}
+@pytest.mark.parametrize("dataset_name", ["demo", "fruit"])
+def test_a_built_in_dataset_has_features_before_anything_is_written(dataset_name: str, home) -> None:
+    assert features.available(datasets.load(dataset_name))[: len(EMBEDDED)] == list(EMBEDDED)
+    listed = {row["backbone"]: row for row in features.list_features() if row["dataset"] == dataset_name}
     assert listed["efficientnet_lite0"]["origin"] == "shipped"
     assert listed["efficientnet_lite0"]["dims"] == 1280
     assert not home.exists()
-    assert store.SHIPPED.is_dir()

@@ -238,9 +238,9 @@ def test_shipped_features_come_first_and_only_for_the_images_they_were_made_of(
     make_dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = dataclasses.replace(make_dataset(4), origin="demo")
-    shipped = tmp_path / "shipped"
-    shipped.mkdir()
-    monkeypatch.setattr(store, "SHIPPED", shipped)
+    shipped = tmp_path / "shipped" / "demo" / "features"
+    shipped.mkdir(parents=True)
+    monkeypatch.setattr(store, "SHIPPED", tmp_path / "shipped")
     np.save(shipped / "net.npy", np.full((4, 2), 5, np.float16))
     (shipped / "net.json").write_text(json.dumps({"key": key_for(dataset), "n_images": 4, "dims": 2}))
     save(dataset)
