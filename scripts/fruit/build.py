@@ -86,9 +86,9 @@ def copies(pictures: list[Image.Image]) -> np.ndarray:
 
 def class_rows(rows: pd.DataFrame, class_id: int) -> pd.DataFrame:
     spread = np.linspace(0, len(rows) - 1, PER_CLASS).round().astype(int)
-    kept = rows.iloc[spread]
-    name = str(kept["finegrained_cat"].iloc[0]).lower()
-    encoded = [webp(image) for image in kept["picture"]]
+    photographs = rows.iloc[spread]
+    name = str(photographs["finegrained_cat"].iloc[0]).lower()
+    encoded = [webp(image) for image in photographs["picture"]]
     attributes = pd.DataFrame(
         [pixel_attributes.measure_image(Image.open(io.BytesIO(data))) for data in encoded],
         columns=list(pixel_attributes.NAMES),
@@ -97,7 +97,7 @@ def class_rows(rows: pd.DataFrame, class_id: int) -> pd.DataFrame:
         {
             "class_id": class_id,
             "path": [f"{name}/{number:02}.webp" for number in range(PER_CLASS)],
-            "published split": kept["dataset"].to_numpy(),
+            "published split": photographs["dataset"].to_numpy(),
             **attributes.round(4),
             "n_bytes": [len(data) for data in encoded],
             "webp": encoded,
