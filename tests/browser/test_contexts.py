@@ -67,6 +67,6 @@ def test_points_show_their_pictures(page, app: str) -> None:
         page.mouse.move(5, 5)
         point.hover(force=True)
 
-    insist(point_at, page.locator(".beside img").first)
+    insist(point_at, page.locator(".hover-images img").first)
     page.mouse.move(5, 5)
-    page.locator(".beside").wait_for(state="hidden")
+    page.locator(".hover-images").wait_for(state="hidden")

@@ -50,7 +50,7 @@ def test_clicks_on_a_bar_and_on_a_point_of_causes_are_answered_in_the_window(pag
     settle(page)
     point = page.locator(".st-key-cause_tasks .scatterlayer .point").nth(5).bounding_box()
     page.mouse.move(point["x"] + 4, point["y"] + 4)
-    expect(page.locator(".beside:visible img")).to_have_count(1)  # a strip with an image of every class
+    expect(page.locator(".hover-images:visible img")).to_have_count(1)  # a strip with an image of every class
     page.mouse.click(point["x"] + 4, point["y"] + 4)
     page.wait_for_url(re.compile(r"task=\d+"))
     task = re.search(r"task=(\d+)", page.url)[1]

@@ -35,7 +35,7 @@ def test_a_slider_moves_the_split_a_class_is_clicked_and_seen_and_two_trees_are_
     page.wait_for_function(f"() => document.querySelector('{MAP} .nsewdrag')")
     x, y = page.evaluate(PLACE, [MAP, "hamburger"])
     page.mouse.move(x, y, steps=4)
-    expect(page.locator(".beside img")).to_be_visible()  # its picture
+    expect(page.locator(".hover-images img")).to_be_visible()  # its picture
     page.mouse.click(x, y)
     expect(page.get_by_text("hamburger is a train class.")).to_be_visible()
     expect(page.locator(".tile")).to_have_count(8)

@@ -130,15 +130,17 @@ def _show_pictures(
 
 @cache
 def _component() -> Callable[..., Any]:
-    return st.components.v2.component("fsviz_pointing", html='<div class="beside" hidden></div>', css=_CSS, js=_JS)
+    return st.components.v2.component(
+        "fsviz_pointing", html='<div class="hover-images" hidden></div>', css=_CSS, js=_JS
+    )
 
 
 _CSS = """
-.beside { position: fixed; z-index: 1000; pointer-events: none; border-radius: 8px; overflow: hidden; display: flex;
-  gap: 2px; border: 1px solid var(--st-border-color); background: var(--st-background-color);
+.hover-images { position: fixed; z-index: 1000; pointer-events: none; border-radius: 8px; overflow: hidden;
+  display: flex; gap: 2px; border: 1px solid var(--st-border-color); background: var(--st-background-color);
   box-shadow: 0 2px 10px #0004; }
-.beside[hidden] { display: none; }
-.beside img { display: block; object-fit: cover; }
+.hover-images[hidden] { display: none; }
+.hover-images img { display: block; object-fit: cover; }
 """
 
 _JS = """
@@ -195,7 +197,7 @@ const listenForClicks = (box, chart) => {
 };
 
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
-  const box = parentElement.querySelector(".beside");
+  const box = parentElement.querySelector(".hover-images");
   const listen = data.wants === "clicks" ? listenForClicks : listenForPictures;
   box.report = (cell) => setTriggerValue("clicked", cell);
   if (data.wants === "pictures") {
