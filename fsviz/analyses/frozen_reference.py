@@ -178,7 +178,7 @@ def untrained_answer(title: str, frozen: pd.DataFrame, backbone: str) -> tuple[s
 
 
 def cost_answer(rows: pd.DataFrame, frozen: pd.DataFrame, backbone: str) -> tuple[str, str]:
-    """How accuracy changes with the divergence, next to the frozen backbone; takes the title of the backbone."""
+    """The change of accuracy with divergence, compared with the frozen backbone; takes the title of the backbone."""
     slopes = [slope for slope in transfer.slopes(rows) if slope.sides == "both" and slope.ci95 is not None]
     if not slopes:
         return "The cost of distance is not measured yet.", "It needs networks trained at three targets, on both sides."

@@ -134,7 +134,7 @@ def _predict(dataset: Dataset, backbone: str, tasks: Tasks) -> Predictions | Non
 
 
 def task_sentence(task: MappedTask) -> str:
-    """How many queries of a task are classified correctly, with the chance level."""
+    """The number of queries of a task classified correctly, with the chance level."""
     if task.n_correct is None:
         return f"{task.n_queries:,} queries of {len(task.names)} classes; they cannot be classified."
     return (

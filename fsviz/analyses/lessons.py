@@ -162,7 +162,7 @@ def measure_semantics(dataset: Dataset) -> list[ControlPosition]:
 
 
 def ask_semantics(positions: Sequence[ControlPosition]) -> Question:
-    """How much accuracy drops from random to the closest classes."""
+    """The question of how much accuracy drops from random to the closest classes."""
     first, last = positions[0], positions[-1]
     drop = _independent(first, last)
     options, correct = _bands(drop)
@@ -193,9 +193,9 @@ def measure_context(dataset: Dataset) -> list[ControlPosition]:
 
 
 def ask_context(positions: Sequence[ControlPosition]) -> Question:
-    """Which support contexts hurt most."""
-    same, other, swapped = (next(p for p in positions if p.name == name) for name in ("same", "other", "swapped"))
-    loss, further, both = _paired(same, other), _paired(other, swapped), _paired(same, swapped)
+    """The question of which support contexts hurt most."""
+    same, different, swapped = (next(p for p in positions if p.name == name) for name in ("same", "other", "swapped"))
+    loss, further, both = _paired(same, different), _paired(different, swapped), _paired(same, swapped)
     correct = 0 if max(loss.low, both.low) <= 0 else 2 if min(further.low, both.low) > 0 else 1
     meaning = (
         "Neither cost is significant: these features encode the object.",
@@ -272,7 +272,7 @@ def measure_confusion(dataset: Dataset) -> ClassPairs:
 
 
 def ask_confusion(pairs: ClassPairs) -> Question:
-    """Which class is hardest to separate from the first one."""
+    """The question of which class is hardest to separate from the first one."""
     positions = pairs.positions
     correct = min(range(len(positions)), key=lambda i: positions[i].mean[0])
     hardest, least = positions[correct], min(positions, key=_overlap)
@@ -476,7 +476,7 @@ def measure_combined(dataset: Dataset) -> CombinedLesson:
 
 
 def ask_combined(lesson: CombinedLesson) -> Question:
-    """Which measure correlates most with accuracy."""
+    """The question of which measure correlates most with accuracy."""
     names = list(lesson.measures)
     expected = {name: _expected_sign(name, lesson.correlations[name]) for name in names}
     significant = [name for name in names if expected[name][1] > 0]

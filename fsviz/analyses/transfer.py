@@ -415,7 +415,7 @@ def by_split(rows: pd.DataFrame, sides: str = "both") -> pd.DataFrame:
     Columns method, split (in words), asked (the target or NaN), reached, accuracy, ci95 (over classes), n_runs.
     """
     points = accuracy_points(rows, sides).rename(columns={"x": "reached"})
-    tables_by_split = [points.assign(split=[f"R = {asked:g}" for asked in points["asked"]])]
+    tables_by_split = [points.assign(split=[f"R = {target:g}" for target in points["asked"]])]
     untargeted = rows[(rows["comparison"] == "") & rows["mode"].isin(COMPARED)].dropna(subset=["accuracy"])
     if len(untargeted):
         means = untargeted.groupby(["mode", "method"], as_index=False).agg(

@@ -18,11 +18,12 @@ MEAN = meaning("all")  # visible on light, on dark and on the bars
 _NOTE = "Filled: significant over classes (95% CI).\nDot: on these classes only. Hollow: not significant."
 
 
-def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Figure:
+def plot_differences(table: pd.DataFrame, first: str, selected_measure: str = "") -> go.Figure:
     """A row per measure: how much harder the first dataset is than each other one, in standard deviations of tasks.
 
-    table   measure, title, side, side_title, first_is, here, effect, effect_ci95, difference, difference_ci95, mean
-    chosen  the marked measure
+    table             measure, title, side, side_title, first_is, here, effect, effect_ci95, difference,
+                      difference_ci95, mean
+    selected_measure  the marked measure
     Points carry the measure as customdata. Filled points are significant over classes, hollow ones are not, those with
     a dot are significant over tasks only. Measures without any value have no row.
     """
@@ -30,19 +31,56 @@ def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Fi
     compared = [side for side in dict.fromkeys(table["side"]) if side != first]
     names = dict(zip(table["side"], table["side_title"], strict=True))
     titles = dict(zip(table["measure"], table["title"], strict=True))
-    means = table[table["side"] == first].set_index("measure")["mean"]
+    reach = _reach(table)
     figure = go.Figure()
-    step = 0.62 / max(len(compared), 1)
+    _add_effects(figure, table, measures, compared, first)
+    _add_missing_notes(figure, table, measures, first, reach)
+    figure.add_vline(x=0, line={"color": INK, "width": 1})
+    _add_directions(figure, names[first], reach)
+    figure.update_xaxes(
+        title=significance.with_note("standardised difference", _NOTE), range=[-reach, reach], zeroline=False
+    )
+    if selected_measure in measures:
+        row = measures.index(selected_measure)
+        figure.add_hrect(y0=row - 0.5, y1=row + 0.5, fillcolor=QUIET, opacity=0.14, line_width=0, layer="below")
+    labels = {m: escape_plotly(titles[m]) for m in measures}
+    figure.update_yaxes(
+        tickvals=list(range(len(measures))),
+        ticktext=[f"<b>{label}</b>" if m == selected_measure else label for m, label in labels.items()],
+        range=[len(measures) - 0.5, -0.6],
+        showgrid=False,
+        zeroline=False,
+    )
+    figure.update_layout(
+        height=min(540, 118 + max(26, 14 * len(compared)) * len(measures)),
+        margin={"l": 0, "r": 10, "t": 64, "b": 0},
+        legend={"orientation": "h", "y": 1, "yanchor": "top", "yref": "container", "x": 0},
+        showlegend=True,
+        hovermode="closest",
+    )
+    return figure
+
+
+def _reach(table: pd.DataFrame) -> float:
+    """The end of the symmetric axis of effects: beyond every interval, and at least 0.69."""
     ends = table["effect"].abs() + table["effect_ci95"].fillna(0)
-    reach = 1.15 * max(float(ends[np.isfinite(ends)].max()) if np.isfinite(ends).any() else 1.0, 0.6)
+    return 1.15 * max(float(ends[np.isfinite(ends)].max()) if np.isfinite(ends).any() else 1.0, 0.6)
+
+
+def _add_effects(
+    figure: go.Figure, table: pd.DataFrame, measures: Sequence[str], compared: Sequence[str], first: str
+) -> None:
+    """Adds the points of every compared dataset, one below the other within the row of a measure."""
+    names = dict(zip(table["side"], table["side_title"], strict=True))
+    means = table[table["side"] == first].set_index("measure")["mean"]
+    step = 0.62 / max(len(compared), 1)
     for i, side in enumerate(compared):
         rows = table[table["side"] == side].set_index("measure")
         at = [m for m in measures if np.isfinite(rows.loc[m, "effect"])]
         colour = SERIES[(i + 1) % len(SERIES)]
-        y = [measures.index(m) + step * (i - (len(compared) - 1) / 2) for m in at]
         figure.add_scatter(
             x=rows.loc[at, "effect"],
-            y=y,
+            y=[measures.index(m) + step * (i - (len(compared) - 1) / 2) for m in at],
             name=f"vs {escape_plotly(names[side])}",
             mode="markers",
             marker={
@@ -58,47 +96,33 @@ def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Fi
             hovertext=[_difference_hover(rows.loc[m], means[m], names[first], names[side]) for m in at],
             hovertemplate="%{hovertext}<extra></extra>",
         )
+
+
+def _add_missing_notes(
+    figure: go.Figure, table: pd.DataFrame, measures: Sequence[str], first: str, reach: float
+) -> None:
+    """Adds the names of the datasets for which a measure is not available, at the right end of its row."""
     for position, measure in enumerate(measures):
         rows = table[(table["measure"] == measure) & (table["side"] != first)]
         lacking = rows.loc[~np.isfinite(rows["effect"]), "side_title"]
         if len(lacking):
-            note = escape_plotly(f"not available: {', '.join(shorten(n, 26) for n in lacking)}")
             figure.add_annotation(
                 x=reach,
                 y=position,
-                text=note,
+                text=escape_plotly(f"not available: {', '.join(shorten(n, 26) for n in lacking)}"),
                 showarrow=False,
                 xanchor="right",
                 font={"size": 11, "color": QUIET},
             )
-    figure.add_vline(x=0, line={"color": INK, "width": 1})
+
+
+def _add_directions(figure: go.Figure, name: str, reach: float) -> None:
+    """Adds the meaning of either end of the axis above it: the first dataset is harder, or easier."""
     for x, text, anchor in ((reach, "harder →", "right"), (-reach, "← easier", "left")):
         figure.add_annotation(
-            x=x, y=1, yref="paper", yshift=14, text=f"{escape_plotly(names[first])} {text}" if x > 0 else text,
+            x=x, y=1, yref="paper", yshift=14, text=f"{escape_plotly(name)} {text}" if x > 0 else text,
             showarrow=False, xanchor=anchor, font={"size": 13},
         )  # fmt: skip
-    figure.update_xaxes(
-        title=significance.with_note("standardised difference", _NOTE), range=[-reach, reach], zeroline=False
-    )
-    if chosen in measures:
-        row = measures.index(chosen)
-        figure.add_hrect(y0=row - 0.5, y1=row + 0.5, fillcolor=QUIET, opacity=0.14, line_width=0, layer="below")
-    ticks = [f"<b>{escape_plotly(titles[m])}</b>" if m == chosen else escape_plotly(titles[m]) for m in measures]
-    figure.update_yaxes(
-        tickvals=list(range(len(measures))),
-        ticktext=ticks,
-        range=[len(measures) - 0.5, -0.6],
-        showgrid=False,
-        zeroline=False,
-    )
-    figure.update_layout(
-        height=min(540, 118 + max(26, 14 * len(compared)) * len(measures)),
-        margin={"l": 0, "r": 10, "t": 64, "b": 0},
-        legend={"orientation": "h", "y": 1, "yanchor": "top", "yref": "container", "x": 0},
-        showlegend=True,
-        hovermode="closest",
-    )
-    return figure
 
 
 def _filling(row: pd.Series) -> str:

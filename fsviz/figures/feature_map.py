@@ -222,7 +222,7 @@ def _add_task(points: _Points, task: MappedTask) -> None:
 
 
 def _task_text(task: MappedTask, i: int) -> str:
-    """What hovering over an image of a task says."""
+    """The hover text of an image of a task."""
     name, predicted = escape_plotly(task.names[task.way[i]]), escape_plotly(task.predicted[i])
     if task.is_support[i]:
         return f"{name}: support"

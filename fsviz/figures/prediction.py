@@ -22,14 +22,14 @@ def plot_scatter(
     line: tuple[Sequence[float], Sequence[float]] | None,
     x_title: str,
     y_title: str,
-    chosen: int | None = None,
+    selected_task: int | None = None,
     tasks: np.ndarray | None = None,
     diagonal: bool = False,
     height: int = 380,
 ) -> go.Figure:
     """One point per task: the outcome in percent by a measure, and a linear fit.
 
-    tasks     (n,) numbers of the tasks, the customdata of their points; chosen is one of them
+    tasks     (n,) numbers of the tasks, the customdata of their points; selected_task is one of them
     diagonal  whether x is a prediction of y, so that the line y = x is shown
     """
     tasks = np.arange(len(x)) if tasks is None else tasks
@@ -55,13 +55,13 @@ def plot_scatter(
     )
     if line is not None:
         figure.add_scatter(x=line[0], y=line[1], mode="lines", line={"color": QUIET, "width": 2.5}, hoverinfo="skip")
-    at = np.flatnonzero(tasks == chosen) if chosen is not None else np.arange(0)
+    at = np.flatnonzero(tasks == selected_task) if selected_task is not None else np.arange(0)
     if len(at):
         figure.add_scatter(
             x=x[at],
             y=y[at],
             mode="markers+text",
-            text=[f"task {chosen}"],
+            text=[f"task {selected_task}"],
             textposition="top center",
             marker={"size": 15, "color": "rgba(0,0,0,0)", "line": {"width": 3, "color": meaning("hard")}},
             hoverinfo="skip",

@@ -25,20 +25,20 @@ def plot_accuracies(
     chance_level: float | None = None,
     top5: Sequence[float] | None = None,
     marked: bool = True,
-    chosen: str = "",
+    selected_method: str = "",
     height: int | None = None,
 ) -> go.Figure:
     """One dot per method with its 95% CI, the best on top; a dotted line marks the chance level. Percent.
 
-    chance_level  accuracy of guessing
-    top5          how often the true class is among the five most probable, written next to the accuracy
-    marked        whether the best is highlighted
-    chosen        the method whose name is bold
+    chance_level     accuracy of guessing
+    top5             how often the true class is among the five most probable, written next to the accuracy
+    marked           whether the best is highlighted
+    selected_method  the method whose name is bold
     The names of methods are the second item of the customdata.
     """
     order = np.argsort(np.asarray(accuracy, dtype=float), kind="stable")
     rows = [_in_two_lines(names[i]) for i in order]
-    labels = [f"<b>{row}</b>" if names[i] == chosen else row for i, row in zip(order, rows, strict=True)]
+    labels = [f"<b>{row}</b>" if names[i] == selected_method else row for i, row in zip(order, rows, strict=True)]
     names = [escape_plotly(names[i]) for i in order]
     values = np.asarray(accuracy, dtype=float)[order]
     intervals = np.asarray(ci95, dtype=float)[order]

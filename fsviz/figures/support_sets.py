@@ -32,9 +32,34 @@ def plot_distribution(
     Points of the traces "bars of ..." carry (set, bar) as customdata.
     """
     edges = np.asarray(histogram["edges"])
-    centre, width = (edges[:-1] + edges[1:]) / 2, edges[1] - edges[0]
-    figure = go.Figure()
     top = max(max(histogram[name]) for name in SETS) or 1
+    places = _label_places(mean)
+    figure = go.Figure()
+    _add_outlines(figure, histogram, selected)
+    if selected is not None and 0 <= selected[1] < len(edges) - 1:
+        _add_selected_bar(figure, histogram, *selected)
+    _add_bar_marks(figure, histogram, selected)
+    _add_mean_lines(figure, mean, ci95, places, top)
+    n_levels = max(1, *(level for _, _, level in places))
+    room = 130 if max(mean.values()) > 90 else 70  # for the label at the highest mean
+    lowest = min(float(edges[np.flatnonzero(histogram[name])].min(initial=100.0)) for name in SETS)
+    low = max(-3.0, 10 * (lowest // 10) - 13)
+    figure.update_xaxes(title="accuracy of a task (%)", range=[low, 103], ticksuffix="%")
+    figure.update_yaxes(title="tasks", rangemode="tozero", range=[0, top * (1.18 + 0.14 * n_levels)])
+    figure.update_layout(height=height, margin=MARGIN | {"t": 10, "r": room}, showlegend=False, hovermode="closest")
+    return figure
+
+
+def _bar_places(histogram: Mapping[str, Any]) -> tuple[np.ndarray, float]:
+    """Centres of the bars of a histogram, and their width."""
+    edges = np.asarray(histogram["edges"])
+    return (edges[:-1] + edges[1:]) / 2, edges[1] - edges[0]
+
+
+def _add_outlines(figure: go.Figure, histogram: Mapping[str, Any], selected: tuple[str, int] | None) -> None:
+    """Adds the filled outline of the histogram of every set; a selected bar dims the other sets."""
+    edges = np.asarray(histogram["edges"])
+    centre, width = _bar_places(histogram)
     for name in SETS:
         figure.add_scatter(
             x=np.concatenate([[edges[0] - width / 2], centre, [edges[-1] + width / 2]]),
@@ -47,15 +72,24 @@ def plot_distribution(
             opacity=1.0 if selected is None or selected[0] == name else DIMMED,
             hoverinfo="skip",
         )
-    if selected is not None and 0 <= selected[1] < len(centre):
-        figure.add_bar(
-            x=[centre[selected[1]]],
-            y=[histogram[selected[0]][selected[1]]],
-            width=width,
-            marker={"color": faint(meaning(selected[0]), 0.55), "line": {"width": 2, "color": ACCENT}},
-            hoverinfo="skip",
-            showlegend=False,
-        )
+
+
+def _add_selected_bar(figure: go.Figure, histogram: Mapping[str, Any], name: str, bar: int) -> None:
+    """Adds the selected bar of a set, filled and outlined."""
+    centre, width = _bar_places(histogram)
+    figure.add_bar(
+        x=[centre[bar]],
+        y=[histogram[name][bar]],
+        width=width,
+        marker={"color": faint(meaning(name), 0.55), "line": {"width": 2, "color": ACCENT}},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _add_bar_marks(figure: go.Figure, histogram: Mapping[str, Any], selected: tuple[str, int] | None) -> None:
+    """Adds a clickable point at the top of every bar that is not empty."""
+    centre, _ = _bar_places(histogram)
     for name in SETS:
         filled = np.flatnonzero(histogram[name])
         at = [i for i, bar in enumerate(filled) if selected == (name, int(bar))]
@@ -77,7 +111,20 @@ def plot_distribution(
             customdata=[[name, int(bar)] for bar in filled],
             hovertemplate=f"{name} supports, %{{x:.0f}}% correct: %{{y}} tasks<extra></extra>",
         )
-    places = _label_places(mean)
+
+
+def _add_mean_lines(
+    figure: go.Figure,
+    mean: Mapping[str, float],
+    ci95: Mapping[str, float | None],
+    places: Sequence[tuple[str, str, int]],
+    top: float,
+) -> None:
+    """Adds a dotted line at the mean of every set, with its label above the histogram.
+
+    places  of the labels, from `_label_places`
+    top     height of the highest bar
+    """
     for name, anchor, level in places:
         interval = f" ± {ci95[name]:.1f}" if ci95[name] is not None else ""
         y = top * (1.06 + 0.14 * level)
@@ -98,14 +145,6 @@ def plot_distribution(
             yshift=10,
             font={"color": meaning(name), "size": 13},
         )
-    n_levels = max(1, *(level for _, _, level in places))
-    room = 130 if max(mean.values()) > 90 else 70  # for the label at the highest mean
-    lowest = min(float(edges[np.flatnonzero(histogram[name])].min(initial=100.0)) for name in SETS)
-    low = max(-3.0, 10 * (lowest // 10) - 13)
-    figure.update_xaxes(title="accuracy of a task (%)", range=[low, 103], ticksuffix="%")
-    figure.update_yaxes(title="tasks", rangemode="tozero", range=[0, top * (1.18 + 0.14 * n_levels)])
-    figure.update_layout(height=height, margin=MARGIN | {"t": 10, "r": room}, showlegend=False, hovermode="closest")
-    return figure
 
 
 def _label_places(mean: Mapping[str, float], near: float = 17.0) -> list[tuple[str, str, int]]:

@@ -13,7 +13,7 @@ from plotly.subplots import make_subplots
 from fsviz.figures.palette import ACCENT, MEANING, QUIET, SERIES
 from fsviz.text import escape_plotly
 
-DIMMED = 0.4  # opacity of marks that are not chosen
+DIMMED = 0.4  # opacity of marks that are not selected
 OTHER = SERIES[7]  # samplers that are neither uniform nor semantic
 COMPARED = SERIES[8]  # the second setting, next to the first
 MARGIN = {"l": 0, "r": 10, "t": 50, "b": 0}
@@ -40,13 +40,13 @@ def plot_histograms(
     panels: Sequence[Panel],
     measure: str,
     axis: str,
-    chosen: tuple[int, int] | None = None,
+    selected_bar: tuple[int, int] | None = None,
     height: int = 310,
 ) -> go.Figure:
     """Histograms of a measure side by side on the same axes; the dashed line is the median.
 
     measure, axis  short name of the measure, and the title of its axis
-    chosen         (panel, bin) of the marked bar
+    selected_bar   (panel, bin) of the marked bar
     Bars carry (panel, bin) as customdata.
     """
     figure = make_subplots(1, len(panels), shared_yaxes=True, horizontal_spacing=0.04)
@@ -60,8 +60,8 @@ def plot_histograms(
             y=np.round(panel.shares, 3),
             width=0.94 * np.diff(edges),
             marker={
-                "color": [ACCENT if chosen == (i, b) else panel.colour for b in bins],
-                "opacity": [1 if chosen in (None, (i, b)) else DIMMED for b in bins],
+                "color": [ACCENT if selected_bar == (i, b) else panel.colour for b in bins],
+                "opacity": [1 if selected_bar in (None, (i, b)) else DIMMED for b in bins],
             },
             customdata=[[i, b] for b in bins],
             hovertext=[
@@ -100,13 +100,13 @@ def plot_balance(
     colours: Mapping[str, str],
     balanced: float,
     by_taxonomy: bool = True,
-    chosen: tuple[int, int] | None = None,
+    selected_point: tuple[int, int] | None = None,
     height: int = 310,
 ) -> go.Figure:
     """Share of tasks (%) that hold each class, a line per testbed; a flat line is a balanced testbed.
 
-    balanced  the share if all classes are used equally often
-    chosen    (line, class) of the marked point
+    balanced        the share if all classes are used equally often
+    selected_point  (line, class) of the marked point
     Points carry (line, class) as customdata, both as positions.
     """
     figure, positions, size = go.Figure(), range(len(names)), 7 if len(names) <= 200 else 4
@@ -118,9 +118,9 @@ def plot_balance(
             name=escape_plotly(testbed),
             line={"width": 1.6, "color": colours[testbed]},
             marker={
-                "size": [12 if chosen == (line, at) else size for at in positions],
-                "color": [ACCENT if chosen == (line, at) else colours[testbed] for at in positions],
-                "opacity": [1 if chosen in (None, (line, at)) else DIMMED for at in positions],
+                "size": [12 if selected_point == (line, at) else size for at in positions],
+                "color": [ACCENT if selected_point == (line, at) else colours[testbed] for at in positions],
+                "opacity": [1 if selected_point in (None, (line, at)) else DIMMED for at in positions],
             },
             customdata=[[line, at] for at in positions],
             hovertext=[escape_plotly(name) for name in names],

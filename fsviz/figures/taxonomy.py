@@ -33,8 +33,8 @@ def group_colours(groups: Sequence[str]) -> dict[str, str]:
     sizes = Counter(groups)
     names = sorted((name for name in sizes if name != _OTHERS), key=lambda name: (-sizes[name], name))
     colours = [colour for colour in SERIES[:-1] if colour != ACCENT]  # blue is the selection
-    named = {name: colours[i % len(colours)] for i, name in enumerate(names)}
-    return named | ({_OTHERS: SERIES[-1]} if _OTHERS in sizes else {})
+    by_size = {name: colours[i % len(colours)] for i, name in enumerate(names)}
+    return by_size | ({_OTHERS: SERIES[-1]} if _OTHERS in sizes else {})
 
 
 def plot_concept_sunburst(
@@ -218,19 +218,43 @@ def plot_class_map(
     crowded = len(graph.names) > MANY
     size = 5 if crowded else 7 if len(graph.names) > 250 else 10
     radial = bool((graph.xy[:, 0] < -1e-9).any())
+    categories = _class_map_categories(groups)
+    order = {str(category["name"]): i for i, category in enumerate(categories)}
+    nodes = _class_map_nodes(graph, selected_nodes, size, radial, pictures or {}, thumbnails or {}, groups, order)
+    series = _class_map_style(size, radial, crowded) | {
+        "data": nodes,
+        "links": _tree_links(graph),
+        "categories": categories,
+    }
+    return {
+        "tooltip": {},
+        "toolbox": {"feature": {"restore": {"title": "Reset zoom"}}, "right": 6, "top": 2, "itemSize": 18},
+        "legend": _class_map_legend(categories, {node["category"] for node in nodes}),
+        "animation": not crowded,
+        "animationDurationUpdate": 400,
+        "series": [series],
+    }
+
+
+def _class_map_categories(groups: Sequence[str]) -> list[dict[str, Any]]:
+    """ECharts categories of the nodes: the root, concepts, the selection, and a category for every group of classes."""
     colours = group_colours(groups) if len(groups) else {"class": meaning("leaf")}
-    categories: list[dict[str, Any]] = [
+    return [
         {"name": "root", "itemStyle": {"color": meaning("root")}, "symbol": "diamond"},
         {"name": "concept", "itemStyle": {"color": QUIET}, "symbol": "circle"},
         {"name": "collapsed concept", "itemStyle": {"color": QUIET, "opacity": 0.75}, "symbol": "roundRect"},
         {"name": "selected", "itemStyle": {"color": ACCENT}, "symbol": "triangle"},
         *({"name": name, "itemStyle": {"color": colour}, "symbol": "circle"} for name, colour in colours.items()),
     ]
-    order = {str(category["name"]): i for i, category in enumerate(categories)}
-    nodes = _class_map_nodes(graph, selected_nodes, size, radial, pictures or {}, thumbnails or {}, groups, order)
-    used = {node["category"] for node in nodes}
-    legend = [c for i, c in enumerate(categories) if i in used and c["name"] not in ("root", "concept")]
-    series: dict[str, Any] = {
+
+
+def _class_map_style(size: float, radial: bool, crowded: bool) -> dict[str, Any]:
+    """Style of the class map's series, without its nodes and edges.
+
+    size     of a symbol in pixels
+    crowded  whether the graph has more than MANY nodes: it is drawn in steps and fades nothing on hover
+    """
+    style: dict[str, Any] = {
         "type": "graph",
         "layout": "none",
         "roam": True,
@@ -238,9 +262,6 @@ def plot_class_map(
         "scaleLimit": {"min": 0.6, "max": 40},
         "nodeScaleRatio": 0.2,
         "preserveAspect": "contain",
-        "data": nodes,
-        "links": _tree_links(graph),
-        "categories": categories,
         "symbolSize": size,
         "label": {
             "show": True,
@@ -260,24 +281,24 @@ def plot_class_map(
         "top": "14%" if radial else "6%",
         "bottom": "14%" if radial else "3%",
     }
-    if crowded:
-        series["progressive"] = 400
+    return style | ({"progressive": 400} if crowded else {})
+
+
+def _class_map_legend(categories: Sequence[Mapping[str, Any]], used: set[int]) -> dict[str, Any]:
+    """Legend of the categories that nodes have; the root and concepts need no entry.
+
+    used  positions of these categories
+    """
+    listed = [c for i, c in enumerate(categories) if i in used and c["name"] not in ("root", "concept")]
     return {
-        "tooltip": {},
-        "toolbox": {"feature": {"restore": {"title": "Reset zoom"}}, "right": 6, "top": 2, "itemSize": 18},
-        "legend": {
-            "data": [{"name": category["name"], "icon": category["symbol"]} for category in legend],
-            "orient": "vertical",
-            "top": 0,
-            "left": 0,
-            "itemWidth": 12,
-            "itemHeight": 12,
-            "itemGap": 6,
-            "textStyle": {"fontSize": 11},
-        },
-        "animation": not crowded,
-        "animationDurationUpdate": 400,
-        "series": [series],
+        "data": [{"name": category["name"], "icon": category["symbol"]} for category in listed],
+        "orient": "vertical",
+        "top": 0,
+        "left": 0,
+        "itemWidth": 12,
+        "itemHeight": 12,
+        "itemGap": 6,
+        "textStyle": {"fontSize": 11},
     }
 
 

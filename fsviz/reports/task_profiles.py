@@ -105,7 +105,7 @@ def _accuracies(profile: TaskProfile) -> list[html.ReportSection]:
             "accuracy": [100 * result.accuracy],
             "mean": 100 * result.mean[0],
             "ci95": 100 * result.mean[1],
-            "n": int(np.isfinite(result.others).sum()),
+            "n": int(np.isfinite(result.testbed_accuracy).sum()),
         }
         for result in profile.results
     ]

@@ -132,7 +132,7 @@ def parts(spec: ExtractionSpec) -> list[Part]:
 
 
 def n_bytes(spec: ExtractionSpec) -> float:
-    """The features twice: in chunks and, for a moment, stored beside them."""
+    """The features twice: in chunks and, for a moment, stored next to them."""
     from fsviz.features.extraction import n_bytes
 
     return n_bytes(2 * spec["n_images"], spec["dims"])
@@ -228,7 +228,7 @@ def choices(dataset: Dataset) -> list[BackboneChoice]:
 
 
 def describe_device(device: str = "auto") -> str:
-    """Where an extraction would run, for a person."""
+    """The device that an extraction would run on, in words."""
     from fsviz.features.device import describe as in_words
 
     return in_words(device)

@@ -317,7 +317,7 @@ def outcomes(accuracy: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def shared(dataset: Dataset, feature_map: maps.FeatureMap) -> list[NeighbourAgreement]:
-    """How often neighbours on the map agree in each attribute, farthest above chance first.
+    """The agreement of neighbours on the map in each attribute, farthest above chance first.
 
     Attributes that are the same for all images are skipped.
     """

@@ -160,7 +160,7 @@ def locate(parts: Sequence[Part], index: int) -> tuple[int, int, int]:
 
 
 def first_needed(parts: Sequence[Part], index: int) -> int:
-    """How many chunks, counted from the first, must be finished before this one begins."""
+    """The number of chunks, counted from the first, that must be finished before this one begins."""
     needed = before = 0
     for part in parts:
         needed = before if part.sequential else needed

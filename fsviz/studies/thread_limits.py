@@ -1,4 +1,4 @@
-"""How many threads of torch a piece of work may use on the processor."""
+"""Limits on the threads that torch may use on the processor."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_harder_images_are_told_with_their_numbers_and_the_rest_is_noise_or_unkn
     make_toy("blurred", noise=3.0)
     comparison = study.compare({"sides": ["blurred", "clear"], "n_tasks": 60, "n_shot": 2})
     by = {d.measure: d for d in study.differences(comparison)}
-    assert {d.other for d in by.values()} == {"clear:test"}
+    assert {d.second for d in by.values()} == {"clear:test"}
     for measure in ("accuracy", "query_loss", "davies_bouldin"):
         assert by[measure].verdict == "harder", measure
     assert by["coarsity"].verdict == "unknown" and "shares no root" in by["coarsity"].why
@@ -214,7 +214,7 @@ def test_what_belongs_to_one_dataset_is_compared_between_its_splits_only(home: P
     number_of = {"a:x": number(1, 0.1), "a:y": number(2, 0.1), "b:x": number(3, 0.1)}
     sides = tuple(DatasetSplit(name, of_nodes(name[0], ["a1", "a2"], EDGES).dataset, name[2]) for name in number_of)
     values = study.DatasetComparison({}, sides, "", {"attribute_gap": number_of}, {}, {}, {})
-    verdicts = {d.other: d for d in study.differences(values)}
+    verdicts = {d.second: d for d in study.differences(values)}
     assert verdicts["a:y"].verdict == "easier" and MEASURES["attribute_gap"].direction == "harder"
     assert verdicts["b:x"].verdict == "unknown" and "not comparable" in verdicts["b:x"].why
 

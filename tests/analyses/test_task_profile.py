@@ -271,7 +271,7 @@ def test_standings_and_means_are_those_of_the_whole_testbed(toy: Dataset) -> Non
 def test_the_headline_gives_accuracy_mean_and_percentiles(toy: Dataset) -> None:
     testbed = found_in(toy)
     profile = study.open_task(testbed, 4)
-    result = replace(profile.results[0], accuracy=0.6, positions=np.arange(30), others=np.full(30, 0.75))
+    result = replace(profile.results[0], accuracy=0.6, positions=np.arange(30), testbed_accuracy=np.full(30, 0.75))
     columns = {"coarsity": np.full(30, 1e9), "class_overlap": np.full(30, -1e9), "query_loss": np.full(30, -1e9)}
     columns["coarsity"][:3] = -1e9  # higher is easier; of the other two, higher is harder
     for name, values in columns.items():
@@ -282,9 +282,9 @@ def test_the_headline_gives_accuracy_mean_and_percentiles(toy: Dataset) -> None:
     # 3 of 29 have a lower coarsity, so it is harder than 26; the query loss restates accuracy
     assert more == "Harder than 100% of the other tasks by class overlap (Louvain) and 90% by coarsity."
     assert study.headline(profile, None, result)[1] == ""
-    equal = replace(result, others=np.full(30, 0.6))
+    equal = replace(result, testbed_accuracy=np.full(30, 0.6))
     assert "equal to the mean of 30 tasks (60%)" in study.headline(profile, among, equal)[0]
-    alone = replace(result, positions=np.arange(1), others=np.array([0.6]))
+    alone = replace(result, positions=np.arange(1), testbed_accuracy=np.array([0.6]))
     assert study.headline(profile, None, alone)[0] == f"{result.label}: 60% of the 20 queries correct."
     columns["coarsity"] = -columns["coarsity"]  # now finer than all but 3
     columns["coarsity"][4] = profile.value("coarsity")

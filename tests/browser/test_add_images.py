@@ -31,7 +31,7 @@ def give_path(page, path: Path | str) -> None:
 
 def save_as(page, name: str) -> None:
     field = page.get_by_role("textbox", name="Name", exact=True)
-    expect(field).to_have_count(1)  # while the page is drawn anew, the old field may stand beside the new one
+    expect(field).to_have_count(1)  # while the page is drawn anew, the old field may be there next to the new one
     field.fill(name)
     field.press("Enter")
     settle(page)

@@ -83,8 +83,8 @@ def test_what_is_copied_starts_and_writes_only_into_the_workspace(image: Path, t
     settings["FSVIZ_HOME"] = str(tmp_path / "workspace")
     process, url = start_app(tmp_path / "workspace", tmp_path / "log.txt", *words, port=port, cwd=image, **settings)
     try:
-        with visiting(url, "sample_tasks") as (_, said):  # compiles a loop, which is kept outside the image's folder
-            assert "median coarsity" in said and "Read-only: no uploads" in said
+        with visiting(url, "sample_tasks") as (_, page_text):  # compiles a loop, kept outside the image's folder
+            assert "median coarsity" in page_text and "Read-only: no uploads" in page_text
         probe = json.loads(step("HEALTHCHECK")[0].partition("CMD ")[2])
         code = re.sub(r":8501/", f":{port}/", probe[2])
         subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "no_proxy": "*"})

@@ -48,20 +48,20 @@ def start(page) -> None:
 def test_live_progress_cancel_and_a_second_session(page, browser, app: str, workspace: Path) -> None:
     from fsviz import jobs
 
-    other = browser.new_page()  # somebody else, on another page, sees the same run
-    other.goto(f"{app}/runs?dataset=digits")
-    settle(other)
+    second_tab = browser.new_page()  # somebody else, on another page, sees the same run
+    second_tab.goto(f"{app}/runs?dataset=digits")
+    settle(second_tab)
     page.goto(f"{app}/evaluate?{SMALL.replace('100', '100000')}&methods=TIM&tim_steps=100")
     settle(page)
     start(page)
     expect(page.get_by_text("Accuracy so far")).to_be_visible()
-    expect(other.get_by_text("Accuracy so far")).to_be_visible()
+    expect(second_tab.get_by_text("Accuracy so far")).to_be_visible()
     (run,) = (run for run in jobs.list_runs() if run.active)
-    expect(other.get_by_text(run.id).first).to_be_attached()
-    other.get_by_role("button", name="Cancel", exact=True).first.click()
+    expect(second_tab.get_by_text(run.id).first).to_be_attached()
+    second_tab.get_by_role("button", name="Cancel", exact=True).first.click()
     assert jobs.wait(run.id, PATIENCE / 1000).state == "cancelled"
-    other.get_by_role("button", name="Resume", exact=True).first.wait_for()  # where Cancel was
-    other.close()
+    second_tab.get_by_role("button", name="Resume", exact=True).first.wait_for()  # where Cancel was
+    second_tab.close()
     expect(page.get_by_text(re.compile("was cancelled"))).to_be_visible()
     assert jobs.status(run.id).n_done > 0
     page.get_by_role("button", name="Resume", exact=True).click()

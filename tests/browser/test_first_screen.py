@@ -36,13 +36,13 @@ def test_the_link_is_copied_or_shown_to_copy(page, app: str) -> None:
     page.evaluate("() => Object.defineProperty(navigator, 'clipboard', { value: undefined })")  # as on plain http
     page.evaluate("() => { document.execCommand = () => false; }")
     page.get_by_role("button", name="Copy link").click()
-    shown = page.get_by_role("textbox", name="Link of this page")
-    expect(shown).to_be_visible()
-    assert shown.input_value() == page.url and "split=train" in page.url
+    link_field = page.get_by_role("textbox", name="Link of this page")
+    expect(link_field).to_be_visible()
+    assert link_field.input_value() == page.url and "split=train" in page.url
     page.evaluate("() => { document.execCommand = () => true; }")
     page.get_by_role("button", name="Copy link").click()
     expect(page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
-    expect(shown).to_be_hidden()
+    expect(link_field).to_be_hidden()
 
 
 def test_a_cell_of_the_heat_map_leads_to_its_two_classes_and_a_task_of_them(page, app: str) -> None:

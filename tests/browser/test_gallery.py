@@ -22,7 +22,7 @@ def open_gallery(page, app: str, link: str = "") -> None:
 
 
 def expect_detail(page, name: str) -> None:
-    """The class of the image that is told about."""
+    """Waits until the detail of the gallery has the name of this class."""
     expect(page.locator(".st-key-gallery_detail h4").first).to_have_text(name, use_inner_text=True)
 
 
@@ -36,14 +36,14 @@ def test_a_hundred_thumbnails_answer_clicks_and_keys_and_the_next_hundred_follow
     first = page.locator(".st-key-gallery_detail h4").first.inner_text()
     tiles = page.locator(".wall").first.locator(".tile")
     captions = [tiles.nth(i).locator(".caption").inner_text() for i in range(20)]
-    other = next(i for i, caption in enumerate(captions) if caption != first)
-    tiles.nth(other).click()
-    expect_detail(page, captions[other])
-    expect(tiles.nth(other)).to_have_attribute("aria-pressed", "true")
+    clicked = next(i for i, caption in enumerate(captions) if caption != first)
+    tiles.nth(clicked).click()
+    expect_detail(page, captions[clicked])
+    expect(tiles.nth(clicked)).to_have_attribute("aria-pressed", "true")
     page.get_by_text("Taxonomy", exact=True).last.wait_for()
     page.get_by_text("Nearest neighbours").first.wait_for()
     settle(page)
-    tiles.nth(other).click()  # a second click takes it back
+    tiles.nth(clicked).click()  # a second click takes it back
     expect_detail(page, first)
     settle(page)
 
@@ -85,22 +85,22 @@ def test_back_goes_back_the_panel_starts_at_its_top_and_a_link_brings_back_image
     settle(page)
     panel = page.locator('[data-testid="stColumn"]:has(.st-key-gallery_detail)')
     neighbour = panel.locator(".wall").first.locator(".tile").first
-    other = neighbour.get_attribute("data-id")
+    neighbour_id = neighbour.get_attribute("data-id")
     neighbour.scroll_into_view_if_needed()
     panel.evaluate("column => { column.scrollTop = 400; }")
     neighbour.evaluate("tile => tile.click()")
-    expect(page).to_have_url(re.compile(f"image={other}(&|$)"))
-    told = page.locator('[data-testid="stHtml"]').filter(has_text="image")
-    eventually(page, lambda: any(f"image\n{other}" in text for text in told.all_inner_texts()))
+    expect(page).to_have_url(re.compile(f"image={neighbour_id}(&|$)"))
+    details = page.locator('[data-testid="stHtml"]').filter(has_text="image")
+    eventually(page, lambda: any(f"image\n{neighbour_id}" in text for text in details.all_inner_texts()))
     eventually(page, lambda: panel.evaluate("column => column.scrollTop") == 0)
     page.go_back()
     expect(page).to_have_url(re.compile(f"image={first}(&|$)"))
-    eventually(page, lambda: any(f"image\n{first}" in text for text in told.all_inner_texts()))
+    eventually(page, lambda: any(f"image\n{first}" in text for text in details.all_inner_texts()))
     expect(page.locator('[data-testid="stToast"]')).to_have_count(0)
 
     open_gallery(page, app, f"?image={first}&by=brightness&order=brightness&with_brightness=0.9&with_brightness=1.0")
     page.get_by_text("Taxonomy", exact=True).last.wait_for()
-    eventually(page, lambda: any(f"image\n{first}" in text for text in told.all_inner_texts()))
+    eventually(page, lambda: any(f"image\n{first}" in text for text in details.all_inner_texts()))
     eventually(page, lambda: min(badges(page)) >= 0.9 and max(badges(page)) <= 1.0)
 
 

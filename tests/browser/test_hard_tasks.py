@@ -103,7 +103,7 @@ def test_a_click_on_the_distribution_lists_its_tasks_and_every_section_opens(pag
     title = page.get_by_text("the hardest of this bar")
     expect(title).to_be_visible()
     assert title.bounding_box()["y"] < 400  # next to the figure
-    expect(chart).to_have_count(1)  # while it redraws, the old one stands beside it for a moment
+    expect(chart).to_have_count(1)  # while it redraws, the old one is next to it for a moment
     expect(chart).to_be_visible()
     page.get_by_role("button", name="Show all tasks").click()
     expect(page).not_to_have_url(re.compile("bar="))

@@ -71,8 +71,8 @@ def hostile(app: str, app_home: Path) -> None:
 def test_names_are_letters_on_every_page(page, app: str) -> None:
     """All pages in one tab: those that no other module opens by a cold deep link are opened so, the others by the
     links of the sidebar."""
-    said: list[str] = []
-    page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     page.add_init_script(WATCH)
     for entry in PAGES.values():
         path = "/" if entry.slug == HOME else f"/{entry.slug}"
@@ -93,7 +93,7 @@ def test_names_are_letters_on_every_page(page, app: str) -> None:
                 page.mouse.move(box["x"] + across * box["width"], box["y"] + box["height"] / 2)
                 page.wait_for_timeout(60)  # a chart answers a pointer that rests
         expect_letters(page)
-        assert said == [], entry.label
+        assert dialogs == [], entry.label
 
 
 WORDS = """
@@ -151,13 +151,13 @@ def test_the_report_of_hostile_runs_asks_nobody_and_no_table_writes_a_csv_around
     with page.expect_download() as download:
         page.get_by_role("button", name="HTML report", exact=True).click()
     download.value.save_as(tmp_path / "report.html")
-    report, asked = browser.new_page(), []
-    report.on("request", lambda request: asked.append(request.url))
-    report.on("dialog", lambda dialog: asked.append(dialog.message))
+    report, events = browser.new_page(), []
+    report.on("request", lambda request: events.append(request.url))
+    report.on("dialog", lambda dialog: events.append(dialog.message))
     report.add_init_script(WATCH)
     report.goto((tmp_path / "report.html").as_uri())
     report.wait_for_selector(".js-plotly-plot .main-svg")
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert [url for url in events if not url.startswith(("file:", "data:", "blob:"))] == []
     tasks = report.locator(".recipe tr", has=report.locator("th", has_text="Tasks")).locator("td")
     expect(tasks).to_have_count(1)
     for name in (LINK, PICTURE):  # of the testbed and its recipe, letter by letter

@@ -1,4 +1,4 @@
-"""Where things are on every page: controls and answers in the first screen, nothing wider than the window."""
+"""The layout of every page: controls and answers in the first screen, nothing wider than the window."""
 
 from __future__ import annotations
 

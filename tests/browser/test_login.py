@@ -42,14 +42,14 @@ class Desk(BaseHTTPRequestHandler):
     server: Provider
 
     def do_GET(self) -> None:
-        asked = urlsplit(self.path)
-        if asked.path == "/authorize":
-            query = {name: values[0] for name, values in parse_qs(asked.query).items()}
+        address = urlsplit(self.path)
+        if address.path == "/authorize":
+            query = {name: values[0] for name, values in parse_qs(address.query).items()}
             self.server.nonce = query.get("nonce", "")
             self.send_response(302)
             self.send_header("Location", f"{query['redirect_uri']}?{urlencode({'code': 'x', 'state': query['state']})}")
             self.end_headers()
-        elif asked.path == "/keys":
+        elif address.path == "/keys":
             self._say({"keys": [self.server.key.as_dict(private=False)]})
         else:
             places = {"authorization": "authorize", "token": "token"}
@@ -96,8 +96,8 @@ def url(tmp_path_factory, provider: Provider) -> Iterator[str]:
     port = free_port()
     (home / ".streamlit" / "secrets.toml").write_text(SECRETS.format(port=port, provider=provider.url))
     words = ("fsviz", "app", "--no-browser", "--share", "--login", "*@school.edu")
-    with serving(home / "workspace", *words, port=port, HOME=str(home)) as found:
-        yield found
+    with serving(home / "workspace", *words, port=port, HOME=str(home)) as server_url:
+        yield server_url
 
 
 def log_in(tab, url: str) -> None:

@@ -61,8 +61,8 @@ def test_the_overview_has_three_ways_to_start_and_a_sample_image_leads_to_itself
     page.get_by_role("link", name="Open in Images").click()
     page.wait_for_url("**/images?**image=**")
     page.locator("h4", has_text="tiger").first.wait_for()
-    told = (app_home.parent / "log.txt").read_text()
-    assert app in told and "ScriptRunContext" not in told, told
+    log = (app_home.parent / "log.txt").read_text()
+    assert app in log and "ScriptRunContext" not in log, log
 
 
 def test_a_page_that_lacks_features_leads_to_them_or_to_the_demo_with_a_real_result(page, app: str) -> None:

@@ -31,12 +31,12 @@ def test_a_task_leads_to_its_passport_and_back_and_its_link_opens_anywhere(page,
     shared, pictures = page.url, pictures_on(page)
     assert page.evaluate(SCROLLED) == 0
 
-    other = browser.new_page()  # a session of its own, which knows nothing but the address
-    other.goto(shared)
-    expect(other.get_by_text(re.compile(r"Task \d+ of Semantic 4-way 2-shot, 50 tasks"))).to_be_visible()
-    settle(other)
-    assert other.url == shared and pictures_on(other) == pictures
-    other.close()
+    second_tab = browser.new_page()  # a session of its own, which knows nothing but the address
+    second_tab.goto(shared)
+    expect(second_tab.get_by_text(re.compile(r"Task \d+ of Semantic 4-way 2-shot, 50 tasks"))).to_be_visible()
+    settle(second_tab)
+    assert second_tab.url == shared and pictures_on(second_tab) == pictures
+    second_tab.close()
 
     page.go_back()
     page.wait_for_url(tasks)

@@ -23,7 +23,7 @@ from websockets.sync.client import ClientConnection, connect
 from fsviz.sharing import REFUSAL
 from tests.browser.conftest import PATIENCE, eventually, serving, settle
 
-WORD = f"a word for the tests {secrets.token_hex(8)}"  # of these tests alone: another run beside them has its own
+WORD = f"a word for the tests {secrets.token_hex(8)}"  # of these tests alone: another run at the same time has its own
 FORBIDDEN = (
     "Save",
     "Start",
@@ -56,25 +56,25 @@ def dial(url: str, **headers: str) -> ClientConnection:
 
 @contextmanager
 def visiting(url: str, page: str = "", **headers: str) -> Iterator[tuple[str, str]]:
-    """A page opened without a browser: the session's id and all that the page said."""
+    """A page opened without a browser: the session's id and the text of the page."""
     with dial(url, **headers) as line:
         ask = BackMsg()
         ask.rerun_script.page_name = page
         line.send(ask.SerializeToString())
-        said, session, kind = [], "", None
+        elements, session, kind = [], "", None
         while kind != "script_finished":
             message = ForwardMsg.FromString(line.recv(timeout=PATIENCE / 1000))
             kind = message.WhichOneof("type")
             if kind == "new_session":
                 session = message.new_session.initialize.session_id
             elif kind == "delta":
-                said.append(str(message.delta.new_element))
-        yield session, "\n".join(said)
+                elements.append(str(message.delta.new_element))
+        yield session, "\n".join(elements)
 
 
-def forbidden(said: str) -> list[str]:
-    """Labels of buttons in what a page said that visitors may not press."""
-    labels = re.findall(r'\bbutton {(?:.|\n)*?label: "([^"]*)"', said)
+def forbidden(page_text: str) -> list[str]:
+    """Labels of the page's buttons that visitors may not press."""
+    labels = re.findall(r'\bbutton {(?:.|\n)*?label: "([^"]*)"', page_text)
     return [label for label in labels if label.startswith(FORBIDDEN)]
 
 
@@ -95,8 +95,8 @@ def upload(url: str, session: str) -> int:
 
 @pytest.fixture(scope="module")
 def outside() -> Iterator[tuple[str, list[bytes]]]:
-    """A listener that plays the way out of this computer, and what was asked of it."""
-    asked: list[bytes] = []
+    """A listener that plays the way out of this computer, and the requests that it received."""
+    requests: list[bytes] = []
     listener = socket.create_server(("127.0.0.1", 0))
 
     def listen() -> None:
@@ -106,10 +106,10 @@ def outside() -> Iterator[tuple[str, list[bytes]]]:
             except OSError:
                 return
             with line:
-                asked.append(line.recv(1000))
+                requests.append(line.recv(1000))
 
     threading.Thread(target=listen, daemon=True).start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}", asked
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}", requests
     listener.close()
 
 
@@ -124,22 +124,23 @@ def open_server(tmp_path_factory, outside) -> Iterator[str]:
 
 def test_an_open_server_without_a_rule_shows_one_sentence(open_server: str, browser) -> None:
     for path in ("add_images", "runs"):  # all that is sent
-        with visiting(open_server, path) as (_, said):
-            assert "without a rule" in said and "Path of a folder" not in said and not forbidden(said), path
+        with visiting(open_server, path) as (_, page_text):
+            assert "without a rule" in page_text and "Path of a folder" not in page_text, path
+            assert not forbidden(page_text), path
     for path in ("", "add_images?do=Import+features"):  # all that is shown
         tab = browser.new_page()
         tab.goto(f"{open_server}/{path}")
         tab.get_by_text("started without a rule for visitors").wait_for()
         settle(tab)
         main = tab.locator('[data-testid="stMain"]')
-        eventually(tab, lambda said=main.inner_text: said().removeprefix("🔒").strip() == REFUSAL)
+        eventually(tab, lambda read=main.inner_text: read().removeprefix("🔒").strip() == REFUSAL)
         assert tab.locator('[data-testid="stPageLink"]').count() == 0
         tab.close()
 
 
 def test_an_open_server_takes_no_files(open_server: str) -> None:
-    with visiting(open_server) as (session, said):
-        assert "without a rule" in said
+    with visiting(open_server) as (session, page_text):
+        assert "without a rule" in page_text
         assert upload(open_server, session) == 403
 
 
@@ -166,16 +167,16 @@ def test_other_web_pages_cannot_connect_and_nobody_is_asked(open_server: str, ou
     ],
 )
 def test_a_server_of_ones_own_is_for_this_computer_alone(app: str, headers: dict[str, str]) -> None:
-    with visiting(app, "add_images", **headers) as (session, said):
-        assert "without a rule for visitors" in said and "Path of a folder" not in said
+    with visiting(app, "add_images", **headers) as (session, page_text):
+        assert "without a rule for visitors" in page_text and "Path of a folder" not in page_text
         assert upload(app, session) == 403
 
 
 def test_on_this_computer_everything_is_there(app: str) -> None:
-    with visiting(app, "sample_tasks") as (_, said):
-        assert forbidden(said) and "file_uploader {" in said
-    with visiting(app, "add_images") as (session, said):
-        assert "Path of a folder" in said
+    with visiting(app, "sample_tasks") as (_, page_text):
+        assert forbidden(page_text) and "file_uploader {" in page_text
+    with visiting(app, "add_images") as (session, page_text):
+        assert "Path of a folder" in page_text
         assert upload(app, session) == 204
     answer = urllib.request.urlopen(app, timeout=PATIENCE / 1000)
     assert answer.headers["Content-Security-Policy"] == "frame-ancestors 'self'"
@@ -189,13 +190,13 @@ def converse(line: ClientConnection, page: str, **widgets: str | bool) -> list:
         kind = "trigger_value" if isinstance(value, bool) else "string_value"
         ask.rerun_script.widget_states.widgets.add(id=name, **{kind: value})
     line.send(ask.SerializeToString())
-    drawn, kind = [], None
+    deltas, kind = [], None
     while kind != "script_finished":
         answer = ForwardMsg.FromString(line.recv(timeout=PATIENCE / 1000))
         kind = answer.WhichOneof("type")
         if kind == "delta":
-            drawn.append(answer.delta)
-    return drawn
+            deltas.append(answer.delta)
+    return deltas
 
 
 def tell(url: str, message: str, **headers: str) -> list[str]:
@@ -213,11 +214,11 @@ def tell(url: str, message: str, **headers: str) -> list[str]:
 
 
 def n_computed(url: str) -> int:
-    """How much of the page Learn was computed, and not kept from before: each has a spinner while it lasts."""
+    """The number of results on the page Learn that were computed, not cached: each has a spinner while it lasts."""
     with dial(url) as line:
-        drawn = converse(line, "learn")
-    assert "Question:" in str(drawn)
-    return sum(delta.WhichOneof("type") == "new_transient" for delta in drawn)
+        deltas = converse(line, "learn")
+    assert "Question:" in str(deltas)
+    return sum(delta.WhichOneof("type") == "new_transient" for delta in deltas)
 
 
 def test_who_started_the_server_may_empty_its_caches_and_nobody_through_a_proxy(app: str) -> None:
@@ -244,11 +245,11 @@ def shared(tmp_path_factory) -> Iterator[tuple[str, Path]]:
 def test_visitors_may_look_and_change_nothing(shared) -> None:
     """Read from what the server sends, all that a browser could show; tests/ui/test_access.py walks every page."""
     for path in ("", "sample_tasks", "runs", "add_images"):
-        with visiting(shared[0], path) as (_, said):
-            assert "Read-only: no uploads" in said, path
-            assert "exception {" not in said, path
-            assert not forbidden(said), path
-            assert "file_uploader {" not in said and "add_images" not in said, path
+        with visiting(shared[0], path) as (_, page_text):
+            assert "Read-only: no uploads" in page_text, path
+            assert "exception {" not in page_text, path
+            assert not forbidden(page_text), path
+            assert "file_uploader {" not in page_text and "add_images" not in page_text, path
 
 
 def test_a_visitor_does_not_empty_the_caches_of_all(shared) -> None:
@@ -261,7 +262,7 @@ def test_a_visitor_does_not_empty_the_caches_of_all(shared) -> None:
 
 
 def guess(url: str, word: str, **headers: str) -> str:
-    """What the page says to a password, given by a client that is no browser."""
+    """The answer of the page to a password sent by a client that is no browser."""
     with dial(url, **headers) as line:
         elements = [delta.new_element for delta in converse(line, "add_images")]  # a page that draws nothing
         field = next(e.text_input.id for e in elements if e.text_input.label == "Password")
@@ -287,8 +288,8 @@ def test_a_visitor_sees_no_way_to_change_a_page_and_files_are_taken_from_the_unl
     assert labels and not [label for label in labels if label.startswith(FORBIDDEN)]
     assert tab.locator("input[type=file]").count() == 0
     assert tab.get_by_role("link", name="Add images").count() == 0
-    with visiting(url, "add_images") as (session, said):
-        assert "cannot save datasets" in said
+    with visiting(url, "add_images") as (session, page_text):
+        assert "cannot save datasets" in page_text
         assert upload(url, session) == 403
     tab.get_by_role("button", name="Unlock editing").click()
     tab.get_by_label("Password", exact=True).fill(WORD)
@@ -304,8 +305,8 @@ def test_a_visitor_sees_no_way_to_change_a_page_and_files_are_taken_from_the_unl
 
 def test_the_password_opens_one_session_and_no_other(shared, browser) -> None:
     url, folder = shared
-    tab, other = browser.new_page(), browser.new_page()
-    for page in (tab, other):
+    tab, second_tab = browser.new_page(), browser.new_page()
+    for page in (tab, second_tab):
         page.goto(f"{url}/add_images")  # a page that draws nothing
         settle(page)
         page.get_by_role("button", name="Unlock editing").click()
@@ -323,9 +324,9 @@ def test_the_password_opens_one_session_and_no_other(shared, browser) -> None:
     field.press("Enter")
     tab.get_by_text("must lie in a folder").wait_for()
     expect(tab.locator('[data-testid="stMain"]')).to_contain_text(str(folder))
-    other.reload()
-    other.get_by_text("Read-only: no uploads").wait_for()
-    other.close()
+    second_tab.reload()
+    second_tab.get_by_text("Read-only: no uploads").wait_for()
+    second_tab.close()
     tab.close()
 
 

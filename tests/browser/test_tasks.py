@@ -82,15 +82,15 @@ def _export(page) -> None:
     expect(listed).to_contain_text("Class distances of the task")
     expect(listed.locator('[data-testid="stCode"]')).to_contain_text("fsviz sample demo", use_inner_text=True)
 
-    def taken(kind: str) -> bytes:
+    def download(kind: str) -> bytes:
         settle(page)  # a run that ends meanwhile lets go of files that were made before
-        with page.expect_download() as download:
+        with page.expect_download() as caught:
             listed.get_by_role("button", name=kind, exact=True).first.click()
-        assert download.value.suggested_filename.endswith(kind.lower())
-        return Path(download.value.path()).read_bytes()
+        assert caught.value.suggested_filename.endswith(kind.lower())
+        return Path(caught.value.path()).read_bytes()
 
-    assert taken("PNG").startswith(b"\x89PNG")  # of the histograms
-    assert taken("SVG").startswith(b"<svg") and taken("HTML").startswith(b"<!doctype html>")
+    assert download("PNG").startswith(b"\x89PNG")  # of the histograms
+    assert download("SVG").startswith(b"<svg") and download("HTML").startswith(b"<!doctype html>")
     assert listed.get_by_role("button", name="PNG", exact=True).count() > 1
     page.keyboard.press("Escape")
 
@@ -110,9 +110,9 @@ def test_every_step_of_a_slider_redraws_the_histogram_and_a_bar_opens_its_tasks(
     still(page.locator(HISTOGRAM).first)
     box = page.locator(HISTOGRAM).first.bounding_box()
     page.mouse.click(box["x"] + box["width"] * 0.72, box["y"] + box["height"] - 60)
-    found = page.get_by_text(re.compile("tasks with a coarsity of"))
-    found.wait_for()
-    low, high = map(float, re.search(r"of ([\d.]+) to ([\d.]+)", found.inner_text()).groups())
+    range_text = page.get_by_text(re.compile("tasks with a coarsity of"))
+    range_text.wait_for()
+    low, high = map(float, re.search(r"of ([\d.]+) to ([\d.]+)", range_text.inner_text()).groups())
     eventually(page, lambda: low <= coarsity(page) <= high)
     expect(page).to_have_url(re.compile("bar=chosen"))
     settle(page)
@@ -125,7 +125,7 @@ def test_every_step_of_a_slider_redraws_the_histogram_and_a_bar_opens_its_tasks(
     expect(page.locator(".st-key-task_list .task").nth(3)).to_have_attribute("aria-pressed", "true")
     expect(page.locator(HISTOGRAM).first).to_be_attached()
     page.get_by_role("button", name="Show by percentile").click()
-    found.wait_for(state="detached")
+    range_text.wait_for(state="detached")
 
 
 def test_a_testbed_is_kept_and_brought_in_and_two_settings_are_compared(page, app: str, tmp_path: Path) -> None:

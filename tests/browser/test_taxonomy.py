@@ -46,9 +46,9 @@ def expect_classes(page, least: int) -> list[list[float]]:
     """Waits until so many places have the colour of classes; these places."""
 
     def spots() -> list[list[float]]:
-        found = page.evaluate(COLOURED, CLASSES)
-        assert len(found) >= least, "too little of the colour of classes is drawn"
-        return found
+        places = page.evaluate(COLOURED, CLASSES)
+        assert len(places) >= least, "too little of the colour of classes is drawn"
+        return places
 
     return eventually(page, spots)
 

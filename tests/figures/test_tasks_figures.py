@@ -36,6 +36,6 @@ def test_a_point_of_the_balance_carries_its_line_and_class() -> None:
     figure = tasks.plot_balance(("cat", "dog"), shares, dict.fromkeys(shares, "#4477AA"), 1.5)
     assert [tuple(line.y) for line in figure.data] == [(1.0, 2.0), (0.0, 3.0)]
     assert list(map(list, figure.data[1].customdata)) == [[1, 0], [1, 1]]
-    marked = tasks.plot_balance(("cat", "dog"), shares, dict.fromkeys(shares, "#4477AA"), 1.5, chosen=(1, 0))
+    marked = tasks.plot_balance(("cat", "dog"), shares, dict.fromkeys(shares, "#4477AA"), 1.5, selected_point=(1, 0))
     assert marked.data[1].marker.color == (ACCENT, "#4477AA") and marked.data[0].marker.opacity == (tasks.DIMMED,) * 2
     assert figure.data[0].hovertext == ("cat", "dog") and figure.layout.shapes[0].y0 == 1.5

@@ -93,7 +93,7 @@ def test_a_short_training_beats_chance_clearly(finished, method: str) -> None:
     assert curve[-1]["loss"] < curve[0]["loss"] and curve[-1]["train_accuracy"] > curve[0]["train_accuracy"]
     best = max(curve, key=lambda point: point["val_accuracy"])
     assert (result["best_epoch"], result["val_accuracy"]) == (best["epoch"], best["val_accuracy"])
-    assert (result["asked"], result["reached"]) == (0.96, 0.9)
+    assert (result["requested"], result["reached"]) == (0.96, 0.9)
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(finished) -> None:

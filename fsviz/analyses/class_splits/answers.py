@@ -16,7 +16,7 @@ from fsviz.text import percent
 def distance_answer(
     result: SplitResult, at_random: tuple[float, float], alike: SplitAgreement | None = None
 ) -> tuple[str, str]:
-    """How far the test classes are from the training classes, next to random splits.
+    """The distance of the test classes from the training classes, compared with random splits.
 
     at_random  the range of 95% of random splits
     alike      how far other seeds find the same split, if it is computed
@@ -33,7 +33,7 @@ def distance_answer(
 
 
 def few_answer(title: str, table: pd.DataFrame, least: int) -> tuple[str, str]:
-    """How far classes are apart if they are too few to split; takes the result of `nearest_classes`."""
+    """The mean distance to the nearest class, if classes are too few to split; takes rows of `nearest_classes`."""
     return (
         f"The classes of {title} are {table['distance'].mean():.2f} from their nearest class on average.",
         f"A split needs at least {least} classes with features; there are {len(table):,}.",
@@ -64,7 +64,7 @@ def stability_answer(table: pd.DataFrame, dims: int) -> tuple[str, str]:
 
 
 def comparison_answer(table: pd.DataFrame, at_random: tuple[float, float]) -> tuple[str, str]:
-    """Which split has the test classes farthest from the training classes, next to random ones."""
+    """The split whose test classes are farthest from the training classes, compared with random splits."""
     nearest = table.set_index("split")["nearest"]
     farthest = str(nearest.idxmax())
     words = {THIS: "this split", RANDOM: "a random split"}.get(farthest, f"the split “{farthest}”")
@@ -74,7 +74,7 @@ def comparison_answer(table: pd.DataFrame, at_random: tuple[float, float]) -> tu
 
 
 def tree_answer(row: Mapping[str, Any], first: str, second: str) -> tuple[str, str]:
-    """How far two trees are apart; takes a row of `hop_table`, and the titles of the two trees."""
+    """The difference between paths in two trees; takes a row of `hop_table`, and the titles of the two trees."""
     return (
         f"Paths between two classes differ by {row['hops']:.1f} edges between the trees of {first} and {second}.",
         f"Normalised {row['normalised']:.2f}; {row['chance']:.2f} expected by chance.",

@@ -34,7 +34,7 @@ def recipe(result: SplitResult) -> dict[str, Any]:
 
 
 def describe_recipe(recipe: RawSettings) -> str:
-    """How a saved split was made, in a line."""
+    """The recipe of a saved split in one line."""
     mode = str(recipe.get("mode", ""))
     origins = {"published": "published", "file": f"from the file {recipe.get('file', '')}"}
     words = [origins.get(mode, splits.MODES.get(mode, "made elsewhere"))]

@@ -187,7 +187,7 @@ def compare(spec: RawSettings, progress: Progress | None = None, semantic_only: 
     sides = tuple(dataset_splits(spec["sides"]))
     backbone = common_backbone(sides, str(spec["backbone"]))
     blocks, apart = joint_distances(sides, spec["distance"])
-    other, _ = joint_distances(sides, other_distance(spec["distance"]))
+    check_blocks, _ = joint_distances(sides, other_distance(spec["distance"]))
     numbers: dict[str, dict[str, MeasureEstimate]] = {}
     unknown: dict[str, dict[str, str]] = {}
     own, verified = {}, {}
@@ -196,8 +196,8 @@ def compare(spec: RawSettings, progress: Progress | None = None, semantic_only: 
         tasks = draw_tasks(side, spec, backbone, blocks.get(side.name))
         if "coarsity" in tasks.measures:
             own[side.name] = np.asarray(tasks.measures["coarsity"])
-        if side.name in other:
-            verified[side.name] = number(_by_distance("coarsity", tasks, side, other[side.name]), tasks)
+        if side.name in check_blocks:
+            verified[side.name] = number(_by_distance("coarsity", tasks, side, check_blocks[side.name]), tasks)
         for done, name in enumerate(steps):
             if progress is not None:
                 title = "Accuracy" if name == ACCURACY else MEASURES[name].title
@@ -249,9 +249,9 @@ def _by_distance(name: str, tasks: Tasks, side: DatasetSplit, distances: np.ndar
 def _by_features(name: str, tasks: Tasks, side: DatasetSplit, backbone: str, method: str) -> np.ndarray:
     available = features.available(side.dataset)
     if backbone not in available:
-        others = f" Its {', '.join(map(title_of, available))} features are not comparable." if available else ""
+        available_note = f" Its {', '.join(map(title_of, available))} features are not comparable." if available else ""
         raise BadInput(
-            f"{side.dataset.title} has no {title_of(backbone)} features.{others}"
+            f"{side.dataset.title} has no {title_of(backbone)} features.{available_note}"
             if backbone
             else "No dataset has features."
         )
@@ -312,7 +312,7 @@ def joint_distances(sides: Sequence[DatasetSplit], distance: str) -> tuple[dict[
 
 
 def _kind(graph: Dag, name: str) -> str:
-    """Which taxonomy a graph is part of: WordNet, or one that only its dataset has."""
+    """The taxonomy that a graph is part of: WordNet, or one that only its dataset has."""
     return "WordNet" if graph.nodes[0] == WORDNET else name.rpartition(":")[0]
 
 

@@ -30,14 +30,14 @@ MAX_NAMED = 4  # measures that a sentence names with their numbers
 # In words ----------------------------------------------------------------------------------------------------------
 
 
-def verdict(comparison: DatasetComparison, other: str, first: str = "") -> tuple[str, str]:
-    """One sentence on whether the first dataset is harder than another one, and an addition.
+def verdict(comparison: DatasetComparison, second: str, first: str = "") -> tuple[str, str]:
+    """One sentence on whether the first dataset is harder than the second, and an addition.
 
     Accuracy decides if it is available for both, else the measures do.
     """
     first = first or comparison.sides[0].name
-    pair = f"{comparison.side(first).title} and {comparison.side(other).title}"
-    rows = [d for d in differences(comparison, first) if d.other == other]
+    pair = f"{comparison.side(first).title} and {comparison.side(second).title}"
+    rows = [d for d in differences(comparison, first) if d.second == second]
     available = [d for d in rows if d.verdict != "unknown"]
     if not available:
         reason = next((d.why for d in rows), "No measure is available.")
@@ -47,7 +47,7 @@ def verdict(comparison: DatasetComparison, other: str, first: str = "") -> tuple
     if accuracy in significant or (accuracy is None and len({d.verdict for d in significant}) == 1):
         clearest = accuracy or max(significant, key=lambda d: abs(d.effect))
         sentence = (
-            f"{comparison.side(first).title} is {clearest.verdict} than {comparison.side(other).title}: "
+            f"{comparison.side(first).title} is {clearest.verdict} than {comparison.side(second).title}: "
             f"{_means(comparison, clearest)}."
         )
     elif not significant:
@@ -55,7 +55,7 @@ def verdict(comparison: DatasetComparison, other: str, first: str = "") -> tuple
     elif accuracy is not None:
         sentence = f"No significant difference in accuracy between {pair}."
     else:
-        sentence = f"{comparison.side(first).title} is neither harder nor easier than {comparison.side(other).title}."
+        sentence = f"{comparison.side(first).title} is neither harder nor easier than {comparison.side(second).title}."
     more = []
     if accuracy is not None and accuracy not in significant:
         more.append(f"{_means(comparison, accuracy)}.")
@@ -68,10 +68,10 @@ def verdict(comparison: DatasetComparison, other: str, first: str = "") -> tuple
     return sentence, " ".join(more)
 
 
-def details(comparison: DatasetComparison, other: str, first: str = "") -> list[str]:
+def details(comparison: DatasetComparison, second: str, first: str = "") -> list[str]:
     """Sentences on all measures: significant ones with numbers, those on these classes only, the others by reason."""
     first = first or comparison.sides[0].name
-    rows = [d for d in differences(comparison, first) if d.other == other]
+    rows = [d for d in differences(comparison, first) if d.second == second]
     significant = [d for d in rows if d.verdict in ("harder", "easier")]
     here = [d for d in rows if d.verdict == "noise" and d.here != "noise"]
     noise = [_name(comparison, d) for d in rows if d.verdict == d.here == "noise"]
@@ -83,20 +83,21 @@ def details(comparison: DatasetComparison, other: str, first: str = "") -> list[
         if d.verdict == "unknown":
             reasons.setdefault(d.why, []).append(_name(comparison, d))
     sentences += [f"Not available: {_some(names)}. {why.rstrip('.')}." for why, names in reasons.items()]
-    return [*sentences, *distance_checked(comparison, first, other)]
+    return [*sentences, *distance_checked(comparison, first, second)]
 
 
-def headline(comparison: DatasetComparison, other: str, first: str = "") -> str:
+def headline(comparison: DatasetComparison, second: str, first: str = "") -> str:
     """The verdict and the details in one paragraph."""
-    return " ".join([*filter(None, verdict(comparison, other, first)), *details(comparison, other, first)])
+    return " ".join([*filter(None, verdict(comparison, second, first)), *details(comparison, second, first)])
 
 
-def distance_checked(comparison: DatasetComparison, first: str, other: str) -> list[str]:
+def distance_checked(comparison: DatasetComparison, first: str, second: str) -> list[str]:
     """A sentence if another semantic distance changes the verdict on coarsity."""
-    if not {first, other} <= set(comparison.check) or not {first, other} <= set(comparison.numbers.get("coarsity", {})):
+    available = set(comparison.check) & set(comparison.numbers.get("coarsity", {}))
+    if not {first, second} <= available:
         return []
-    by = difference(comparison, "coarsity", first, other)
-    again = _difference_of("coarsity", first, other, comparison.check[first], comparison.check[other])
+    by = difference(comparison, "coarsity", first, second)
+    again = _difference_of("coarsity", first, second, comparison.check[first], comparison.check[second])
     if by.verdict == again.verdict:
         return []
     words = {"harder": "harder", "easier": "easier", "noise": "not significantly different"}
@@ -125,7 +126,7 @@ def _by_verdict(comparison: DatasetComparison, rows: Sequence[MeasureDifference]
 def _means(comparison: DatasetComparison, d: MeasureDifference, in_brackets: bool = False) -> str:
     """A measure with the means of both datasets: "coarsity 95 vs 99"."""
     numbers = comparison.numbers[d.measure]
-    both = " vs ".join(format_value(numbers[name].estimate.mean, d.measure) for name in (d.first, d.other))
+    both = " vs ".join(format_value(numbers[name].estimate.mean, d.measure) for name in (d.first, d.second))
     return f"{_name(comparison, d)} ({both})" if in_brackets else f"{_name(comparison, d)} {both}"
 
 

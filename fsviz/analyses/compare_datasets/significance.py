@@ -23,18 +23,18 @@ Verdict = Literal["harder", "easier", "noise", "unknown"]
 
 @dataclass(frozen=True)
 class MeasureDifference:
-    """The difference in one measure between the first dataset and another one.
+    """The difference in one measure between the first dataset and a second one.
 
     verdict   of the first dataset; "noise" if the 95% CI of the difference over classes contains 0
     here      the same over tasks: on these classes and images only
-    estimate  mean of the first dataset minus that of the other one
+    estimate  mean of the first dataset minus that of the second
     effect    the same in standard deviations of tasks, and `effect_ci95`; positive if the first dataset is harder
     why       the reason if it is not available
     """
 
     measure: str
     first: str
-    other: str
+    second: str
     verdict: Verdict
     estimate: Estimate | None = None
     over: str = ""
@@ -58,21 +58,21 @@ def differences(comparison: DatasetComparison, first: str = "") -> list[MeasureD
     ]
 
 
-def difference(comparison: DatasetComparison, measure: str, first: str, other: str) -> MeasureDifference:
+def difference(comparison: DatasetComparison, measure: str, first: str, second: str) -> MeasureDifference:
     """The difference of one measure; "unknown" with the reason if it is not available or not comparable."""
     numbers = comparison.numbers.get(measure, {})
-    for name in (first, other):
+    for name in (first, second):
         if name not in numbers:
-            return MeasureDifference(measure, first, other, "unknown", why=comparison.unknown[measure][name])
+            return MeasureDifference(measure, first, second, "unknown", why=comparison.unknown[measure][name])
     needs = MEASURES[measure].needs if measure in MEASURES else ()
     reasons = [why for need, why in _OF_ONE_DATASET.items() if need in needs]
-    if reasons and comparison.side(first).dataset.name != comparison.side(other).dataset.name:
-        return MeasureDifference(measure, first, other, "unknown", why=reasons[0])
-    return _difference_of(measure, first, other, numbers[first], numbers[other])
+    if reasons and comparison.side(first).dataset.name != comparison.side(second).dataset.name:
+        return MeasureDifference(measure, first, second, "unknown", why=reasons[0])
+    return _difference_of(measure, first, second, numbers[first], numbers[second])
 
 
 def _difference_of(
-    measure: str, first: str, other: str, estimate: MeasureEstimate, two: MeasureEstimate
+    measure: str, first: str, second: str, estimate: MeasureEstimate, two: MeasureEstimate
 ) -> MeasureDifference:
     order = _ordered(estimate.estimate, two.estimate)
     over = estimate.ci_unit if estimate.ci_unit == two.ci_unit else "tasks or classes"
@@ -82,7 +82,7 @@ def _difference_of(
     return MeasureDifference(
         measure,
         first,
-        other,
+        second,
         _verdict(order, sign),
         order,
         over,

@@ -123,7 +123,7 @@ def measure_table(comparison: DatasetComparison, first: str = "") -> pd.DataFram
     in standard deviations of tasks, positive if the first dataset is harder.
     """
     first = first or comparison.sides[0].name
-    verdicts = {(d.measure, d.other): d for d in differences(comparison, first)}
+    verdicts = {(d.measure, d.second): d for d in differences(comparison, first)}
     rows = []
     for measure in comparison.requested:
         for side in comparison.sides:
@@ -229,8 +229,8 @@ def published_suite() -> pd.DataFrame:
     table = table[table["method"].isin(["ProtoNet", "ProtoNet meta-trained", "FastDiffSel proto loss"])]
     rows = []
     pairs = {"MD": ("random", "Meta-Dataset"), "Hard-MD": ("hard", "Meta-Dataset")}
-    named = table["benchmark"].map(lambda name: pairs.get(name, ("hard", _benchmark(name))))
-    table = table.assign(kind=named.str[0], title=named.str[1])
+    kinds_and_titles = table["benchmark"].map(lambda name: pairs.get(name, ("hard", _benchmark(name))))
+    table = table.assign(kind=kinds_and_titles.str[0], title=kinds_and_titles.str[1])
     for (name, method, source), part in table.groupby(["title", "method", "table"], sort=False):
         row: dict[str, Any] = {"title": name, "published": True, "method": method, "setting": part["setting"].iloc[0]}
         row |= {"source": f"{PAPERS['basu2023']}, {source}", "n_backbones": part["backbone"].nunique()}

@@ -72,7 +72,7 @@ def window_of(lines: Sequence[MethodRun], share: float) -> int:
 
 
 def correlations(lines: Sequence[MethodRun], measure: str = QUARTERS, over: str | None = None) -> pd.DataFrame:
-    """How a measure of the tasks and accuracy go together, a row per line, with 95% intervals.
+    """The correlation of a measure of the tasks with accuracy, a row per line, with 95% intervals.
 
     over  "tasks", "images" or "classes"; unless said, classes, or tasks where classes cannot tell
     Columns name, n_tasks, over, pearson, pearson_low, pearson_high, spearman, spearman_low, spearman_high. The ends are
@@ -111,7 +111,7 @@ def correlations(lines: Sequence[MethodRun], measure: str = QUARTERS, over: str 
 
 
 def extremes(line: MethodRun, n: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """The hardest and the easiest tasks of a line, as many of each, among those whose images are at hand."""
+    """The hardest and the easiest tasks of a line, as many of each, among those whose images are available."""
     n_known = len(line.tasks) if line.tasks is not None else 0
     done = np.flatnonzero(np.isfinite(line.accuracy[:n_known]))
     order = done[np.argsort(line.accuracy[done], kind="stable")]
@@ -120,7 +120,7 @@ def extremes(line: MethodRun, n: int = 3) -> tuple[np.ndarray, np.ndarray]:
 
 
 def nearest_tasks(line: MethodRun, measure: str, at: float, n: int = 40) -> np.ndarray:
-    """The tasks whose measure is nearest to a value, the hardest first; of those whose images are at hand."""
+    """The tasks whose measure is nearest to a value, the hardest first; of those whose images are available."""
     n_known = len(line.tasks) if line.tasks is not None else 0
     values = line.measures[measure][:n_known]
     far = np.abs(values - at)

@@ -32,7 +32,7 @@ class MethodRun:
     accuracy, top5, loss  (T,) of every task, fractions and nats, NaN where not done yet
     measures              name -> (T,) what is known of the tasks ("coarsity")
     right, tasks          (t, W, Q) 1 or 0 for every query of the first t tasks, NaN where there is none, and these
-                          tasks: what intervals over images and classes come from. None where they are not at hand.
+                          tasks: what intervals over images and classes come from. None if they are not available.
     sampler               how the tasks were drawn ("uniform", "semantic"), "" where unknown
     n_way                 classes per task, 0 where unknown
     result                what the finished run kept of it: numbers that need not be computed again
@@ -63,7 +63,7 @@ class MethodRun:
 
     @property
     def done(self) -> np.ndarray:
-        """Which tasks are finished (T,)."""
+        """Whether each task is finished (T,)."""
         return ~np.isnan(self.accuracy)
 
 
@@ -161,7 +161,7 @@ def backbone_title(line: MethodRun) -> str:
 
 
 def testbed_title(line: MethodRun) -> str:
-    """How the tasks of a line were drawn and of what shape, for people; its name where no sampler drew them."""
+    """The sampler and shape of the tasks of a line, for people; the testbed's name if no sampler drew them."""
     if line.sampler not in SAMPLERS:
         return line.testbed
     return f"{SAMPLERS[line.sampler].title}, {line.setting}"
@@ -213,7 +213,7 @@ def _masked(line: MethodRun, keep: np.ndarray) -> MethodRun:
 
 
 def _unfinished_note(group: Sequence[MethodRun], compared: Sequence[MethodRun]) -> str:
-    """Which lines of a group have not finished all tasks, and what follows; "" where all have."""
+    """A note on the lines of a group that have not finished all tasks, and the consequence; "" if all have."""
     total = len(group[0].accuracy)
     done = {name: int(line.done.sum()) for name, line in by_name(group).items()}
     behind = [f"{name} has finished {n:,}" for name, n in done.items() if n < total]

@@ -1,4 +1,4 @@
-"""How to run an evaluation again: its description and its command."""
+"""The recipe for running an evaluation again: its description and its command."""
 
 from __future__ import annotations
 

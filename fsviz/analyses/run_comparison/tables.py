@@ -111,7 +111,7 @@ def with_interval(results: pd.DataFrame, over: str) -> pd.DataFrame:
 
 
 def side_by_side(results: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
-    """Methods on semantic and on uniform tasks beside each other, as tables 1 and 2 of Bennequin et al. (2022).
+    """Methods on semantic and on uniform tasks next to each other, as tables 1 and 2 of Bennequin et al. (2022).
 
     results  rows of `result_table`; of those with the same method, backbone and sampler the first counts
     One table per dataset and setting ("demo", "5-way 1-shot") that has both kinds of tasks; inductive methods first.

@@ -141,7 +141,7 @@ def profile_dict(profile: TaskProfile, among: ValuesAmongTasks, sets: SupportSet
             "accuracy": 100 * result.accuracy,
             "mean": _percent(result.mean[0]),
             "ci95": _percent(result.mean[1]),
-            "n_tasks": int(np.isfinite(result.others).sum()),
+            "n_tasks": int(np.isfinite(result.testbed_accuracy).sum()),
             "harder_than": _percent(accuracy_percentile(profile, result).harder),
             "run": result.source or None,
         }

@@ -97,7 +97,7 @@ def values_among_tasks(
 def with_values_among_tasks(profile: TaskProfile, among: ValuesAmongTasks) -> TaskProfile:
     """The profile with the accuracy on other tasks of the methods that were computed here."""
     results = [
-        replace(result, positions=among.positions, others=among.accuracy[result.label])
+        replace(result, positions=among.positions, testbed_accuracy=among.accuracy[result.label])
         if not result.source and result.label in among.accuracy
         else result
         for result in profile.results
@@ -130,7 +130,7 @@ def percentiles(profile: TaskProfile, among: ValuesAmongTasks) -> dict[str, Perc
 def accuracy_percentile(profile: TaskProfile, result: MethodResult) -> Percentile:
     """The percentile of a method's accuracy on this task among the other tasks."""
     apart = result.positions != profile.position
-    return percentile(result.accuracy, result.others[apart], "easier")
+    return percentile(result.accuracy, result.testbed_accuracy[apart], "easier")
 
 
 def orders(profile: TaskProfile, among: ValuesAmongTasks | None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -146,8 +146,8 @@ def orders(profile: TaskProfile, among: ValuesAmongTasks | None) -> dict[str, tu
         for name in among.table:
             by_order.setdefault(str(name), (among.positions, among.table[name].to_numpy(dtype=float)))
     for result in profile.results:
-        if len(result.others):
-            by_order[f"{ACCURACY}{result.key}"] = (result.positions, result.others)
+        if len(result.testbed_accuracy):
+            by_order[f"{ACCURACY}{result.key}"] = (result.positions, result.testbed_accuracy)
     return by_order
 
 

@@ -63,7 +63,7 @@ def _accuracy(profile: TaskProfile, result: MethodResult | None) -> str:
     n_queries = int((profile.tasks.query != PAD).sum())
     mean, _ = result.mean
     sentence = f"{result.label}: {100 * result.accuracy:.0f}% of the {n_queries:,} queries correct"
-    n_tasks = int(np.isfinite(result.others).sum())
+    n_tasks = int(np.isfinite(result.testbed_accuracy).sum())
     if not np.isfinite(mean) or n_tasks < 2:
         return f"{sentence}."
     points = 100 * (result.accuracy - mean)

@@ -30,10 +30,10 @@ _AS_FAST = 3  # a method slower than this many times ProtoNet needs a run
 class MethodResult:
     """Predictions of a method for the task, with its accuracy on the testbed.
 
-    source       the run it comes from, "" if it was computed here
-    predictions  of length one; None if the run did not save them
-    positions    (n,) the tasks of the testbed that `others` is of
-    others       (n,) accuracy on these tasks, NaN if a task is not finished
+    source            the run it comes from, "" if it was computed here
+    predictions       of length one; None if the run did not save them
+    positions         (n,) tasks of the testbed
+    testbed_accuracy  (n,) accuracy on these tasks, NaN if a task is not finished
     """
 
     label: str
@@ -43,7 +43,7 @@ class MethodResult:
     predictions: Predictions | None = None
     source: str = ""
     positions: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-    others: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    testbed_accuracy: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def key(self) -> str:
@@ -52,9 +52,9 @@ class MethodResult:
     @cached_property
     def mean(self) -> tuple[float, float]:
         """Mean accuracy over the finished tasks of the testbed, and the half-width of its 95% CI."""
-        if not np.isfinite(self.others).any():
+        if not np.isfinite(self.testbed_accuracy).any():
             return np.nan, np.nan
-        mean, half_width = mean_and_ci95(self.others)
+        mean, half_width = mean_and_ci95(self.testbed_accuracy)
         return float(mean), float(half_width)
 
 

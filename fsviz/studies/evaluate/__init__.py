@@ -1,4 +1,4 @@
-"""Which method works best here? Every chosen method on every chosen backbone, on the same tasks.
+"""Evaluates every selected method on every selected backbone, on the same tasks.
 
     dataset -> features (backbones) -> tasks (a testbed, or drawn here) -> predictions -> accuracy by coarsity
 
@@ -168,7 +168,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> ResolvedSpec:
 
 
 def _prepare_predictions(spec: dict[str, Any], dataset: Dataset, folder: Path) -> ResolvedSpec:
-    """Freezes predictions that were made elsewhere beside their tasks: all that is left is to count."""
+    """Freezes predictions that were made elsewhere next to their tasks; only counting is left to do."""
     testbed = resolve_testbed(cast(EvaluationSpec, {**spec, "testbed": check_text(spec, "testbed")}), dataset, {})
     file = Path(check_text(spec, "predictions")).expanduser().absolute()
     answer = user_predictions.read(file, testbed, dataset)

@@ -19,7 +19,7 @@ from fsviz.studies.evaluate.spec import FailedMethod, ResolvedSpec, chunks_of, e
 from fsviz.studies.study import Arrays
 
 CORRELATIONS = ("pearson", "spearman")
-FIRST_QUERIES = 250_000  # queries from which is told how alike tasks are that share images: 5,000 usual tasks
+FIRST_QUERIES = 250_000  # queries that show how alike tasks are that share images: 5,000 usual tasks
 NUMBERS = ("accuracy", "top5", "loss", "confidence")  # what is kept of every task
 
 

@@ -1,4 +1,4 @@
-"""How long an evaluation takes: a count of operations, or a trial of a few tasks."""
+"""The duration of an evaluation, from a count of operations or a trial of a few tasks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_CHUNK = 2048
 
 
 class EntryTiming(TypedDict):
-    """How long one entry would take, in seconds."""
+    """The expected duration of one entry, in seconds."""
 
     label: str
     method: str
@@ -45,7 +45,7 @@ def guess_seconds(dataset: Dataset, backbone: str, method: str, parameters: RawS
 
 
 def estimate(spec: EvaluationSpec, seconds: float = 0.25) -> list[EntryTiming]:
-    """How long every entry of a spec would take on this machine, from a trial of a few tasks.
+    """The expected duration of every entry of a spec on this machine, from a trial of a few tasks.
 
     seconds  about how long one entry's trial may take
     Rows: label, method, backbone, per_task, seconds.

@@ -1,4 +1,4 @@
-"""Which images to label next: the least confident ones, compared with random ones.
+"""Images to label next: the least confident ones, compared with random ones.
 
 A question of the prediction study (Bontonou et al. 2020, section VI-F). Semi-supervised tasks start from a balanced
 support. Some queries get their label, the logistic regression is trained again and classifies the other queries.

@@ -105,7 +105,7 @@ def roc(tasks: PredictionTasks, name: str, hard_below: float, sensitivity: float
 
 
 def predicted_hard(tasks: PredictionTasks, name: str, threshold: float) -> np.ndarray:
-    """Which tasks (T,) are predicted hard."""
+    """Whether each task (T,) is predicted hard."""
     return hardness(name) * tasks.measures[name] >= hardness(name) * threshold
 
 

@@ -145,7 +145,7 @@ def run_chunk(spec: TrainingSpec, part: int, start: int, stop: int) -> dict[str,
 
 
 def message(spec: TrainingSpec, part: int, start: int, stop: int) -> str:
-    """How an epoch went; "" for chunks that are not epochs."""
+    """The progress of an epoch, or the name of the chunk that finds a learning rate; "" for other chunks."""
     stage, place = stage_of(spec, part)
     if stage != "epoch":
         return "the learning rate of Finetune" if stage == "rate" else ""

@@ -58,7 +58,7 @@ def next_state(spec: TrainingSpec, state: State) -> State:
     learner = _learner(spec)
     learner.restore(state)
     module, images = trainer.load(), images_of_run(spec)
-    steps = [(module.step(learner, images.seen, batch, spec), len(batch[0])) for batch in _batches(spec, epoch)]
+    steps = [(module.step(learner, images.inputs, batch, spec), len(batch[0])) for batch in _batches(spec, epoch)]
     sizes = np.array([size for _, size in steps], dtype=float)
     losses, rights = np.array([sums for sums, _ in steps]).T @ (sizes / sizes.sum())
     if not np.isfinite(losses):
@@ -126,7 +126,7 @@ def _best_learner_at(folder: str, stamp: int, key: str) -> Any:
     if training.get(spec["method"]).adapts != "nothing":
         images = images_of_run(spec)
         rows = np.flatnonzero(np.isin(images.class_ids, class_ids_of(spec, "train")))
-        networks.remember(learner, images.seen, rows)
+        networks.remember(learner, images.inputs, rows)
     return learner
 
 

@@ -21,9 +21,9 @@ _DRAWS = {"val": 1_000_001, "test": 1_000_002}  # their tasks come from streams 
 
 @dataclass(frozen=True)
 class _RunImages:
-    """The images of a run: `seen` as networks take them, by row; image_ids (n,), ascending, and their classes."""
+    """The images of a run: `inputs` as networks take them, by row; image_ids (n,), ascending, and their classes."""
 
-    seen: Any
+    inputs: Any
     image_ids: np.ndarray
     class_ids: np.ndarray
 

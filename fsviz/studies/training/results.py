@@ -62,7 +62,7 @@ class TrainingSummary(TypedDict, total=False):
     dataset: str
     method: str
     split: str
-    asked: Any
+    requested: Any
     reached: Any
     n_classes: dict[str, int]
     settings: dict[str, Any]
@@ -127,7 +127,7 @@ def summary_of(spec: TrainingSpec, chunks: list[Arrays], whole: bool = False) ->
         "dataset": spec["dataset"],
         "method": spec["method"],
         "split": split["name"],
-        "asked": split["recipe"].get("divergence"),
+        "requested": split["recipe"].get("divergence"),
         "reached": split["recipe"].get("reached"),
         "n_classes": {side: len(split[side]) for side in SIDES},
         "settings": {name: spec[name] for name in training.get(spec["method"]).settings},

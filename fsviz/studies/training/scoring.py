@@ -17,7 +17,7 @@ def predict(spec: TrainingSpec, learner: Any, tasks: Tasks) -> Predictions:
     images = images_of_run(spec)
     rows = [images.rows_of(ids) for ids in (tasks.support, tasks.query)]
     module = training.get(spec["method"]).load()
-    return predictions_from(module.scores(learner, images.seen, *rows, spec), tasks, spec["method"])
+    return predictions_from(module.scores(learner, images.inputs, *rows, spec), tasks, spec["method"])
 
 
 def predictions_from(scores: Any, tasks: Tasks, which: str) -> Predictions:

@@ -56,5 +56,5 @@ def answers(spec: TrainingSpec, which: str, tasks: Tasks, rate: float = 0.0) -> 
         return predict(spec, learner, tasks)
     images = images_of_run(spec)
     support, query = (images.rows_of(ids) for ids in (tasks.support, tasks.query))
-    scores = finetuning.scores(learner, images.seen, support, query, spec["finetune_steps"], rate)
+    scores = finetuning.scores(learner, images.inputs, support, query, spec["finetune_steps"], rate)
     return predictions_from(scores, tasks, which)

@@ -133,7 +133,7 @@ def _show_figures(view: RunView, table: Any, method: str, over: str) -> None:
             100 * testbed.tasks.chance_level,
             top5,
             not view.waiting,
-            chosen=method,
+            selected_method=method,
             height=HEIGHT,
         )
         sets = Click({1: method_setting}, also={"show": ERRORS})

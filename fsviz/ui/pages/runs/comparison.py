@@ -93,7 +93,7 @@ def _show_accuracies(comparison: run_comparison.RunComparison, highlighted: str)
             rows["accuracy"],
             rows["ci95"],
             top5=rows["top5"] if has_top5 else None,
-            chosen=highlighted,
+            selected_method=highlighted,
             height=HEIGHT,
         ),
         key="bars",

@@ -429,7 +429,7 @@ def _accuracies(profiles: Sequence[TaskProfile]) -> None:
                 "accuracy": [100 * of[result.key].accuracy if result.key in of else np.nan for of in by_method],
                 "mean": 100 * mean,
                 "ci95": 100 * half_width,
-                "n": int(np.isfinite(result.others).sum()),
+                "n": int(np.isfinite(result.testbed_accuracy).sum()),
             }
         )
     figure = figures.plot_accuracies(rows, TASK_TITLES[: len(profiles)])
@@ -438,7 +438,7 @@ def _accuracies(profiles: Sequence[TaskProfile]) -> None:
     source = "Fast methods only. Evaluate this testbed to add others."
     if runs:
         source = f"From {'run' if len(runs) == 1 else 'runs'} {', '.join(runs)}."
-    n_tasks = max(int(np.isfinite(result.others).sum()) for result in results)
+    n_tasks = max(int(np.isfinite(result.testbed_accuracy).sum()) for result in results)
     st.caption(
         escape(f"Dot: this task. Bar: mean over {n_tasks:,} tasks, 95% CI. {source}"),
         help="The accuracy of this task is exact for its queries. The CI is over tasks of these images.",
