@@ -17,10 +17,20 @@ def test_the_first_screen_of_overview_has_answer_tasks_causes_and_three_ways_to_
     settle(page)
     answer, card = (page.locator(key).bounding_box() for key in (".st-key-fsviz_answer", ".st-key-card_learn"))
     assert answer["y"] + answer["height"] < 230 and card["y"] + card["height"] <= 900
-    assert [page.locator(f".st-key-card_{slug}").count() for slug in ("images", "add_images", "learn")] == [1, 1, 1]
+    assert [page.locator(f".st-key-card_{slug}").count() for slug in ("switch", "add_images", "learn")] == [1, 1, 1]
     page.set_viewport_size({"width": 1000, "height": 900})
     hard, easy = (page.get_by_text(re.compile(f"^{name} task: ")).bounding_box() for name in ("Hard", "Easy"))
     assert hard["y"] == easy["y"] and easy["x"] > hard["x"] + 200
+
+
+def test_one_click_switches_between_drawings_and_photographs(page, app: str) -> None:
+    page.goto(f"{app}/")
+    page.get_by_role("button", name="Switch to photographs").click()
+    page.wait_for_url("**dataset=fruit**")
+    page.get_by_text("784 smartphone photographs of 14 kinds of fruit").wait_for()
+    settle(page)
+    page.get_by_role("button", name="Switch to drawings").click()
+    page.get_by_text("emoji art composed on drawn").first.wait_for()
 
 
 def test_a_leaf_of_the_class_map_shows_images_of_its_class_beside_the_map(page, app: str) -> None:

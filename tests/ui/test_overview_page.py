@@ -164,15 +164,33 @@ def test_bars_count_the_classes_that_they_lead_to() -> None:
             assert n_classes == counts.tolist()
 
 
-@pytest.mark.parametrize(
-    ("name", "explore", "slug"), [("demo", "the demo", "images"), ("cifar100", "CIFAR-100", "classes")]
-)
+def starts(app: AppTest) -> list[tuple[str, str, str]]:
+    """Label, page and query of every card that is a link."""
+    cards = [link.proto for link in app.main.get("page_link") if link.proto.label.startswith("**")]
+    return [
+        (card.label.replace("\\", "").strip("*"), card.page.rpartition("/")[2], card.query_string) for card in cards
+    ]
+
+
+@pytest.mark.parametrize(("name", "explore", "slug"), [("cifar100", "CIFAR-100", "classes")])
 def test_three_ways_to_start(name: str, explore: str, slug: str) -> None:
-    links = [link for link in opened(name).main.get("page_link") if link.proto.label.startswith("**")]
-    labels = [link.proto.label.replace("\\", "") for link in links]
-    assert labels == [f"**Explore {explore}**", "**Add your images**", "**Take a lesson**"]
-    assert [link.proto.page.rpartition("/")[2] for link in links] == [slug, "add_images", "learn"]
-    assert all(f"dataset={name}" in link.proto.query_string for link in links)
+    cards = starts(opened(name))
+    assert [card[:2] for card in cards] == [
+        (f"Explore {explore}", slug),
+        ("Add your images", "add_images"),
+        ("Take a lesson", "learn"),
+    ]
+    assert all(f"dataset={name}" in query for _, _, query in cards)
+
+
+def test_the_built_in_images_lead_to_each_other() -> None:
+    app = opened("demo")
+    assert [label for label, _, _ in starts(app)] == ["Add your images", "Take a lesson"]
+    (photographs,) = [button for button in app.button if "Switch to photographs" in button.label]
+    photographs.click().run()
+    assert in_link(app, "dataset") == "fruit"
+    assert any("784 smartphone photographs" in text.value for text in app.markdown)
+    assert any("Switch to drawings" in button.label for button in app.button)
 
 
 @pytest.mark.parametrize(("label", "n_classes"), [("tiger", 1), ("feline", 4)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import streamlit as st
 
@@ -34,6 +36,14 @@ MAP_HEIGHT = 480
 MAX_LISTED = 12
 BOX = Setting("box", "Box", "Selected box of the tree map.", "text", "")
 BAR = Setting("size_bar", "Bar", "Selected bar of class sizes: numbers of its split and its bin.", "text", "")
+OTHER_IMAGES = {  # built-in dataset -> the other one, with label and help
+    "demo": (
+        "fruit",
+        "Switch to photographs",
+        "784 photographs of fruit. They have no contexts and no training classes.",
+    ),
+    "fruit": ("demo", "Switch to drawings", "The demo: emoji art with contexts and training classes, for every page."),
+}
 GUESSED = "_guessed"  # task -> selected range
 
 CLASSES = Table("Classes of the task", Column("class", "Class"), Column("right", "Queries"))
@@ -95,17 +105,24 @@ def _below(dataset: Dataset) -> None:
 
 
 def _show_starts(dataset: Dataset) -> None:
-    """Show three ways to start: look at the images, add images, take a lesson."""
+    """Show three ways to start: other built-in images or these, own images, a lesson."""
     useful = {page.slug for page in shell.useful_pages()}
-    explored = "the demo" if dataset.name == shell.DEFAULT_DATASET else escape(dataset.title)
     explore = "images" if dataset.has_pixels else "classes"
     pages = [
-        (explore, f"Explore {explored}", "Browse by class, context or attribute."),
+        (explore, f"Explore {escape(dataset.title)}", "Browse by class, context or attribute."),
         ("add_images", "Add your images", "A folder, a table or a zip; they stay on this computer."),
         ("learn", "Take a lesson", "Two minutes: move one control, answer one question."),
     ]
-    pages = [page for page in pages if page[0] in useful and (page[0] != "add_images" or access.can("save"))]
-    for column, (slug, label, note) in zip(st.columns(len(pages), gap="small"), pages):
+    switch = OTHER_IMAGES.get(dataset.name)
+    pages = [page for page in pages[switch is not None :] if page[0] in useful]
+    pages = [page for page in pages if page[0] != "add_images" or access.can("save")]
+    cards = iter(st.columns(len(pages) + (switch is not None), gap="small"))
+    if switch is not None:
+        name, label, note = switch
+        with next(cards).container(border=True, height="stretch", key="card_switch", gap=None):
+            choose = partial(shell.choose_dataset, name)
+            st.button(f"**{label}**", icon="🖼️", type="tertiary", help=note, on_click=choose)
+    for column, (slug, label, note) in zip(cards, pages):
         with column.container(border=True, height="stretch", key=f"card_{slug}", gap=None):
             shell.page_link(slug, f"**{label}**", shell.link(dataset), help=note)
 

@@ -59,12 +59,14 @@ h1 {font-size: 1.65rem !important; line-height: 1.2 !important; padding: 0 0 .4r
 @media (max-width: 768px) {.st-key-fsviz_siblings {flex-wrap: nowrap !important; overflow-x: auto}}
 /* On a phone there is no room for the buttons of a figure. */
 @media (max-width: 480px) {.js-plotly-plot .modebar {display: none !important}}
-/* A card is one link: its own, stretched over all of it. */
+/* A card is one link or button: its own, stretched over all of it. */
 [class*="st-key-card_"] {position: relative}
 [class*="st-key-card_"]:hover {border-color: var(--st-primary-color, #3D6FE0) !important}
 [class*="st-key-card_"] [data-testid="stElementContainer"], [class*="st-key-card_"] [data-testid="stPageLink"],
 [class*="st-key-card_"] [data-testid="stPageLink"] > div, [class*="st-key-card_"] a {position: static !important}
-[class*="st-key-card_"] a::after {content: ""; position: absolute; inset: 0; z-index: 1}
+[class*="st-key-card_"] :is(.stButton, .stTooltipIcon, .stTooltipHoverTarget, button) {position: static !important}
+[class*="st-key-card_"] button {min-height: 0 !important; padding: 0 .5rem !important; border: 0 !important; margin: -.05rem 0 -.3rem}
+[class*="st-key-card_"] :is(a, button)::after {content: ""; position: absolute; inset: 0; z-index: 1}
 /* It writes cells as they are, and a spreadsheet runs those that look like formulas; exports of our own do not. */
 [data-testid="stElementToolbarButton"]:has([aria-label="Download as CSV"]) {display: none}
 </style>
