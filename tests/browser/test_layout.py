@@ -7,10 +7,6 @@ import pytest
 from fsviz.ui.parts.page import HOME, PAGES
 from tests.browser.conftest import eventually, settle
 
-# Pages that have no answer yet, or whose answer or first figure begins too low. To be emptied.
-NOT_YET = {
-    "runs",  # without runs, the published figure begins too low
-}
 # Lessons ask: their answer is not in sight. A form has no figure.
 WITHOUT_ANSWER, WITHOUT_FIGURE = {"learn"}, {"add_images"}
 HIGHEST, WINDOW = 300, 900
@@ -69,8 +65,6 @@ def test_controls_answer_and_figure_are_in_the_first_screen(page, app: str, slug
         assert places["controls"] and places["controls"][0] < 160, places  # the dataset
         assert all(end < WINDOW for end in sorted(places["controls"])[:4]), places
         assert places["title"] and min(places["title"]) < HIGHEST, places
-        if slug in NOT_YET:
-            return True
         for kind, without in (("answer", WITHOUT_ANSWER), ("figure", WITHOUT_FIGURE)):
             assert slug in without or (places[kind] and min(places[kind]) < HIGHEST), (kind, places)
         return True

@@ -65,7 +65,8 @@ h1 {font-size: 1.65rem !important; line-height: 1.2 !important; padding: 0 0 .4r
 [class*="st-key-card_"] [data-testid="stElementContainer"], [class*="st-key-card_"] [data-testid="stPageLink"],
 [class*="st-key-card_"] [data-testid="stPageLink"] > div, [class*="st-key-card_"] a {position: static !important}
 [class*="st-key-card_"] :is(.stButton, .stTooltipIcon, .stTooltipHoverTarget, button) {position: static !important}
-[class*="st-key-card_"] button {min-height: 0 !important; padding: 0 .5rem !important; border: 0 !important; margin: -.05rem 0 -.3rem}
+[class*="st-key-card_"] button {min-height: 0 !important; padding: 0 .5rem !important; border: 0 !important}
+[class*="st-key-card_"] button {margin: -.05rem 0 -.3rem}
 [class*="st-key-card_"] :is(a, button)::after {content: ""; position: absolute; inset: 0; z-index: 1}
 /* It writes cells as they are, and a spreadsheet runs those that look like formulas; exports of our own do not. */
 [data-testid="stElementToolbarButton"]:has([aria-label="Download as CSV"]) {display: none}

@@ -57,8 +57,10 @@ def show(dataset: Dataset) -> None:
     else:
         show_first_run(dataset)
         offer_other_datasets(runs)
-    if runs:
-        show_all_runs(runs)
+        if runs:
+            show_all_runs(runs)
+        return
+    show_all_runs(runs)
     show_published()
 
 

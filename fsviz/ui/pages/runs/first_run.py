@@ -28,20 +28,24 @@ MAX_OFFERED = 6  # other datasets with results
 
 
 def show_first_run(dataset: Dataset) -> None:
-    """Says that the dataset has no results, and shows a button that starts a run, or what the dataset lacks."""
+    """Says that the dataset has no results, and shows a button that starts a run next to published results."""
     backbones = features.available(dataset)
     title = escape(dataset.title)
     if not backbones:
         shell.answer(f"{title} has no results yet, and no features.", shell.missing_hint(dataset, "features"))
-        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+    else:
+        methods = ", ".join(escape(METHODS[name].title) for name in FIRST_RUN)
+        shell.answer(f"{title} has no results yet.", f"Start with {methods} on {FIRST_TASKS:,} tasks, a few seconds.")
+    figure, start = shell.responsive_columns("first_run", [4, 1], gap="medium")
+    with figure:
+        show_published()
+    with start:
+        if not backbones:
             shell.link_to_fix(dataset, "features")
             shell.offer_demo(dataset)
-        return
-    methods = ", ".join(escape(METHODS[name].title) for name in FIRST_RUN)
-    shell.answer(f"{title} has no results yet.", f"Start with {methods} on {FIRST_TASKS:,} tasks, a few seconds.")
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+            return
         access.show_denied("run")
-        if access.can("run") and st.button("Run", type="primary", key="first_run"):
+        if access.can("run") and st.button("Run", type="primary", key="first_run", width="stretch"):
             _start_first(dataset, backbones[0])
         shell.page_link("evaluate", "Open Evaluate", shell.link(dataset))
 
@@ -60,16 +64,16 @@ def offer_other_datasets(runs: Sequence[jobs.Run]) -> None:
 
 def show_published() -> None:
     """Published results of another dataset."""
-    st.subheader("Published results", anchor=False)
     table = published_table("better-tieredImageNet", "5-way 1-shot").rename(columns={"method": "name"})
     lost = table["Q4"] - table["Q1"]
+    st.markdown("**Published results: tieredImageNet, ResNet12, 5-way 1-shot**")
     export.chart(
         "Published accuracy by quarter of the tasks",
         figures.plot_quartiles(table, source="Bennequin et al. 2022, table 1"),
         key="published_quartiles",
     )
     st.caption(
-        "From Bennequin et al. (2022), table 1; not computed here. tieredImageNet, ResNet12, 5-way 1-shot. Tasks by "
+        "From Bennequin et al. (2022), table 1; not computed here. Tasks by "
         f"{escape(measures.lower_title(run_comparison.QUARTERS))}: every method loses {lost.min():.0f} to "
         f"{lost.max():.0f} points from the coarsest quarter to the finest."
     )
