@@ -161,8 +161,14 @@ def test_a_testbed_is_kept_and_brought_in_and_two_settings_are_compared(page, ap
     slider(page, "Semantic weight α (B)").wait_for(state="attached")
     expect(page).to_have_url(re.compile("compare=true"))
     settle(page)
-    page.locator(".st-key-browse input").click()
-    page.get_by_role("option", name=re.compile("^B: ")).click()
+    second = page.get_by_role("option", name=re.compile("^B: "))
+
+    def open_menu() -> None:  # a late drawing closes it
+        page.locator(".st-key-browse input").click()
+        expect(second).to_be_visible(timeout=5_000)
+
+    eventually(page, open_menu)
+    second.click()
     expect(page).to_have_url(re.compile("browse=second"))
     settle(page)
     page.get_by_text(re.compile(r"Coarsity [\d.]+: mean squared")).wait_for()

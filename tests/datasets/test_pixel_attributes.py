@@ -87,7 +87,7 @@ def test_a_plain_folder_gains_attributes_by_a_command(tmp_path: Path, capsys) ->
     dataset = datasets.load("pets")
     assert "attributes" in dataset.capabilities and datasets.stamp("pets") != before
     assert dataset.images["aspect ratio"].notna().all()
-    assert "demo has attributes of its own" in fails(capsys, "attributes", "demo")
+    assert "demo) comes with its attributes" in fails(capsys, "attributes", "demo")
     assert "no images here" in fails(capsys, "attributes", "tiered_imagenet")
     remove_dataset("pets")
     shutil.rmtree(root)
