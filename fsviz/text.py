@@ -140,7 +140,9 @@ def _head(name: str, max_length: int, begin: int, end: int) -> int:
     half, rest, front = max_length // 2, len(name) - begin, len(name) - end
     if half >= begin + 3:
         return half
-    return max_length - 1 - rest if rest + 4 <= max_length else front if front + 4 <= max_length else half
+    if rest + 4 <= max_length:
+        return min(half, max_length - 1 - rest)
+    return max(half, front) if front + 4 <= max_length else half
 
 
 def _cut(name: str, max_length: int, head: int) -> str:

@@ -18,6 +18,7 @@ from fsviz.text import escape_plotly, percent, short_names, shorten
 SYMBOLS = {"train": "circle", "val": "diamond", "test": "triangle-up", "all": "circle"}
 MARGIN_FACTOR = 1.18  # size of the frame relative to the classes
 LINE = 15  # height of a class in a tanglegram
+LINE_END = 0.3  # of a line between two trees: beyond the names of the classes
 
 
 def plot_split(
@@ -292,7 +293,7 @@ def plot_tanglegram(facing: Tanglegram, sides: Sequence[str]) -> go.Figure:
         x: list[float | None] = []
         y: list[float | None] = []
         for c in np.flatnonzero(facing.crossing == crosses):
-            x += [-0.55, 0.55, None]
+            x += [-LINE_END, LINE_END, None]
             y += [left[c], right[c], None]
         figure.add_scatter(
             x=x,

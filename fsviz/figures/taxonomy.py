@@ -25,7 +25,7 @@ N_GROUPS = 8  # groups of classes with a colour of their own
 _OTHERS = "others"
 _DARK = "#1C2430"
 _NEUTRAL = "#B4BCC6"  # concepts above several groups
-_LETTER, _LEAF_LETTER = 6.2, 5.4  # approximate width of a letter in pixels, and of one at a leaf
+_LETTER, _LEAF_LETTER = 6.2, 5.9  # approximate width of a letter in pixels, and of one at a leaf
 _RADIUS = 262  # approximate radius in pixels
 
 

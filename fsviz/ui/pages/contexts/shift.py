@@ -328,8 +328,8 @@ def _breakdown(dataset: Dataset, results: study.ContextResults) -> None:
     names = dataset.distinct_names(np.arange(dataset.n_classes))
     for by, name in lost.items():
         if name:
-            title = name if by == "context" else dict(zip(names, short_names(names), strict=True))[name]
-            drilldown.heading(f"Queries of {escape(title)}, lost most often first", f"lost_{by}")
+            label = name if by == "context" else dict(zip(names, short_names(names), strict=True))[name]
+            drilldown.heading(f"Queries of {escape(label)}, lost most often first", f"lost_{by}")
             _lost_queries(dataset, results, by, name)
     worst = study.misleading_contexts(dataset, results)
     if dataset.has_pixels and worst:
