@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Rows: TypeAlias = "pd.DataFrame | Sequence[Mapping[str, Any]] | Mapping[str, Any]"
-Kind = Literal["text", "number", "percent", "share", "points", "bits", "count", "p", "bar", "image"]
+Kind = Literal["text", "number", "percent", "share", "points", "bits", "count", "p", "bar", "image", "class"]
 
 UNITS = {"percent": "%", "share": "%", "points": "points", "bits": "bits"}
 DIGITS = {"percent": 1, "share": 1, "points": 1, "bits": 2, "count": 0}
 NOTHING = "–"
+LETTER, PADDING = 6.6, 16  # approximate width of a letter on a page and of the edges of a cell, in pixels
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Column:
     interval  field with the half width of the 95% interval, or the fields of its two ends
     kind      percent holds 0 to 100, share 0 to 1, points a signed difference, count a whole number, p a probability
               with two significant digits, bar a number that a page draws as a bar, image the address of a picture
-              (pages only)
+              (pages only), class the name of a class or the names of several in a list: whole in CSV files, elsewhere
+              without the folders that the names of the table, or of the list, do not need to be distinct
     help      tooltip of the header on a page
     high      where a bar ends; None: at the largest value
     width     in pixels on a page; 0 leaves it to the page
@@ -65,7 +67,12 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        return self.kind not in ("text", "image")
+        return self.kind not in ("text", "image", "class")
+
+    @property
+    def letters(self) -> int:
+        """Letters that fit on a page; 0 if its width is free."""
+        return int((self.width - PADDING) / LETTER) if self.width else 0
 
     @property
     def scale(self) -> float:
@@ -189,11 +196,25 @@ def has_values(rows: pd.DataFrame, name: str) -> bool:
     return name in rows and not all(map(is_missing, rows[name].tolist()))
 
 
-def frame(table: Table, rows: Rows) -> pd.DataFrame:
+def with_short_names(table: Table, rows: pd.DataFrame, cut: bool = False) -> pd.DataFrame:
+    """The rows with short names in the columns of classes, which `cut` makes fit the width of their column."""
+    columns = [column for column in table.columns if column.kind == "class" and column.name in rows]
+    whole = [value for column in columns for value in rows[column.name].tolist() if isinstance(value, str)]
+    names: dict[str, list[Any]] = {}
+    for column in columns:
+        short = dict(zip(whole, text.short_names(whole, column.letters if cut else 0), strict=True))
+        names[column.name] = [
+            text.short_names(value) if isinstance(value, list | tuple) else short.get(value, value)
+            for value in rows[column.name].tolist()
+        ]
+    return rows.assign(**names)
+
+
+def frame(table: Table, rows: Rows, whole_names: bool = False) -> pd.DataFrame:
     """The columns that have values, by name: numbers in the unit of the header, each followed by its interval."""
     import pandas as pd
 
-    source = data(rows)
+    source = data(rows) if whole_names else with_short_names(table, data(rows), cut=True)
     values: dict[str, Any] = {}
     for column in columns_with_values(table, source):
         for name in (column.name, *(end for end in column.ends if has_values(source, end))):
@@ -238,7 +259,7 @@ def _distinct(titles: Sequence[str]) -> list[str]:
 
 def exported(table: Table, rows: Rows) -> pd.DataFrame:
     """Numbers and texts under the headers of a page, without pictures: what a CSV file holds."""
-    framed = frame(table, rows)
+    framed = frame(table, rows, whole_names=True)
     pictures = [column.name for column in table.columns if column.kind == "image" and column.name in framed]
     framed = framed.drop(columns=pictures)
     return framed.set_axis(list(headers(table, framed).values()), axis=1)
@@ -258,7 +279,7 @@ def cells(
     """
     import pandas as pd
 
-    source = data(rows)
+    source = with_short_names(table, data(rows))
     columns = [c for c in columns_with_values(table, source if like is None else data(like)) if c.kind != "image"]
     listed = source.to_dict("records")
     titles = _distinct([column.header for column in columns])

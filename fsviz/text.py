@@ -10,6 +10,8 @@ CSV files                                      `csv`
 LaTeX                                          pandas Styler with escape="latex", then `latex`
 HTML                                           markupsafe and Jinja2 with autoescape; nothing by hand
 
+Names of classes in nested folders are paths: `short_names` first, for everything that people read.
+
 ECharts needs none of them: it draws on a canvas and escapes names in tooltips itself. A tooltip's `formatter` is HTML.
 """
 
@@ -18,6 +20,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -72,23 +75,80 @@ def split_title(split: str) -> str:
 
 
 def shorten(name: str, max_length: int = 22) -> str:
-    """A name where its whole length has no room; whoever cuts it says the whole nearby or on hover."""
-    return name if len(name) <= max_length else name[: max_length - 1] + "…"
+    """A name cut in the middle if its whole length has no room; the whole name is nearby or on hover."""
+    return name if len(name) <= max_length else _cut(name, max_length, max_length // 2)
 
 
-def short_name(name: str) -> str:
-    """A class name without the path above it: Kiwi for Fruit/Kiwi."""
-    return name.rpartition("/")[2] or name
+def short_names(names: Sequence[str], max_length: int = 0) -> list[str]:
+    """Names without the folders that they do not need to be distinct: "Granny" for "Fruit/Apple/Granny".
+
+    max_length  longer names are cut in the middle, with more letters where two would be the same; 0 cuts none
+    """
+    tails = _tails(list(dict.fromkeys(names)))
+    if max_length:
+        tails = dict(zip(tails, _distinct_cuts(list(tails.values()), max_length), strict=True))
+    return [tails[name] for name in names]
 
 
-def short_names(names: Sequence[str]) -> list[str]:
-    """Names without the folders that they do not need to be distinct: "Granny" for "Fruit/Apple/Granny"."""
+def _tails(names: Sequence[str]) -> dict[str, str]:
+    """Name -> the shortest ending, in whole folders, that no second name has.
+
+    An ending with fewer than two letters is no name: "F/A-18" and "dog/01" stay whole.
+    """
     parts = [[part for part in name.split("/") if part.strip()] for name in names]
-    endings = Counter("/".join(own[-depth:]) for own in parts for depth in range(1, len(own) + 1))
-    return [
-        next((text for depth in range(1, len(own)) if endings[text := "/".join(own[-depth:])] == 1), name)
-        for own, name in zip(parts, names, strict=True)
-    ]
+    endings = [["/".join(own[-depth:]) for depth in range(1, len(own) + 1)] for own in parts]
+    counts = Counter(ending for own in endings for ending in own)
+    return {
+        name: next((e for e in own[:-1] if counts[e] == 1 and sum(map(str.isalpha, e)) > 1), name)
+        for own, name in zip(endings, names, strict=True)
+    }
+
+
+def _distinct_cuts(names: Sequence[str], max_length: int) -> list[str]:
+    """Names cut where similar ones do not differ; if two would still be the same, elsewhere or with more letters."""
+    begins, ends = _shared_letters(names), _shared_letters([name[::-1] for name in names])
+    cuts = [_cut(name, max_length, _head(name, max_length, *at)) for name, *at in zip(names, begins, ends, strict=True)]
+    for length in range(max_length, max(map(len, names), default=0) + 1):
+        counts = Counter(cuts)
+        clashes = [i for i, cut in enumerate(cuts) if counts[cut] > 1]
+        if not clashes:
+            break
+        heads = sorted(range(1, length - 1), key=lambda head: abs(head - length // 2))
+        trials = ([_cut(names[i], length, head) for i in clashes] for head in heads)
+        free = set(cuts) - {cuts[i] for i in clashes}
+        distinct = (trial for trial in trials if len(set(trial)) == len(trial) and not free & set(trial))
+        for i, cut in zip(clashes, next(distinct, [shorten(names[i], length + 1) for i in clashes]), strict=True):
+            cuts[i] = cut
+    return cuts
+
+
+def _shared_letters(names: Sequence[str]) -> list[int]:
+    """Length of the longest beginning that each name shares with another one."""
+    shared = [0] * len(names)
+    for a, b in pairwise(sorted(range(len(names)), key=names.__getitem__)):
+        pairs = enumerate(zip(names[a], names[b], strict=False))
+        n = next((at for at, (first, second) in pairs if first != second), min(len(names[a]), len(names[b])))
+        shared[a], shared[b] = max(shared[a], n), max(shared[b], n)
+    return shared
+
+
+def _head(name: str, max_length: int, begin: int, end: int) -> int:
+    """Letters before the ellipsis, so that a name keeps the part in which it differs.
+
+    begin, end  letters at both ends that it shares with a similar name
+    """
+    half, rest, front = max_length // 2, len(name) - begin, len(name) - end
+    if half >= begin + 3:
+        return half
+    if rest + 4 <= max_length:
+        return min(half, max_length - 1 - rest)
+    return max(half, front) if front + 4 <= max_length else half
+
+
+def _cut(name: str, max_length: int, head: int) -> str:
+    """A name with an ellipsis after `head` letters and the letters at its end that still have room."""
+    tail = max_length - 1 - head
+    return name if len(name) <= max_length else f"{name[:head].rstrip()}…{name[len(name) - tail :].lstrip()}"
 
 
 def percent(share: float) -> str:

@@ -167,6 +167,24 @@ def test_how_a_page_draws_the_columns() -> None:
     assert config["correct"] == st.column_config.CheckboxColumn("Correct")
 
 
+def test_names_of_classes_are_short_to_read_and_whole_in_csv() -> None:
+    sides = (Column("a", "Class", kind="class"), Column("b", "Other class", kind="class"))
+    table = Table("Pairs", *sides, Column("task", "Classes", kind="class"), Column("n", "Name"))
+    rows = [
+        {"a": "Fruit/Lime", "b": "Veg/Beet", "task": ["Fruit/Lime", "Veg/Lime"], "n": "x/y"},
+        {"a": "Veg/Lime", "b": "Fruit/Kiwi", "task": ("Veg/Beet", "Fruit/Lime"), "n": "plain"},
+    ]
+    short = [["Fruit/Lime", "Beet", "Fruit/Lime, Veg/Lime", "x/y"], ["Veg/Lime", "Kiwi", "Beet, Lime", "plain"]]
+    for listed in (rows, pd.DataFrame(rows), {name: [row[name] for row in rows] for name in rows[0]}):
+        assert tables.frame(table, listed).to_numpy().tolist() == short
+        assert tables.cells(table, listed)[0].to_numpy().tolist() == short
+        assert "Veg/Beet" not in to_text(table, listed) and "Fruit/Kiwi" not in html.declared_table(table, listed)
+        read = pd.read_csv(io.StringIO(to_csv(table, listed)))
+        assert read["Class"].tolist() == ["Fruit/Lime", "Veg/Lime"] and read["Other class"][1] == "Fruit/Kiwi"
+        assert read["Classes"].tolist() == ["Fruit/Lime, Veg/Lime", "Veg/Beet, Fruit/Lime"]
+    assert rows[0]["b"] == "Veg/Beet" and to_text(table, []) == "(none)"
+
+
 def test_hostile_names_stay_as_they_were_written() -> None:
     table = Table(NAMES[0], Column("name", "Name"), *(Column(n, n, kind="percent") for n in NAMES))
     rows = [{"name": name, **dict.fromkeys(NAMES, 1.0)} for name in NAMES]

@@ -98,3 +98,35 @@ def test_short_names_lose_only_the_folders_that_they_do_not_need() -> None:
     names = ("Fruit/Apple/Granny", "Fruit/Lemon", "Veg/Lemon", "plum", "Veg/Onion/")
     assert text.short_names(names) == ["Granny", "Fruit/Lemon", "Veg/Lemon", "plum", "Onion"]
     assert text.short_names(("a/a", "a")) == ["a/a", "a"]
+    assert text.short_names(("x/Lime", "x/Lime")) == ["Lime", "Lime"]  # one class, named twice
+
+
+@pytest.mark.parametrize("name", ["F/A-18", "F-16A/B", "Speed limit (20km/h)", "dog/01", "", "/"])
+def test_a_slash_that_parts_no_folders_stays(name: str) -> None:
+    assert text.short_names([name, "Fruit/Lime"]) == [name, "Lime"]
+
+
+def test_a_long_name_is_cut_in_the_middle() -> None:
+    assert text.shorten("Arla-Ecological-Medium-Fat-Milk", 18) == "Arla-Ecol…Fat-Milk"
+    assert text.shorten("Lime", 4) == "Lime" and len(text.shorten("x" * 40)) == 22
+    assert text.short_names(["Packages/Milk/Arla-Ecological-Medium-Fat-Milk", "b"], 18) == ["Arla-Ecol…Fat-Milk", "b"]
+
+
+def test_a_cut_keeps_the_part_in_which_similar_names_differ() -> None:
+    juices = ["God-Morgon-Apple-Juice", "God-Morgon-Orange-Juice"]
+    assert text.short_names(juices, 18) == ["God-Mo…Apple-Juice", "God-M…Orange-Juice"]
+    milks = ["Garant-Ecological-Standard-Milk", "Garant-Ecological-Medium-Fat-Milk", "Arla-Sour-Milk"]
+    assert text.short_names(milks, 19) == ["Garan…Standard-Milk", "Gar…Medium-Fat-Milk", "Arla-Sour-Milk"]
+    ends = [f"{start}-wide-angle-lens-cover" for start in ("camera-a", "camera-b")]
+    assert text.short_names(ends, 13) == ["camera-a…over", "camera-b…over"]
+
+
+@pytest.mark.parametrize("max_length", [6, 10, 14, 18, 22])
+def test_cut_names_stay_distinct(max_length: int) -> None:
+    flavours = ("Orange", "Apple", "Red-Grapefruit", "Orange-Red-Grapefruit")
+    names = [f"Packages/Juice/God-Morgon-{flavour}-Juice" for flavour in flavours]
+    names += ["Vegetables/Brown-Cap-Mushroom", "Vegetables/Mushroom/Brown-Cap-Mushroom", "Fruit/Kiwi"]
+    short = text.short_names(names, max_length)
+    assert len(set(short)) == len(names) and short[-1] == "Kiwi"
+    assert all(len(cut) <= len(whole) for cut, whole in zip(short, text.short_names(names), strict=True))
+    assert text.short_names(["ab" * 20, "ab" * 21], 6)[0] != text.short_names(["ab" * 20, "ab" * 21], 6)[1]

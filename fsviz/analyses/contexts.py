@@ -24,7 +24,7 @@ from fsviz.taxonomy import maps
 
 CELLS = Table(
     "Images by context",
-    Column("concept", "Class", width=110),
+    Column("concept", "Class", kind="class", width=110),
     Column("context", "Context", width=110),
     Column("n_images", "Images", digits=0, kind="bar", width=70),
     Column("bits", "Association", kind="bits"),

@@ -26,7 +26,7 @@ from fsviz.numerics import holm, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 from fsviz.tasks import draw
 from fsviz.taxonomy import maps
-from fsviz.text import split_title
+from fsviz.text import short_names, split_title
 
 METHOD = "protonet"
 N_TASKS = 1000
@@ -141,7 +141,12 @@ class TaskContrast:
         n_correct, n_queries = int(counts[way]), int(is_query.sum())
         counts[way] = 0
         instead = int(counts.argmax())
-        return n_correct, n_queries, self.names_of(task)[instead] if counts[instead] else "", int(counts[instead])
+        return (
+            n_correct,
+            n_queries,
+            short_names(self.names_of(task))[instead] if counts[instead] else "",
+            int(counts[instead]),
+        )
 
     def closest_of(self, task: int) -> tuple[str, str]:
         """The two classes of a task with the smallest distance."""
@@ -271,7 +276,8 @@ def describe(pair: TaskContrast, cause: CauseContrast) -> str:
     if cause.kind == "meaning":
         return f"{name} (coarsity {-value:.0f} vs {-baseline:.0f})"
     if cause.kind == "looks":
-        closest = " and ".join(pair.closest_of(pair.hard))
+        short = dict(zip(names := pair.names_of(pair.hard), short_names(names), strict=True))
+        closest = " and ".join(short[name] for name in pair.closest_of(pair.hard))
         name += f", above all {closest}" if len(closest) <= MAX_NAMES else ""
         return f"{name} (mean squared distance {-value:.2f} vs {-baseline:.2f})"
     if cause.kind == "support":

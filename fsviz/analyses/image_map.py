@@ -13,10 +13,10 @@ from fsviz.methods import METHODS
 from fsviz.records import PAD, Dataset, Predictions, Tasks
 from fsviz.records.image_map import MapLabel, MappedTask
 from fsviz.studies import evaluate
-from fsviz.text import short_name, shorten
+from fsviz.text import short_names, shorten
 
 METHOD = "protonet"  # classifies the queries of a task on the map
-MAX_LABELS = 18
+MAX_LABELS, MAX_LETTERS = 18, 22
 _RADIUS = 0.07  # of the width of the map: images closer than this are together
 _TOGETHER = 0.34  # share of a class's images that are together where its name is written
 _LETTER, _LINE = 0.0135, 0.034  # size of a letter, as a share of the width of the map
@@ -52,7 +52,7 @@ def labels(
 
 
 def _overlap(a: MapLabel, b: MapLabel, width: float) -> bool:
-    letters = (min(len(a.name), 22) + min(len(b.name), 22)) / 2 + 1
+    letters = (min(len(a.name), MAX_LETTERS) + min(len(b.name), MAX_LETTERS)) / 2 + 1
     return abs(a.x - b.x) < letters * _LETTER * width and abs(a.y - b.y) < _LINE * width
 
 
@@ -79,20 +79,20 @@ def task_labels(xy: np.ndarray, task: MappedTask) -> list[MapLabel]:
     """Names of the classes of a task, each once above one of its support images."""
     width = float(np.ptp(xy, axis=0).max()) or 1.0
     placed: list[MapLabel] = []
-    for way, name in enumerate(task.names):
+    for way, name in enumerate(short_names(task.names, MAX_LETTERS)):
         support = xy[task.rows[(task.way == way) & task.is_support]].astype(float)
         if not len(support):
             continue
         order = np.argsort(np.linalg.norm(support - np.median(support, axis=0), axis=1), kind="stable")
-        spots = [MapLabel(shorten(name), float(x), float(y) + _LINE * width) for x, y in support[order]]
+        spots = [MapLabel(name, float(x), float(y) + _LINE * width) for x, y in support[order]]
         free = (spot for spot in spots if not any(_overlap(spot, label, width) for label in placed))
         placed.append(next(free, spots[0]))
     return placed
 
 
 def _short_names(dataset: Dataset) -> list[str]:
-    """Names of all classes; the last part of a path such as Fruit/Kiwi."""
-    return [shorten(short_name(name)) for name in dataset.classes["class_name"].astype(str)]
+    """Names of all classes that have room on a map."""
+    return short_names(dataset.distinct_names(np.arange(dataset.n_classes)), MAX_LETTERS)
 
 
 def map_task(dataset: Dataset, feature_map: maps.FeatureMap, tasks: Tasks) -> MappedTask:

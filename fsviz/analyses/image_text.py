@@ -102,7 +102,7 @@ def closer_answer(result: Mapping[str, Any]) -> tuple[str, str]:
 
 CLASSES = Table(
     "Image–text similarity by class",
-    Column("class_name", "Class"),
+    Column("class_name", "Class", kind="class"),
     Column("nearer_to_context", "Closer to context", digits=0, kind="share", width=120),
     Column("m_concept", "Similarity to class", digits=3, kind="number"),
     Column("m_context", "Similarity to context", digits=3, kind="number"),

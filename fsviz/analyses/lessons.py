@@ -247,7 +247,7 @@ def measure_confusion(dataset: Dataset) -> ClassPairs:
     np.fill_diagonal(distances, np.inf)
     first = int(np.unravel_index(distances.argmin(), distances.shape)[0])
     order = np.argsort(-distances[first], kind="stable")[1:]  # without the class itself
-    names = dataset.distinct_names(class_ids)
+    names = dataset.short_names(class_ids)
     indices = order[np.unique(np.linspace(0, len(order) - 1, N_PARTNERS).round().astype(int))]
     partners = sorted(indices.tolist(), key=lambda at: names[at])  # the ends of the slider must not give the answer
     k = min(int(confusion.SETTINGS["k"].default), confusion.max_k(dataset, table.backbone, split))

@@ -26,9 +26,9 @@ CLASS_PAIRS = Table(
     "Pairs of classes",
     Column("distance", "Distance", digits=2, kind="number", width=70),
     Column("a_picture", "Image", kind="image", width=44),
-    Column("a", "Class"),
+    Column("a", "Class", kind="class", width=104),
     Column("b_picture", "Image", kind="image", width=44),
-    Column("b", "Other class"),
+    Column("b", "Other class", kind="class", width=104),
 )
 
 

@@ -20,7 +20,7 @@ DATASETS = Table(
 )
 SENSES = Table(
     "WordNet senses of the classes",
-    Column("class", "Class"),
+    Column("class", "Class", kind="class"),
     Column("synset", "Synset"),
     Column("path", "Path"),
     Column("by", "Chosen by"),

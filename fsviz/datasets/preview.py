@@ -28,7 +28,7 @@ SHOTS, QUERIES = 5, 10  # images of a class in the usual task
 FIRST_SPLITS = ("train", "val", "test")
 CLASSES = Table(
     "Classes",
-    Column("class_name", "Class", width=150),
+    Column("class_name", "Class", kind="class", width=150),
     Column("split", "Split", width=60),
     Column("n_images", "Images", digits=0, kind="bar", width=110),
 )

@@ -13,11 +13,12 @@ from plotly.subplots import make_subplots
 from fsviz.figures.palette import ACCENT, QUIET, meaning
 from fsviz.records import PAD, SIDES, ClassSplit
 from fsviz.records.graphs import ClassTree, Tanglegram
-from fsviz.text import escape_plotly, percent, shorten
+from fsviz.text import escape_plotly, percent, short_names, shorten
 
 SYMBOLS = {"train": "circle", "val": "diamond", "test": "triangle-up", "all": "circle"}
 MARGIN_FACTOR = 1.18  # size of the frame relative to the classes
 LINE = 15  # height of a class in a tanglegram
+LINE_END = 0.3  # of a line between two trees: beyond the names of the classes
 
 
 def plot_split(
@@ -38,7 +39,7 @@ def plot_split(
             y=[y],
             mode="markers+text",
             marker={"size": 22, "color": "rgba(0,0,0,0)", "line": {"color": ACCENT, "width": 3}},
-            text=[f"<b>{escape_plotly(split.names[selected])}</b>"],
+            text=[f"<b>{escape_plotly(short_names(split.names)[selected])}</b>"],
             textposition="bottom center",
             hoverinfo="skip",
             showlegend=False,
@@ -181,7 +182,7 @@ def _free_labels(split: ClassSplit, selected: int | None = None) -> list[str]:
 
     selected  a class with a label of its own, below it
     """
-    labels = [""] * len(split.names)
+    labels, names = [""] * len(split.names), short_names(split.names, 18)
     reach = np.array(_reach(split))
     scaled = _plane(split.points) / reach
     placed: list[tuple[float, float, float]] = []  # centres and half-widths of the labels so far
@@ -192,16 +193,15 @@ def _free_labels(split: ClassSplit, selected: int | None = None) -> list[str]:
             placed.append((x / beyond + (0.16 if x < 0 else -0.16), y / beyond + above, 0.16))
     if selected is not None:
         x, y = scaled[selected]
-        placed.append((x, y - 0.05, 0.011 * len(split.names[selected]) + 0.01))
+        placed.append((x, y - 0.05, 0.011 * len(short_names(split.names)[selected]) + 0.01))
     for i in np.argsort(-np.abs(scaled).max(axis=1), kind="stable"):
         if i == selected:
             continue
-        label = shorten(split.names[i], 18)
-        x, y, half_width = float(scaled[i, 0]), float(scaled[i, 1]) + 0.05, 0.011 * len(label) + 0.01
+        x, y, half_width = float(scaled[i, 0]), float(scaled[i, 1]) + 0.05, 0.011 * len(names[i]) + 0.01
         free = all(abs(x - kx) > half_width + kh or abs(y - ky) > 0.055 for kx, ky, kh in placed)
         near = (np.abs(scaled[:, 0] - x) < half_width) & (np.abs(scaled[:, 1] - y) < 0.03)
         if free and not near.any() and abs(x) + half_width < 1 and y < 0.98:
-            labels[i] = escape_plotly(label)
+            labels[i] = escape_plotly(names[i])
             placed.append((x, y, half_width))
     return labels
 
@@ -288,11 +288,12 @@ def plot_tanglegram(facing: Tanglegram, sides: Sequence[str]) -> go.Figure:
         _add_branches(figure, tree, -1 - height if which == 0 else 1 + height, middles)
     left, right = facing.ranks
     names = [tree_names(facing.trees[0], c) for c in range(n)]
+    labels = [escape_plotly(name) for name in short_names(names, 20)]
     for crosses in (False, True):
         x: list[float | None] = []
         y: list[float | None] = []
         for c in np.flatnonzero(facing.crossing == crosses):
-            x += [-0.55, 0.55, None]
+            x += [-LINE_END, LINE_END, None]
             y += [left[c], right[c], None]
         figure.add_scatter(
             x=x,
@@ -310,8 +311,8 @@ def plot_tanglegram(facing: Tanglegram, sides: Sequence[str]) -> go.Figure:
             mode="markers+text",
             marker={"size": 5, "color": QUIET},
             text=[
-                f"<b>{escape_plotly(shorten(name, 20))} ×</b>" if crosses else escape_plotly(shorten(name, 20))
-                for name, crosses in zip(names, facing.crossing, strict=True)
+                f"<b>{label} ×</b>" if crosses else label
+                for label, crosses in zip(labels, facing.crossing, strict=True)
             ],
             textposition=anchor,
             textfont={"size": 10.5},

@@ -63,11 +63,11 @@ def plot_class_graph(
     else:
         xy, categories = xy * (460, 400), _communities(communities)
         codes = np.zeros(len(names), dtype=int) if communities is None else communities
-        label_sides = {} if len(nodes_at) > MAX_PLACED else _free_sides(xy, short_names(names), nodes_at, ends)
+        label_sides = {} if len(nodes_at) > MAX_PLACED else _free_sides(xy, short_names(names, 20), nodes_at, ends)
     codes = np.minimum(codes, len(categories) - 1)
     size = 8 if crowded else 16
     sizes = 9 * np.ones(len(names)) if bipartite else size * (0.7 + 0.8 * strength / max(float(strength.max()), 1e-9))
-    labels = short_names(names)
+    labels = short_names(names, 20)
     near = _near(selected, ends)
     nodes = []
     for position in nodes_at:
@@ -83,7 +83,7 @@ def plot_class_graph(
         if labels[position] != names[position] and "{" not in labels[position]:  # ECharts replaces {b}
             label["formatter"] = labels[position]
         if not bipartite:
-            node["tooltip"] = {"formatter": class_hover(graph, position, (pictures or {}).get(position, ""))}
+            node["tooltip"] = {"formatter": class_hover(graph, position, (pictures or {}).get(position, ""), labels)}
         if position in selected:
             node["itemStyle"] = {"borderColor": ACCENT, "borderWidth": 4}
             label |= {"fontWeight": "bold", "fontSize": 14}
@@ -95,14 +95,15 @@ def plot_class_graph(
     return _graph_option(nodes, links, categories, crowded, bipartite), nodes_at, ends
 
 
-def class_hover(graph: ClassGraph, position: int, picture: str = "") -> str:
-    """HTML of a class: its name, a picture and its most similar classes."""
+def class_hover(graph: ClassGraph, position: int, picture: str = "", partners: Sequence[str] = ()) -> str:
+    """HTML of a class: its name, a picture and its most similar classes, by their names in `partners` if given."""
     row = graph.weights[position]
     order = [int(p) for p in np.argsort(-np.nan_to_num(row, nan=-np.inf), kind="stable") if row[p] > 0][:N_PARTNERS]
+    names = partners or graph.column_names
     image = Markup('<img src="{}" alt="" style="display:block;margin:4px 0">').format(picture)
-    partners = [f"{shorten(graph.column_names[p], 60)}: {row[p]:.2f} {graph.unit}".rstrip() for p in order]
+    similar = [f"{shorten(names[p], 60)}: {row[p]:.2f} {graph.unit}".rstrip() for p in order]
     name = Markup("<b>{}</b>").format(shorten(graph.row_names[position], 60))
-    hover = name + (image if picture else Markup("<br>")) + Markup("<br>").join(partners)
+    hover = name + (image if picture else Markup("<br>")) + Markup("<br>").join(similar)
     return str(hover).replace("{", "&#123;")  # ECharts replaces {a}, {b}, ...
 
 
@@ -168,7 +169,7 @@ def _graph_option(
             "position": "right",
             "distance": 4,
             "fontSize": 10.5 if crowded else 12,
-            "width": 130,
+            "width": 150,
             "overflow": "truncate",
         },
         "labelLayout": {"hideOverlap": True},
@@ -216,7 +217,7 @@ def _free_sides(
         }
         costs = {
             side: _covered(np.array(box), on_edges, xy[positions], placed)
-            + 30 * bool((box[:2] < low).any() or (box[2:] > high).any())  # it would be cut off
+            + 100 * bool((box[:2] < low).any() or (box[2:] > high).any())  # it would be cut off
             for side, box in boxes.items()
         }
         sides[position] = min(costs, key=lambda side: costs[side])  # the first of ties
@@ -267,7 +268,7 @@ def _blend(share: float) -> str:
 
 def plot_similarity_map(graph: ClassGraph, order: np.ndarray, communities: np.ndarray, height: int = 540) -> go.Figure:
     """Heat map of a non-bipartite graph, classes in this order; lines separate the clusters."""
-    names, labels = [escape_plotly(graph.row_names[i]) for i in order], short_names(graph.row_names)
+    names, labels = [escape_plotly(graph.row_names[i]) for i in order], short_names(graph.row_names, 22)
     block = graph.weights[np.ix_(order, order)]
     figure = go.Figure(
         go.Heatmap(
@@ -302,7 +303,7 @@ def plot_similarity_map(graph: ClassGraph, order: np.ndarray, communities: np.nd
     ticks: dict[str, Any] = {"showticklabels": len(order) <= 60, "automargin": True, "constrain": "domain"}
     ticks |= {
         "tickvals": list(range(len(order))),
-        "ticktext": [escape_plotly(shorten(labels[i])) for i in order],
+        "ticktext": [escape_plotly(labels[i]) for i in order],
     }
     ticks |= {"showgrid": False, "zeroline": False, "range": [-0.5, len(order) - 0.5]}
     figure.update_xaxes(**ticks, tickangle=-60)
@@ -330,6 +331,8 @@ def plot_comparison(
         escape_plotly(f"{a} – {b}: {u:.2f} {first.unit}, {v:.2f} {second.unit}")
         for (a, b), u, v in zip(pairs, x, y, strict=True)
     ]
+    short = dict(zip(first.row_names, short_names(first.row_names, 16), strict=True))
+    titles = [f"{short.get(a, a)} – {short.get(b, b)}" for a, b in pairs]
     at = [e for e, pair in enumerate(pairs) if selected and set(selected) <= set(pair)]
     labelled = [] if at else labelled
     rest = np.setdiff1d(np.arange(len(x)), labelled)
@@ -343,7 +346,7 @@ def plot_comparison(
             y=y[which],
             mode="markers" if style else "markers+text",
             marker=style or {"color": ACCENT, "size": 10, "symbol": "diamond"},
-            text=None if style else _free_labels([shorten(" – ".join(pairs[e]), 34) for e in which], x, y, which),
+            text=None if style else _free_labels([titles[e] for e in which], x, y, which),
             textposition=None if style else _inward(x[which], x),
             customdata=[[int(e), hover[e]] for e in which],
             hovertemplate="%{customdata[1]}<extra></extra>",
@@ -355,7 +358,7 @@ def plot_comparison(
             y=y[at],
             mode="markers+text" if len(at) == 1 else "markers",
             marker={"color": ACCENT, "size": 12, "symbol": "diamond"},
-            text=[escape_plotly(shorten(" – ".join(pairs[e]), 34)) for e in at],
+            text=[escape_plotly(titles[e]) for e in at],
             textposition=_inward(x[at], x),
             customdata=[[e, hover[e]] for e in at],
             hovertemplate="%{customdata[1]}<extra></extra>",

@@ -10,9 +10,10 @@ import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, QUIET, meaning
 from fsviz.records import ContextTable
-from fsviz.text import escape_plotly, shorten
+from fsviz.text import escape_plotly, short_names, shorten
 
 ROW, LEAST_ROW = 20, 12  # height of a class in pixels, and at least so that its name can be read
+MAX_LABEL = 22  # letters of a class at an axis
 HEADER = 130  # height of the names of the contexts
 MAX_HEIGHT = 514
 MAX_TOTALS = 30  # contexts whose totals fit next to each other
@@ -71,6 +72,7 @@ def plot_context_table(
             box = box if axis == "y" else {"x0": low, "x1": high, "y0": -0.5, "y1": len(rows) + 0.5}
             figure.add_shape(type="rect", line={"color": ACCENT, "width": 2}, **box)
     ticks: dict[str, Any] = {"showgrid": False, "zeroline": False, "automargin": True}
+    labels = short_names(table.names, MAX_LABEL)
     figure.update_xaxes(
         **ticks,
         tickvals=list(range(len(columns) + 1)),
@@ -82,7 +84,7 @@ def plot_context_table(
     figure.update_yaxes(
         **ticks,
         tickvals=list(range(len(rows) + 1)),
-        ticktext=[*(escape_plotly(shorten(table.names[i])) for i in rows), "all"],
+        ticktext=[*(escape_plotly(labels[i]) for i in rows), "all"],
         range=[len(rows) + 0.5, -0.5],
     )
     n = len(rows) + 1
@@ -202,7 +204,7 @@ def plot_losses(
     names: Sequence[str], losses: Sequence[float], half_widths: Sequence[float], max_rows: int = 15
 ) -> go.Figure:
     """Points lost by a context change, with 95% CI, for the classes or contexts that lose most."""
-    labels = [escape_plotly(shorten(name)) for name in names[:max_rows]]
+    labels = [escape_plotly(name) for name in short_names(names[:max_rows], MAX_LABEL)]
     figure = go.Figure(
         go.Bar(
             x=list(losses[:max_rows]),

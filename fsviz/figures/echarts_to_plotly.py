@@ -75,7 +75,7 @@ def _add_nodes(
 ) -> None:
     """The nodes of one category."""
     labels = [{**series.get("label", {}), **node.get("label", {})} for node in nodes]
-    names = [escape_plotly(node["name"]) for node in nodes]
+    names, texts = [escape_plotly(node["name"]) for node in nodes], [_text(node) for node in nodes]
     styles = [node.get("itemStyle", {}) for node in nodes]
     default = category.get("itemStyle", {}).get("color") or QUIET
     figure.add_scatter(
@@ -83,7 +83,7 @@ def _add_nodes(
         y=[node["y"] for node in nodes],
         mode="markers+text",
         name=escape_plotly(str(category["name"])),
-        text=[name if label.get("show", True) else "" for name, label in zip(names, labels, strict=True)],
+        text=[text if label.get("show", True) else "" for text, label in zip(texts, labels, strict=True)],
         textposition=[_SIDES.get(str(label.get("position")), "middle right") for label in labels],
         textfont={"size": [label.get("fontSize", 11) for label in labels]},
         hovertext=names,
@@ -102,28 +102,34 @@ def _add_nodes(
     )
 
 
+def _text(node: Mapping[str, Any]) -> str:
+    """The label of a node: its name, or a shorter one."""
+    return escape_plotly(node.get("label", {}).get("formatter", node["name"]))
+
+
 def _sunburst(series: Mapping[str, Any]) -> go.Figure:
-    rows: list[tuple[str, str, str, float, str]] = []
+    rows: list[tuple[str, str, str, str, float, str]] = []
 
     def walk(nodes: Sequence[Mapping[str, Any]], parent: str) -> None:
         for position, node in enumerate(nodes):
             node_id = f"{parent}/{position}"
             colour = node.get("itemStyle", {}).get("color", QUIET)
-            rows.append((node_id, parent, escape_plotly(node["name"]), node["value"], colour))
+            rows.append((node_id, parent, escape_plotly(node["name"]), _text(node), node["value"], colour))
             walk(node.get("children", ()), node_id)
 
     walk(series["data"], "")
-    ids, parents, names, values, colours = (list(column) for column in zip(*rows, strict=True))
+    ids, parents, names, texts, values, colours = (list(column) for column in zip(*rows, strict=True))
     figure = go.Figure(
         go.Sunburst(
             ids=ids,
             parents=parents,
-            labels=names,
+            labels=texts,
+            hovertext=names,
             values=values,
             branchvalues="total",
             sort=False,
             marker={"colors": [_INVISIBLE if colour == "transparent" else colour for colour in colours]},
-            hovertemplate="%{label}: %{value} classes<extra></extra>",
+            hovertemplate="%{hovertext}: %{value} classes<extra></extra>",
         )
     )
     figure.update_layout(height=_HEIGHT, margin={"l": 0, "r": 0, "t": 10, "b": 10})

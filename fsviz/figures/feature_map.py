@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from fsviz.figures.palette import ACCENT, MEANING, QUIET, SERIES, meaning
 from fsviz.records import PAD, Colouring, NeighbourAgreement
 from fsviz.records.image_map import MapLabel, MappedTask
-from fsviz.text import escape_plotly, shorten
+from fsviz.text import escape_plotly, short_names, shorten
 
 SYMBOLS = (
     "circle",
@@ -29,6 +29,7 @@ SYMBOLS = (
 SUPPORT, CORRECT, INCORRECT = "star", "circle", "x"  # symbols of the images of a task
 MAX_TEXTS = 20_000  # points whose hover texts are sent along; with more, only the picture is shown
 LAST = 2000  # in the legend
+MAX_NAME = 22  # letters of a class in the legend
 DIMMED = 0.14  # opacity of images that are not selected
 TITLES = {CORRECT: "query, correct", INCORRECT: "query, incorrect"}
 LEGEND = {"x": 1.0, "xanchor": "left", "y": 1.0, "yanchor": "top", "itemsizing": "constant", "font": {"size": 11}}
@@ -197,15 +198,16 @@ def _add_task(points: _Points, task: MappedTask) -> None:
         (CORRECT, 9, ~task.is_support & task.is_correct),
         (INCORRECT, 9, ~task.is_support & ~task.is_correct),
     )
+    names = short_names(task.names, MAX_NAME)
     for symbol, size, has_role in roles:
-        for way, name in enumerate(task.names):
+        for way, name in enumerate(names):
             here = np.flatnonzero(has_role & (task.way == way))
             line = {"color": "white", "width": 0.8}
             marker = {"color": SERIES[way % len(SERIES)], "symbol": symbol, "size": size, "line": line}
             group = {"legendgroup": f"class {way}"}
             points.add(
                 task.rows[here],
-                escape_plotly(shorten(name)),
+                escape_plotly(name),
                 marker,
                 details[here].tolist(),
                 symbol == SUPPORT,
@@ -235,7 +237,9 @@ def _add_named(points: _Points, colouring: Colouring, size: int) -> None:
     grey = {"color": QUIET, "size": size, "opacity": 0.55 if alone else 0.35}
     points.add(rest, f"{'images' if alone else 'other'} ({len(rest):,})", grey, legendrank=LAST)
     title = escape_plotly(colouring.title)
-    for code, name in enumerate(colouring.names):
+    of_classes = colouring.title == "class"
+    entries = short_names(colouring.names, MAX_NAME) if of_classes else [shorten(name) for name in colouring.names]
+    for code, (name, entry) in enumerate(zip(colouring.names, entries, strict=True)):
         here = np.flatnonzero(colouring.codes == code)
         colour = MEANING[name] if colouring.title == "split" and name in MEANING else SERIES[code % len(SERIES)]
         marker = {
@@ -244,10 +248,8 @@ def _add_named(points: _Points, colouring: Colouring, size: int) -> None:
             "size": size + (2 if len(rest) else 1),
             "opacity": 0.85,
         }
-        details = (
-            "" if colouring.title == "class" and points.hovertexts is not None else f"{title} {escape_plotly(name)}"
-        )
-        points.add(here, f"{escape_plotly(shorten(name))} ({len(here):,})", marker, details)
+        details = "" if of_classes and points.hovertexts is not None else f"{title} {escape_plotly(name)}"
+        points.add(here, f"{escape_plotly(entry)} ({len(here):,})", marker, details)
 
 
 def _add_numbers(points: _Points, colouring: Colouring, size: int, as_accuracy: bool) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, INK, QUIET, SERIES, meaning
-from fsviz.text import escape_plotly
+from fsviz.text import escape_plotly, short_names
 
 MARGIN = {"l": 0, "r": 10, "t": 24, "b": 0}
 
@@ -79,13 +79,13 @@ def plot_positions(
 def plot_clouds(points: np.ndarray, labels: np.ndarray, names: Sequence[str], height: int = 340) -> go.Figure:
     """Images (n, 2) of two classes on the first two principal components of their features."""
     figure = go.Figure()
-    for label, (name, symbol) in enumerate(zip(names, ("circle", "diamond"), strict=True)):
+    for label, (name, short, symbol) in enumerate(zip(names, short_names(names), ("circle", "diamond"), strict=True)):
         images = points[labels == label]
         figure.add_scatter(
             x=images[:, 0],
             y=images[:, 1],
             mode="markers",
-            name=escape_plotly(name),
+            name=escape_plotly(short),
             marker={"color": SERIES[label], "symbol": symbol, "size": 8, "opacity": 0.75},
             hovertemplate=f"{escape_plotly(name)}<extra></extra>",
         )

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from math import ceil
+from textwrap import wrap
 
 import numpy as np
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import QUIET, meaning
-from fsviz.records import SIDES, SizeHistogram
+from fsviz.records import PAD, SIDES, SizeHistogram
 from fsviz.records.graphs import Hierarchy
-from fsviz.text import escape_plotly, shorten, split_title
+from fsviz.text import escape_plotly, short_names, shorten, split_title
 
 ROOT = "#5B6675"  # dark enough for a white label on both themes
 DARK = "#1C2430"  # for labels on quiet grey
 PATH = 24  # height of the bar that leads out of a group
+MANY = 120  # classes: more have names of one size, those without room none
+LINE = 9  # letters of a line of a class name
 SMALLEST = 11  # size of a label that can be read
 
 
@@ -22,10 +25,18 @@ def plot_hierarchy(hierarchy: Hierarchy, height: int = 480) -> go.Figure:
     """Tree map of the classes; colour: split, grey if a branch has classes of several splits."""
     colours = [QUIET if split == "mixed" else meaning(split) for split in hierarchy.split]
     colours[0] = ROOT
+    classes = [i for i, class_id in enumerate(hierarchy.class_ids) if class_id != PAD]
+    labels = {i: shorten(label, 28) for i, label in enumerate(hierarchy.labels)}
+    labels |= dict(zip(classes, short_names([hierarchy.labels[i] for i in classes], 3 * LINE), strict=True))
+    leaves = set(hierarchy.ids) - set(hierarchy.parents)
+    texts = [
+        wrap(labels[i], LINE, break_long_words=False) if key in leaves else [labels[i]]
+        for i, key in enumerate(hierarchy.ids)
+    ]
     figure = go.Figure(
         go.Treemap(
             ids=hierarchy.ids,
-            labels=[escape_plotly(shorten(label, 28)) for label in hierarchy.labels],
+            labels=["<br>".join(map(escape_plotly, lines)) for lines in texts],
             parents=["" if parent is None else parent for parent in hierarchy.parents],
             values=hierarchy.n_classes,
             branchvalues="total",
@@ -52,7 +63,7 @@ def plot_hierarchy(hierarchy: Hierarchy, height: int = 480) -> go.Figure:
     figure.update_layout(
         height=height,
         margin={"l": 0, "r": 0, "t": PATH + 4, "b": 28},
-        uniformtext={"minsize": SMALLEST, "mode": "hide"},  # without room for a name the hover has it
+        uniformtext={"minsize": SMALLEST, "mode": "hide"} if len(classes) > MANY else None,  # then the hover has names
     )
     return figure
 

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 
 from fsviz.figures import significance
 from fsviz.figures.palette import ACCENT, QUIET, SET_SYMBOLS, meaning
-from fsviz.text import escape_plotly
+from fsviz.text import escape_plotly, shorten
 
 SETS = tuple(SET_SYMBOLS)
 MARGIN = {"l": 0, "r": 10, "t": 30, "b": 0}
@@ -517,8 +517,7 @@ def _both(name: str, titles: Mapping[str, str]) -> str:
 
 def shortened(name: Any, max_length: int = 28) -> str:
     """Tick label, cut to leave room for the figure; the hover has the full name."""
-    text = str(name)
-    return escape_plotly(text if len(text) <= max_length else f"{text[: max_length - 1]}…")
+    return escape_plotly(shorten(str(name), max_length))
 
 
 def faint(colour: str, opacity: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, QUIET, meaning
-from fsviz.text import escape_plotly
+from fsviz.text import escape_plotly, short_names
 
 SECOND = meaning("semantic")  # the second of two tasks
 _MIDDLE = 50
@@ -146,7 +146,8 @@ def plot_confusion_matrix(counts: np.ndarray, names: Sequence[str], height: int 
         rows, columns = np.nonzero(counts)
         texts = [f"{n} {'✓' if row == column else '✗'}" for row, column, n in zip(rows, columns, counts[rows, columns])]
         figure.add_scatter(x=columns, y=rows, text=texts, mode="text", hoverinfo="skip", showlegend=False)
-    ticks = {"tickvals": list(range(len(names))), "ticktext": labels, "showgrid": False, "zeroline": False}
+    ticks: dict[str, Any] = {"tickvals": list(range(len(names))), "showgrid": False, "zeroline": False}
+    ticks["ticktext"] = [escape_plotly(name) for name in short_names(names, 22)]
     figure.update_xaxes(**ticks, title="predicted class", tickangle=-35, automargin=True)
     figure.update_yaxes(**ticks, title="true class", autorange="reversed", automargin=True)
     figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0})

@@ -13,18 +13,19 @@ import plotly.graph_objects as go
 from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
 from fsviz.records import PAD
 from fsviz.records.graphs import ClassMap, ConceptTree
-from fsviz.text import escape_plotly, short_name, shorten
+from fsviz.text import escape_plotly, short_names
 
 HEIGHT = 540  # pixels
 MANY = 700  # nodes above which a graph has no animation
 ENDS = {"radial": 80, "layered": 34}  # leaves that have room for their names
 RINGS, SECTORS = 4, 110  # maximum number of rings, and of sectors in the last one
 THUMBNAIL = 30  # pixels of an image at a leaf
+MAX_LABEL = 24  # letters of a class
 N_GROUPS = 8  # groups of classes with a colour of their own
 _OTHERS = "others"
 _DARK = "#1C2430"
 _NEUTRAL = "#B4BCC6"  # concepts above several groups
-_LETTER = 6.2  # approximate width of a letter in pixels
+_LETTER, _LEAF_LETTER = 6.2, 5.9  # approximate width of a letter in pixels, and of one at a leaf
 _RADIUS = 262  # approximate radius in pixels
 
 
@@ -64,6 +65,11 @@ def plot_concept_sunburst(
         children.setdefault(int(tree.parents[v]), []).append(v)
     colour_of = _sector_colours(tree, at, part, groups)
     nodes: dict[int, dict[str, Any]] = {}
+    depth = int(tree.depth[part].max() - tree.depth[at])
+    rings = _rings(depth)
+    short = _short_names(
+        tree.names, tree.class_position, int(rings[-1]["label"]["width"] / _LEAF_LETTER) if depth else 0
+    )
     for v in part:
         ring = int(tree.depth[v] - tree.depth[at])
         colour = ACCENT if v in selected_nodes else _tint(colour_of.get(v, _NEUTRAL), 0.16 * (ring - 1))
@@ -78,10 +84,8 @@ def plot_concept_sunburst(
             "label": {"color": QUIET if v == at else "#FFFFFF" if v in selected_nodes or _is_dark(colour) else _DARK},
             "tooltip": {"formatter": _sector_tooltip(tree, v, (pictures or {}).get(v, ""))},
         }
-        if tree.class_position[v] != PAD and short_name(tree.names[v]) != tree.names[v]:
-            nodes[v]["label"]["formatter"] = short_name(tree.names[v])
-    depth = int(tree.depth[part].max() - tree.depth[at])
-    rings = _rings(depth)
+        if v in short:
+            nodes[v]["label"]["formatter"] = short[v] + (" ▸" if folded else "")
     for v in part[1:]:
         ring = int(tree.depth[v] - tree.depth[at])
         is_leaf = tree.n_nodes[v] == 1
@@ -322,6 +326,7 @@ def _class_map_nodes(
     length = 0.68 * HEIGHT * np.pi if radial else 0.86 * HEIGHT  # of the line on which the leaves are
     room = float(min(THUMBNAIL, 0.94 * length / max(int(ends.sum()), 1)))
     colours = group_colours(groups) if thumbnails else {}
+    short = _short_names(graph.names, graph.class_position)
     nodes = []
     for v, name in enumerate(graph.names):
         position = int(graph.class_position[v])
@@ -363,12 +368,19 @@ def _class_map_nodes(
             }
         if is_class and v not in selected_nodes and group in colours:
             label["color"] = colours[group]
-        if is_class and short_name(name) != name:
-            label["formatter"] = short_name(name)
+        if v in short:
+            label["formatter"] = short[v]
         node["label"] = label | (_outward(graph.xy[v], radial, float(node["symbolSize"])) if ends[v] else {})
         node["tooltip"] = {"formatter": _node_tooltip(graph, v) + pictures.get(v, "")}
         nodes.append(node)
     return nodes
+
+
+def _short_names(names: Sequence[str], class_position: np.ndarray, max_length: int = MAX_LABEL) -> dict[int, str]:
+    """Node -> label of its class where it differs from the name; none with a {, which ECharts replaces."""
+    classes = [v for v in range(len(names)) if class_position[v] != PAD]
+    short = short_names([names[v] for v in classes], max_length)
+    return {v: name for v, name in zip(classes, short, strict=True) if name != names[v] and "{" not in name}
 
 
 def _tree_links(graph: ClassMap) -> list[dict[str, int]]:
@@ -421,7 +433,7 @@ def plot_distance_map(
         )
     )
     ticks = {"type": "category", "automargin": True, "constrain": "domain", "showticklabels": len(names) <= 30}
-    ticks |= {"tickvals": labels, "ticktext": [escape_plotly(shorten(name, 24)) for name in names]}
+    ticks |= {"tickvals": labels, "ticktext": [escape_plotly(name) for name in short_names(names, 24)]}
     figure.update_xaxes(**ticks, tickangle=-45)
     figure.update_yaxes(**ticks, autorange="reversed", scaleanchor="x")
     figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0})
@@ -433,7 +445,7 @@ def plot_task_distances(
 ) -> go.Figure:
     """Heat map of the distances between the classes of a task, with the numbers in the cells for up to ten classes."""
     few = len(names) <= 10
-    labels = [shorten(name, 18) for name in names]
+    labels = short_names(names, 18)
     figure = go.Figure(
         go.Heatmap(
             z=distances,
@@ -466,6 +478,7 @@ def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
     """ECharts graph of the concepts above a few classes: the closest shared concept left, the classes right."""
     n_classes = len(graph.shown_at)
     width = 210 if n_classes <= 10 else 480
+    short = _short_names(graph.names, graph.class_position)
     first = min(len(graph.names[0]), 20) if graph.names else 0  # its label is above it and extends to the left
     x_max = max(float(graph.xy[:, 0].max()), 1e-9)
     y_max = max(float(graph.xy[:, 1].max()), 1e-9)
@@ -474,6 +487,7 @@ def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
         is_class = graph.class_position[v] != PAD
         right = {"position": "right", "distance": 6}
         above = {"position": "top", "distance": 4}
+        text = {"formatter": short[v]} if v in short else {}
         nodes.append(
             {
                 "id": str(v),
@@ -483,7 +497,9 @@ def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
                 "symbol": "circle" if is_class else "diamond" if v == 0 else "rect",
                 "symbolSize": 12 if v == 0 else 9,
                 "itemStyle": {"color": meaning("leaf") if is_class else meaning("root") if v == 0 else QUIET},
-                "label": (right if is_class else above) | {"width": 150 if is_class else 110, "overflow": "truncate"},
+                "label": (right if is_class else above)
+                | {"width": 150 if is_class else 110, "overflow": "truncate"}
+                | text,
             }
         )
     return {

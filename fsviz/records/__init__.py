@@ -16,6 +16,7 @@ import numpy as np
 
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.settings import RawSettings
+from fsviz.text import short_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,10 +102,12 @@ class Dataset:
 
     def distinct_names(self, class_ids: np.ndarray) -> list[str]:
         """Names of these classes; where two of them share one, their nodes tell them apart."""
-        table = self.classes.loc[class_ids]
-        names = table["class_name"].astype(str)
-        repeated = names.duplicated(keep=False)
-        return names.where(~repeated, names + " (" + table["node"].astype(str) + ")").tolist()
+        names, nodes = (self.classes.loc[class_ids, column].astype(str) for column in ("class_name", "node"))
+        return names.where(~names.duplicated(keep=False), names + " (" + nodes + ")").tolist()
+
+    def short_names(self, class_ids: np.ndarray | None = None) -> list[str]:
+        """Names of these classes, by default of all, without the folders that they do not need to be distinct."""
+        return short_names(self.distinct_names(np.arange(self.n_classes) if class_ids is None else class_ids))
 
     def class_weights(self) -> np.ndarray:
         """Image counts (C,), or ones where the dataset's counts are unknown (treated as balanced)."""

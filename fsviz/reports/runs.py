@@ -162,7 +162,7 @@ def _hardest_and_easiest(line: run_comparison.MethodRun) -> list[html.ReportTask
         dataset = datasets.load(line.dataset)
     except FsvizError:
         return []
-    names, tasks = dataset.classes["class_name"].astype(str), line.tasks
+    names, tasks = pd.Series(dataset.short_names()), line.tasks
     tasks_of_report = []
     for kind, which in zip(("Hard", "Easy"), run_comparison.extremes(line, N_TASKS), strict=True):
         for task in which:

@@ -41,7 +41,7 @@ def command(task: str) -> str:
 def _images(profile: TaskProfile) -> list[html.ReportSection]:
     result = next((result for result in profile.results if result.predictions is not None), None)
     classes = []
-    for way, name in enumerate(profile.names):
+    for way, name in enumerate(profile.short_names):
         pictures = []
         sentence = ""
         if profile.has_images:
@@ -60,7 +60,7 @@ def _describe_predictions(profile: TaskProfile, result: MethodResult | None, way
     if result is None or result.predictions is None:
         return ""
     counts = study.predicted_pairs(result, len(profile.names))[way]
-    wrong = [f"{profile.names[i]} {int(n)}" for i, n in enumerate(counts) if n and i != way]
+    wrong = [f"{profile.short_names[i]} {int(n)}" for i, n in enumerate(counts) if n and i != way]
     sentence = f"{result.label} classifies {int(counts[way])} of {n_query} queries correctly"
     return f"{sentence}; predicted as: {', '.join(wrong)}." if wrong else f"{sentence}."
 

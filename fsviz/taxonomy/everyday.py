@@ -9,7 +9,6 @@ import numpy as np
 
 from fsviz.records import Dataset
 from fsviz.taxonomy.superclasses import spanning, superclasses
-from fsviz.text import short_name
 
 # WordNet nodes; the closest one above a class names its group.
 GROUPS = {
@@ -73,5 +72,5 @@ def familiar_class(names: Sequence[str]) -> int:
 
     Common words are short (Zipf's law of abbreviation). Names may be paths, such as Fruit/Kiwi.
     """
-    words = [short_name(name) for name in names]
+    words = [name.rpartition("/")[2] or name for name in names]
     return min(range(len(words)), key=lambda i: (not words[i].isalpha() or len(words[i]) < 3, len(words[i]), i))

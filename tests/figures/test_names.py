@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from fsviz.figures import (
     compare_datasets,
     confusion,
     contexts,
+    echarts_to_plotly,
     feature_map,
     lessons,
     overview,
@@ -277,3 +279,62 @@ def test_names_are_drawn_as_text(plot: Callable[..., Any]) -> None:
         assert escape_plotly(EVIL)[:12] in text  # long names are cut in places
     else:
         assert EVIL in strings(figure)
+
+
+MILK = "Packages/Milk/Arla-Ecological-Medium-Fat-Milk"
+PATHS = (f"{MILK}-1", f"{MILK}-2")  # the same after the folders and wherever both are cut at the same place
+PATH_GRAPH = replace(GRAPH, row_names=PATHS, column_names=PATHS)
+PATH_MAP, PATH_TREE = replace(MAP, names=("root", *PATHS)), replace(CONCEPTS, names=("root", *PATHS))
+# Every function that labels classes, with paths.
+LABELLED: dict[Callable[..., Any], tuple[Any, ...]] = {
+    overview.plot_hierarchy: (
+        Hierarchy(("r", "a", "b"), ("all", *PATHS), (None, "r", "r"), (2, 1, 1), ("all",) * 3, (PAD, 0, 1)),
+    ),
+    task_profile.plot_confusion_matrix: (np.array([[3, 1], [0, 4]]), PATHS),
+    contexts.plot_losses: (PATHS, [3.0, 1.0], [1.0, 1.0]),
+    contexts.plot_context_table: (
+        ContextTable(np.arange(2), PATHS, ("night", "snow"), np.array([[3, 0], [1, 2]])),
+        np.arange(2),
+        np.arange(2),
+    ),
+    taxonomy.plot_distance_map: (SQUARE, PATHS, "distance"),
+    taxonomy.plot_task_distances: (SQUARE, PATHS, "distance", 1.0),
+    taxonomy.plot_class_map: (PATH_MAP,),
+    taxonomy.plot_concept_sunburst: (PATH_TREE, 0, 1),
+    taxonomy.plot_task_tree: (PATH_MAP,),
+    confusion.plot_class_graph: (PATH_GRAPH, SQUARE, 1),
+    confusion.plot_similarity_map: (PATH_GRAPH, np.arange(2), np.arange(2)),
+    class_splits.plot_tanglegram: (
+        replace(FACING, trees=(replace(TREE, names=(*PATHS, "")),) * 2),
+        ["train", "test"],
+    ),
+    feature_map.plot_map: (SQUARE, np.arange(2), Colouring("class", np.arange(2), PATHS), PATHS),
+    lessons.plot_clouds: (SQUARE, np.arange(2), PATHS),
+}
+
+
+def labels_of(figure: Any) -> list[str]:
+    """Texts of a figure without its hover: ticks, marks, entries of the legend."""
+    if isinstance(figure, go.Figure):
+        ticks = [text for axis in (figure.layout.xaxis, figure.layout.yaxis) for text in axis.ticktext or ()]
+        boxes = [str(text) for trace in figure.data if trace.type in ("treemap", "sunburst") for text in trace.labels]
+        traces = [trace.to_plotly_json() for trace in figure.data]
+        points = [text for trace in traces if "text" in trace.get("mode", "") for text in strings(trace["text"])]
+        return [*ticks, *boxes, *points, *(trace.name or "" for trace in figure.data)]
+    (series,) = figure["series"]
+    nodes = list(series["data"])
+    nodes += [child for node in nodes for child in node.get("children", ())]
+    return [node.get("label", {}).get("formatter", node["name"]) for node in nodes]
+
+
+@pytest.mark.parametrize("plot", LABELLED, ids=lambda f: f"{f.__module__.rpartition('.')[2]}.{f.__name__}")
+def test_labels_have_no_folders_and_no_two_are_the_same(plot: Callable[..., Any]) -> None:
+    figure = plot(*LABELLED[plot])
+    figure = figure[0] if isinstance(figure, tuple) else figure
+    whole = strings(figure.to_plotly_json()) if isinstance(figure, go.Figure) else strings(figure)
+    assert any(MILK in text for text in whole)  # on hover
+    labels = [label for label in labels_of(figure) if "Milk" in label.replace("<br>", "")]
+    assert labels and not any("Packages" in label for label in labels)
+    assert {label.replace("<br>", "").split(" (")[0].rstrip("</b> ×")[-1] for label in labels} == {"1", "2"}
+    exported = labels_of(figure if isinstance(figure, go.Figure) else echarts_to_plotly.to_plotly(figure))
+    assert not any("Packages" in label for label in exported)

@@ -32,7 +32,7 @@ def test_long_names_are_cut_and_stand_upright_so_that_they_do_not_cross() -> Non
     names = ["Gymnopus acervatus (Fr.) Murrill", "Mycetinis querceus (Britzelm.) Antonín & Noordel."]
     figure = figures.plot_task_distances(distances_of(2, 6.0), names, "Jiang-Conrath", 6.0)
     assert figure.layout.xaxis.tickangle == -90
-    assert all(len(text) <= 18 and text.endswith("…") for text in figure.layout.xaxis.ticktext)
+    assert all(len(text) <= 18 and "…" in text for text in figure.layout.xaxis.ticktext)
     short = figures.plot_task_distances(distances_of(2, 6.0), ["wolf", "fox"], "Jiang-Conrath", 6.0)
     assert short.layout.xaxis.tickangle == -35
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -58,7 +60,44 @@ def test_alt_text_names_the_class_the_role_and_the_prediction(tmp_path: Path) ->
     assert alt(dataset, query, image_wall.Tile(dog, frame="right")) == "dog, query, correct"
     assert alt(dataset, query, image_wall.Tile(dog, "cat", "wrong")) == "dog, query, predicted as cat"
     assert alt(dataset, query, image_wall.Tile(dog, frame="wrong", badge="93%")) == "dog, query, incorrect, 93%"
+    mixed = image_wall.Row("dog")  # support and queries in one row
+    assert alt(dataset, mixed, image_wall.Tile(dog, frame="wrong", badge="cat")) == "dog, query, predicted as cat"
     assert alt(dataset, image_wall.Row(""), image_wall.Tile(cat, "cat", badge="support")) == "cat, support"
+
+
+def test_classes_of_nested_folders_have_short_names_and_links_take_whole_ones(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "shop", {"Fruit/Citrus/Lime": 2, "Fruit/Kiwi": 2, "Veg/Lime": 2})
+    dataset = image_folders.register("shop", image_folders.inspect(root))
+    whole = ["Fruit/Citrus/Lime", "Fruit/Kiwi", "Veg/Lime"]
+    assert dataset.classes["class_name"].tolist() == whole
+    assert dataset.short_names() == ["Citrus/Lime", "Kiwi", "Veg/Lime"]
+    assert dataset.short_names(np.array([0, 1])) == ["Lime", "Kiwi"]  # unique in a task
+    app = run("images", dataset="shop", order="class", classes="Fruit/Citrus/Lime")
+    assert app.multiselect(key="classes").value == ["Fruit/Citrus/Lime"] and not app.toast
+    assert app.multiselect(key="classes").options == ["Citrus/Lime (2)", "Kiwi (2)", "Veg/Lime (2)"]
+    wall = next(c.proto for c in app.get("bidi_component") if "wall" in c.proto.id)
+    (group,) = json.loads(wall.json)["groups"]
+    assert {(tile["caption"], tile["hover"]) for tile in group["tiles"]} == {("Citrus/Lime", "Fruit/Citrus/Lime")}
+    assert all(tile["alt"].startswith("Fruit/Citrus/Lime") for tile in group["tiles"])
+
+
+def test_a_predicted_class_is_whole_on_its_thumbnail(tmp_path: Path) -> None:
+    names = ["Pear/Lime", "Packages/Milk/Arla-Ecological-Medium-Fat-Milk"]
+    root = folder_of(tmp_path / "shop", dict.fromkeys(names, 2))
+    dataset = image_folders.register("shop", image_folders.inspect(root))
+    rows = [image_wall.Row(names[1], [image_wall.Tile(0, "", "wrong", name) for name in names])]
+    short = image_wall._short_names(dataset, rows, titled=True)
+    assert short == {"Pear/Lime": "Lime", names[1]: "Arla-Ecological-Medium-Fat-Milk"}
+    badges = dict(zip(short, image_wall.in_lines(list(short.values()), 51, 8.5), strict=True))
+    tiles = [image_wall._tile(dataset, rows[0], tile, 58, badges, {}) for tile in rows[0].tiles]
+    assert [tile["named"] for tile in tiles] == [True, True] and tiles[1]["hover"] == names[1]
+    lines = tiles[1]["badge"].split("\n")
+    assert len(lines) == 2 and max(map(len, lines)) <= 11 and lines[0].startswith("Arla") and lines[1].endswith("Milk")
+    assert image_wall._tile(dataset, rows[0], image_wall.Tile(0, "", "wrong", "93%"), 58, badges, {})["named"] is False
+    lines_of = image_wall.in_lines(
+        ["Golden Delicious", "Pomegranate", "", *(f"Arla-Natural-{n}" * 3 for n in "ab")], 51, 8.5
+    )
+    assert lines_of[:3] == ["Golden\nDelicious", "Pomegranate", ""] and lines_of[3] != lines_of[4]
 
 
 def test_a_broken_image_is_a_tile_that_says_so(tmp_path: Path) -> None:
@@ -120,8 +159,6 @@ def test_adding_from_the_page_writes_what_was_previewed(tmp_path: Path) -> None:
 
 
 def test_features_are_imported_from_the_page(tmp_path: Path) -> None:
-    import numpy as np
-
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "f.npz", features=rng.normal(size=(12, 4)).astype("float32"), labels=np.arange(12) // 4)
     app = run("add_images", do="Import features")

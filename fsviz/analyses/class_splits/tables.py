@@ -68,14 +68,14 @@ HOPS = Table(
 )
 NEIGHBOURS = Table(
     "Nearest classes",
-    Column("class", "Class"),
+    Column("class", "Class", kind="class"),
     Column("side", "Side"),
     Column("distance", "Distance", digits=3, kind="number"),
 )
 NEAREST = Table(
     "Distances between classes",
-    Column("class", "Class"),
-    Column("nearest", "Nearest class"),
+    Column("class", "Class", kind="class"),
+    Column("nearest", "Nearest class", kind="class"),
     Column("distance", "Distance", digits=3, kind="number"),
 )
 OVERVIEW = Table("Published splits", Column("dataset", "Dataset"), *SIZES, Column("divergences", "Divergences"))

@@ -33,7 +33,7 @@ def pairs_table(answer: Predictions, tasks: Tasks, dataset: Dataset, n: int = 20
 CLASS_ACCURACIES = Table(
     "Accuracy of every class",
     Column("images", "Images", kind="image", width=210),
-    Column("class", "Class"),
+    Column("class", "Class", kind="class"),
     Column("accuracy", "Accuracy", kind="percent", interval="ci95"),
     Column("queries", "Queries", kind="count"),
     Column("tasks", "Tasks", kind="count"),

@@ -112,6 +112,11 @@ class TaskProfile:
         return self.dataset.distinct_names(self.class_ids)
 
     @property
+    def short_names(self) -> list[str]:
+        """Names of the classes without the folders that they do not need to be distinct."""
+        return self.dataset.short_names(self.class_ids)
+
+    @property
     def has_images(self) -> bool:
         return self.tasks.has_images
 

@@ -31,14 +31,17 @@ ANSWERS = Table(
 )
 CONTEXTS = Table(
     "Contexts of support and queries",
-    Column("class", "Class"),
+    Column("class", "Class", kind="class"),
     Column("support", "Support contexts"),
     Column("query", "Query contexts"),
     Column("shared", "Shared", "queries", kind="count"),
     Column("n", "With a context", "queries", kind="count"),
 )
 CLASSES = Table(
-    "Classes of the task", Column("class", "Class"), Column("support", "Support images"), Column("query", "Queries")
+    "Classes of the task",
+    Column("class", "Class", kind="class"),
+    Column("support", "Support images"),
+    Column("query", "Queries"),
 )
 
 

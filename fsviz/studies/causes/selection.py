@@ -160,6 +160,6 @@ def as_table(measured: MeasuredTasks) -> pd.DataFrame:
 
 
 def class_names(dataset: Dataset, measured: MeasuredTasks) -> list[list[str]]:
-    """Names of the classes of every task."""
-    names = dataset.classes["class_name"].astype(str).to_numpy()
-    return [[names[class_id] for class_id in row[row != PAD]] for row in measured.tasks.class_ids]
+    """Short names of the classes of every task."""
+    names = np.array(dataset.short_names(), dtype=object)
+    return [names[row[row != PAD]].tolist() for row in measured.tasks.class_ids]

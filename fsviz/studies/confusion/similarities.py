@@ -20,6 +20,7 @@ from fsviz.studies import evaluate as evaluation_study
 from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES
+from fsviz.text import short_names
 
 N_SHOT, N_QUERY, N_TASKS = 5, 10, 20  # of the two-way tasks that show the errors on a pair
 
@@ -241,8 +242,9 @@ def mean(graph: ClassGraph) -> Estimate:
 
 def pair_table(unit: str, high: float | None = None) -> Table:
     """Pairs of classes with their similarity, which comes first, so that long names cannot hide it."""
-    number = Column("value", unit or "similarity", digits=2, kind="bar", high=high, width=75)
-    return Table("Pairs of classes", number, Column("a", "Class"), Column("b", "Other class"))
+    number = Column("value", unit or "similarity", digits=2, kind="bar", high=high, width=64)
+    sides = (Column("a", "Class", kind="class", width=118), Column("b", "Other class", kind="class", width=118))
+    return Table("Pairs of classes", number, *sides)
 
 
 def describe(graph: ClassGraph) -> tuple[str, str]:
@@ -261,4 +263,5 @@ def describe(graph: ClassGraph) -> tuple[str, str]:
     number = f"{weights[0]:.2f}{unit}{' of 1' if graph.unit in ('bits', '') else ''}"
     tied = int((weights == weights[0]).sum()) - 1
     also = f", tied with {tied:,} other pair{'s' * (tied > 1)}" if tied else ""
-    return f"{similarity.superlative}: {graph.row_names[i[0]]} and {graph.column_names[j[0]]} ({number}){also}.", more
+    first, second = short_names(graph.row_names)[i[0]], short_names(graph.column_names)[j[0]]
+    return f"{similarity.superlative}: {first} and {second} ({number}){also}.", more

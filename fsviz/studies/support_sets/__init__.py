@@ -513,8 +513,8 @@ def without_choice(tasks: Tasks, table: Features, dataset: Dataset) -> tuple[lis
     """
     used = tasks.class_ids != PAD
     is_fixed = used & (attribute_effects.pool_sizes(table, tasks) <= (tasks.support != PAD).sum(axis=2))
-    names = dataset.classes["class_name"].astype(str)
-    return names[np.unique(tasks.class_ids[is_fixed])].tolist(), float(is_fixed.sum() / used.sum())
+    names = dataset.short_names()
+    return [names[class_id] for class_id in np.unique(tasks.class_ids[is_fixed])], float(is_fixed.sum() / used.sum())
 
 
 def lower_bound_note(spec: SupportSpec, tasks: Tasks, dataset: Dataset) -> str:

@@ -18,6 +18,7 @@ from fsviz.records import PAD, Dataset, Tasks
 from fsviz.sampling import testbeds
 from fsviz.settings import N_QUERY, N_SHOT, SEED
 from fsviz.tasks import draw, fitting, task_ids
+from fsviz.text import short_names
 from fsviz.ui.parts import access, caching, controls, export, links, page_links, shell
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
@@ -131,7 +132,7 @@ def _task(
         st.error(escape(error), icon="⚠️")
         class_ids = caching.cached_call(study.suggest_classes, dataset, 0, keep=64)
         rows = ["", "", ""]
-    names = _names(dataset)
+    names = short_names(_names(dataset))
     st.session_state["class_picker"] = class_ids
     classes.multiselect(
         "Classes",
@@ -265,7 +266,7 @@ def _picked(tasks: Tasks, now: TaskResult, text: str) -> int:
 def _candidates(dataset: Dataset, backbone: str, method: str, tasks: Tasks, picked: int) -> None:
     """The images that can replace the selected one, each with its effect."""
     way = study.way_of_support(tasks, picked)
-    name = _names(dataset)[int(tasks.class_ids[0, way])]
+    name = dataset.short_names(tasks.class_ids[0])[way]
     images = study.candidates(dataset, features.load(dataset, backbone), tasks, way)
     st.markdown(f"**Replace with** an image of {escape(name)}")
     if not len(images):

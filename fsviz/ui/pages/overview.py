@@ -17,7 +17,7 @@ from fsviz.settings import Setting
 from fsviz.tables import Column, Table
 from fsviz.tasks import task_ids
 from fsviz.taxonomy.hierarchy import class_hierarchy
-from fsviz.text import split_title
+from fsviz.text import short_names, split_title
 from fsviz.ui.parts import access, caching, deferred, export, links, page_links, shell
 from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.headline import show_numbers
@@ -32,7 +32,7 @@ N_QUERIES = 4  # shown per class of a task
 TILE, LARGE, HEAD = 58, 72, 156
 MAX_CAUSES = 3
 SKELETON = 400
-MAP_HEIGHT = 480
+MAP_HEIGHT, TALL_MAP, MANY = 480, 620, 60  # of the class map; tall for many classes
 MAX_LISTED = 12
 BOX = Setting("box", "Box", "Selected box of the tree map.", "text", "")
 BAR = Setting("size_bar", "Bar", "Selected bar of class sizes: numbers of its split and its bin.", "text", "")
@@ -46,7 +46,7 @@ OTHER_IMAGES = {  # built-in dataset -> the other one, with label and help
 }
 GUESSED = "_guessed"  # task -> selected range
 
-CLASSES = Table("Classes of the task", Column("class", "Class"), Column("right", "Queries"))
+CLASSES = Table("Classes of the task", Column("class", "Class", kind="class"), Column("right", "Queries"))
 
 
 def show(dataset: Dataset) -> None:
@@ -296,9 +296,10 @@ def _by_coarsity(contrast: study.TaskContrast) -> None:
                 ]
                 page_links.to_gallery(dataset, task_rows(dataset, rows, f"look_{task}", tile_px=TILE))
             else:
+                short = dict(zip(names, short_names(names), strict=True))
                 for name, path in zip(names, between):
                     way_down = " › ".join(map(escape, path))
-                    st.markdown(f"**{escape(name)}**" + (f" :gray[{way_down}]" if path else ""))
+                    st.markdown(f"**{escape(short[name])}**" + (f" :gray[{way_down}]" if path else ""))
             selection = shell.link(dataset, split=contrast.recipe.split, classes=names)
             shell.page_link("classes", "Show in taxonomy", selection, icon="👉")
     missing = "features" if dataset.has_pixels else "images"
@@ -415,7 +416,7 @@ def _show_classes(dataset: Dataset) -> None:
     with left:
         export.chart(
             "Classes",
-            figures.plot_hierarchy(hierarchy, MAP_HEIGHT),
+            figures.plot_hierarchy(hierarchy, TALL_MAP if dataset.n_classes > MANY else MAP_HEIGHT),
             key="hierarchy",
             config={"displayModeBar": False},
         )
@@ -448,7 +449,8 @@ def _show_box(dataset: Dataset, hierarchy: Hierarchy) -> None:
     is_group = node in hierarchy.parents
     n_classes = hierarchy.n_classes[at]
     text = f"{n_classes:,} classes" if n_classes > 1 else split_title(hierarchy.split[at])
-    st.markdown(f"**{escape(hierarchy.labels[at])}**: {escape(text)}")
+    label = hierarchy.labels[at] if is_group else dataset.short_names()[class_ids[0]]
+    st.markdown(f"**{escape(label)}**: {escape(text)}")
     if dataset.has_pixels:
         _show_images(dataset, class_ids, node)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
@@ -499,7 +501,7 @@ def _list_bar(dataset: Dataset, histogram: SizeHistogram) -> None:
         return
     names = dataset.classes["class_name"].astype(str).iloc[class_ids].tolist()
     more = f" and {len(names) - MAX_LISTED:,} more" if len(names) > MAX_LISTED else ""
-    st.markdown(f"**{len(names):,} classes:** {', '.join(map(escape, names[:MAX_LISTED]))}{more}.")
+    st.markdown(f"**{len(names):,} classes:** {', '.join(map(escape, short_names(names)[:MAX_LISTED]))}{more}.")
     shell.page_link(
         "images",
         "Show images" if not more else f"Show images of the first {MAX_LISTED}",

@@ -17,6 +17,7 @@ from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, Setting, Value
 from fsviz.tasks import draw, fitting
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
+from fsviz.text import short_names
 from fsviz.ui.parts import caching, links
 from fsviz.ui.parts.shell import classroom, escape, link, page_link, side, with_setting_titles
 
@@ -236,6 +237,25 @@ def pairs() -> Iterator[Any]:
     """Columns for small widgets, two in a row."""
     while True:
         yield from st.columns(2, gap="xsmall", vertical_alignment="bottom")
+
+
+def multiselect_classes(label: str, names: Sequence[str], key: str, where: Any = st, **more: Any) -> list[str]:
+    """Classes picked by their short names, in alphabetical order; returns their whole names, as links have them."""
+    short = dict(zip(names, short_names(names), strict=True))
+    return where.multiselect(
+        label,
+        sorted(names, key=lambda name: short[name].lower()),
+        key=key,
+        format_func=lambda name: short.get(name, name),
+        **BY_TYPING,
+        **more,
+    )
+
+
+def pick_class(setting: Setting, names: Sequence[str], nothing: str, where: Any = st) -> str:
+    """The whole name of a class picked by its short name, by a click or by the link; "" for none."""
+    short = sorted(zip(short_names(names), names, strict=True), key=lambda pair: pair[0].lower())
+    return str(pick(setting.with_(choices={"": nothing, **{name: title for title, name in short}}), where))
 
 
 def class_names(dataset: Dataset, split: str) -> list[str]:

@@ -100,6 +100,7 @@ def classes(dataset: Dataset, class_ids: Sequence[int], key: str, notes: Sequenc
     """Shows some images of every class, a row each, and links to more."""
     names = dataset.classes["class_name"].astype(str).to_numpy()
     listed = [int(class_id) for class_id in class_ids[:MOST_CLASSES]]
+    short = dataset.short_names(np.array(listed, dtype=int))
     if dataset.has_pixels:
         of_image = dataset.image_class_ids()
         rows = [
@@ -112,13 +113,13 @@ def classes(dataset: Dataset, class_ids: Sequence[int], key: str, notes: Sequenc
         ]
         page_links.to_gallery(dataset, task_rows(dataset, rows, key, tile_px=56))
     else:
-        st.markdown(", ".join(escape(names[class_id]) for class_id in listed))
+        st.markdown(", ".join(map(escape, short)))
     if len(class_ids) > len(listed):
         st.caption(f"The first {len(listed):,} of {len(class_ids):,} classes.")
     with st.container(horizontal=True, gap="medium"):
         if dataset.has_pixels:
             some = [str(names[class_id]) for class_id in listed]
-            words = f"All images of {escape(some[0])}" if len(some) == 1 else "Show all images"
+            words = f"All images of {escape(short[0])}" if len(some) == 1 else "Show all images"
             shell.page_link("images", words, shell.link(dataset, classes=some))
         page_links.to_classes(dataset, listed, "Create a task from these classes")
 

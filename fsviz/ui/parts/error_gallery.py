@@ -12,7 +12,7 @@ from fsviz.analyses import run_comparison
 from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.settings import Setting
 from fsviz.tables import Column, Table
-from fsviz.text import shorten
+from fsviz.text import short_names
 from fsviz.ui.parts import export, links
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, strip_uri, task_rows
 from fsviz.ui.parts.shell import escape
@@ -25,10 +25,10 @@ _STRIP, _STRIP_PX, _MAX_STRIPS = 5, 38, 60  # thumbnails of a class, their size,
 IMAGE_TASKS = Table(
     "Tasks in which the image was a query",
     Column("task", "Task", kind="count"),
-    Column("predicted", "Predicted class"),
+    Column("predicted", "Predicted class", kind="class"),
     Column("is_correct", "Correct"),
     Column("confidence", "Confidence", kind="share"),
-    Column("classes", "Classes of the task"),
+    Column("classes", "Classes of the task", kind="class"),
 )
 
 
@@ -40,6 +40,7 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
         return
     position = _pick_pair(pairs, key)
     row = pairs.iloc[position]
+    name, predicted = (_short(pairs)[row[column]] for column in ("class_name", "taken_for_name"))
     sure = run_comparison.confidence_of(answer)
     wrong = run_comparison.misclassified(answer, tasks, int(row["class_id"]), int(row["taken_for"]), _SHOWN_IMAGES)
     if dataset.has_pixels:
@@ -52,7 +53,7 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
                         Tile(int(w.image_id), frame="wrong", badge=f"{w.confidence:.0f}%" if sure.is_told else "")
                         for w in wrong.itertuples(index=False)
                     ],
-                    note=f"predicted as {row['taken_for_name']}",
+                    note=f"predicted as {predicted}",
                     kind="query",
                 ),
                 Row(
@@ -70,8 +71,8 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
         export.table(run_comparison.MISCLASSIFIED, wrong)
         st.caption(f"{escape(dataset.title)} has no images here: only their numbers are listed.")
     st.caption(
-        f"{int(row['confused']):,} of {int(row['asked']):,} **{escape(row['class_name'])}** queries in tasks with both "
-        f"classes are predicted as **{escape(row['taken_for_name'])}** by {escape(who)} ({row['rate']:.0f}%). "
+        f"{int(row['confused']):,} of {int(row['asked']):,} **{escape(name)}** queries in tasks with both "
+        f"classes are predicted as **{escape(predicted)}** by {escape(who)} ({row['rate']:.0f}%). "
         "Click an image to see its tasks.",
         help=escape(_describe_order(sure)),
     )
@@ -99,6 +100,12 @@ def show_classes(dataset: Dataset, answer: Predictions, tasks: Tasks, who: str, 
     )
 
 
+def _short(pairs: pd.DataFrame) -> dict[str, str]:
+    """Short names of the classes of these pairs."""
+    names = [*pairs["class_name"], *pairs["taken_for_name"]]
+    return dict(zip(names, short_names(names), strict=True))
+
+
 def _describe_order(sure: run_comparison.Confidence) -> str:
     """One sentence about the order of the errors: whether confidence ranks them."""
     if not np.isfinite(sure.low):
@@ -118,9 +125,9 @@ def _pick_pair(pairs: pd.DataFrame, key: str) -> int:
 
     Every list has a box of its own, or the browser would keep the label of the last one.
     """
+    short = _short(pairs)
     labels = {
-        f"{row.class_id}-{row.taken_for}": f"{shorten(row.class_name, 30)} → {shorten(row.taken_for_name, 30)} "
-        f"({row.rate:.0f}%)"
+        f"{row.class_id}-{row.taken_for}": f"{short[row.class_name]} → {short[row.taken_for_name]} ({row.rate:.0f}%)"
         for row in pairs.itertuples(index=False)
     }
     requested = str(links.value_of(PAIR, PAIR.name))
@@ -163,7 +170,7 @@ def _one_image(dataset: Dataset, answer: Predictions, tasks: Tasks, image_id: in
             "predicted": names[predicted],
             "is_correct": is_correct,
             "confidence": answer.confidence[t, w, q],
-            "classes": [", ".join(names[c] for c in tasks.class_ids[i] if c >= 0) for i in t],
+            "classes": [[names[c] for c in tasks.class_ids[i] if c >= 0] for i in t],
         }
     )
     n_correct = int(is_correct.sum())

@@ -2,11 +2,13 @@
 
 The browser gets one message with all thumbnails as data URIs and builds the wall itself, about ten times as fast
 as one Streamlit element per image. Names from datasets are user data: they enter the page as text, never as HTML.
+Titles, captions and badges that are names of classes lose the folders that they do not need here; hovering shows them.
 """
 
 from __future__ import annotations
 
 import hashlib
+import textwrap
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,18 +16,22 @@ from functools import cache, partial
 from threading import Lock
 from typing import Any, Literal
 
+import numpy as np
 import streamlit as st
 
 from fsviz.datasets import images
 from fsviz.errors import FsvizError
 from fsviz.figures import palette
 from fsviz.records import Dataset
+from fsviz.text import short_names
 from fsviz.ui.parts import links
 
 Frame = Literal["right", "wrong", "selected"]
 PER_PAGE = 100
 _SHARPNESS = 1.5  # thumbnail pixels per page pixel, between plain and high-density screens
 _KEEP = 20_000  # thumbnails kept for the whole server, about 5 KB each
+_LINES = 2  # of a class name on or below a thumbnail
+_LETTER = 0.52  # approximate width of a letter as a share of the font's size
 
 
 @dataclass(frozen=True)
@@ -122,14 +128,20 @@ def _wall(
     head_px: int = 108,
 ) -> int | None:
     key = f"{key}_{turn}" if (turn := links.turn()) else key
+    short = _short_names(dataset, rows, titled)
+    on = dict(zip(short, in_lines(list(short.values()), tile_px - 7, min(max(8.3, tile_px / 6.8), 9.9)), strict=True))
+    below = dict(
+        zip(short, in_lines(list(short.values()), tile_px - 6, min(max(9.3, tile_px / 5.6), 11.5)), strict=True)
+    )
     groups = [
         {
-            "title": row.title,
+            "title": short.get(row.title, row.title),
+            "whole": row.title if row.title in short else "",
             "note": row.note,
             "kind": row.kind,
             "section": row.section,
             "reserve": row.reserve,
-            "tiles": [_tile(dataset, row, tile, tile_px) for tile in row.tiles],
+            "tiles": [_tile(dataset, row, tile, tile_px, on, below) for tile in row.tiles],
         }
         for row in rows
     ]
@@ -143,6 +155,28 @@ def _wall(
         return None
     result = _component()(key=key, data=data, default={"clicked": None}, on_clicked_change=_nothing)
     return _image(result.clicked, image_ids)
+
+
+def _short_names(dataset: Dataset, rows: list[Row], titled: bool) -> dict[str, str]:
+    """Class name -> its short name: unique among the classes of titled rows, of a gallery among all classes."""
+    listed = {row.title for row in rows} | {text for row in rows for t in row.tiles for text in (t.caption, t.badge)}
+    distinct = dict.fromkeys(dataset.distinct_names(np.arange(dataset.n_classes)))
+    names = [name for name in (distinct | dict.fromkeys(dataset.classes["class_name"].astype(str))) if name in listed]
+    among = names if titled else list(distinct)
+    short = dict(zip(among, short_names(among), strict=True))
+    return {name: short[name] for name in names if name in short}
+
+
+def in_lines(names: Sequence[str], width: int, font: float) -> list[str]:
+    """Class names in lines of this width in pixels, cut in the middle if they are too many, and still distinct."""
+    letters = max(6, int(width / (_LETTER * font)))
+    wrapped = [textwrap.wrap(name, letters) for name in names]
+    cuts = short_names(names, _LINES * letters)
+    for at, cut in enumerate(cuts):
+        if len(wrapped[at]) > _LINES:
+            line = max(letters, -(-len(cut) // _LINES))
+            wrapped[at] = [cut[start : start + line] for start in range(0, len(cut), line)]
+    return ["\n".join(lines) for lines in wrapped]
 
 
 def _follow(key: str, image_ids: frozenset[int], on_click: Callable[[int], None]) -> None:
@@ -161,6 +195,8 @@ def alt_text(dataset: Dataset, row: Row, tile: Tile) -> str:
     class_name = _class_name(dataset, tile.image_id)
     captions = [str(text) for text in (tile.caption, tile.badge) if str(text) not in ("", class_name, row.kind)]
     parts = [class_name or f"image {tile.image_id}", row.kind]
+    if tile.frame in ("right", "wrong") and not row.kind:
+        parts[1] = "query"  # only queries are correct or incorrect
     if tile.frame == "right":
         parts.append("correct")
     elif tile.frame == "wrong":
@@ -179,7 +215,13 @@ def _class_name(dataset: Dataset, image_id: int) -> str:
     return str(dataset.classes["class_name"].iat[int(dataset.images["class_id"].iat[image_id])])
 
 
-def _tile(dataset: Dataset, row: Row, tile: Tile, tile_px: int) -> dict[str, Any]:
+def _tile(
+    dataset: Dataset, row: Row, tile: Tile, tile_px: int, on: dict[str, str], below: dict[str, str]
+) -> dict[str, Any]:
+    """A tile for the browser.
+
+    on, below  class name -> its lines on a thumbnail and below it
+    """
     source, problem = (
         _thumbnail(dataset, tile.image_id, round(tile_px * _SHARPNESS)) if dataset.has_pixels else ("", "")
     )
@@ -187,9 +229,11 @@ def _tile(dataset: Dataset, row: Row, tile: Tile, tile_px: int) -> dict[str, Any
         "id": int(tile.image_id),
         "source": source,
         "problem": problem,
-        "caption": str(tile.caption),
+        "caption": below.get(str(tile.caption), str(tile.caption)),
         "frame": tile.frame or "",
-        "badge": str(tile.badge),
+        "badge": on.get(str(tile.badge), str(tile.badge)),
+        "named": str(tile.badge) in on,
+        "hover": "\n".join(text for text in (str(tile.caption), str(tile.badge), problem) if text),
         "alt": alt_text(dataset, row, tile),
     }
 
@@ -250,6 +294,7 @@ _CSS = (
   border-radius: 8px; overflow: hidden; background: var(--st-secondary-background-color);
   border: 1px solid var(--st-border-color); }
 @container (max-width: 490px) { .row { grid-template-columns: 1fr; gap: 6px; }
+  .row .badge:not(.named) { right: 1px; max-width: calc(100% - 2px); padding: 1px 2px; font-size: 0.6rem; }
   .row .tile, .row .frame { width: min(var(--px), calc((100cqi - 46px) / 5)); } }
 .frame img { display: block; width: 100%; height: 100%; object-fit: cover; }
 .frame img.coarse { image-rendering: pixelated; }
@@ -267,9 +312,12 @@ _CSS = (
 .badge { position: absolute; right: 3px; bottom: 3px; max-width: calc(100% - 6px); box-sizing: border-box;
   background: rgba(16, 20, 27, 0.82); color: #fff; border-radius: 5px; padding: 1px 5px; font-size: 0.68rem;
   line-height: 1.35; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.badge.named { left: 0; right: 0; bottom: 0; max-width: none; border-radius: 0; padding: 1px 1px 2px;
+  font-size: clamp(0.52rem, calc(var(--px) / 6.8), 0.62rem); line-height: 1.12; text-align: center; white-space: pre;
+  text-overflow: clip; letter-spacing: -0.01em; }
 .caption { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden;
   font-size: clamp(0.58rem, calc(var(--px) / 5.6), 0.72rem); line-height: 1.25; margin-top: 4px;
-  overflow-wrap: anywhere; opacity: 0.85; }
+  overflow-wrap: anywhere; white-space: pre-line; opacity: 0.85; }
 .row.reserve .caption { min-height: 2.5em; }
 .empty { font-size: 0.8rem; opacity: 0.65; }
 """.replace("SUPPORT", palette.meaning("support"))
@@ -307,7 +355,7 @@ const picture = (tile, px) => {
   if (tile.frame === "right" || tile.frame === "wrong") {
     frame.append(text("span", "mark", tile.frame === "right" ? "\\u2713" : "\\u2717"));
   }
-  if (tile.badge) frame.append(text("span", "badge", tile.badge));
+  if (tile.badge) frame.append(text("span", tile.named ? "badge named" : "badge", tile.badge));
   return frame;
 };
 
@@ -319,7 +367,7 @@ const button = (tile, px, reserve) => {
   element.append(picture(tile, px));
   if (tile.caption || reserve) element.append(text("span", "caption", tile.caption));
   element.setAttribute("aria-label", [tile.alt, tile.problem].filter(Boolean).join(", "));
-  element.title = [tile.caption, tile.badge, tile.problem].filter(Boolean).join("\\n");
+  element.title = tile.hover;
   return element;
 };
 
@@ -357,7 +405,9 @@ const build = (wall, data) => {
     if (!group.tiles.length) tiles.append(text("span", "empty", "no images"));
     const row = text("div", "row " + group.kind + (group.reserve ? " reserve" : ""));
     const head = text("div", "head");
-    head.append(text("div", "title", group.title));
+    const title = text("div", "title", group.title);
+    if (group.whole) title.title = group.whole;
+    head.append(title);
     if (group.kind) head.append(text("div", "kind", group.kind));
     if (group.note) head.append(text("div", "note", group.note));
     row.append(head, tiles);

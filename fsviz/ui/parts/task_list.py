@@ -17,12 +17,14 @@ import streamlit as st
 from fsviz.figures import palette
 from fsviz.records import PAD, Dataset, Predictions, TaskId, Tasks
 from fsviz.settings import Setting
+from fsviz.text import short_names
 from fsviz.ui.parts import links, page_links
-from fsviz.ui.parts.image_wall import TEXT_JS, Frame, Row, Tile, task_rows, thumbnail_uri
+from fsviz.ui.parts.image_wall import TEXT_JS, Frame, Row, Tile, in_lines, task_rows, thumbnail_uri
 
 TASK = Setting("task", "Task", "The selected task, by its position in the testbed.", "text", "")
 PAGE = Setting("task_page", "Page of the list of tasks", "The page of the list of tasks.", "text", "")
 PER_PAGE = 6
+_MORE, _FONT = 14, 11.5  # a class below its picture: pixels it is wider, size of its letters
 MOST_TILES = 10  # classes of a line, images of a row
 MOST_ROWS = 12  # classes of a task shown with images
 _PX = 42
@@ -96,12 +98,15 @@ def _row(
     if dataset.has_pixels:
         images = tasks.support[position, : len(class_ids), 0] if tasks.has_images else images
         images = examples(position) if examples is not None and not tasks.has_images else images
+    whole = [str(name) for name in names[class_ids]]
+    names_in_lines = in_lines(short_names(whole), _PX + _MORE, _FONT)
     tiles = [
         {
-            "name": str(names[class_id]),
+            "name": name,
+            "whole": whole_name,
             "source": thumbnail_uri(dataset, int(image), round(1.5 * _PX)) if image != PAD else "",
         }
-        for class_id, image in zip(class_ids[:MOST_TILES], images[:MOST_TILES], strict=False)
+        for name, whole_name, image in zip(names_in_lines, whole, images[:MOST_TILES], strict=False)
     ]
     more = f"and {len(class_ids) - MOST_TILES:,} more" if len(class_ids) > MOST_TILES else ""
     return {"id": position, "title": f"Task {position:,}", "note": note, "tiles": tiles, "more": more}
@@ -171,12 +176,13 @@ _CSS = """
 .tiles { display: flex; flex-wrap: wrap; gap: 6px; align-items: flex-start; }
 .tile { max-width: 120px; font-size: 0.72rem; line-height: 1.25; overflow-wrap: anywhere; opacity: 0.9; }
 .tile:not(.pictured) { padding: 1px 7px; border: 1px solid var(--st-border-color); border-radius: 9px; }
-.tile.pictured { width: calc(var(--px) + 14px); text-align: center; }
+.tile.pictured { width: calc(var(--px) + MOREpx); text-align: center; }
 .tile img { display: block; margin: 0 auto 2px; width: var(--px); height: var(--px); object-fit: cover;
   border-radius: 6px; }
-.name { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }
+.name { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden;
+  white-space: pre-line; }
 @container (max-width: 420px) { .task { grid-template-columns: 1fr; gap: 4px; } }
-""".replace("ACCENT", palette.ACCENT)
+""".replace("ACCENT", palette.ACCENT).replace("MORE", str(_MORE))
 
 _JS = (
     TEXT_JS
@@ -191,7 +197,7 @@ const line = (row, chosen) => {
   const tiles = text("span", "tiles");
   for (const tile of row.tiles) {
     const element = text("span", "tile" + (tile.source ? " pictured" : ""));
-    element.title = tile.name;
+    element.title = tile.whole;
     if (tile.source) {
       const image = document.createElement("img");
       image.alt = "";

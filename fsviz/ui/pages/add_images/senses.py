@@ -30,7 +30,7 @@ PICTURE_PX = 40
 SENSES = Table(
     "WordNet senses",
     Column("picture", "Image", kind="image", width=48),
-    Column("class", "Class", width=110),
+    Column("class", "Class", kind="class", width=110),
     Column("sense", "Sense", width=270),
     Column("own", "Senses of this word", width=200),
     Column("doubt", "Check because", width=170),
@@ -129,7 +129,7 @@ def _edit_senses(guesses: list[SenseGuess], dataset: Dataset, now: pd.DataFrame 
     table = pd.DataFrame(
         {
             "picture": _pictures(dataset, [places[guess.class_name] for guess in rows]),
-            "class": [guess.class_name for guess in rows],
+            "class": text.short_names([guess.class_name for guess in rows]),
             "sense": [labels.get(start[guess.class_name], NO_SENSE) for guess in rows],
             "own": [" | ".join(_short_label(sense) for sense in guess.candidates) for guess in rows],
             "definition": [senses[synset].gloss if synset in senses else "" for synset in current],
@@ -162,7 +162,9 @@ def _edit_senses(guesses: list[SenseGuess], dataset: Dataset, now: pd.DataFrame 
         f"{sum(bool(guess.doubt) for guess in guesses):,} of {len(table):,} senses need checking (listed first).",
         help="A guess weighs how common a sense is and how close it is to the senses of the other classes.",
     )
-    synset_of_class = {row["class"]: synsets.get(row["sense"], "") for _, row in edited.iterrows()}
+    synset_of_class = {
+        guess.class_name: synsets.get(sense, "") for guess, sense in zip(rows, edited["sense"], strict=True)
+    }
     changed = {name for name, synset in synset_of_class.items() if synset != start[name]}
     listed = pd.DataFrame({"class": list(start), "synset": [synset_of_class[name] for name in start]})
     listed["definition"] = [senses[synset].gloss if synset in senses else "" for synset in listed["synset"]]

@@ -66,12 +66,11 @@ def _pick_classes(names: list[str]) -> list[int]:
     """Positions of the classes selected by name, by click or by link."""
     index_of = {name: i for i, name in enumerate(names)}
     selections.pick_classes(names)
-    picked = st.multiselect(
+    picked = controls.multiselect_classes(
         "Find a class",
-        sorted(names, key=str.lower),
+        names,
         key=selections.KEY,
         placeholder="Type a class name",
-        **controls.BY_TYPING,
         help="One class shows its neighbours; several form a task.",
     )
     return [index_of[name] for name in picked]

@@ -111,26 +111,25 @@ def _open_image(dataset: Dataset, clicked: int | None) -> None:
 def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names: list[str], position: int) -> None:
     card, class_id = maps.class_card(graph, distances, position), int(dataset.split_class_ids(split)[position])
     with st.container(border=True):
-        st.markdown(f"**{escape(names[position])}**")
+        st.markdown(f"**{escape(short_names(names)[position])}**", help=escape(names[position]))
         if dataset.n_images is not None:
             st.caption(f"{card.n_images:,.0f} images")
         if dataset.has_pixels:
             tiles = [Tile(int(i)) for i in pictures.images_of(dataset, split)[position][:N_CARD]]
             _open_image(dataset, gallery(dataset, tiles, key="card_pictures", tile_px=58))
-        st.caption(" › ".join(escape(step) for step in card.path))
+        st.caption(" › ".join(escape(step) for step in (*card.path[:-1], short_names(names)[position])))
         shell.page_link(
             "images",
             "Show all images" if dataset.has_pixels else "Open in Images",
             shell.link(dataset, **{selections.KEY: str(dataset.classes["class_name"].iat[class_id])}),
         )
-        titles = short_names(names)
         for title, rows in (("Nearest", card.nearest), ("Farthest", card.farthest)):
             images = pictures.first_images(dataset, split, [i for i, _ in rows]) if dataset.has_pixels else ""
             table = _neighbour_table(title, float(distances.max()))
             key = f"rows_{title}_{position}"
             export.table(
                 table,
-                {"picture": images, "class": [titles[i] for i, _ in rows], "distance": [value for _, value in rows]},
+                {"picture": images, "class": [names[i] for i, _ in rows], "distance": [value for _, value in rows]},
                 key=key,
                 sets=Click(_add, [[names[position], names[i]] for i, _ in rows]),
             )
@@ -145,7 +144,7 @@ def _neighbour_table(title: str, high: float) -> Table:
     return Table(
         f"{title} classes",
         Column("picture", "Image", kind="image", width=44),
-        Column("class", title, width=110),
+        Column("class", title, kind="class", width=110),
         Column("distance", "Distance", digits=2, kind="bar", high=max(high, 1e-9), width=85),
     )
 

@@ -13,6 +13,7 @@ from fsviz.figures import taxonomy as figures
 from fsviz.records import Dataset
 from fsviz.records.graphs import ConceptTree
 from fsviz.taxonomy import DISTANCES
+from fsviz.text import short_names
 from fsviz.ui.pages.classes import pictures
 from fsviz.ui.pages.classes.views import AT, View
 from fsviz.ui.parts import caching, export, selections, shell
@@ -38,7 +39,7 @@ def show(view: View, distances: np.ndarray, distance: str) -> None:
     labels = [names[i] for i in order]
     size = -(-len(order) // HEAT_MAX)
     if size > 1:
-        block, labels = _averaged(block, labels, size)
+        block, labels = _averaged(block, short_names(labels), size)
     left, right = shell.responsive_columns("pairs", [3, 2], gap="medium")
     with left:
         export.chart(

@@ -20,7 +20,7 @@ from fsviz.ui.pages.confusion.graph import find
 from fsviz.ui.parts import controls, export, links, page_links, selections, shell
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.clicks import Click, Point
-from fsviz.ui.parts.controls import BY_TYPING, pick
+from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import strip_uri
 from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
@@ -58,7 +58,7 @@ def show(dataset: Dataset) -> None:
         n_edges = _pick_edges(graph)
     current = _current_pair(graph, selected)
     with first_screen:
-        left, right = shell.responsive_columns("graph", [2.2, 1], gap="medium")
+        left, right = shell.responsive_columns("graph", [2, 1], gap="medium")
         with left:
             if compared is None:
                 _draw(dataset, graph, clusters, n_edges, selected)
@@ -133,13 +133,12 @@ def _pick_classes(names: tuple[str, ...]) -> list[int]:
     """Positions of the one or two selected classes; those of another split are dropped."""
     position = {name: i for i, name in enumerate(names)}
     selections.pick_classes(names, 2)
-    selected = st.multiselect(
+    selected = controls.multiselect_classes(
         "Find classes",
-        sorted(names, key=str.lower),
+        names,
         key=SELECTED,
         max_selections=2,
         placeholder="Type a class name",
-        **BY_TYPING,
         help="One class lists its neighbours, two show their images.",
     )
     return [position[name] for name in selected]
@@ -241,7 +240,7 @@ def _rank(graph: ClassGraph, positions: tuple[int, int]) -> str:
 
 def _pair_table(graph: ClassGraph, position: int | None) -> None:
     """The most similar pairs of all classes or of one, with bars; a row selects its pair."""
-    short = short_names(graph.row_names)
+    names = graph.row_names
     if position is None:
         i, j, values = graph.edges(MAX_ROWS)
         n = int((values > 0).sum()) or len(values)
@@ -249,14 +248,14 @@ def _pair_table(graph: ClassGraph, position: int | None) -> None:
     else:
         j = _neighbours(graph, position)[:MAX_ROWS]
         i, values = np.full(len(j), position), graph.weights[position][j]
-        title = f"Most similar to {escape(short[position])}"
+        title = f"Most similar to {escape(short_names(names)[position])}"
     st.markdown(f"**{title}**")
-    columns: dict[str, Any] = {"a": [short[p] for p in i]} if position is None else {}
+    columns: dict[str, Any] = {"a": [names[p] for p in i]} if position is None else {}
     export.table(
         study.pair_table(study.SIMILARITIES[graph.kind].unit, max(float(np.nanmax(graph.weights)), 1e-9)),
-        {"value": values, **columns, "b": [short[p] for p in j]},
+        {"value": values, **columns, "b": [names[p] for p in j]},
         key=TABLE,
-        sets=Click(selections.CLASSES, [[graph.row_names[p], graph.row_names[q]] for p, q in zip(i, j, strict=True)]),
+        sets=Click(selections.CLASSES, [[names[p], names[q]] for p, q in zip(i, j, strict=True)]),
         height=38 + 35 * len(values),
     )
 

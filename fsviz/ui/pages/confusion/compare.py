@@ -15,6 +15,7 @@ from fsviz.records.graphs import ClassGraph
 from fsviz.settings import Setting
 from fsviz.studies import confusion as study
 from fsviz.studies import evaluate
+from fsviz.text import short_names
 from fsviz.ui.pages.confusion.graph import find
 from fsviz.ui.parts import export, run_panel, selections
 from fsviz.ui.parts.caching import cached_call
@@ -91,10 +92,12 @@ def show(compared: study.SimilarityComparison, selected: Sequence[str]) -> None:
         help=f"95% CI over {escape(compared.pearson.ci_unit)}, because pairs share classes.",
     )
     st.markdown("**Largest disagreements**", help="Pairs whose ranks differ by at least half of all pairs.")
+    names = compared.first.row_names
+    short = dict(zip(names, short_names(names), strict=True))
     for edge in (*high, *low):
         row, (first, second) = table.iloc[edge], study.describe_edge(compared, edge)
         st.markdown(
-            f"- **{escape(row['a'])}** and **{escape(row['b'])}**: {escape(first)} ({row['first']:.2f}), "
+            f"- **{escape(short[row['a']])}** and **{escape(short[row['b']])}**: {escape(first)} ({row['first']:.2f}), "
             f"{escape(second)} ({row['second']:.2f})"
         )
     if not (high or low):

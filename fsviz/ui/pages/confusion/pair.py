@@ -34,7 +34,7 @@ def show_preview(dataset: Dataset, spec: RawSettings, a: int, b: int) -> None:
     """A few images of each of two classes (class_ids), the most confused first, for the first screen."""
     if a == b or not dataset.has_pixels:
         return
-    names = dataset.distinct_names(np.array([a, b]))
+    names = dataset.short_names(np.array([a, b]))
     communities = _communities_of(dataset, spec, a, b)
     for label, class_id in enumerate((a, b)):
         if communities is None:
@@ -50,7 +50,7 @@ def show(dataset: Dataset, spec: RawSettings, a: int, b: int, key: str = "pair")
     """Images and communities of two classes (class_ids); a note if the dataset has no features."""
     if a == b:
         return
-    names = dataset.distinct_names(np.array([a, b]))
+    names = dataset.short_names(np.array([a, b]))
     communities = _communities_of(dataset, spec, a, b)
     if communities is None:
         st.info(f"{escape(dataset.title)} has no features, so no images of this pair are compared.", icon="🧩")
@@ -132,7 +132,7 @@ def _wall(
             Tile(
                 int(communities.image_ids[v]),
                 caption=f"community {communities.communities[run, v] + 1}",
-                badge=f"{100 * communities.other_share[v]:.0f}% {names[1 - label]}",
+                badge=f"{100 * communities.other_share[v]:.0f}%",
             )
             for v in order
         ]

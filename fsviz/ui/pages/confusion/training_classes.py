@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import streamlit as st
@@ -12,7 +12,7 @@ from fsviz.records import Dataset
 from fsviz.records.graphs import ClassGraph
 from fsviz.settings import Setting
 from fsviz.studies import confusion as study
-from fsviz.text import split_title
+from fsviz.text import short_names, split_title
 from fsviz.ui.pages.confusion import pair
 from fsviz.ui.pages.confusion.graph import find
 from fsviz.ui.parts import export, links
@@ -94,7 +94,7 @@ def _draw(graph: ClassGraph, n_edges: int) -> None:
 
 def _list_matches(graph: ClassGraph, matches: study.TrainTestMatches) -> None:
     """The matches of training and test classes by kind (section IV-B4)."""
-    train, test = graph.row_names, graph.column_names
+    train, test = short_names(graph.row_names), short_names(graph.column_names)
     _list(
         "One-to-one",
         "A training class and a test class with no other edge.",
@@ -114,7 +114,7 @@ def _list_matches(graph: ClassGraph, matches: study.TrainTestMatches) -> None:
         st.caption(f"{len(matches.unmatched):,} test classes have no edge: {_names(test, matches.unmatched)}.")
 
 
-def _names(names: tuple[str, ...], positions: Iterable[int]) -> str:
+def _names(names: Sequence[str], positions: Iterable[int]) -> str:
     positions = list(positions)
     more = f" and {len(positions) - MAX_NAMES:,} more" if len(positions) > MAX_NAMES else ""
     return ", ".join(escape(names[position]) for position in positions[:MAX_NAMES]) + more

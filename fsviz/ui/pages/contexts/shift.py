@@ -20,7 +20,7 @@ from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
 from fsviz.studies import sweep
 from fsviz.tasks import task_ids
-from fsviz.text import split_title
+from fsviz.text import short_names, split_title
 from fsviz.ui.parts import drilldown, export, page_links, shell
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cache_data, cached_call
@@ -325,14 +325,16 @@ def _breakdown(dataset: Dataset, results: study.ContextResults) -> None:
                 )
             else:
                 st.caption("Too few queries.")
+    names = dataset.distinct_names(np.arange(dataset.n_classes))
     for by, name in lost.items():
         if name:
-            drilldown.heading(f"Queries of {escape(name)}, lost most often first", f"lost_{by}")
+            label = name if by == "context" else dict(zip(names, short_names(names), strict=True))[name]
+            drilldown.heading(f"Queries of {escape(label)}, lost most often first", f"lost_{by}")
             _lost_queries(dataset, results, by, name)
     worst = study.misleading_contexts(dataset, results)
     if dataset.has_pixels and worst:
         st.markdown("**Most misleading contexts**")
-        names = dataset.classes["class_name"].astype(str)
+        short = dataset.short_names()
         of_image = dataset.image_class_ids()
         clicked = task_rows(
             dataset,
@@ -342,7 +344,7 @@ def _breakdown(dataset: Dataset, results: study.ContextResults) -> None:
                     [
                         Tile(
                             int(lost.image_id),
-                            caption=f"{names[int(of_image[lost.image_id])]} → {names[int(lost.predicted_class)]}",
+                            caption=f"{short[int(of_image[lost.image_id])]} → {short[int(lost.predicted_class)]}",
                             badge=f"{lost.n_misclassified} of {lost.n_queries}",
                         )
                         for lost in context.images.itertuples()

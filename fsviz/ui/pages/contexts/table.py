@@ -11,15 +11,16 @@ from fsviz.analyses import contexts as study
 from fsviz.figures import contexts as figures
 from fsviz.records import ContextTable, Dataset
 from fsviz.settings import Setting
+from fsviz.text import short_names
 from fsviz.ui.parts import export, page_links, shell
 from fsviz.ui.parts.clicks import Click, Point
-from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.controls import pick, pick_class
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import escape
 
 MAP = "context_map"
-CONCEPT = Setting("concept", "Class", "Class whose images are shown.", "choice", None)
-CONTEXT = Setting("context", "Context", "Context whose images are shown.", "choice", None)
+CONCEPT = Setting("concept", "Class", "Class whose images are shown.", "choice", "")
+CONTEXT = Setting("context", "Context", "Context whose images are shown.", "choice", "")
 FIND = Setting("find", "Find", "Part of the name of a class or context.", "text", "")
 MAX_IMAGES = 24
 MAX_ROWS = 8
@@ -67,7 +68,8 @@ def _caption(dataset: Dataset, split: str, table: ContextTable, is_information: 
     n_without = f" {table.n_without:,} more have no context." if table.n_without else ""
     single = study.single_context(table)
     more = f" and {len(single) - 6:,} more" if len(single) > 6 else ""
-    names = f" One context only, no shift possible: {', '.join(map(escape, single[:6]))}{more}." if single else ""
+    listed = ", ".join(map(escape, short_names(single)[:6]))
+    names = f" One context only, no shift possible: {listed}{more}." if single else ""
     st.caption(
         f"{table.n_images:,} images of {len(table.names):,} classes in {len(table.contexts):,} contexts, split "
         f"{escape(split)}.{n_without} "
@@ -83,14 +85,12 @@ def _caption(dataset: Dataset, split: str, table: ContextTable, is_information: 
 
 def _picks(table: ContextTable) -> tuple[int | None, int | None]:
     """Row and column of the class and context selected by name, click or link."""
-    positions: list[int | None] = []
-    for setting, names in ((CONCEPT, table.names), (CONTEXT, table.contexts)):
-        key = setting.name
-        if st.session_state.get(key) not in (None, *names):
-            st.session_state[key] = None
-        name = st.selectbox(setting.title, names, index=None, key=key, bind="query-params", placeholder="Any")
-        positions.append(None if name is None else names.index(name))
-    return positions[0], positions[1]
+    concept = pick_class(CONCEPT, table.names, "Any")
+    context = str(pick(CONTEXT.with_(choices={"": "Any", **{name: name for name in table.contexts}})))
+    return (
+        table.names.index(concept) if concept else None,
+        table.contexts.index(context) if context else None,
+    )
 
 
 def _matches(table: ContextTable, rows: np.ndarray, columns: np.ndarray, search: str) -> tuple[np.ndarray, np.ndarray]:
@@ -106,12 +106,12 @@ def _matches(table: ContextTable, rows: np.ndarray, columns: np.ndarray, search:
     return np.array(in_rows or rows), np.array(in_columns or columns)
 
 
-def _names_of(table: ContextTable, cell: Point) -> tuple[str | None, str | None] | None:
-    """Class and context of a cell; None for the missing part of a total."""
+def _names_of(table: ContextTable, cell: Point) -> tuple[str, str] | None:
+    """Class and context of a cell; "" for the missing part of a total."""
     if len(cell.data) != 2:
         return None
     row, column = cell.data
-    return table.names[row] if row >= 0 else None, table.contexts[column] if column >= 0 else None
+    return table.names[row] if row >= 0 else "", table.contexts[column] if column >= 0 else ""
 
 
 def _selection(dataset: Dataset, table: ContextTable, bits: np.ndarray, picked: tuple[int | None, int | None]) -> None:
@@ -133,7 +133,7 @@ def _strength(table: ContextTable, bits: np.ndarray) -> np.ndarray:
 
 
 def _cell(dataset: Dataset, table: ContextTable, bits: np.ndarray, row: int, column: int) -> None:
-    name, context, n = table.names[row], table.contexts[column], int(table.counts[row, column])
+    name, context, n = short_names(table.names)[row], table.contexts[column], int(table.counts[row, column])
     st.subheader(f"{escape(name)} · {escape(context)}", anchor=False)
     n_of_class, n_of_context = int(table.counts[row].sum()), int(table.counts[:, column].sum())
     if not n:
@@ -155,7 +155,7 @@ def _profile(dataset: Dataset, table: ContextTable, bits: np.ndarray, at: int, i
     """Show a class over its contexts, or a context over its classes."""
     counts, cell_bits = (table.counts[at], bits[at]) if is_row else (table.counts[:, at], bits[:, at])
     names = table.contexts if is_row else table.names
-    title = table.names[at] if is_row else table.contexts[at]
+    title = short_names(table.names)[at] if is_row else table.contexts[at]
     strength = float(np.nan_to_num(study.association_strengths(table, 0 if is_row else 1)[at]))
     st.subheader(escape(title), anchor=False)
     positions = np.flatnonzero(counts)

@@ -14,6 +14,7 @@ from fsviz.features.backbones import title_of
 from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_scatter
 from fsviz.records import Dataset
+from fsviz.text import short_names
 from fsviz.ui.parts import clicks, drilldown, export, hover, page_links, shell, task_list
 from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.controls import pick
@@ -56,7 +57,7 @@ def show(dataset: Dataset, split: str) -> None:
 
 def _scatter(dataset: Dataset, similarity: study.ImageTextSimilarity, model: str) -> None:
     """Every image by its two similarities, with the selected images next to it."""
-    names = dataset.classes["class_name"].astype(str).to_numpy()
+    names = dataset.short_names()
     positions = np.unique(np.linspace(0, len(similarity.concept) - 1, MAX_POINTS).round().astype(int))
     labels = [f"{names[similarity.class_ids[i]]}, {similarity.contexts[i]}" for i in positions]
     left, right = shell.responsive_columns("words", [1, 1], gap="medium")
@@ -95,7 +96,7 @@ def _images(dataset: Dataset, similarity: study.ImageTextSimilarity, selected: l
         title = "Closest to their context text"
     st.markdown(f"**{title}**")
     if dataset.has_pixels and dataset.images is not None:
-        names = dataset.classes["class_name"].astype(str).to_numpy()
+        names = dataset.short_names()
         images = dataset.images.loc[image_ids[:MAX_IMAGES]]
         tiles = [
             Tile(int(i), caption=f"{names[c]}, {context}")
@@ -119,7 +120,7 @@ def _classes(dataset: Dataset, similarity: study.ImageTextSimilarity) -> None:
         about=dataset.name,
     )
     if class_name:
-        drilldown.heading(escape(class_name), "concept_row")
+        drilldown.heading(escape(short_names(names)[names.index(class_name)]), "concept_row")
         drilldown.classes(dataset, [int(table["class_id"].iloc[names.index(class_name)])], "concept_row_images")
 
 

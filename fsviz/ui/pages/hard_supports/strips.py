@@ -9,7 +9,6 @@ from fsviz.difficulty.objectives import OBJECTIVES, SUPPORT_SETS
 from fsviz.records import PAD, Dataset
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.text import short_names
 from fsviz.ui.pages.hard_supports import distribution, task_table
 from fsviz.ui.parts import page_links
 from fsviz.ui.parts.image_wall import Tile, gallery
@@ -39,7 +38,7 @@ def _tiles(dataset: Dataset, sets: SupportSets, task: int, name: str) -> list[Ti
     """The first support images of each class, those of different classes side by side; captions name the classes."""
     tasks = sets.tasks[name]
     ways = np.flatnonzero(tasks.class_ids[task] != PAD)[:MAX_CLASSES]
-    names = short_names(dataset.distinct_names(tasks.class_ids[task, ways]))
+    names = dataset.distinct_names(tasks.class_ids[task, ways])
     return [
         Tile(int(image_id), class_name if shot == 0 else "")
         for shot in range(min(IMAGES_PER_CLASS, tasks.support.shape[2]))

@@ -58,7 +58,7 @@ TASKS = Table(
         )
         for name in study.SETS
     ),
-    Column("classes", "Classes", width=340),
+    Column("classes", "Classes", kind="class", width=340),
 )
 
 
@@ -102,7 +102,7 @@ def task_table(dataset: Dataset, sets: SupportSets, explained: AttributeEffects 
             NO_ATTRIBUTE if a == PAD else f"{explained.attributes[a].name}, {points[t, a]:.1f} points"
             for t, a in enumerate(first)
         ]
-    rows["classes"] = [", ".join(names[row[row != PAD]]) for row in sets.tasks["random"].class_ids]
+    rows["classes"] = [names[row[row != PAD]].tolist() for row in sets.tasks["random"].class_ids]
     return rows
 
 

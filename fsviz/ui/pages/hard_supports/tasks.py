@@ -21,7 +21,7 @@ from fsviz.tasks import task_ids
 from fsviz.ui.pages.hard_supports import distribution, task_table
 from fsviz.ui.parts import drilldown, export, page_links, shell
 from fsviz.ui.parts.caching import cached_call
-from fsviz.ui.parts.controls import BY_TYPING
+from fsviz.ui.parts.controls import multiselect_classes
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import errors_on_page, escape
 
@@ -52,13 +52,12 @@ def _filtered(
     columns = shell.responsive_columns("filters", [3, 2, 2, 2], "pairs", vertical_alignment="bottom")
     class_ids = sets.tasks["random"].class_ids
     names = dataset.classes["class_name"].astype(str)
-    in_tasks = sorted(names[np.unique(class_ids[class_ids != PAD])])
-    chosen_classes = columns[0].multiselect(
+    chosen_classes = multiselect_classes(
         "Classes",
-        in_tasks,
-        key=f"with_{dataset.name}_{sets.spec['split']}",
+        names[np.unique(class_ids[class_ids != PAD])].unique().tolist(),
+        f"with_{dataset.name}_{sets.spec['split']}",
+        columns[0],
         placeholder="any class",
-        **BY_TYPING,
     )
     low, high = columns[1].slider("Accuracy (hard)", 0, 100, (0, 100), key="between", format="%d %%")
     keep = table["hard"].between(low, high).to_numpy(copy=True)
@@ -242,7 +241,7 @@ def _enlarge(dataset: Dataset, sets: SupportSets, task: int, clicked: Mapping[st
 def _dialog(dataset: Dataset, sets: SupportSets, task: int, image_id: int, where: str) -> None:
     assert dataset.images is not None  # one of them was clicked
     row = dataset.images.iloc[image_id]
-    name = str(dataset.classes["class_name"].iloc[int(row["class_id"])])
+    name = dataset.short_names()[int(row["class_id"])]
     role = "query" if where == "query" else f"{escape(where)} support"
     st.markdown(f"**{escape(name)}** · image {image_id:,} · {role} of task {task:,}")
     left, right = st.columns([3, 2])
@@ -255,7 +254,8 @@ def _dialog(dataset: Dataset, sets: SupportSets, task: int, image_id: int, where
         labels = np.argwhere(sets.tasks["random"].query[task] == image_id)
         if len(labels):
             label, query = labels[0]
-            classes = dataset.classes["class_name"].astype(str).to_numpy()[sets.tasks["random"].class_ids[task]]
+            class_ids = sets.tasks["random"].class_ids[task]
+            classes = dataset.short_names(class_ids[class_ids != PAD])
             for s in study.SETS:
                 predicted = int(sets.predictions[s].predicted[task, label, query])
                 confidence = float(sets.predictions[s].confidence[task, label, query])

@@ -33,13 +33,12 @@ def pick_classes(dataset: Dataset) -> list[int]:
     """The classes to highlight."""
     names = dataset.distinct_names(np.arange(dataset.n_classes))
     selections.pick_classes(names, study.MAX_NAMES)
-    picked = st.multiselect(
+    picked = controls.multiselect_classes(
         "Highlight classes",
         names,
         key=selections.KEY,
         placeholder="none",
         max_selections=study.MAX_NAMES,
-        **controls.BY_TYPING,
         help=f"Up to {study.MAX_NAMES} classes in colour, the rest in grey.",
     )
     position = {name: i for i, name in enumerate(names)}

@@ -105,11 +105,11 @@ def _clear_outline() -> None:
 
 
 def _wall(dataset: Dataset, selected: list[int]) -> None:
-    names = dataset.classes["class_name"].astype(str).to_numpy()
+    names, short = dataset.classes["class_name"].astype(str).to_numpy(), dataset.short_names()
     of_image = dataset.image_class_ids()
     counts = np.bincount(of_image[selected], minlength=dataset.n_classes)
     top = np.argsort(-counts, kind="stable")[:4]
-    frequent = ", ".join(f"{escape(names[c])} ({counts[c]:,})" for c in top if counts[c])
+    frequent = ", ".join(f"{escape(short[c])} ({counts[c]:,})" for c in top if counts[c])
     n_classes = int((counts > 0).sum())
     st.markdown(f"**{len(selected):,} images of {n_classes:,} classes selected.** Most frequent: {frequent}")
     some = np.array(selected)[np.unique(np.linspace(0, len(selected) - 1, MAX_TILES).round().astype(int))]
@@ -143,7 +143,7 @@ def _task(dataset: Dataset, feature_map: maps.FeatureMap, task: Tasks, mapped: M
 
 def _card(dataset: Dataset, image_id: int) -> None:
     """Shows an image with its attributes and a link to its details."""
-    name = str(dataset.classes["class_name"].iat[int(dataset.image_class_ids()[image_id])])
+    name = dataset.short_names()[int(dataset.image_class_ids()[image_id])]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{escape(name)}** · image {image_id:,}", width="stretch")
         st.button("Clear", icon="✖️", key="clear_image", on_click=_clear_image)

@@ -88,7 +88,7 @@ def _class_list(dataset: Dataset) -> None:
     with right:
         _show_missing(dataset)
         class_id = int(table.index[position]) if len(table) else 0
-        st.subheader(escape(str(dataset.classes["class_name"].iat[class_id])), anchor=False)
+        st.subheader(escape(dataset.short_names()[class_id]), anchor=False)
         detail.show_place(dataset, class_id)
         if dataset.taxonomy is None:
             st.caption("No taxonomy for this dataset.")

@@ -64,7 +64,8 @@ def show_place(dataset: Dataset, class_id: int) -> None:
     st.markdown("**Taxonomy**")
     st.html(_crumbs(place.path))
     if place.siblings:
-        siblings = dataset.classes["class_name"].iloc[list(place.siblings)].astype(str)
+        short = dataset.short_names()
+        siblings = [short[class_id] for class_id in place.siblings]
         n_more = len(siblings) - 8
         names = ", ".join(escape(name) for name in siblings[:8]) + (f" and {n_more:,} more" if n_more > 0 else "")
         st.caption(f"Closest classes, all in “{escape(place.shared)}”: {names}.")

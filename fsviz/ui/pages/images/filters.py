@@ -14,6 +14,7 @@ from fsviz.datasets.filtering import ImageFilter
 from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.studies import feature_map
+from fsviz.text import short_names
 from fsviz.ui.parts import controls, image_runs, links, selections, shell
 from fsviz.ui.parts.shell import escape
 
@@ -74,7 +75,10 @@ def _multiselect(
     title: str, options: list[str], key: str, placeholder: str, counts: Mapping[str, int] | None = None
 ) -> list[str]:
     """A multiselect whose options are followed by their numbers of images."""
-    titles = {name: name if counts is None else f"{name} ({counts.get(name, 0):,})" for name in options}
+    short = dict(zip(options, short_names(options), strict=True)) if key == selections.KEY else {}
+    titles = {
+        name: short.get(name, name) + ("" if counts is None else f" ({counts.get(name, 0):,})") for name in options
+    }
     return st.multiselect(
         title,
         options,

@@ -167,7 +167,7 @@ def _select(image_ids: Sequence[int]) -> None:
 def show_selection(dataset: Dataset, selected: Sequence[int]) -> None:
     """Shows the selected images and the task that has them as its support."""
     class_ids = dataset.image_class_ids()[list(selected)]
-    names = dataset.distinct_names(np.array(list(dict.fromkeys(class_ids.tolist()))))
+    names = dataset.short_names(np.array(list(dict.fromkeys(class_ids.tolist()))))
     images = "image" if len(selected) == 1 else "images"
     with st.container(border=True, key="selection"):
         st.markdown(f"**{len(selected):,} {images} selected:** {', '.join(map(escape, names))}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import streamlit as st
 
 from fsviz.analyses import lessons as study
@@ -36,8 +37,8 @@ def _positions(pairs: ClassPairs) -> Mapping[str, str]:
 
 
 def _next_steps(dataset: Dataset, pairs: ClassPairs, at: int) -> None:
-    partner = pairs.positions[at].title
-    settings = {"split": draw.default_split(dataset), "classes": [pairs.name, partner]}
+    partner, class_ids = pairs.positions[at].title, np.array([pairs.class_id, pairs.partners[at]])
+    settings = {"split": draw.default_split(dataset), "classes": dataset.distinct_names(class_ids)}
     label = f"{escape(pairs.name)} and {escape(partner)} among all classes"
     shell.page_link("confusion", label, shell.link(dataset, **settings))
 

@@ -75,7 +75,7 @@ def _labelled(dataset: Dataset, result: study.PredictionResult, policy: str, n: 
         Row(
             f"Task {t:,}",
             [Tile(int(i), str(names[class_of_image[i]])) for i in images[t][:MAX_TILES]],
-            ", ".join(names[tasks.class_ids[t][tasks.class_ids[t] != PAD]]),
+            ", ".join(dataset.short_names(tasks.class_ids[t][tasks.class_ids[t] != PAD])),
         )
         for t in range(len(tasks))
     ]

@@ -142,7 +142,7 @@ def list_tasks_near(main: Sequence[run_comparison.MethodRun], measure: str, meth
     listed = list(runs_by_name)[:MAX_METHODS]
     for which, name in enumerate(listed):
         rows[f"method_{which}"] = 100 * runs_by_name[name].accuracy[near]
-    rows["classes"] = [", ".join(names.reindex(ids[ids != PAD]).fillna("?")) for ids in line.tasks.class_ids[near]]
+    rows["classes"] = [names.reindex(ids[ids != PAD]).fillna("?").tolist() for ids in line.tasks.class_ids[near]]
     tall = STRIP_PX + 8 if dataset.has_pixels else 35
     export.table(
         _task_table(measure, listed),
@@ -165,7 +165,7 @@ def _task_table(measure: str, methods: Sequence[str]) -> Table:
         measures.column(measure),
         Column("images", "Support", kind="image", width=5 * (STRIP_PX + 4)),
         *accuracies,
-        Column("classes", "Classes", width=320),
+        Column("classes", "Classes", kind="class", width=320),
     )
 
 

@@ -22,6 +22,7 @@ from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting, Value
 from fsviz.tasks import draw, fitting
 from fsviz.tasks.draw import SHOTS, Recipe
 from fsviz.taxonomy import DISTANCE, DISTANCES
+from fsviz.text import short_names
 from fsviz.ui.pages.sample_tasks.save import show_import, show_save
 from fsviz.ui.pages.sample_tasks.selected_task import show_distances, show_selected_task
 from fsviz.ui.pages.sample_tasks.testbeds import (
@@ -366,10 +367,11 @@ def _browser(
         name = bed_name
         coarsity = beds[name].tasks.measures.get("coarsity")
         class_id = classes.dataset.split_class_ids(classes.split)[classes.names.index(class_name)]
+        short = short_names(classes.names)[classes.names.index(class_name)]
         listed = np.flatnonzero((beds[name].tasks.class_ids == class_id).any(axis=1))
         if coarsity is not None:
             listed = listed[np.argsort(coarsity[listed], kind="stable")]
-        left.markdown(f"**{escape(titles[name])}**: {len(listed):,} tasks with {escape(class_name)}, finest first")
+        left.markdown(f"**{escape(titles[name])}**: {len(listed):,} tasks with {escape(short)}, finest first")
         right.button("Show by percentile", on_click=_clear_bar, icon="↩️")
     elif bar is not None:
         name = bar[0]

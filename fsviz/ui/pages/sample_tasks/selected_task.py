@@ -46,7 +46,7 @@ def show_selected_task(classes: Classes, bed: Testbed, task: int, note: str, pre
             else f"{escape(dataset.title)} has no images here."
         )
     else:
-        st.markdown(", ".join(escape(name) for name in class_names(classes, class_ids)))
+        st.markdown(", ".join(map(escape, dataset.short_names(class_ids))))
     page_links.from_task(dataset, bed.tasks, task, task_id=task_id)
 
 
@@ -59,7 +59,7 @@ def _class_table(high: float) -> Table:
     """The table of the classes of a task without images."""
     return Table(
         "Classes of the task",
-        Column("class", "Class", width=190),
+        Column("class", "Class", kind="class", width=190),
         Column("place", "Taxonomy path", width=230),
         Column("distance", "Mean distance", digits=2, kind="bar", high=high, width=90),
     )

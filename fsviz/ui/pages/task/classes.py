@@ -67,7 +67,7 @@ def _most_overlapping(profile: TaskProfile, pairs: ClassPairs) -> str:
     if pairs.name != study.OVERLAP or not pairs.values.any():
         return ""
     first, second = np.unravel_index(int(np.triu(pairs.values).argmax()), pairs.values.shape)
-    names = f"{profile.names[first]} and {profile.names[second]}"
+    names = f"{profile.short_names[first]} and {profile.short_names[second]}"
     return f"Most overlapping pair: {names} ({pairs.values[first, second]:.2f} bits)."
 
 

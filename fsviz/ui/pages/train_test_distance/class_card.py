@@ -7,6 +7,7 @@ import streamlit as st
 
 from fsviz.analyses import class_splits as study
 from fsviz.records import PAD, SIDES, ClassSplit, Dataset
+from fsviz.text import short_names
 from fsviz.ui.pages.train_test_distance.settings import CLASS
 from fsviz.ui.parts import export
 from fsviz.ui.parts.clicks import Click
@@ -19,7 +20,7 @@ MAX_IMAGES = 8
 def show(dataset: Dataset, classes: study.ClassFeatures, split: ClassSplit, position: int) -> None:
     with st.container(border=True):
         side = split.sides[position]
-        name = escape(split.names[position])
+        name = escape(short_names(split.names)[position])
         st.markdown(f"**{name}**" if side == PAD else f"**{name}** is a **{SIDES[side]}** class.")
         if split.scores is not None:
             rank = int((split.scores < split.scores[position]).sum())

@@ -9,11 +9,11 @@ import streamlit as st
 from fsviz.analyses import class_splits as study
 from fsviz.records import Dataset
 from fsviz.settings import Setting, Value
-from fsviz.ui.parts import access, links, shell
+from fsviz.ui.parts import access, controls, links, shell
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import pick, pick_backbone
 
-CLASS = Setting("class", "Class", "Class whose neighbours and images are shown.", "choice", None)
+CLASS = Setting("class", "Class", "Class whose neighbours and images are shown.", "choice", "")
 
 
 def pick_spec(dataset: Dataset, first: Any) -> dict[str, Value]:
@@ -69,18 +69,8 @@ def _pick_objective(mode: str) -> dict[str, Value]:
 
 def pick_class(names: tuple[str, ...], where: Any) -> int | None:
     """Position of the class picked by name, click or link; a class of another dataset is dropped."""
-    if st.session_state.get(CLASS.name) not in names:
-        st.session_state.pop(CLASS.name, None)
-    name = where.selectbox(
-        CLASS.title,
-        sorted(names, key=str.lower),
-        index=None,
-        key=CLASS.name,
-        bind="query-params",
-        placeholder="Type a class name",
-        help=CLASS.help,
-    )
-    return names.index(name) if name in names else None
+    name = controls.pick_class(CLASS, names, "none", where)
+    return names.index(name) if name else None
 
 
 def class_features(dataset: Dataset, backbone: str) -> study.ClassFeatures:
