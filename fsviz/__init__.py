@@ -3,6 +3,7 @@
 In a notebook, a few verbs do what the pages do (docs/how-to/notebook.md shows them):
 
     load, add, extract      a dataset, your images as one, their features
+    check, label            a first check of a dataset; contexts and attributes that you give to its images
     sample                  tasks, as a testbed
     evaluate, compare       methods (also yours) on the same tasks; what came out, paired
     hard, measure           support sets that make a classifier fail; numbers that say how hard a task is
@@ -18,7 +19,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 VERBS = (
-    *("add", "compare", "evaluate", "extract", "hard", "load", "measure", "plot", "sample", "sweep"),
+    *("add", "check", "compare", "evaluate", "extract", "hard", "label", "load", "measure", "plot", "sample", "sweep"),
     *("torch_images", "torch_tasks", "Evaluation"),
 )
 

@@ -99,6 +99,34 @@ def add(name: str, folder: str | Path, **options: Any) -> Dataset:
     return datasets.load(name)
 
 
+def check(dataset: str | Dataset, backbone: str | None = None) -> pd.DataFrame:
+    """Equal class names, copies, small classes and images without a neighbour of their class: one row per check.
+
+    backbone  whose features are compared; the first that the dataset has, without any only the other checks
+    """
+    from fsviz import features
+    from fsviz.analyses import image_check
+
+    data = _dataset(dataset)
+    findings = image_check.check(data, backbone or next(iter(features.available(data)), ""))
+    return pd.DataFrame(
+        {"check": f.kind, "n": f.n, "sentence": f.sentence, "class_ids": f.class_ids, "image_ids": f.image_ids}
+        for f in findings
+    )
+
+
+def label(dataset: str | Dataset, image_ids: Sequence[int], value: str, name: str = "context") -> Dataset:
+    """Gives images a context, or a value of an attribute of this name; returns the dataset with it.
+
+    It is kept in the workspace; 'fsviz label NAME --undo' takes it back.
+    """
+    from fsviz.datasets import labels
+
+    data = _dataset(dataset)
+    labels.add_label(data, image_ids, value, name)
+    return datasets.load(data.name)
+
+
 def extract(dataset: str | Dataset, backbone: Any = "efficientnet_lite0", **options: Any) -> Any:
     """Features of all images, stored; returns them.
 

@@ -26,7 +26,18 @@ from typing import Any
 from fsviz.errors import BadInput, WorkspaceError
 
 HOUR, DAY = 3600.0, 24 * 3600.0
-KINDS = ("datasets", "features", "splits", "testbeds", "runs", "trained", "pixels", "attributes", "checkpoints")
+KINDS = (
+    "datasets",
+    "features",
+    "splits",
+    "testbeds",
+    "runs",
+    "trained",
+    "pixels",
+    "attributes",
+    "labels",
+    "checkpoints",
+)
 # What a kill or a refused upload leaves behind: kind, pattern, what it is, whether it may be in use
 _LEFT = (
     *((kind, pattern, "unfinished write", True) for kind in KINDS for pattern in (".tmp-*", "*/.tmp-*")),

@@ -52,8 +52,8 @@ def context_table(dataset: Dataset, split: str = "") -> ContextTable:
     """Counts of the classes of a split by context; refuse a dataset without contexts."""
     if dataset.contexts is None:
         raise Missing(
-            f"{dataset.title} has no contexts. Add images with a CSV that has a column 'context', or as folders "
-            "concept/context/image: fsviz add NAME PATH"
+            f"{dataset.title} has no contexts. Name them with 'fsviz label NAME', or add images with a CSV that has a "
+            "column 'context', or as folders concept/context/image: fsviz add NAME PATH"
         )
     split = split or draw.default_split(dataset)
     class_ids = dataset.split_class_ids(split)

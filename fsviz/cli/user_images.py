@@ -1,18 +1,26 @@
-"""The command that brings the user's own images in: add."""
+"""Commands about the user's own images: add, check, label."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, progress
+from fsviz.cli import add_command, progress, sampler_flags
 from fsviz.cli.datasets import SENSES
 from fsviz.datasets.image_folders import FIRST_LEVELS
 from fsviz.datasets.preview import GROUPS
-from fsviz.errors import UnknownName
+from fsviz.errors import BadInput, UnknownName
 from fsviz.features.backbones import DEFAULT
-from fsviz.tables import to_text
+from fsviz.tables import Column, Table, to_text
 
+LABELS = Table(
+    "Labels",
+    Column("number", "Number", kind="count"),
+    Column("column", "Column"),
+    Column("value", "Value"),
+    Column("n_images", "Images", kind="count"),
+)
 PARTS = ("path", "class", "split", "context", "group")  # what columns of a CSV may be
 
 
@@ -25,7 +33,7 @@ def register(commands: argparse._SubParsersAction) -> None:
         "NICO); a CSV (path, class, optionally split, context and attributes); an easyfsl JSON spec; a folder with "
         "train.csv/val.csv/test.csv and images/; a Hugging Face image folder with metadata.csv or metadata.jsonl "
         "(file_name, label); the pickles of miniImageNet or tieredImageNet; Meta-Dataset's TFRecords of a source; or "
-        "torchvision:NAME (cifar100, omniglot, flowers102, dtd, aircraft, gtsrb).",
+        "torchvision:NAME (cifar100, omniglot, flowers102, pets, food101, dtd, aircraft, gtsrb).",
     )
     parser.add_argument(
         "--taxonomy",
@@ -78,6 +86,48 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--title", default="", help="Title shown on pages.")
     parser.add_argument("--no-check", action="store_true", help="Do not check every file for damage.")
     parser.add_argument("--replace", action="store_true", help="Replace a dataset of the same name.")
+    _register_check(commands)
+    _register_label(commands)
+
+
+def _register_check(commands: argparse._SubParsersAction) -> None:
+    parser = add_command(
+        commands, "check", check_images, show_check, "Check names, copies, class sizes and neighbours of a dataset."
+    )
+    sampler_flags.add_dataset(parser, "Dataset with images (see: datasets).")
+    parser.add_argument("--backbone", help="Backbone whose features are compared (default: the first that is there).")
+
+
+def _register_label(commands: argparse._SubParsersAction) -> None:
+    parser = add_command(
+        commands, "label", label_images, show_labels, "Give images a context or an attribute; list or undo it."
+    )
+    sampler_flags.add_dataset(parser, "Dataset with images (see: datasets).")
+    parser.add_argument("--context", metavar="VALUE", help="Context of the images, such as hand.")
+    parser.add_argument("--attribute", metavar="NAME=VALUE", help="Attribute of the images, such as light=dim.")
+    parser.add_argument(
+        "--images",
+        metavar="IDS|FILE",
+        help="Images: numbers with commas or dots between, or a file with a number or path per line.",
+    )
+    parser.add_argument(
+        "--propose",
+        metavar="FILE",
+        help="Write groups of similar images within each class to a CSV, to fill in its column context.",
+    )
+    parser.add_argument(
+        "--groups", type=int, default=3, metavar="N", help="With --propose: 2 or 3 per class (default: 3)."
+    )
+    parser.add_argument("--backbone", help="With --propose: backbone whose features are grouped.")
+    parser.add_argument("--from", dest="source", metavar="FILE", help="Read such a CSV and save its contexts.")
+    parser.add_argument(
+        "--undo",
+        nargs="?",
+        type=int,
+        const=0,
+        metavar="NUMBER",
+        help="Remove a label by its number, the last one without a number.",
+    )
 
 
 def add_images(args: argparse.Namespace) -> dict[str, Any]:
@@ -153,8 +203,98 @@ def show_added(result: dict[str, Any]) -> str:
         )
     elif result.get("taxonomy") == "folders":
         lines += ["", "The folders above the classes are the taxonomy (--taxonomy wordnet goes by the names instead)."]
-    lines += ["", f"Next: fsviz extract {result['name']} --backbone {DEFAULT}"]
+    lines += ["", f"Next: fsviz extract {result['name']} --backbone {DEFAULT}, then fsviz check {result['name']}"]
     return "\n".join(lines)
+
+
+def check_images(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets, features
+    from fsviz.analyses import image_check
+
+    dataset = datasets.load(args.dataset)
+    backbone = args.backbone or next(iter(features.available(dataset)), "")
+    return image_check.summary(dataset, backbone, image_check.check(dataset, backbone))
+
+
+def show_check(result: dict[str, Any]) -> str:
+    lines = [result["headline"]]
+    for finding in result["findings"]:
+        lines += ["", f"{'!' if finding['n'] else 'ok'}  {finding['sentence']}"]
+        lines += [f"    {row['title']}{': ' * bool(row['note'])}{row['note']}" for row in finding["rows"]]
+        names, images = finding["classes"], finding["images"]
+        lines += [f"    classes: {', '.join(names[:10])}{', ...' * (len(names) > 10)}"] if names else []
+        lines += [f"    images: {', '.join(map(str, images[:20]))}{', ...' * (len(images) > 20)}"] if images else []
+    if result["backbone"] is None:
+        lines += ["", f"Neighbours need features: fsviz extract {result['dataset']} --backbone {DEFAULT}"]
+    return "\n".join([*lines, "", "--json lists all classes and images."])
+
+
+def label_images(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets
+    from fsviz.datasets import labels
+
+    dataset = datasets.load(args.dataset)
+    result: dict[str, Any] = {"dataset": dataset.name}
+    if args.undo is not None:
+        result["removed"] = labels.remove_label(dataset, args.undo or None)
+    elif args.propose:
+        result |= _propose(dataset, args)
+    elif args.source:
+        from fsviz.analyses import image_groups
+
+        result["added"] = labels.add_labels(dataset, image_groups.read_groups(Path(args.source)))
+    elif args.context or args.attribute or args.images:
+        column, value = _column_and_value(args)
+        image_ids = labels.read_images(dataset, args.images or "")
+        result["added"] = [labels.add_label(dataset, image_ids, value, column)]
+    dataset = datasets.load(args.dataset)
+    for part in ("added", "removed"):
+        if part in result:
+            result[part] = [vars(item) for item in (result[part] if part == "added" else [result[part]])]
+    contexts = {} if dataset.contexts is None else dataset.contexts.groupby("context")["n_images"].sum()
+    result["labels"] = [vars(label) for label in labels.list_labels(dataset)]
+    return result | {"contexts": {str(name): int(n) for name, n in contexts.items()}}
+
+
+def _propose(dataset: Any, args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import features
+    from fsviz.analyses import image_groups
+
+    groups = image_groups.propose(dataset, args.backbone or features.required(dataset)[0], args.groups)
+    image_groups.write_groups(dataset, groups, Path(args.propose))
+    return {"groups": len(groups), "out": args.propose}
+
+
+def _column_and_value(args: argparse.Namespace) -> tuple[str, str]:
+    if bool(args.context) == bool(args.attribute) or not args.images:
+        raise BadInput("Give --images and either --context VALUE or --attribute NAME=VALUE.")
+    if args.context:
+        return "context", args.context
+    column, equals, value = args.attribute.partition("=")
+    if not equals:
+        raise BadInput(f"--attribute is NAME=VALUE, such as light=dim. Got {args.attribute!r}.")
+    return column, value
+
+
+def show_labels(result: dict[str, Any]) -> str:
+    from fsviz.datasets.preview import pluralize
+
+    lines = []
+    for part, verb in (("added", "have"), ("removed", "lost")):
+        for label in result.get(part, ()):
+            value = f"{label['column']} {label['value']}"
+            lines.append(f"{pluralize(label['n_images'], 'image')} {verb} the {value} (label {label['number']}).")
+    if "out" in result:
+        lines.append(
+            f"{pluralize(result['groups'], 'group')} written to {result['out']}: fill in the column context, then"
+        )
+        lines.append(f"  fsviz label {result['dataset']} --from {result['out']}")
+    if result["labels"]:
+        lines += [to_text(LABELS, result["labels"])]
+    elif not lines:
+        lines.append(f"No labels. Propose contexts: fsviz label {result['dataset']} --propose contexts.csv")
+    contexts = ", ".join(f"{name} {n:,}" for name, n in result["contexts"].items())
+    return "\n".join([*lines, *([f"contexts: {contexts}"] if contexts else [])])
 
 
 class _Progress:

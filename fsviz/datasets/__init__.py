@@ -38,17 +38,17 @@ def shipped_names() -> list[str]:
 
 
 def load(name: str) -> Dataset:
-    """The dataset of this name, with the splits saved for it; an unknown name is answered with the nearest ones.
+    """The dataset of this name, with its saved labels and splits; an unknown name is answered with the nearest ones.
 
     As long as none of its files changes, the same record is given to all: nobody may change it.
     """
-    from fsviz.datasets import pixel_attributes
+    from fsviz.datasets import labels, pixel_attributes
     from fsviz.datasets.saved_splits import with_saved_splits
 
     state = _state(name)
     cached = _loaded.get(name)
     if cached is None or cached[0] != (state, _is_rooted(cached[1])):
-        dataset = with_saved_splits(pixel_attributes.with_pixel_attributes(_load(name)))
+        dataset = with_saved_splits(labels.with_labels(pixel_attributes.with_pixel_attributes(_load(name))))
         cached = (state, _is_rooted(dataset)), dataset
         _loaded.pop(name, None)
         _loaded[name] = cached
@@ -62,8 +62,8 @@ def load_with_contexts(name: str) -> Dataset:
     dataset = load(name)
     if dataset.contexts is None or dataset.images is None:
         raise Missing(
-            f"{dataset.title} has no images with contexts. Add images with a CSV that has a column 'context', or as "
-            "folders concept/context/image."
+            f"{dataset.title} has no images with contexts. Name them with 'fsviz label NAME', or add "
+            "images with a CSV that has a column 'context', or as folders concept/context/image."
         )
     return dataset
 
@@ -129,8 +129,9 @@ def stamp(name: str) -> str:
     for kind in ("datasets", "features", "splits"):
         with suppress(OSError, ValueError):  # not there, not to be read, or no possible name
             times.append((workspace.folder(kind) / name).stat().st_mtime_ns)
-    with suppress(OSError, ValueError):
-        times.append((workspace.folder("attributes") / f"{name}.parquet").stat().st_mtime_ns)
+    for kind in ("attributes", "labels"):
+        with suppress(OSError, ValueError):
+            times.append((workspace.folder(kind) / f"{name}.parquet").stat().st_mtime_ns)
     return "-".join(map(str, times))
 
 

@@ -13,6 +13,7 @@ from fsviz.errors import Missing, UnknownName
 from fsviz.records import Dataset
 
 BY_CLASS, SHUFFLED = "class", "shuffled"
+BY_NEIGHBOURS, BY_ERRORS = "own_class_neighbours", "errors_in_run"  # ordered by numbers that a page computes
 
 
 @dataclass(frozen=True)
@@ -30,23 +31,33 @@ class ImageFilter:
     image_ids: np.ndarray | None = None
 
 
-def select_images(dataset: Dataset, conditions: ImageFilter, order: str = BY_CLASS, seed: int = 0) -> np.ndarray:
+def select_images(
+    dataset: Dataset,
+    conditions: ImageFilter,
+    order: str = BY_CLASS,
+    seed: int = 0,
+    values: np.ndarray | None = None,
+) -> np.ndarray:
     """Image ids that pass the filter: by class, shuffled (the same for the same seed), or by an attribute, low to high.
 
     Images without a value of the attribute come last.
+
+    values  numbers (N,) of all images to order them by instead, low to high; NaN comes last
     """
     keep = _passing(dataset, conditions)
     assert dataset.images is not None
     class_ids = dataset.images["class_id"].to_numpy()
     ids = np.flatnonzero(keep)
+    if values is not None:
+        return ids[np.argsort(values[ids], kind="stable")]
     if order == SHUFFLED:
         return np.random.default_rng(seed).permutation(ids)
     if order == BY_CLASS:
         return ids[np.argsort(class_ids[ids], kind="stable")]
-    values = _column(dataset, order).iloc[ids]
-    if not is_numeric(values):
-        values = values.astype("string")
-    return ids[np.argsort(values.rank(method="first", na_option="bottom").to_numpy(), kind="stable")]
+    column = _column(dataset, order).iloc[ids]
+    if not is_numeric(column):
+        column = column.astype("string")
+    return ids[np.argsort(column.rank(method="first", na_option="bottom").to_numpy(), kind="stable")]
 
 
 def facet_counts(dataset: Dataset, conditions: ImageFilter, facet: str) -> dict[Any, int]:

@@ -21,6 +21,7 @@ import pandas as pd
 from fsviz.datasets import tables
 from fsviz.datasets.catalog import splits_of
 from fsviz.datasets.images import is_image, path_below
+from fsviz.datasets.labels import count_contexts
 from fsviz.datasets.preview import Preview, Problem, check_images, excluded_by_suffix, pluralize, raw_table
 from fsviz.datasets.saved import load_workspace_dataset, remove_dataset, save_dataset, workspace_dataset_names
 from fsviz.errors import BadInput
@@ -44,6 +45,8 @@ SPLIT_NAMES = frozenset(
         *("meta_train", "meta_val", "meta_test", "images_background", "images_evaluation", "background", "evaluation"),
     )
 )
+_TRAIN = frozenset(("train", "training"))
+_HELD_OUT = frozenset(("val", "valid", "validation", "test", "testing"))
 # Folders whose names say where images are kept, or for what, and not what they show: images, train2017, test_2.
 _STORE = re.compile(
     rf"({'|'.join(sorted(SPLIT_NAMES))}|unlabell?ed|imgs?|images?|jpegimages|pictures|data|dataset|default)[\W_]*\d*"
@@ -158,10 +161,7 @@ def preview_dataset(
             "picture, frames of a video)"
         )
         notes = (*notes, f"{together}: sampling keeps a group on one side of a task.")
-    contexts = None
-    if "context" in images:
-        with_context = images[images["context"].astype(str) != ""]
-        contexts = with_context.groupby(["class_id", "context"]).size().rename("n_images").reset_index()
+    contexts = count_contexts(images) if "context" in images else None
     return Dataset(
         name=name,
         title=title or name,
@@ -284,6 +284,12 @@ class _FolderListing:
         else:
             self.images.append((parts, entry.name))
 
+    def leave_splits(self) -> list[str]:
+        """Leaves out the images outside folders of splits; returns their paths."""
+        outside = ["/".join((*parts, name)) for parts, name in self.images if parts[0].lower() not in SPLIT_NAMES]
+        self.images = [(parts, name) for parts, name in self.images if parts[0].lower() in SPLIT_NAMES]
+        return outside
+
     @property
     def top_folders(self) -> set[str]:
         return {parts[0] for parts, _ in self.images}
@@ -303,7 +309,9 @@ def _inspect_folder(
             f"class_level must be 0 (the folder an image lies in) or 1, 2, ... for the first, second, ... folder. "
             f"Got {class_level}."
         )
+    root = _folder_of_splits(root) if first_level in ("auto", "split") and not class_level else root
     listing = _FolderListing.of(root)
+    outside = listing.leave_splits() if first_level == "auto" and _has_splits(root) else []
     top_folders = listing.top_folders
     by_split = first_level == "split"
     if first_level == "auto":
@@ -325,6 +333,9 @@ def _inspect_folder(
     if first_level == "auto" and not class_level:
         _refuse_stores(root, {row["class_name"] for row in rows}, top_folders)
     problems = _folder_problems(root, listing)
+    if outside:
+        message = f"Skipped {pluralize(len(outside), 'image')} outside the folders {', '.join(sorted(top_folders))}."
+        problems.append(Problem("left_out", message, tuple(outside)))
     if in_contexts and first_level != "concept":
         contexts = sorted({row["context"] for row in rows})
         message = (
@@ -475,6 +486,38 @@ def _only_folder_inside(root: Path) -> Path:
         if not inner or any(is_image(e.path) for e in inner if not e.is_dir(follow_symlinks=False)):
             return root
         root = Path(entries[0].path)
+
+
+def _folder_of_splits(root: Path) -> Path:
+    """The one folder inside root with train and test folders, such as dataset/ in a clone; root if there is none."""
+    if _has_splits(root):
+        return root
+    inner = [entry for entry in _folders(root) if _has_splits(Path(entry.path))]
+    return Path(inner[0].path) if len(inner) == 1 else root
+
+
+def _has_splits(root: Path) -> bool:
+    """Whether root has a folder train and one of val and test, each with folders of images and no images by itself."""
+    splits = [entry for entry in _folders(root) if entry.name.lower() in (*_TRAIN, *_HELD_OUT)]
+    names = {entry.name.lower() for entry in splits}
+    if not (names & _TRAIN and names & _HELD_OUT):
+        return False
+    return all(_folders(entry.path) and not _has_images(entry.path) for entry in splits)
+
+
+def _has_images(folder: str) -> bool:
+    """Whether images lie in a folder itself."""
+    with os.scandir(folder) as listing:
+        return any(is_image(entry.path) and entry.is_file(follow_symlinks=False) for entry in listing)
+
+
+def _folders(root: str | Path) -> list[os.DirEntry[str]]:
+    """The folders in root, links and hidden ones excluded."""
+    try:
+        with os.scandir(root) as listing:
+            return [e for e in listing if e.is_dir(follow_symlinks=False) and not e.name.startswith(".")]
+    except OSError:
+        return []
 
 
 def _is_text(path: str) -> bool:

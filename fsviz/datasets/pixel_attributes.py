@@ -117,7 +117,7 @@ def save(dataset: Dataset, table: pd.DataFrame) -> None:
     """Keeps computed attributes of a dataset."""
     workspace.folder("attributes", create=True)
     with workspace.atomic_file(path_of(dataset.name)) as temporary:
-        table.astype(np.float32).assign(path=_paths(dataset)).to_parquet(temporary)
+        table.astype(np.float32).assign(path=image_keys(dataset)).to_parquet(temporary)
 
 
 def with_pixel_attributes(dataset: Dataset) -> Dataset:
@@ -126,7 +126,7 @@ def with_pixel_attributes(dataset: Dataset) -> Dataset:
         return dataset
     try:
         saved = pd.read_parquet(path_of(dataset.name)).rename(columns=_describe)
-        fits = saved["path"].tolist() == _paths(dataset)
+        fits = saved["path"].tolist() == image_keys(dataset)
     except (OSError, ValueError, KeyError):  # none, or not to be read
         return dataset
     existing = set(map(_describe, dataset.images))
@@ -142,7 +142,7 @@ def _describe(column: object) -> str:
     return str(column).replace("_", " ")
 
 
-def _paths(dataset: Dataset) -> list[str]:
+def image_keys(dataset: Dataset) -> list[str]:
     """Identity of the images: path and size of every file when it was added."""
     images = dataset.images
     assert images is not None

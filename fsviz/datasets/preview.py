@@ -55,6 +55,7 @@ class Preview:
     images      columns path (below root), class_name, split, optionally context, group (a number, PAD for none) and
                 one column per attribute
     attributes  names of the attribute columns
+    senses      hand-checked WordNet id of each class, "" for none, of a well-known dataset; {} for others
     """
 
     source: str
@@ -63,6 +64,7 @@ class Preview:
     problems: tuple[Problem, ...] = ()
     attributes: tuple[str, ...] = ()
     class_titles: dict[str, str] = field(default_factory=dict)
+    senses: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def classes(self) -> pd.DataFrame:
@@ -246,12 +248,22 @@ def _frames(images: pd.DataFrame, glimpses: list[np.ndarray | None]) -> list[Pro
 
 
 def _one_split_per_class(images: pd.DataFrame) -> tuple[pd.DataFrame, list[Problem]]:
-    """Few-shot splits share no class: a class found in several goes to the one with most of its images."""
+    """Few-shot splits share no class: a class in several goes to the one with most of its images.
+
+    If half of the classes or more are in several, the splits are of images and not of classes: no class has one.
+    """
     counts = images.groupby(["class_name", "split"], sort=False).size()
     n_splits = counts.groupby("class_name").size()
     shared = n_splits.index[n_splits > 1]
     if not len(shared):
         return images, []
+    if 2 * len(shared) >= len(n_splits):
+        message = (
+            f"{pluralize(len(shared), 'class', 'classes')} in several splits: these split the images, not the classes, "
+            "and became the attribute image_split. Make class splits with 'fsviz split' or on Train–test distance."
+        )
+        listed = tuple(f"{name}: {', '.join(counts[name].index)}" for name in shared)
+        return images.assign(image_split=images["split"], split="all"), [Problem("two_splits", message, listed)]
     home = counts.sort_values(ascending=False, kind="stable").reset_index().drop_duplicates("class_name")
     home = home.set_index("class_name")["split"]
     images = images.assign(image_split=images["split"], split=images["class_name"].map(home))

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz import workspace
-from fsviz.datasets import pixel_attributes
+from fsviz.datasets import labels, pixel_attributes
 from fsviz.errors import BadInput, FsvizError, UnknownName, WorkspaceError
 from fsviz.records import Dataset
 
@@ -136,7 +136,7 @@ def remove_dataset(name: str) -> None:
     if not folder.is_dir():
         raise UnknownName("dataset", name, workspace_dataset_names())
     made_of_it = (workspace.folder(kind) / name for kind in ("features", "pixels", "splits"))
-    workspace.remove([*made_of_it, pixel_attributes.path_of(name), folder])
+    workspace.remove([*made_of_it, pixel_attributes.path_of(name), labels.path_of(name), folder])
 
 
 def rename_dataset(name: str, title: str) -> None:

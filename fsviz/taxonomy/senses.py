@@ -94,6 +94,12 @@ def guess_senses(class_names: Iterable[str], progress: Progress | None = None) -
     ]
 
 
+def with_sense(guess: SenseGuess, synset_id: str) -> SenseGuess:
+    """The guess with a sense that a person has checked, "" for none."""
+    new = {synset_id} - {"", *(sense.synset_id for sense in guess.candidates)}
+    return SenseGuess(guess.class_name, synset_id, (*map(wordnet.sense, new), *guess.candidates), "")
+
+
 def _without_counters(
     class_names: list[str], matches: list[tuple[str, tuple[Sense, ...]]]
 ) -> list[tuple[str, tuple[Sense, ...]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -35,6 +35,7 @@ from fsviz.taxonomy.senses import (
     NONE,
     ROOT,
     WORDNET,
+    SenseGuess,
     Taxonomy,
     class_titles,
     describe,
@@ -42,6 +43,7 @@ from fsviz.taxonomy.senses import (
     taxonomy_from_edges,
     taxonomy_from_folders,
     taxonomy_from_senses,
+    with_sense,
 )
 from fsviz.text import from_csv
 
@@ -125,7 +127,7 @@ def add(
     edges: pd.DataFrame | str | None = None
     if source not in (WORDNET, NONE):
         edges = FOLDERS if source == FOLDERS else tables.read_edges(source)
-    guesses = guess_senses(class_names, progress) if source == WORDNET else []
+    guesses = senses_of(preview, progress) if source == WORDNET else []
     previous = chosen_senses(name, class_names) if overwrite and guesses else {}
     corrected = (
         _checked_senses(tables.read_senses(senses_file), class_names) if senses_file and source == WORDNET else {}
@@ -152,6 +154,22 @@ def add(
         "guesses": [describe(guess, synset_of[guess.class_name]) for guess in guesses],
         "notes": list(dataset.notes),
     }
+
+
+def senses_of(preview: Preview, progress: Progress | None = None) -> list[SenseGuess]:
+    """A sense per class: the hand-checked one of a well-known dataset, else a guess from its name."""
+    return senses_of_classes(preview.classes["class_name"], tuple(preview.senses.items()), progress)
+
+
+def senses_of_classes(
+    class_names: Iterable[str], checked_senses: tuple[tuple[str, str], ...] = (), progress: Progress | None = None
+) -> list[SenseGuess]:
+    """A guess per class, except for those whose sense (class, WordNet id) a person has checked."""
+    guesses, senses = guess_senses(class_names, progress), dict(checked_senses)
+    checked = [senses.get(guess.class_name) for guess in guesses]
+    return [
+        guess if synset is None else with_sense(guess, synset) for guess, synset in zip(guesses, checked, strict=True)
+    ]
 
 
 def _titles(preview: Preview) -> dict[str, str]:

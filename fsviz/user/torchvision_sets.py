@@ -5,6 +5,7 @@ torchvision fetches and unpacks the files into the workspace; from then on they 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,6 +20,7 @@ from fsviz.datasets.duplicates import merge_groups
 from fsviz.datasets.preview import Preview, check_images, raw_table
 from fsviz.errors import Missing, UnknownName
 from fsviz.records import Progress
+from fsviz.shipped import DATA
 
 
 def names() -> list[str]:
@@ -28,7 +30,8 @@ def names() -> list[str]:
 def fetch(name: str, progress: Progress | None = None) -> Preview:
     """Downloads a dataset (once) and previews it."""
     key = name.strip().lower().replace("-", "").replace("_", "").replace("fgvc", "")
-    key = {"flowers": "flowers102", "cifar": "cifar100"}.get(key, key)
+    aliases = {"flowers": "flowers102", "cifar": "cifar100", "food": "food101", "oxfordiiitpet": "pets"}
+    key = aliases.get(key, key)
     if key not in SETS:
         raise UnknownName("torchvision dataset", name, SETS)
     folder = workspace.folder("datasets", create=True) / ".torchvision"
@@ -44,8 +47,8 @@ def fetch(name: str, progress: Progress | None = None) -> Preview:
             f"{key} could not be downloaded ({reason or type(error).__name__}). Check the internet connection, or "
             "download it elsewhere and add its folder with 'fsviz add NAME PATH'."
         ) from None
-    preview = read(folder, halves, progress)
-    return _with_known_splits(preview, _ENTRY[key])
+    preview = with_senses(read(folder, halves, progress), key)
+    return _with_known_splits(preview, _ENTRY[key]) if key in _ENTRY else preview
 
 
 def _drop_empty(folder: Path) -> None:
@@ -63,6 +66,29 @@ def _with_known_splits(preview: Preview, entry: str) -> Preview:
     if not names.isin(list(split)).all():
         return preview
     return replace(preview, images=preview.images.assign(split=names.map(split)))
+
+
+def with_senses(preview: Preview, key: str) -> Preview:
+    """The preview with hand-checked senses of its classes: those of the same benchmark in the catalog, or a table.
+
+    Textures are adjectives and no nouns of WordNet: DTD has no senses.
+    """
+    names = preview.images["class_name"].unique()
+    if key == "dtd":
+        return replace(preview, senses=dict.fromkeys(names, ""))
+    if (table := DATA / "senses" / f"{key}.csv").is_file():
+        rows = pd.read_csv(table, dtype=str, keep_default_na=False)
+        synset = {_letters(name): synset for name, synset in zip(rows["class"], rows["synset"], strict=True)}
+    else:
+        from fsviz.user.images import class_senses  # which imports this module
+
+        entry = catalog.load_entry(_ENTRY[key])
+        senses = class_senses(entry)["synset"]
+        synset = {_letters(name): sense for name, sense in zip(entry.classes["class_name"], senses, strict=True)}
+    titles = {name: _letters(preview.class_titles.get(name, name)) for name in names}
+    if not any(synset.values()) or not set(titles.values()) <= set(synset):
+        return preview
+    return replace(preview, senses={name: synset[title] for name, title in titles.items()})
 
 
 def _letters(name: str) -> str:
@@ -129,6 +155,30 @@ def read_dtd(folder: Path, halves: list[Any] | None = None, progress: Progress |
     return _read_folder(folder / "dtd" / "dtd" / "images", progress)
 
 
+def read_pets(folder: Path, halves: list[Any] | None = None, progress: Progress | None = None) -> Preview:
+    """Two lists of "Abyssinian_100 1 1 1" lines; the class is the name before the number."""
+    root = folder / "oxford-iiit-pet"
+    rows = []
+    for part in ("trainval", "test"):
+        for line in (root / "annotations" / f"{part}.txt").read_text(encoding="utf-8").splitlines():
+            if words := line.split():
+                name = words[0].rpartition("_")[0].replace("_", " ").title()
+                rows.append({"path": f"images/{words[0]}.jpg", "class_name": name, "image_split": part})
+    return check_images("torchvision download", root, raw_table(rows), progress=progress)
+
+
+def read_food101(folder: Path, halves: list[Any] | None = None, progress: Progress | None = None) -> Preview:
+    """Two lists of images per class, as JSON."""
+    root = folder / "food-101"
+    rows = [
+        {"path": f"images/{path}.jpg", "class_name": name.replace("_", " "), "image_split": part}
+        for part in ("train", "test")
+        for name, paths in json.loads((root / "meta" / f"{part}.json").read_text(encoding="utf-8")).items()
+        for path in paths
+    ]
+    return check_images("torchvision download", root, raw_table(rows), progress=progress)
+
+
 def read_aircraft(folder: Path, halves: list[Any] | None = None, progress: Progress | None = None) -> Preview:
     """Two lists of "1234567 variant name" lines."""
     root = folder / "fgvc-aircraft-2013b" / "data"
@@ -173,6 +223,8 @@ SETS: dict[str, tuple[Callable[[Path], list[Any]], Callable[..., Preview]]] = {
     "cifar100": (_constructor("CIFAR100", halves=_TWO), read_cifar100),
     "omniglot": (_constructor("Omniglot", halves=({"background": True}, {"background": False})), read_omniglot),
     "flowers102": (_constructor("Flowers102"), read_flowers102),
+    "pets": (_constructor("OxfordIIITPet", halves=({"split": "trainval"}, {"split": "test"})), read_pets),
+    "food101": (_constructor("Food101", halves=({"split": "train"}, {"split": "test"})), read_food101),
     "dtd": (_constructor("DTD"), read_dtd),
     "aircraft": (_constructor("FGVCAircraft"), read_aircraft),
     "gtsrb": (_constructor("GTSRB"), read_gtsrb),

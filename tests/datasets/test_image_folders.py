@@ -376,3 +376,44 @@ def test_folders_that_may_not_be_read_are_named(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(os, "scandir", lambda path: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
     with pytest.raises(BadInput, match="No read permission"):
         image_folders.inspect(root)
+
+
+# A clone with splits of images
+
+
+def grocery_clone(root: Path) -> Path:
+    """The layout of the Grocery Store Dataset: splits of images in dataset/, other pictures next to them."""
+    classes = ("Fruit/Apple/Golden-Delicious", "Fruit/Apple/Pink-Lady", "Fruit/Kiwi", "Packages/Milk/Arla")
+    for split, n in (("train", 6), ("val", 2), ("test", 4)):
+        for name in classes[: 3 if split == "val" else 4]:
+            for i in range(n):
+                picture(root / "dataset" / split / name / f"{Path(name).name}_{split}_{i:03d}.png")
+        (root / "dataset" / f"{split}.txt").write_text(f"{split}/{classes[0]}/Golden-Delicious_001.jpg, 0, 0\n")
+    picture(root / "dataset" / "iconic-images-and-descriptions" / "Fruit" / "Kiwi" / "Kiwi_Iconic.png")
+    picture(root / "sample_images" / "natural.png")
+    (root / "dataset" / "classes.csv").write_text(
+        "Class Name (str),Class ID (int),Coarse Class Name (str),Coarse Class ID (int)\nGolden-Delicious,0,Apple,0\n"
+    )
+    (root / "README.md").write_text("# The Grocery Store Dataset\n")
+    return root
+
+
+@pytest.mark.parametrize("inside", ["", "dataset"])
+def test_a_clone_with_splits_of_images_is_one_set_of_classes(tmp_path: Path, inside: str) -> None:
+    preview = image_folders.inspect(grocery_clone(tmp_path / "GroceryStoreDataset") / inside)
+    assert preview.classes["class_name"].tolist() == [
+        "Fruit/Apple/Golden-Delicious",
+        "Fruit/Apple/Pink-Lady",
+        "Fruit/Kiwi",
+        "Packages/Milk/Arla",
+    ]
+    assert preview.classes["n_images"].tolist() == [12, 12, 12, 10] and set(preview.classes["split"]) == {"all"}
+    assert preview.images["image_split"].value_counts().to_dict() == {"train": 24, "test": 16, "val": 6}
+    assert preview.attributes == ("image_split",)
+    assert "two_splits" in kinds(preview) and "Kiwi_Iconic.png" in items(preview, "left_out")
+
+
+def test_folders_called_train_and_test_among_classes_stay_classes(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "toys", {"train": 20, "test": 20, "bus": 20})
+    assert image_folders.inspect(root, first_level="class").classes["class_name"].tolist() == ["bus", "test", "train"]
+    assert image_folders.inspect(root).classes["class_name"].tolist() == ["bus", "test", "train"]

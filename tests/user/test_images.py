@@ -21,7 +21,7 @@ from fsviz.taxonomy import places, senses, wordnet
 from fsviz.taxonomy.dag import split_dag
 from fsviz.user import images as user_images
 from fsviz.user import torchvision_sets
-from tests.datasets.test_image_folders import ODD_NAMES, folder_of, home, picture  # noqa: F401
+from tests.datasets.test_image_folders import ODD_NAMES, ROOT, folder_of, home, picture  # noqa: F401
 
 
 def meaning(class_names: list[str]) -> dict[str, str]:
@@ -533,6 +533,60 @@ def test_flowers_are_labelled_from_one(tmp_path: Path) -> None:
 
     preview = torchvision_sets.read_flowers102(tmp_path, [Theirs()])
     assert preview.images["class_name"].tolist() == ["canna lily", "pink primrose"]
+
+
+def test_pets_and_food_keep_their_split_of_images_and_have_checked_senses(tmp_path: Path) -> None:
+    pets = tmp_path / "oxford-iiit-pet"
+    for name in ("Persian_1", "american_bulldog_2"):
+        picture(pets / "images" / f"{name}.jpg")
+    (pets / "annotations").mkdir()
+    (pets / "annotations" / "trainval.txt").write_text("Persian_1 1 1 1\n")
+    (pets / "annotations" / "test.txt").write_text("american_bulldog_2 2 2 1\n")
+    preview = torchvision_sets.with_senses(torchvision_sets.read_pets(tmp_path), "pets")
+    assert preview.images.set_index("class_name")["image_split"].to_dict() == {
+        "Persian": "trainval",
+        "American Bulldog": "test",
+    }
+    guesses = user_images.senses_of(preview)
+    assert {g.class_name: g.sense.name for g in guesses if g.sense} == {
+        "Persian": "Persian cat",
+        "American Bulldog": "bulldog",
+    }
+    assert not any(guess.doubt for guess in guesses), "a person has checked them"
+
+    food = tmp_path / "food-101"
+    for name in ("pho/1", "onion_rings/2"):
+        picture(food / "images" / f"{name}.jpg")
+    (food / "meta").mkdir()
+    (food / "meta" / "train.json").write_text('{"pho": ["pho/1"]}')
+    (food / "meta" / "test.json").write_text('{"onion_rings": ["onion_rings/2"]}')
+    preview = torchvision_sets.with_senses(torchvision_sets.read_food101(tmp_path), "food101")
+    assert {g.class_name: g.sense.name for g in user_images.senses_of(preview) if g.sense} == {
+        "pho": "soup",
+        "onion rings": "fritter",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "above"),
+    [("pets", 37, {"n02084071", "n02121808"}), ("food101", 101, {"n00021265", "n07555863", "n07578363"})],
+)
+def test_checked_senses_lie_where_they_belong(name: str, n: int, above: set[str]) -> None:
+    table = pd.read_csv(ROOT / "data" / "senses" / f"{name}.csv", dtype=str)
+    assert len(table) == table["class"].nunique() == n
+    for row in table.itertuples():
+        edges, _ = wordnet.hypernym_closure([row.synset])
+        assert above & {row.synset, *edges["parent"]}, row
+        assert wordnet.sense(row.synset).name == row.sense
+
+
+def test_flowers_take_the_senses_of_the_catalog_and_textures_none(tmp_path: Path) -> None:
+    flowers = image_folders.inspect(folder_of(tmp_path / "flowers", {"canna lily": 2, "pink primrose": 2}))
+    checked = torchvision_sets.with_senses(flowers, "flowers102").senses
+    assert checked["canna lily"] == "n12350959" and wordnet.sense(checked["pink primrose"]).name
+    textures = image_folders.inspect(folder_of(tmp_path / "dtd", {"banded": 2, "braided": 2}))
+    preview = torchvision_sets.with_senses(textures, "dtd")
+    assert not any(guess.synset_id or guess.doubt for guess in user_images.senses_of(preview))
 
 
 def test_the_command_that_adds_the_same_is_read_by_its_parser() -> None:

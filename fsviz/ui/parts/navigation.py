@@ -11,7 +11,7 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from fsviz import text
 from fsviz.records import Dataset
-from fsviz.ui.parts import access
+from fsviz.ui.parts import access, labelling
 from fsviz.ui.parts.page import HOME, PAGES, Page
 
 SEARCH, _GOAL = "find_question", "_search_goal"
@@ -121,7 +121,10 @@ def _entry(page: Page, dataset: Dataset | None) -> Any:
 
 def _missing(page: Page, dataset: Dataset | None) -> str:
     """The first requirement of this page that the dataset lacks; "" for none, or without a dataset."""
-    return next((need for need in page.needs if dataset is not None and need not in dataset.capabilities), "")
+    if dataset is None:
+        return ""
+    present = {*dataset.capabilities, *(["contexts"] if labelling.offers_names(dataset) else [])}
+    return next((need for need in page.needs if need not in present), "")
 
 
 def _entries() -> dict[str, str]:

@@ -39,7 +39,7 @@ OFFERS: dict[str, tuple[str, str]] = {
     ),
     "contexts": (
         "contexts: the background of each image",
-        "Give a CSV with a column 'context' when you add images, or folders concept/context/image.",
+        "Name them on the page Contexts, or give a CSV with a column 'context' when you add images.",
     ),
     "attributes": (
         "attributes: brightness, blur, style, … per image",

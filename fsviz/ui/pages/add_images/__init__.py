@@ -15,6 +15,7 @@ from fsviz.datasets.preview import pluralize
 from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.ui.pages.add_images.benchmark import pick_benchmark, show_attach
+from fsviz.ui.pages.add_images.check import show_check
 from fsviz.ui.pages.add_images.contents import show_contents
 from fsviz.ui.pages.add_images.extraction import show_extraction
 from fsviz.ui.pages.add_images.importing import show_import
@@ -36,7 +37,7 @@ from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import escape
 from fsviz.user import images as user_images
 
-ADD, EXTRACT, IMPORT = "Add images", "Extract features", "Import features"
+ADD, EXTRACT, CHECK, IMPORT = "Add images", "Extract features", "Check", "Import features"
 SENSES, MANAGE = "WordNet senses", "Manage"
 DO = Setting(
     "do",
@@ -44,7 +45,7 @@ DO = Setting(
     "",
     "choice",
     ADD,
-    choices={name: name for name in (ADD, EXTRACT, IMPORT, SENSES, MANAGE)},
+    choices={name: name for name in (ADD, EXTRACT, CHECK, IMPORT, SENSES, MANAGE)},
 )
 SECTION_OF = {"extract": EXTRACT, "senses": SENSES}  # of a next step
 
@@ -56,6 +57,9 @@ def show(dataset: Dataset) -> None:
     few = shell.classroom() and st.session_state.get(DO.name, st.query_params.get(DO.name, ADD)) in (ADD, EXTRACT)
     offered = DO.with_(choices={name: name for name in (ADD, EXTRACT)}) if few else DO
     choice = controls.pick(offered, as_buttons=True, label_visibility="collapsed")
+    if choice == CHECK:
+        show_check(dataset, is_answer=True)
+        return
     _recommend(dataset, choice)
     if choice == EXTRACT:
         show_extraction(dataset)
@@ -79,7 +83,7 @@ PAGE = Page(
     lead="A folder, a table or a zip; your images stay on this computer.",
     action="save",
     explains=("features", "senses", "pixels", "copies"),
-    keywords=("upload", "import", "own dataset", "folder", "backbone"),
+    keywords=("upload", "import", "own dataset", "folder", "backbone", "mislabelled", "quality check"),
     show=show,
 )
 
@@ -159,6 +163,7 @@ def _show_saved(dataset: Dataset) -> None:
     for note in dataset.notes:
         st.caption(escape(note))
     show_extraction(dataset)
+    show_check(dataset)
     if st.button("Add another", icon="➕", key="another"):
         st.session_state.pop("added", None)
         st.rerun()

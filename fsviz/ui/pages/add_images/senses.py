@@ -69,7 +69,7 @@ def pick_taxonomy(preview: Preview) -> tuple[ChosenSenses, pd.DataFrame | str | 
     if how == OWN:
         return ChosenSenses(), *_own_taxonomy(names)
     with st.spinner("Searching WordNet for the class names …"):
-        guesses = cached_call(guess_senses, tuple(names), keep=8)
+        guesses = cached_call(user_images.senses_of_classes, tuple(names), tuple(preview.senses.items()), keep=8)
     return _edit_senses(guesses, image_folders.preview_dataset("preview", preview)), None, True
 
 

@@ -18,7 +18,7 @@ from fsviz.records.image_map import MappedTask
 from fsviz.settings import Setting
 from fsviz.ui.pages.image_map import colours
 from fsviz.ui.pages.image_map.tasks import PickedTask
-from fsviz.ui.parts import access, export, links, page_links, selections, shell
+from fsviz.ui.parts import access, export, labelling, links, page_links, selections, shell
 from fsviz.ui.parts.image_wall import Frame, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.shell import escape
@@ -117,8 +117,10 @@ def _wall(dataset: Dataset, selected: list[int]) -> None:
     gallery(dataset, tiles, key=f"map_wall_{dataset.name}", tile_px=72, on_click=_mark)
     if len(some) < len(selected):
         st.caption(f"{len(some):,} of them are shown.")
-    if st.session_state.get(OUTLINE.name):
-        st.button("Clear selection", key="forget_around", on_click=_clear_outline)
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        labelling.show(dataset, selected, "map")
+        if st.session_state.get(OUTLINE.name):
+            st.button("Clear selection", key="forget_around", on_click=_clear_outline)
     class_ids = [int(c) for c in np.argsort(-counts, kind="stable")[:N_BUILT] if counts[c]]
     page_links.to_classes(dataset, class_ids, "Create a task from these classes")
 

@@ -32,10 +32,11 @@ def show(dataset: Dataset) -> None:
         _class_list(dataset)
         return
     conditions, order, view = filters.pick(dataset)
-    image_ids = filtering.select_images(dataset, conditions, order, seed=4)
+    image_ids = filtering.select_images(dataset, conditions, order.name, seed=4, values=order.values)
     sentence, more = filtering.describe(dataset, image_ids)
     shell.answer(escape(sentence), escape(more))
     selection = wall.selection(dataset)
+    filters.show_listed()
     if not len(image_ids):
         return
     left, right = st.columns([11, 7], gap="large")

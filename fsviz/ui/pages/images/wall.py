@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from fsviz import features
 from fsviz.analyses import custom_task
+from fsviz.datasets import labels
 from fsviz.errors import FsvizError
 from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.tasks import draw
-from fsviz.ui.parts import links, page_links, shell
+from fsviz.ui.pages.images.orders import Order
+from fsviz.ui.parts import labelling, links, page_links, shell
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.shell import escape
@@ -25,7 +26,9 @@ MAX_SELECTED = 200
 SELECTED = Setting("selected", "Selected images", "Numbers of the selected images, with dots between.", "text", "")
 
 
-def show(dataset: Dataset, image_ids: np.ndarray, order: str, view: str, selection: Sequence[int]) -> tuple[int, bool]:
+def show(
+    dataset: Dataset, image_ids: np.ndarray, order: Order, view: str, selection: Sequence[int]
+) -> tuple[int, bool]:
     """Shows the wall; returns the image of the details, and whether it is the first one because none was clicked."""
     image_id = _followed(dataset)
     marked = None if image_id == st.session_state["seen_click"] else image_id  # the wall marks its own click
@@ -49,8 +52,8 @@ def show(dataset: Dataset, image_ids: np.ndarray, order: str, view: str, selecti
         clicked = gallery(dataset, tiles, "wall", 128 if shell.classroom() else 84, on_click, pressed)
         start = (page - 1) * PER_PAGE + 1
         first, caption = int(on_page[0]), f"{start:,} to {start + len(on_page) - 1:,} of {len(image_ids):,} images."
-    hint = "Click images to select them for a task." if collects else "Click an image for its details."
-    st.caption(f"{caption} {hint}")
+    hint = "Click images to select them." if collects else "Click an image for its details."
+    st.caption(f"{caption} {order.note and escape(order.note) + ' '}{hint}")
     _page_below(page, n_pages)
     return _to_show(clicked, first)
 
@@ -64,8 +67,10 @@ def _tools(dataset: Dataset, n: int, per_page: int) -> tuple[int, int, bool]:
             if not 1 <= int(st.session_state.get("page") or 1) <= n_pages:
                 st.session_state.pop("page", None)
             page = st.pagination(n_pages, key="page", bind="query-params", width="content")
-        collects = dataset.has_features and st.toggle(
-            "Select images", key="collects", help="Each click selects an image. The selection becomes a task's support."
+        collects = (dataset.has_features or labels.is_possible(dataset)) and st.toggle(
+            "Select images",
+            key="collects",
+            help="Each click selects an image. A selection can get a context, or become a task's support.",
         )
     return page, n_pages, collects
 
@@ -81,19 +86,14 @@ def _turn_page() -> None:
     st.session_state["page"] = st.session_state["page_below"]
 
 
-def _tiles(dataset: Dataset, image_ids: np.ndarray, order: str, marked: int | None) -> list[Tile]:
+def _tiles(dataset: Dataset, image_ids: np.ndarray, order: Order, marked: int | None) -> list[Tile]:
     images = dataset.images
     assert images is not None
     names = dataset.classes["class_name"].to_numpy()[images["class_id"].to_numpy()[image_ids]]
-    badges = _badges(images, image_ids, order) if order in dataset.attributes else [""] * len(image_ids)
     return [
         Tile(int(i), str(name), "selected" if i == marked else None, badge)
-        for i, name, badge in zip(image_ids, names, badges, strict=True)
+        for i, name, badge in zip(image_ids, names, order.badges(dataset, image_ids), strict=True)
     ]
-
-
-def _badges(images: pd.DataFrame, image_ids: np.ndarray, name: str) -> list[str]:
-    return ["–" if pd.isna(v) else f"{v:.3g}" if isinstance(v, float) else str(v) for v in images[name].iloc[image_ids]]
 
 
 def _class_row(dataset: Dataset, class_id: int, image_ids: np.ndarray, marked: int | None) -> Row:
@@ -138,8 +138,8 @@ def _to_show(clicked: int | None, first: int) -> tuple[int, bool]:
 
 
 def selection(dataset: Dataset) -> list[int]:
-    """The image_ids selected for a task, in the link."""
-    if not dataset.has_features:
+    """The selected image_ids, in the link."""
+    if not (dataset.has_features or labels.is_possible(dataset)):
         return []
     text = str(links.value_of(SELECTED, SELECTED.name, dataset.name))
     try:
@@ -165,7 +165,7 @@ def _select(image_ids: Sequence[int]) -> None:
 
 
 def show_selection(dataset: Dataset, selected: Sequence[int]) -> None:
-    """Shows the selected images and the task that has them as its support."""
+    """Shows the selected images, the field that gives them a context, and the task that has them as its support."""
     class_ids = dataset.image_class_ids()[list(selected)]
     names = dataset.short_names(np.array(list(dict.fromkeys(class_ids.tolist()))))
     images = "image" if len(selected) == 1 else "images"
@@ -173,11 +173,12 @@ def show_selection(dataset: Dataset, selected: Sequence[int]) -> None:
         st.markdown(f"**{len(selected):,} {images} selected:** {', '.join(map(escape, names))}")
         gallery(dataset, [Tile(int(i)) for i in selected], "selection_wall", 40, on_click=_toggle)
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            if len(names) < 2:
-                st.caption("Select images of at least two classes for a task.")
-            else:
+            labelling.show(dataset, selected, "wall")
+            if len(names) > 1 and dataset.has_features:
                 _link_to_task(dataset, selected)
             st.button("Clear", icon="✖️", key="clear_selection", on_click=_select, args=([],))
+        if len(names) < 2 and dataset.has_features:
+            st.caption("Select images of at least two classes for a task.")
 
 
 def _link_to_task(dataset: Dataset, selected: Sequence[int]) -> None:
