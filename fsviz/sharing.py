@@ -31,6 +31,7 @@ _OF_A_PROXY = re.compile(
     re.IGNORECASE,
 )
 LOOK, PASSWORD, LOGIN, FOLDERS = "FSVIZ_SHARE", "FSVIZ_PASSWORD_HASH", "FSVIZ_LOGIN", "FSVIZ_FOLDERS"
+PAGES = "FSVIZ_PAGES"
 REFUSAL = (
     "This server can be reached from other computers, but was started without a rule for visitors. Stop it, then start "
     "it with 'fsviz app --share' (visitors may look), with '--password' (who knows it may do everything), or "
@@ -46,12 +47,14 @@ class Sharing:
     password  hash of the password that gives full use, "" for none
     login     patterns of the e-mail addresses that get full use after Streamlit's login; None without login
     folders   where paths that a visitor with full use types may lead
+    pages     slugs of the pages that are shown, () for all; full use of a shared server shows the others too
     """
 
     look: bool = False
     password: str = ""
     login: tuple[str, ...] | None = None
     folders: tuple[Path, ...] = ()
+    pages: tuple[str, ...] = ()
 
     @property
     def on(self) -> bool:
@@ -60,14 +63,15 @@ class Sharing:
     def to_environment(self) -> dict[str, str]:
         variables = {LOOK: "1" if self.look else "", PASSWORD: self.password}
         variables[LOGIN] = "" if self.login is None else " ".join(self.login or ("*",))
-        return variables | {FOLDERS: os.pathsep.join(map(str, self.folders))}
+        return variables | {FOLDERS: os.pathsep.join(map(str, self.folders)), PAGES: ",".join(self.pages)}
 
 
 def from_environment(environment: Mapping[str, str]) -> Sharing:
     login = environment.get(LOGIN, "").split()
     folders = filter(None, environment.get(FOLDERS, "").split(os.pathsep))
     look = environment.get(LOOK, "").lower() not in ("", "0", "false", "no")
-    return Sharing(look, environment.get(PASSWORD, ""), tuple(login) or None, tuple(map(Path, folders)))
+    pages = tuple(filter(None, map(str.strip, environment.get(PAGES, "").split(","))))
+    return Sharing(look, environment.get(PASSWORD, ""), tuple(login) or None, tuple(map(Path, folders)), pages)
 
 
 def is_loopback(host: str | None) -> bool:

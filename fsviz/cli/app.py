@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from fsviz import sharing
-from fsviz.cli import add_command, progress
-from fsviz.errors import BadInput
+from fsviz.cli import add_command, names, progress
+from fsviz.errors import BadInput, UnknownName
 from fsviz.shipped import INSTALLED, ROOT
 
 GIVEN, FILE = "FSVIZ_PASSWORD", "FSVIZ_PASSWORD_FILE"
@@ -51,6 +51,11 @@ def register(commands: argparse._SubParsersAction) -> None:
         metavar="PATH",
         help="Folder that visitors with full use may read; may be repeated.",
     )
+    parser.add_argument(
+        "--pages",
+        metavar="NAMES",
+        help="Pages to show, with commas between, such as 'learn,images'; the others are hidden.",
+    )
 
 
 def run_app(args: argparse.Namespace) -> NoReturn:
@@ -59,6 +64,8 @@ def run_app(args: argparse.Namespace) -> NoReturn:
     words = command(args)
     if rule.on:
         progress(f"fsviz: {describe(rule)}")
+    if rule.pages:
+        progress(f"fsviz: pages shown: {', '.join(rule.pages)}.")
     sys.stdout.flush()
     os.chdir(ROOT)
     os.execve(words[0], words, environment | _home() | rule.to_environment())
@@ -73,6 +80,7 @@ def rule_of(args: argparse.Namespace) -> sharing.Sharing:
         sharing.hash_password(_password()) if args.password else "",
         None if args.login is None else tuple(args.login) or ("*",),
         tuple(_folder(text) for text in args.folder),
+        _pages(args.pages),
     )
     if not rule.on and not sharing.is_loopback(args.address):
         raise BadInput(
@@ -124,6 +132,19 @@ def _folder(text: str) -> Path:
     if not folder.is_dir() or os.pathsep in str(folder):
         raise BadInput(f"--folder must be a folder that is there, without {os.pathsep!r} in its name. Got {text}.")
     return folder
+
+
+def _pages(text: str | None) -> tuple[str, ...]:
+    """The pages to show, by the names of their addresses."""
+    if text is None:
+        return ()
+    slugs, requested = sorted(path.stem for path in (ROOT / "pages").glob("*.py")), names(text)
+    if not requested:
+        raise BadInput(f"--pages names at least one page. Choose from {', '.join(slugs)}.")
+    for name in requested:
+        if name not in slugs:
+            raise UnknownName("page", name, slugs)
+    return tuple(dict.fromkeys(requested))
 
 
 def _check_login() -> None:

@@ -1,4 +1,4 @@
-"""report: runs or one task as one HTML file with interactive figures that opens without a network."""
+"""report, worksheet: runs, one task or lessons as one HTML file that opens without a network."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, evaluation, sampler_flags, task_profile
+from fsviz.cli import add_command, evaluation, names, sampler_flags, task_profile
 from fsviz.errors import BadInput
 
 
@@ -26,15 +26,40 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--out", metavar="FILE", help="File to write (default: fsviz-ID.html or fsviz-task.html).")
     evaluation.add_over(parser)
     sampler_flags.add_backbone(parser, "With --task: backbone to use (default: first available).")
+    sheet = add_command(
+        commands, "worksheet", run_worksheet, show_report, "Write lessons to print, with answers on the last pages."
+    )
+    sheet.add_argument("dataset", nargs="?", default="demo", metavar="DATASET", help="Default: demo.")
+    sheet.add_argument("--lesson", metavar="N", help="Lessons, with commas between (default: all).")
+    sheet.add_argument("--out", metavar="FILE", help="File to write (default: fsviz-worksheet-DATASET.html).")
 
 
 def run_report(args: argparse.Namespace) -> dict[str, Any]:
+    out = _html_file(args.out or ("fsviz-task.html" if args.task else f"fsviz-{args.ids[0]}.html"))
+    return _write(out, _of_task(args) if args.task else _of_runs(list(dict.fromkeys(args.ids)), args.over))
+
+
+def run_worksheet(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets
+    from fsviz.reports import worksheets
+
+    out = _html_file(args.out or f"fsviz-worksheet-{args.dataset}.html")
+    numbers = names(args.lesson)
+    if not all(number.isascii() and number.isdecimal() for number in numbers):
+        raise BadInput(f"--lesson is one or more numbers, with commas between. Got {args.lesson!r}.")
+    return _write(out, worksheets.worksheet(datasets.load(args.dataset), [int(number) for number in numbers]))
+
+
+def _html_file(text: str) -> Path:
+    out = Path(text)
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise BadInput(f"--out is a file that ends in .html. Got {text}.")
+    return out
+
+
+def _write(out: Path, page: str) -> dict[str, Any]:
     from fsviz.workspace import atomic_file
 
-    out = Path(args.out or ("fsviz-task.html" if args.task else f"fsviz-{args.ids[0]}.html"))
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise BadInput(f"--out is a file that ends in .html. Got {args.out}.")
-    page = _of_task(args) if args.task else _of_runs(list(dict.fromkeys(args.ids)), args.over)
     with atomic_file(out) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return {"file": str(out), "bytes": len(page.encode())}

@@ -42,6 +42,7 @@ def plot_positions(
         mode="lines+markers+text" if in_order else "markers+text",
         text=[f"<b>{means[i]:.1f}</b>" if i == at else f"{means[i]:.1f}" for i in tried],
         textposition="top right",
+        cliponaxis=False,
         error_y={"array": [half_widths[i] for i in tried], "color": INK, "thickness": 1.5, "width": 4},
         line={"color": QUIET, "width": 1, "dash": "dot"},
         marker={"size": [16 if i == at else 10 for i in tried], "color": [ACCENT if i == at else QUIET for i in tried]},
@@ -135,4 +136,25 @@ def plot_cause(
     figure.update_xaxes(title_text=escape_plotly(x_title))
     figure.update_yaxes(title_text="accuracy (%)")
     figure.update_layout(height=height, margin=MARGIN)
+    return figure
+
+
+def plot_guesses(options: Sequence[str], counts: Sequence[int], correct: int | None = None) -> go.Figure:
+    """Number of guesses per answer, from the top; the correct one stands out once it is given."""
+    names = [escape_plotly(option) + (" ✓" if i == correct else "") for i, option in enumerate(options)]
+    colours = [meaning("correct") if i == correct else QUIET for i in range(len(options))]
+    figure = go.Figure()
+    figure.add_bar(
+        x=list(counts),
+        y=names,
+        orientation="h",
+        text=[f"{count:,}" if count else "" for count in counts],
+        textposition="outside",
+        cliponaxis=False,
+        marker_color=colours,
+        hovertemplate="%{y}: %{x:,}<extra></extra>",
+    )
+    figure.update_xaxes(visible=False, rangemode="tozero")
+    figure.update_yaxes(autorange="reversed", automargin=True)
+    figure.update_layout(height=26 * len(options) + 34, margin={"l": 0, "r": 30, "t": 4, "b": 4}, bargap=0.35)
     return figure

@@ -164,6 +164,40 @@ def page(title: str, sections: Sequence[ReportSection], commands: Sequence[str] 
     return _rendered("page", title=title, date_line=date_line, plotly=script, sections=rendered, commands=commands)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """A lesson on a worksheet.
+
+    examples  title -> rows of a name and a strip of images (data URI, "" without pixels)
+    figure    plotly figure above the question, None for none
+    choices   letter -> answer
+    correct   the answer, with its letter
+    solution  plotly figure or table with all numbers
+    """
+
+    heading: str
+    text: str
+    examples: Sequence[tuple[str, Sequence[tuple[str, str]]]]
+    figure: Any
+    question: str
+    choices: Sequence[tuple[str, str]]
+    correct: str
+    takeaway: str
+    solution: Any
+
+
+def worksheet(title: str, sheets: Sequence[Sheet], left_out: Sequence[str], date_line: str) -> Markup:
+    """Lessons to print, a page each, and their answers on separate pages at the end."""
+    from plotly.offline import get_plotlyjs
+
+    rendered = [
+        (sheet, None if sheet.figure is None else _figure_html(sheet.figure), _content(sheet.solution)[0])
+        for sheet in sheets
+    ]
+    plotly = Markup(get_plotlyjs())
+    return _rendered("worksheet", title=title, date_line=date_line, plotly=plotly, sheets=rendered, left_out=left_out)
+
+
 def _content(content: Any) -> tuple[Markup | None, bool, Sequence[ReportTask]]:
     """The contents of a section: HTML, whether that is a table, and pictures."""
     if isinstance(content, TableData):

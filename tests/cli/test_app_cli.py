@@ -21,6 +21,13 @@ def parsed(*words: str):
     return build_parser().parse_args(["app", *words])
 
 
+def test_pages_are_named_by_their_addresses(capsys) -> None:
+    assert app.rule_of(parsed("--pages", "learn, images,learn")).pages == ("learn", "images")
+    assert not app.rule_of(parsed("--pages", "learn")).on
+    assert "Did you mean 'images'" in fails(capsys, "app", "--pages", "imges")
+    assert "at least one page" in fails(capsys, "app", "--pages", ",")
+
+
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.20", "some.host.example", ""])
 def test_an_open_address_needs_a_rule_for_visitors(capsys, address: str) -> None:
     message = fails(capsys, "app", "--address", address)

@@ -191,6 +191,7 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     ),
     lessons.plot_positions: (N, [50.0, 60.0], [1.0, 1.0], [True, True], 0, "x"),
     lessons.plot_clouds: (SQUARE, np.arange(2), N),
+    lessons.plot_guesses: (N, [2, 1], 0),
     compare_datasets.plot_differences: (
         pd.DataFrame(
             {"measure": "m", "title": "m", "side": ["a", "b"], "side_title": N, "first_is": ["", "harder"]}

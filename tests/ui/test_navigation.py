@@ -83,6 +83,52 @@ def test_a_visitor_without_rights_sees_no_entry_but_the_page_is_there(
     assert not any("Add images" in option for option in app.selectbox(key=navigation.SEARCH).options)
 
 
+@pytest.fixture
+def few_pages(monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    """A server that was started with --pages."""
+    pages = ("learn", "images", "classes")
+    for name, value in sharing.Sharing(pages=pages).to_environment().items():
+        monkeypatch.setenv(name, value)
+    return pages
+
+
+def test_hidden_pages_are_in_no_menu_row_or_search(menus: list[dict], few_pages: tuple[str, ...]) -> None:
+    app = open_link("classes", "demo")
+    entries = {entry.url_path: entry for group in menus[-1]["groups"].values() for entry in group}
+    assert {slug for slug, entry in entries.items() if entry._visibility == "visible"} == set(few_pages)
+    assert [name for name, group in menus[-1]["groups"].items() if group] == ["", "Data"]
+    options = app.selectbox(key=navigation.SEARCH).options
+    assert options and {option.rpartition(" · ")[2] for option in options} == {PAGES[slug].label for slug in few_pages}
+    linked = {link.proto.page for link in app.main.get("page_link")}
+    assert linked <= set(few_pages) and {"images", "classes"} <= linked
+
+
+@pytest.mark.parametrize("slug", ["add_images", "causes", "image_map", "runs"])
+def test_a_link_to_a_hidden_page_says_so_and_leads_to_the_others(slug: str, few_pages: tuple[str, ...]) -> None:
+    app = open_link(slug, "demo", classroom="true")
+    assert [title.value for title in app.title] == ["This page is hidden"] and len(app.info) == 1
+    links = [link.proto for link in app.main.get("page_link")]
+    assert {link.page for link in links} == set(few_pages) and all("classroom=true" in li.query_string for li in links)
+    assert not app.selectbox and not app.get("plotly_chart")
+
+
+def test_the_address_of_the_server_opens_the_first_page_that_is_shown(few_pages: tuple[str, ...]) -> None:
+    app = open_link("overview", "demo")
+    assert app.title[0].value == PAGES["learn"].question
+
+
+def test_full_use_of_a_shared_server_sees_every_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = sharing.Sharing(True, sharing.hash_password("correct horse battery"), pages=("learn",))
+    for name, value in rule.to_environment().items():
+        monkeypatch.setenv(name, value)
+    assert sharing.from_environment(rule.to_environment()) == rule
+    app = open_link("classes", "demo")
+    assert app.title[0].value == "This page is hidden"
+    app.text_input(key="unlock_password").set_value("correct horse battery")
+    next(button for button in app.button if button.label == "Unlock").click().run()
+    assert app.title[0].value == PAGES["classes"].question
+
+
 def test_a_locked_server_has_no_bar(menus: list[dict], monkeypatch: pytest.MonkeyPatch) -> None:
     rule = sharing.Sharing(password=sharing.hash_password("correct horse battery"))
     for name, value in rule.to_environment().items():

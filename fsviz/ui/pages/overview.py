@@ -18,7 +18,7 @@ from fsviz.tables import Column, Table
 from fsviz.tasks import task_ids
 from fsviz.taxonomy.hierarchy import class_hierarchy
 from fsviz.text import short_names, split_title
-from fsviz.ui.parts import access, caching, deferred, export, links, page_links, shell
+from fsviz.ui.parts import access, caching, deferred, export, links, page_links, shell, tally
 from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.headline import show_numbers
 from fsviz.ui.parts.hover import answer_boxes
@@ -330,19 +330,22 @@ def _guess(contrast: study.TaskContrast) -> None:
             f"{int((contrast.tasks.query[task] != PAD).sum()):,} queries. **What is its accuracy?**"
         )
         _task(contrast, task, f"guess_{task}", key in guessed)
+        answers = [_band(bands, band) for band in range(4)]
+        topic = tally.topic(contrast.dataset, f"Accuracy of random task {task + 1}", answers)
         columns = st.columns(4)
         for band, column in enumerate(columns):
             is_truth = key in guessed and band == contrast.band_of(task)
             column.button(
-                _band(bands, band) + (" ✓" if is_truth else " ✗" if guessed.get(key) == band else ""),
+                answers[band] + (" ✓" if is_truth else " ✗" if guessed.get(key) == band else ""),
                 key=f"answer_{task}_{band}",
                 width="stretch",
                 type="primary" if guessed.get(key) == band else "secondary",
                 disabled=key in guessed,
                 on_click=_set_guess,
-                args=[key, band],
+                args=[key, band, topic],
             )
         if key not in guessed:
+            tally.show(topic, None)
             return
         truth = contrast.band_of(task)
         mean, half = contrast.mean
@@ -351,6 +354,7 @@ def _guess(contrast: study.TaskContrast) -> None:
         st.markdown(
             f"**{verdict}: {contrast.accuracy[task]:.0%}.** The mean is {100 * mean:.1f}{half_width(half, 1, 100)}%."
         )
+        tally.show(topic, truth)
         guesses = [
             column == contrast.band_of(t) for (name, t), column in guessed.items() if name == contrast.dataset.name
         ]
@@ -367,8 +371,9 @@ def _band(bands: np.ndarray, which: int) -> str:
     return f"{bands[which]:.0%} to below {bands[which + 1]:.0%}"
 
 
-def _set_guess(key: tuple[str, int], which: int) -> None:
+def _set_guess(key: tuple[str, int], which: int, topic: tally.Topic) -> None:
     st.session_state[GUESSED][key] = which
+    tally.add(topic, which)
 
 
 def _next_task(n_tasks: int) -> None:

@@ -37,6 +37,7 @@ ACTIONS = {
     "run": "start, resume or cancel runs",
     "delete": "delete runs and datasets",
     "workers": "set how many runs go at the same time",
+    "reset": "reset the guesses of the class",
 }
 # Limits of one computation for visitors without full use; no more of them run at a time than there are processors.
 LIMITS = {
@@ -99,6 +100,23 @@ def do(action: str, function: Callable[P, Answer], *args: P.args, **kwargs: P.kw
 def alone() -> bool:
     """Whether whoever looks is the one who started the server for this computer."""
     return mine() is FREE
+
+
+def session() -> str:
+    """The session of the visitor: a tab of a browser."""
+    context = get_script_run_ctx()
+    return context.session_id if context else ""
+
+
+def client() -> str:
+    """The address that the visitor comes from, or a word for all behind unnamed proxies."""
+    return sharing.client_of(st.context.ip_address, st.context.headers, os.environ)
+
+
+def shows(page: str) -> bool:
+    """Whether the visitor sees a page, by its slug: all of them, those named at the start, or all with full use."""
+    rule = _rule()
+    return not rule.pages or page in rule.pages or (rule.on and can("save"))
 
 
 def path(text: str) -> str:
@@ -188,7 +206,7 @@ def without_paths(text: str) -> str:
 def check_access() -> None:
     """Stops the page for visitors who may not see it, with a message or a password form."""
     here = mine()
-    (_uploaders.add if "upload" in here.actions else _uploaders.discard)(_session())
+    (_uploaders.add if "upload" in here.actions else _uploaders.discard)(session())
     if here.look:
         return
     if _rule().on:
@@ -212,7 +230,7 @@ def render_login() -> None:
                 _ask()
     elif _is_unlocked(rule):
         st.caption("🔓 Editing unlocked in this tab.")
-        key = _session(), rule.password
+        key = session(), rule.password
         st.button("Lock again", on_click=_unlocked.discard, args=(key,), width="stretch")
     else:
         st.caption("🔓 Logged in: editing unlocked.")
@@ -250,13 +268,12 @@ def _ask() -> None:
 
 
 def _try(password: str, expected: str) -> None:
-    client = sharing.client_of(st.context.ip_address, st.context.headers, os.environ)
-    wait = _attempts.take(client, time.monotonic())
+    wait = _attempts.take(client(), time.monotonic())
     if wait:
         st.error(f"Too many wrong passwords. Try again in {math.ceil(wait):,} s.", icon="🔒")
     elif sharing.is_password(password, expected):
-        _attempts.forgive(client)
-        _unlocked.add((_session(), expected))
+        _attempts.forgive(client())
+        _unlocked.add((session(), expected))
         st.rerun()
     else:
         st.error("Wrong password.", icon="🔒")
@@ -267,12 +284,7 @@ def _rule() -> sharing.Sharing:
 
 
 def _is_unlocked(rule: sharing.Sharing) -> bool:
-    return bool(rule.password) and (_session(), rule.password) in _unlocked
-
-
-def _session() -> str:
-    context = get_script_run_ctx()
-    return context.session_id if context else ""
+    return bool(rule.password) and (session(), rule.password) in _unlocked
 
 
 def _is_local(headers: Mapping[str, str]) -> bool:

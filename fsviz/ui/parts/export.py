@@ -37,7 +37,10 @@ BUTTONS_PX = 34  # how far down Plotly's buttons reach
 
 @dataclass(frozen=True)
 class Item:
-    """Something that a page shows. kind: "chart" (Plotly), "graph" (ECharts), "table" or "recipe" (a command)."""
+    """Something that a page shows or offers.
+
+    kind  "chart" (Plotly), "graph" (ECharts), "table", "recipe" (a command) or "file" (a function that makes HTML)
+    """
 
     kind: str
     title: str
@@ -172,6 +175,11 @@ def command(*arguments: str) -> None:
     recipe(shlex.join(["fsviz", *arguments]))
 
 
+def file(title: str, make: Callable[[], str], key: str) -> None:
+    """Lists an HTML file that is made when its button is pressed."""
+    _register(Item("file", title, make, key))
+
+
 def forget(key: str) -> None:
     """Removes a figure that was replaced."""
     state: _PageItems | None = st.session_state.get(_SHOWN)
@@ -222,6 +230,9 @@ def _list(in_class: bool) -> None:
             name = file_name(item.title)
             _download("CSV", partial(csv_of, item), f"{name}.csv", "text/csv", f"{item.title}_csv")
             _download("LaTeX", partial(latex_of, item), f"{name}.tex", "text/x-tex", f"{item.title}_tex")
+    for item in (i for i in items if i.kind == "file"):
+        with _row(item.title):
+            _download("HTML", item.content, f"{file_name(item.title)}.html", "text/html", item.key)
     if len(items) > 1:
         with _row("Whole page"):
             _download("HTML", partial(to_page, items), "fsviz.html", "text/html", "everything_html")
@@ -299,7 +310,7 @@ def latex_of(item: Item) -> str:
 def to_page(items: list[Item]) -> str:
     """Figures, tables and commands of a page as one file."""
     state: _PageItems | None = st.session_state.get(_SHOWN)
-    sections = [html.ReportSection(i.title, figure_of(i)) for i in items if i.kind != "recipe"]
+    sections = [html.ReportSection(i.title, figure_of(i)) for i in items if i.kind not in ("recipe", "file")]
     commands = [i.content for i in items if i.kind == "recipe"]
     return str(html.page(state.question if state else "fsviz", sections, commands))
 

@@ -44,13 +44,29 @@ def show(dataset: Dataset | None) -> Any:
     st.logo(_LOGO, size="large", icon_image=_ICON)
     menus: dict[str, list[Any]] = {}
     for page in PAGES.values():
-        menus.setdefault(page.group, []).append(_entry(page, dataset))
+        group = page.group if access.shows(page.slug) else ""  # a group without pages would stay in the bar
+        menus.setdefault(group, []).append(_entry(page, dataset))
     return st.navigation(menus, position="top" if access.mine().look else "hidden")
 
 
 def is_useful(page: Page) -> bool:
-    """Whether the visitor may do what the page is for."""
-    return not page.action or access.can(page.action)
+    """Whether the visitor sees the page and may do what it is for."""
+    return access.shows(page.slug) and (not page.action or access.can(page.action))
+
+
+def show_hidden(query: Mapping[str, Any]) -> None:
+    """Shows, instead of a hidden page, that it is hidden, and links to the pages that are shown."""
+    st.title("This page is hidden", anchor=False)
+    pages = [page for page in PAGES.values() if is_useful(page)]
+    st.info("Whoever started this server chose which pages it shows.", icon="🙈")
+    with st.container(horizontal=True, gap="small"):
+        for page in pages:
+            st.page_link(page.file, label=page.label, icon=page.icon, query_params=query)
+
+
+def first_shown() -> Page | None:
+    """The first page of the bar that is shown, None if all of them are hidden."""
+    return next((page for page in PAGES.values() if is_useful(page)), None)
 
 
 def title_of(page: Page, dataset: Dataset | None) -> str:
@@ -99,12 +115,13 @@ def show_search(query: Mapping[str, Any]) -> None:
 
 def style(here: Page) -> Markup:
     """The rule that marks the menu of the group of a page; the menus come after the pages in the bar itself."""
-    groups = list(dict.fromkeys(page.group for page in PAGES.values()))
-    n_in_bar = sum(not page.group for page in PAGES.values())
+    pages = [page for page in PAGES.values() if is_useful(page) and not page.is_view]
+    groups = list(dict.fromkeys(["", *(page.group for page in pages)]))
+    n_in_bar = sum(not page.group for page in pages)
     return Markup(
         "<style>[data-testid='stTopNav'] > :nth-child({}) [data-testid='stTopNavSection'] "
         "{{font-weight: 600; background: color-mix(in srgb, currentColor 9%, transparent)}}</style>"
-    ).format(n_in_bar + groups.index(here.group) if here.group else 0)
+    ).format(n_in_bar + groups.index(here.group) if here.group in groups[1:] else 0)
 
 
 def _entry(page: Page, dataset: Dataset | None) -> Any:

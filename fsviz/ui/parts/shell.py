@@ -70,6 +70,8 @@ def run(page: Page) -> None:
     st.html(PAGE_STYLE)
     st.html(navigation.style(page))
     access.check_access()
+    if not access.shows(page.slug):
+        _leave_hidden(page)
     is_other = links.is_another(page.slug)
     links.load_from_link(page.slug)
     export.begin(page.question)
@@ -97,6 +99,18 @@ def run(page: Page) -> None:
         st.session_state.pop("_notice")
 
 
+def _leave_hidden(page: Page) -> None:
+    """Shows that a page is hidden; the address of the server leads on to the first page that is not."""
+    query = {key: st.query_params[key] for key in ("dataset", CLASSROOM) if key in st.query_params}
+    first = navigation.first_shown()
+    if page.slug == HOME and first is not None:
+        st.switch_page(first.file, query_params=query)
+    navigation.show_hidden(query)
+    with st.sidebar:
+        access.render_login()
+    st.stop()
+
+
 def side(place: str = "page") -> Any:
     """A container in the sidebar: "dataset", "split", "backbone", "page" for the other settings of a page, or "foot".
 
@@ -109,8 +123,11 @@ def answer(sentence: str, more: str = "") -> None:
     """Shows the answer to the question of the page, below its lead; a second answer replaces it.
 
     more  an addition such as an interval or a baseline
+    A class thinks first: in classroom mode the answer is in a closed section.
     """
     place = st.session_state.get(_PLACES, {}).get("answer", st)
+    if classroom():
+        place = place.expander("Show the answer", key="answer_of_page")
     place.markdown(f"**{sentence}** {more}")
 
 
@@ -247,6 +264,8 @@ def page_link(
 
     query  what the link says: `link` keeps the dataset
     """
+    if not access.shows(slug):
+        return
     icon, label = icon or PAGES[slug].icon, label or PAGES[slug].label
     where.page_link(PAGES[slug].file, label=label, icon=icon, help=help, query_params=query)
 

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
-from fsviz.analyses import lessons as study
-from fsviz.analyses.lessons import CombinedLesson
+from fsviz.analyses.lessons import METHOD, combined
+from fsviz.analyses.lessons.combined import CombinedLesson
 from fsviz.difficulty.measures import MEASURES
 from fsviz.figures import lessons as figures
 from fsviz.records import Dataset, HeadlineNumber
 from fsviz.studies.prediction.measured import fitted_line
-from fsviz.tables import Column, Table
 from fsviz.tasks import draw
-from fsviz.ui.pages.learn.lesson import HEIGHT, Lesson, images
+from fsviz.ui.pages.learn.lesson import HEIGHT, LessonView, images
 from fsviz.ui.parts import export, page_links, shell
 from fsviz.ui.parts.headline import show_number
 from fsviz.ui.parts.shell import escape
-
-MEASURES_TRIED = Table(
-    "Measures tried",
-    Column("title", "Measure"),
-    Column("correlation", "r", digits=2, kind="number", help="Correlation with accuracy."),
-    Column("points", "Difference explained", kind="points", help="Of the points between the two tasks."),
-)
 
 
 def _show(dataset: Dataset, lesson: CombinedLesson, at: int, visited: Sequence[bool]) -> None:
@@ -67,42 +59,17 @@ def _numbers(lesson: CombinedLesson, name: str, visited: Sequence[bool]) -> None
         percentile = lesson.percentile(name, task)
         text = f"{which} task ({accuracy[task]:.0f}% correct): harder than {percentile:.0f}% of tasks"
         right.progress(percentile / 100, text)
-    rows = [
-        {
-            "title": MEASURES[tried].title,
-            "correlation": lesson.correlations[tried].value,
-            "points": lesson.points(tried),
-        }
-        for tried, is_visited in zip(lesson.measures, visited, strict=True)
-        if is_visited
-    ]
-    export.table(MEASURES_TRIED, rows, height=min(38 + 35 * len(rows), 180))
-
-
-def _positions(lesson: CombinedLesson) -> Mapping[str, str]:
-    return {name: MEASURES[name].title for name in lesson.measures}
+    tried = [name for name, is_visited in zip(lesson.measures, visited, strict=True) if is_visited]
+    rows = combined.tried_rows(lesson, tried)
+    export.table(combined.MEASURES_TRIED, rows, height=min(38 + 35 * len(rows), 180))
 
 
 def _next_steps(dataset: Dataset, lesson: CombinedLesson, at: int) -> None:
     backbone, tasks = draw.default_backbone(dataset), lesson.position.tasks
-    page_links.to_task(dataset, tasks, lesson.hard, backbone, "Edit the hard task", study.METHOD)
-    settings = {"split": draw.default_split(dataset), **{name: str(n) for name, n in study.SHAPE.items()}}
+    page_links.to_task(dataset, tasks, lesson.hard, backbone, "Edit the hard task", METHOD)
+    shape = {"n_way": tasks.n_way, "n_shot": tasks.support.shape[2], "n_query": tasks.query.shape[2]}
+    settings = {"split": draw.default_split(dataset), **{name: str(size) for name, size in shape.items()}}
     shell.page_link("causes", "Compare all causes", shell.link(dataset, **settings))
 
 
-LESSON = Lesson(
-    order=6,
-    cause="Combined",
-    title="Which cause matters most?",
-    text="Real tasks combine all causes. A useful measure correlates with accuracy and differs between the hard and "
-    "the easy task.",
-    paper="Bennequin et al. 2022 and Bontonou et al. 2020",
-    control="Measure",
-    hint="Which one orders the tasks best?",
-    measure=study.measure_combined,
-    positions=_positions,
-    ask=study.ask_combined,
-    show=_show,
-    next_steps=_next_steps,
-    by_position=True,
-)
+LESSON = LessonView(combined.LESSON, _show, _next_steps)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
 
-from fsviz.analyses import lessons as study
-from fsviz.analyses.lessons import ClassPairs
+from fsviz.analyses.lessons import confusion, typical
+from fsviz.analyses.lessons.confusion import ClassPairs
 from fsviz.figures import lessons as figures
 from fsviz.records import Dataset
 from fsviz.tasks import draw
-from fsviz.ui.pages.learn.lesson import HEIGHT, Lesson, chart, images, titles
+from fsviz.ui.pages.learn.lesson import HEIGHT, LessonView, chart, describe_chart, images
 from fsviz.ui.parts import export, shell
 from fsviz.ui.parts.shell import escape
 
@@ -21,7 +21,8 @@ def _show(dataset: Dataset, pairs: ClassPairs, at: int, visited: Sequence[bool])
     position = pairs.positions[at]
     left, right = shell.responsive_columns("confusion", 2, gap="small")
     with left:
-        chart(pairs.positions, at, visited, f"second class, with {pairs.name}", height=HEIGHT, in_order=False)
+        chart(confusion.curve(pairs), at, visited)
+        describe_chart(position)
     with right:
         figure = figures.plot_clouds(pairs.points[at], pairs.labels[at], (pairs.name, position.title), height=HEIGHT)
         export.chart("Images of both classes", figure, key="lesson_clouds")
@@ -29,11 +30,7 @@ def _show(dataset: Dataset, pairs: ClassPairs, at: int, visited: Sequence[bool])
             f"All images of {escape(pairs.name)} and {escape(position.title)} by their features. Class overlap: "
             f"**{position.facts['confusion']:.2f} bits** (0: separate, 1: fully mixed)."
         )
-    images(dataset, position, study.typical(pairs.positions, at, paired=False), f"confusion_{at}", n_queries=10)
-
-
-def _positions(pairs: ClassPairs) -> Mapping[str, str]:
-    return titles(pairs.positions)
+    images(dataset, position, typical(pairs.positions, at, paired=False), f"confusion_{at}", n_queries=10)
 
 
 def _next_steps(dataset: Dataset, pairs: ClassPairs, at: int) -> None:
@@ -43,19 +40,4 @@ def _next_steps(dataset: Dataset, pairs: ClassPairs, at: int) -> None:
     shell.page_link("confusion", label, shell.link(dataset, **settings))
 
 
-LESSON = Lesson(
-    order=3,
-    cause="Confusion",
-    title="Which classes does the backbone confuse?",
-    text="A **backbone** turns images into features. If two classes form one cloud of features, one labelled image "
-    "each cannot separate them.",
-    paper="Bontonou et al. 2020",
-    control="Second class",
-    hint="Try them all.",
-    measure=study.measure_confusion,
-    positions=_positions,
-    ask=study.ask_confusion,
-    show=_show,
-    next_steps=_next_steps,
-    by_position=True,
-)
+LESSON = LessonView(confusion.LESSON, _show, _next_steps)

@@ -1,14 +1,14 @@
-"""The declaration of a lesson, and what lessons show: accuracy by control position, a task in images."""
+"""The view of a lesson: accuracy by control position, and a task in images."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from fsviz.analyses.lessons import ControlPosition, Question, typical
+from fsviz.analyses.lessons import ControlPosition, Curve, Lesson, typical
 from fsviz.figures import lessons as figures
 from fsviz.records import PAD, Dataset
 from fsviz.ui.parts import export, page_links, shell
@@ -22,70 +22,43 @@ LEGEND = "✓ correct · ✗ incorrect, with the predicted class."
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """One cause of difficulty to try out, declared in a file of this folder as LESSON.
+class LessonView:
+    """A lesson on the page Learn, declared in a file of this folder as LESSON.
 
-    order         position among the lessons, from 1
-    cause         name of the tab
-    title         the question of the lesson; text explains it in two sentences
-    control       label of the control; hint says what to do with it
-    measure       measurements of a dataset: the first argument of `positions` and `ask`
-    positions     positions of the control: names in links -> titles
-    ask           the question with its answers
-    show          figure and images at a position; its last argument says which positions were visited
-    next_steps    links to pages that show more, with the same settings
-    by_position   whether the position of the control is the answer
+    show        figure and images at a position; its last argument says which positions were visited
+    next_steps  links to pages that show more, with the same settings
     """
 
-    order: int
-    cause: str
-    title: str
-    text: str
-    paper: str
-    control: str
-    hint: str
-    measure: Callable[[Dataset], Any]
-    positions: Callable[[Any], Mapping[str, str]]
-    ask: Callable[[Any], Question]
+    lesson: Lesson
     show: Callable[[Dataset, Any, int, Sequence[bool]], None]
     next_steps: Callable[[Dataset, Any, int], None]
-    by_position: bool = False
 
 
-def titles(positions: Sequence[ControlPosition]) -> dict[str, str]:
-    """Titles of the positions by name."""
-    return {position.name: position.title for position in positions}
-
-
-def chart(
-    positions: Sequence[ControlPosition],
-    at: int,
-    visited: Sequence[bool],
-    x_title: str,
-    height: int = HEIGHT,
-    in_order: bool = True,
-) -> None:
+def chart(curve: Curve, at: int, visited: Sequence[bool]) -> None:
     """Accuracy at the visited positions."""
-    means, half_widths = zip(*(position.mean for position in positions), strict=True)
-    chance_level = 100 * positions[0].tasks.chance_level
-    names = [position.title for position in positions]
-    figure = figures.plot_positions(names, means, half_widths, visited, at, x_title, chance_level, height, in_order)
+    values = (curve.titles, curve.means, curve.half_widths)
+    figure = figures.plot_positions(*values, visited, at, curve.x_title, curve.chance_level, HEIGHT, curve.in_order)
     export.chart("Accuracy by position", figure, key="lesson_chart")
+
+
+def describe_chart(position: ControlPosition) -> None:
     st.caption(
-        f"{len(positions[at].tasks):,} tasks per position, ProtoNet, 95% CI.",
-        help=f"{escape(positions[at].tasks.setting)}. The interval is over tasks of the same images.",
+        f"{len(position.tasks):,} tasks per position, ProtoNet, 95% CI.",
+        help=f"{escape(position.tasks.setting)}. The interval is over tasks of the same images.",
     )
 
 
 def same_queries(
-    dataset: Dataset, positions: Sequence[ControlPosition], at: int, visited: Sequence[bool], x_title: str, key: str
+    lesson: Lesson, dataset: Dataset, positions: Sequence[ControlPosition], at: int, visited: Sequence[bool]
 ) -> None:
     """The chart above a typical task, if only the support differs between positions."""
-    chart(positions, at, visited, x_title)
+    assert lesson.curve is not None
+    chart(lesson.curve(positions), at, visited)
+    describe_chart(positions[at])
     task = typical(positions, at, paired=True)
     accuracy = positions[at].accuracy[task]
     st.markdown(f"**Same queries, support: {escape(positions[at].title)}** · {accuracy:.0f}% correct")
-    images(dataset, positions[at], task, f"{key}_{at}")
+    images(dataset, positions[at], task, f"{lesson.cause.lower()}_{at}")
 
 
 def images(dataset: Dataset, position: ControlPosition, task: int, key: str, n_queries: int = N_QUERIES) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fsviz.analyses import lessons as study
-from fsviz.analyses.lessons import ControlPosition
+from fsviz.analyses.lessons import ControlPosition, support
 from fsviz.records import Dataset
 from fsviz.tasks import draw
-from fsviz.ui.pages.learn.lesson import Lesson, same_queries, titles
+from fsviz.ui.pages.learn.lesson import LessonView, same_queries
 from fsviz.ui.parts import page_links, shell
 
 
 def _show(dataset: Dataset, positions: list[ControlPosition], at: int, visited: Sequence[bool]) -> None:
-    same_queries(dataset, positions, at, visited, "support images of the same queries", "support")
+    same_queries(support.LESSON, dataset, positions, at, visited)
 
 
 def _next_steps(dataset: Dataset, positions: list[ControlPosition], at: int) -> None:
@@ -24,18 +24,4 @@ def _next_steps(dataset: Dataset, positions: list[ControlPosition], at: int) -> 
     shell.page_link("hard_supports", "Hard supports of many tasks", shell.link(dataset, **settings))
 
 
-LESSON = Lesson(
-    order=4,
-    cause="Support",
-    title="How much depends on the support images?",
-    text="The labelled images are chosen at random. The queries stay fixed; the support ranges from the **hardest** to "
-    "the **easiest** found by a search.",
-    paper="Basu et al. 2023",
-    control="Support images",
-    hint="What do the hard ones have in common?",
-    measure=study.measure_support,
-    positions=titles,
-    ask=study.ask_support,
-    show=_show,
-    next_steps=_next_steps,
-)
+LESSON = LessonView(support.LESSON, _show, _next_steps)
