@@ -16,7 +16,7 @@ from fsviz.datasets.preview import pluralize
 from fsviz.features import neighbours
 from fsviz.features.backbones import title_of
 from fsviz.records import Dataset, Features
-from fsviz.text import percent, short_name
+from fsviz.text import percent
 
 N_ROWS = 5  # of a finding, as images
 N_IMAGES = 8  # of a row
@@ -89,10 +89,14 @@ def summary(dataset: Dataset, backbone: str, findings: list[Finding]) -> dict[st
     }
 
 
+def _last_folder(name: str) -> str:
+    return name.rpartition("/")[2] or name
+
+
 def _same_names(dataset: Dataset, stored: Features | None) -> Finding:
     """Classes whose last folder has the same name."""
     names = dataset.classes["class_name"].astype(str)
-    last = names.map(short_name).str.casefold()
+    last = names.map(_last_folder).str.casefold()
     repeated = last[last.duplicated(keep=False)]
     by_name = repeated.groupby(repeated, sort=False)
     rule = "Folders of the same name in different folders are classes of their own. If they show the same, merge them."
@@ -105,7 +109,7 @@ def _same_names(dataset: Dataset, stored: Features | None) -> Finding:
         note = "" if apart is None else f"{percent(apart)} nearer to their own class centre"
         images = [ids for c in class_ids[:2] for ids in _first_images(dataset, int(c), N_IMAGES // 2)]
         folders = [str(names[c]).rpartition("/")[0] or str(names[c]) for c in dataset.image_class_ids()[images]]
-        rows.append(FindingRow(short_name(str(names[class_ids[0]])), note, tuple(images), tuple(folders)))
+        rows.append(FindingRow(_last_folder(str(names[class_ids[0]])), note, tuple(images), tuple(folders)))
     n_names = by_name.ngroups
     sentence = f"{pluralize(n_names, 'name')} in several folders: {len(repeated):,} classes."
     if stored is not None:
@@ -143,7 +147,7 @@ def _copies(dataset: Dataset) -> Finding:
     sizes = np.bincount(groups)
     pairs = np.unique(np.stack([groups, dataset.image_class_ids()]), axis=1)
     n_across = int((np.bincount(pairs[0]) > 1).sum())
-    names = dataset.classes["class_name"].astype(str).to_numpy()
+    names = dataset.short_names()
     class_ids = dataset.image_class_ids()
     across = largest_groups(dataset, N_ROWS, across=True)
     first = {int(ids[0]) for ids in across}
@@ -153,7 +157,7 @@ def _copies(dataset: Dataset) -> Finding:
             pluralize(len(ids), "image"),
             "in several classes" if len(set(class_ids[ids])) > 1 else "",
             tuple(map(int, ids[:N_IMAGES])),
-            tuple(short_name(names[c]) for c in class_ids[ids[:N_IMAGES]]),
+            tuple(names[c] for c in class_ids[ids[:N_IMAGES]]),
         )
         for ids in listed
     ]
@@ -172,11 +176,9 @@ def _small_classes(dataset: Dataset) -> Finding:
     if not len(small):
         return Finding(SMALL, 0, f"Every class has at least {SHOTS + QUERIES} images.", rule)
     small = small[np.argsort(counts[small], kind="stable")]
-    names = dataset.distinct_names(np.arange(dataset.n_classes))
+    names = dataset.short_names()
     rows = [
-        FindingRow(
-            short_name(names[c]), pluralize(int(counts[c]), "image"), tuple(_first_images(dataset, int(c), N_IMAGES))
-        )
+        FindingRow(names[c], pluralize(int(counts[c]), "image"), tuple(_first_images(dataset, int(c), N_IMAGES)))
         for c in small[:N_ROWS]
     ]
     sentence = (
@@ -198,13 +200,13 @@ def _strangers(dataset: Dataset, backbone: str) -> Finding:
     )
     if not len(strangers):
         return Finding(STRANGERS, 0, f"Each of {compared} has its own class among its {k} nearest.", rule)
-    names = dataset.classes["class_name"].astype(str).to_numpy()
+    names = dataset.short_names()
     class_ids = dataset.image_class_ids()
     at = {int(image_id): place for place, image_id in enumerate(near.image_ids)}
     rows = []
     for image_id in _spread(strangers, class_ids)[:N_ROWS]:
         tiles = (int(image_id), *map(int, near.near[at[int(image_id)]][: N_IMAGES - 1]))
-        captions = tuple(short_name(names[c]) for c in class_ids[list(tiles)])
+        captions = tuple(names[c] for c in class_ids[list(tiles)])
         rows.append(FindingRow(captions[0], f"image {image_id:,}, then its nearest", tiles, captions))
     verb = "has" if len(strangers) == 1 else "have"
     sentence = f"{len(strangers):,} of {compared} {verb} no image of their class among the {k} nearest."

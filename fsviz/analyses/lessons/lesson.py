@@ -191,7 +191,7 @@ def example_of(dataset: Dataset, title: str, position: ControlPosition, task: in
     """The support and some queries of a task."""
     tasks = position.tasks
     class_ids = tasks.class_ids[task]
-    names = dataset.distinct_names(class_ids[class_ids != PAD])
+    names = dataset.short_names(class_ids[class_ids != PAD])
     rows = []
     for way, name in enumerate(names):
         support, query = (ids[task, way][ids[task, way] != PAD] for ids in (tasks.support, tasks.query))

@@ -65,7 +65,7 @@ def images(dataset: Dataset, position: ControlPosition, task: int, key: str, n_q
     """A task of a position: the support and some queries of every class, correct or incorrect."""
     tasks, predicted = position.tasks, position.predictions.predicted[task]
     class_ids = tasks.class_ids[task]
-    names = dataset.distinct_names(class_ids[class_ids != PAD])
+    names = dataset.short_names(class_ids[class_ids != PAD])
     rows = []
     for way, name in enumerate(names):
         query = tasks.query[task, way]
