@@ -498,9 +498,7 @@ def swap_effects(
     support = np.repeat(tasks.support, len(images) + 1, axis=0)
     position = tuple(np.argwhere(tasks.support[0] == old)[0])
     support[(slice(1, None), *position)] = images  # the first is the task as it is
-    variants = Tasks(
-        np.repeat(tasks.class_ids, len(support), axis=0), support, np.repeat(tasks.query, len(support), axis=0)
-    )
+    variants = replace(tasks.take(np.zeros(len(support), np.int64)), support=support)
     settings = METHODS[method].checked()
     if evaluate.guess_seconds(dataset, backbone, method, settings, variants) > _EFFECT_SECONDS:
         return None

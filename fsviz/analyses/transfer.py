@@ -344,6 +344,20 @@ def family_slope(rows: pd.DataFrame, by: str = "reached") -> AccuracySlope | Non
     return _slope("families", "both", x, lead, int(points["n_runs"].sum()))
 
 
+def slope_beyond(rows: pd.DataFrame, reference: pd.DataFrame, method: str, by: str = "reached") -> AccuracySlope | None:
+    """Change of the lead of a method over a reference on the same test classes; None below two divergences.
+
+    Both sides together, as of `family_slope`: how hard the test classes are by themselves cancels.
+    """
+    points, frozen = accuracy_points(rows, "both", by), accuracy_points(reference, "both", by)
+    own = points[points["method"] == method].set_index("asked")
+    lead = (own["accuracy"] - frozen.set_index("asked")["accuracy"]).dropna()
+    x = own["x"].reindex(lead.index)
+    if len(lead) < 2 or not np.ptp(x) > 0:
+        return None
+    return _slope(method, "both", x, lead, int(own["n_runs"].sum()))
+
+
 def _slope(method: str, sides: str, x: pd.Series, y: pd.Series, n_runs: int) -> AccuracySlope:
     from scipy import stats
 

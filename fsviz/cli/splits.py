@@ -38,6 +38,7 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.analyses import class_splits as study
     from fsviz.datasets import saved_splits
     from fsviz.errors import BadInput
+    from fsviz.features.backbones import title_of
     from fsviz.records import SIDES
 
     dataset = datasets.load(args.dataset)
@@ -77,6 +78,11 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
         result |= {"different_splits": alike.n_splits, "nearest": result_split.nearest}
         result |= {"nearest_at_random": list(study.nearest_at_random(classes, split))}
         result |= {"without_features": list(classes.without)}
+        side, side_at_random = (
+            measure(dataset, classes, split) for measure in (study.held_out_side, study.held_out_at_random)
+        )
+        result |= {"test_side": vars(side), "test_side_at_random": vars(side_at_random)}
+        result["in_words"] = study.describe_test_side(side, side_at_random, title_of(classes.backbone))
         if args.compare:
             result["compared"] = study.comparison_table(dataset, classes, result_split).to_dict("records")
         if args.over == "dims":
@@ -85,7 +91,9 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
             result["over"] = swept.to_dict("records")
         elif args.over == "divergence":
             swept_splits = study.over_targets(dataset, classes, **spec)
-            result["over"] = [{"asked": f.split.requested, "reached": f.split.reached} for f in swept_splits]
+            sides = study.held_out_sides(dataset, classes, [each.split for each in swept_splits])
+            result["over"] = study.target_table(swept_splits, sides, side_at_random)
+            result["swaps"] = study.swaps(swept_splits)
     result["mix"] = [vars(mix) for mix in study.superclass_shares(dataset, split)]
     name_of = dict(zip(split.class_ids.tolist(), split.names, strict=True))
     result |= {side: [name_of[int(c)] for c in split.on(side)] for side in SIDES}
@@ -141,6 +149,7 @@ def show(result: dict[str, Any]) -> str:
             f"a test class is {result['nearest']:.2f} from its nearest training class (95% of random splits: {low:.2f} "
             f"to {high:.2f})"
         )
+        lines.append(result["in_words"])
     lines += [
         f"{m['side']}: {m['n']} of {m['of']} classes are {m['concept']} (others: {m['n_rest']} of {m['of_rest']})"
         for m in result["mix"]
@@ -150,7 +159,7 @@ def show(result: dict[str, Any]) -> str:
     if "compared" in result:
         lines += ["", to_text(study.COMPARISONS, result["compared"])]
     if "over" in result:
-        table = study.AGREEMENT if "dims" in result["over"][0] else study.REACHED
+        table = study.AGREEMENT if "dims" in result["over"][0] else study.BY_TARGET
         lines += ["", to_text(table, result["over"])]
     if result.get("without_features"):
         lines.append(f"\nexcluded, without features: {', '.join(result['without_features'])}")

@@ -51,7 +51,7 @@ def register(commands: argparse._SubParsersAction) -> None:
         metavar="RUN",
         help="Also correlate the divergence of single tasks with their accuracy in this run.",
     )
-    parser.add_argument("--backbone", default="", help="With --tasks-of: backbone of the divergence.")
+    parser.add_argument("--backbone", default="", help="Backbone of the frozen reference (default: first available).")
 
 
 def run_train(args: argparse.Namespace) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def show_train(result: dict[str, Any]) -> str:
 
 def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, jobs
-    from fsviz.analyses import class_splits, transfer
+    from fsviz.analyses import class_splits, frozen_reference, transfer
     from fsviz.errors import Missing, UnknownName
 
     dataset = datasets.load(args.dataset)
@@ -111,9 +111,12 @@ def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
         if name not in grids:
             raise UnknownName("recorded grid", name, grids)
         rows, facts = grids[name].rows, dict(grids[name].facts)
+        frozen = _frozen_of_grid(dataset, args.backbone, grids[name])
     else:
         runs = [run for run in jobs.list_runs("training") if run.state == "finished"]
-        rows = transfer.run_table((r.id, r.spec, r.summary) for r in runs if r.spec["dataset"] == dataset.name)
+        runs = [run for run in runs if run.spec["dataset"] == dataset.name]
+        rows = transfer.run_table((r.id, r.spec, r.summary) for r in runs)
+        frozen = _frozen_of_runs(dataset, args.backbone, rows, {run.id: run.spec for run in runs})
     result = {
         "dataset": dataset.name,
         "by": args.by,
@@ -121,6 +124,7 @@ def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
         "accuracy": transfer.by_divergence(rows).to_dict("records"),
         "splits": transfer.by_split(rows).to_dict("records"),
         "slopes": [vars(slope) for slope in transfer.slopes(rows, args.by)],
+        "cost": " ".join(frozen_reference.cost_answer(rows, *frozen)),
         "matched": [vars(pair) for pair in transfer.matched_differences(rows)],
     }
     if args.tasks_of:
@@ -130,12 +134,37 @@ def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
+def _frozen_of_grid(dataset: Any, backbone: str, grid: Any) -> tuple[Any, str]:
+    """The rows of the frozen backbone for a recorded grid, and its title; its test classes follow from the recipe."""
+    from fsviz.analyses import class_splits, frozen_reference
+    from fsviz.features.backbones import title_of
+    from fsviz.tasks import draw
+
+    name = backbone or draw.default_backbone(dataset)
+    classes = class_splits.class_features(dataset, str(grid.facts["recipe"]["backbone"]))
+    return frozen_reference.of_grid(dataset, classes, grid, name), title_of(name)
+
+
+def _frozen_of_runs(dataset: Any, backbone: str, rows: Any, specs: dict[str, Any]) -> tuple[Any, str]:
+    """The rows of the frozen backbone for runs, and its title; no rows for a dataset without features."""
+    from fsviz.analyses import frozen_reference
+    from fsviz.features.backbones import title_of
+    from fsviz.tasks import draw
+
+    if not dataset.has_features:
+        return rows[:0], ""
+    name = backbone or draw.default_backbone(dataset)
+    held_out = frozen_reference.held_out_of_runs(dataset, specs)
+    return frozen_reference.frozen_rows(dataset, name, rows, held_out), title_of(name)
+
+
 def show_transfer(result: dict[str, Any]) -> str:
     from fsviz.analyses import transfer
 
     parts = ["Accuracy by half of the split, and mean of both", to_text(transfer.BY_DIVERGENCE, result["accuracy"])]
     if result["slopes"]:
         parts += [f"Points per unit of divergence {result['by']}", to_text(transfer.SLOPES, result["slopes"])]
+        parts.append(result["cost"])
     if result["matched"]:
         title = "Same test classes, near vs far training classes"
         parts += [title, to_text(transfer.MATCHED_PAIRS, result["matched"])]

@@ -15,7 +15,7 @@ attributes by Holm's method) and its gap is larger than in 95% of the random sup
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -174,7 +174,7 @@ def one_by_one(tasks: Tasks, supports: np.ndarray) -> Tasks:
     """Tasks (T * n) of n supports each (T, n, W, S), those of a task side by side."""
     n = supports.shape[1]
     again = tasks.take(np.repeat(np.arange(len(tasks)), n))
-    return Tasks(again.class_ids, supports.reshape(-1, *supports.shape[2:]), again.query)
+    return replace(again, support=supports.reshape(-1, *supports.shape[2:]))
 
 
 def explain(

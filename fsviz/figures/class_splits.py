@@ -57,15 +57,23 @@ def plot_split(
     return figure
 
 
-def plot_small_multiples(splits: Sequence[ClassSplit], columns: int = 3, height: int = 480) -> go.Figure:
-    """The same classes split at several divergences, one panel each, on the same axes."""
+def plot_small_multiples(
+    splits: Sequence[ClassSplit], notes: Sequence[str] = (), columns: int = 3, height: int = 480
+) -> go.Figure:
+    """The same classes split at several divergences, one panel each, on the same axes.
+
+    notes  a line below the title of every panel
+    """
     rows = -(-len(splits) // columns)
+    titles = [escape_plotly(split.title) for split in splits]
+    if notes:
+        titles = [f"{title}<br><sub>{escape_plotly(note)}</sub>" for title, note in zip(titles, notes, strict=True)]
     figure = make_subplots(
         rows,
         columns,
-        subplot_titles=[escape_plotly(s.title) for s in splits],
+        subplot_titles=titles,
         horizontal_spacing=0.03,
-        vertical_spacing=0.1,
+        vertical_spacing=0.14 if notes else 0.1,
     )
     for n, split in enumerate(splits):
         at = {"row": n // columns + 1, "col": n % columns + 1}
@@ -75,8 +83,8 @@ def plot_small_multiples(splits: Sequence[ClassSplit], columns: int = 3, height:
         figure.update_yaxes(range=[-reach[1], reach[1]], showticklabels=False, **at)
     figure.update_layout(
         height=height,
-        margin={"l": 0, "r": 0, "t": 50, "b": 0},
-        legend={"orientation": "h", "y": 1.08, "yanchor": "bottom", "x": 0},
+        margin={"l": 0, "r": 0, "t": 80 if notes else 50, "b": 0},
+        legend={"orientation": "h", "y": 1, "yanchor": "top", "yref": "container", "x": 0},
     )
     return figure
 

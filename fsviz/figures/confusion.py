@@ -246,7 +246,7 @@ def _communities(communities: np.ndarray | None) -> list[dict[str, Any]]:
 
 def _columns(xy: np.ndarray, nodes_at: Sequence[int], n_rows: int) -> np.ndarray:
     """Positions in two columns of the same height, evenly spread in their order."""
-    positions = np.asarray(nodes_at)
+    positions = np.asarray(nodes_at, dtype=np.int64)  # there are none if no pair is similar
     sides = [positions[positions < n_rows], positions[positions >= n_rows]]
     tallest = max(map(len, sides))
     spread = np.zeros_like(xy)

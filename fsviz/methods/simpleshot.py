@@ -20,7 +20,7 @@ METHOD = Method(
         choice(
             "centring",
             "Centring",
-            "Subtract this mean first. Dataset: split train if the tasks use none of its classes, else all images.",
+            "Subtract this mean first. Dataset: that of the training classes of the tasks' split, else of all images.",
             {"dataset": "Dataset", "support": "Support", "none": "None"},
         ),
         DISTANCE,

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.records.class_splits import PAD as PAD
+from fsviz.records.class_splits import SIDES as SIDES
+from fsviz.records.class_splits import ClassSplit as ClassSplit
 from fsviz.settings import RawSettings
 from fsviz.text import short_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PAD = -1  # fills ragged arrays of class_ids, image_ids and labels
 Progress = Callable[[int, int, str], object]  # told as progress(done, total, message)
 
 
@@ -214,6 +216,7 @@ class Tasks:
 
     class_ids (T, W); support (T, W, S) and query (T, W, Q) image_ids; S and Q are 0 for tasks of classes only.
     measures  name -> (T,) difficulty numbers known so far ("coarsity", ...).
+    split     the split that they were sampled from, "" if unknown: it decides which classes are their training classes.
     The label of a class inside a task is its column in class_ids.
     """
 
@@ -221,6 +224,7 @@ class Tasks:
     support: np.ndarray = field(default_factory=lambda: _NO_IMAGES)
     query: np.ndarray = field(default_factory=lambda: _NO_IMAGES)
     measures: Mapping[str, np.ndarray] = field(default_factory=dict)
+    split: str = ""
 
     def __post_init__(self) -> None:
         for name in ("support", "query"):
@@ -259,6 +263,7 @@ class Tasks:
             self.support[which],
             self.query[which],
             {name: np.asarray(values)[which] for name, values in self.measures.items()},
+            self.split,
         )
 
     def with_measure(self, name: str, values: np.ndarray) -> Tasks:
@@ -293,7 +298,8 @@ def _span(counts: np.ndarray, word: str) -> str:
 class Testbed:
     """An ordered list of tasks and the recipe that made it.
 
-    recipe  dataset, split, sampler, its parameters, seed, version: enough to draw the same tasks again.
+    recipe  dataset, split, sampler, its parameters, seed, version: enough to draw the same tasks again. Its split
+            becomes that of the tasks.
     """
 
     __test__ = False  # not a pytest class
@@ -301,6 +307,10 @@ class Testbed:
     name: str
     tasks: Tasks
     recipe: RawSettings
+
+    def __post_init__(self) -> None:
+        if not self.tasks.split and self.recipe.get("split"):
+            object.__setattr__(self, "tasks", replace(self.tasks, split=str(self.recipe["split"])))
 
     @property
     def dataset(self) -> str:
@@ -460,41 +470,6 @@ class ContextTable:
     @property
     def n_images(self) -> int:
         return int(self.counts.sum())
-
-
-SIDES = ("train", "val", "test")
-
-
-@dataclass(frozen=True)
-class ClassSplit:
-    """Train, val and test classes of a dataset, and where they lie.
-
-    class_ids, names  (M,) the classes
-    sides             (M,) place of each class in SIDES
-    points            (M, d) class features, the first two along their principal axes
-    centroids         (2, d) of the train and the test side, None if a split was not made from centroids
-    requested, reached    divergence between the two, None if none was requested
-    scores            (M,) log p_train - log p_test, by which sides were given; None if they were not
-    title             what the split is called in a figure
-    """
-
-    class_ids: np.ndarray
-    names: tuple[str, ...]
-    sides: np.ndarray
-    points: np.ndarray
-    centroids: np.ndarray | None = None
-    requested: float | None = None
-    reached: float | None = None
-    scores: np.ndarray | None = None
-    title: str = ""
-
-    def on(self, *sides: str) -> np.ndarray:
-        """class_ids of these sides, in the order of the class table."""
-        return self.class_ids[np.isin(self.sides, [SIDES.index(side) for side in sides])]
-
-    @property
-    def parts(self) -> dict[str, np.ndarray]:
-        return {side: self.on(side) for side in SIDES}
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -80,7 +81,7 @@ def assign_images(
         if stuck >= 0:
             name = stuck if class_names is None else repr(str(class_names[stuck]))
             raise _cannot_divide(name, sizes[stuck], (of_group[1] == stuck).sum(), n_shot, n_query)
-    return Tasks(tasks.class_ids, image_ids[:, :, :n_shot].copy(), image_ids[:, :, n_shot:].copy(), tasks.measures)
+    return replace(tasks, support=image_ids[:, :, :n_shot].copy(), query=image_ids[:, :, n_shot:].copy())
 
 
 def max_per_side(group_sizes: np.ndarray, n_other: int) -> int:

@@ -177,7 +177,7 @@ def read_testbed(file: Path | io.BytesIO, start: int = 0, stop: int | None = Non
     columns, meta = _columns(file, None, start, stop)
     try:
         shapes = meta["shapes"]
-        arrays = {name: columns[name].reshape(-1, *shapes[name]) for name in _ARRAYS if name in shapes}
+        arrays: dict[str, Any] = {name: columns[name].reshape(-1, *shapes[name]) for name in _ARRAYS if name in shapes}
         measures = {name.removeprefix("measure:"): values for name, values in columns.items() if ":" in name}
         tasks = Tasks(**arrays, measures=measures)
         if any(array.shape[:2] != tasks.class_ids.shape for array in arrays.values()):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
@@ -290,7 +290,7 @@ def _with_both_supports(first: Tasks, second: Tasks) -> Tasks:
     conservative: in simulations they cover the true value in more than 95% of cases.
     """
     new = np.where(second.support == first.support, PAD, second.support)
-    return Tasks(first.class_ids, np.concatenate([first.support, new], axis=2), first.query)
+    return replace(first, support=np.concatenate([first.support, new], axis=2))
 
 
 def _mean(values: np.ndarray, tasks: Tasks) -> Mean:

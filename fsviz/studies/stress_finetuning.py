@@ -17,6 +17,7 @@ from fsviz import datasets, evaluation
 from fsviz.difficulty.full_finetuning import LEARNING_RATES
 from fsviz.errors import BadInput, Missing, NotFinite
 from fsviz.records import PAD, Dataset, Predictions, Tasks
+from fsviz.records.class_splits import sibling
 from fsviz.settings import SEED, Setting, Settings
 from fsviz.studies import chunk_data, support_sets
 from fsviz.workspace import read_json, write_json
@@ -74,7 +75,7 @@ def learning_rate(spec: Settings, base: support_sets.SupportSpec, backbone: str)
 
 
 def _validation_tasks(spec: Settings, base: support_sets.SupportSpec, backbone: str) -> Tasks:
-    """Random tasks of split val if it is large enough, else of the same split with another seed."""
+    """Random tasks of the validation classes if there are enough, else of the same split with another seed."""
     dataset = datasets.load(spec["dataset"])
     table = chunk_data.features_of(spec["dataset"], backbone)
     base = {
@@ -84,9 +85,10 @@ def _validation_tasks(spec: Settings, base: support_sets.SupportSpec, backbone: 
         "sampler": "uniform",
     }
     counts = np.bincount(table.class_ids, minlength=dataset.n_classes)
-    val = dataset.splits.get("val", np.array([], dtype=np.int64))
-    if (counts[val] >= base["n_shot"] + base["n_query"]).all() and len(val) >= base["n_way"]:
-        base["split"] = "val"
+    name = sibling(dataset, base["split"], "val")
+    val = np.array([], dtype=np.int64) if name is None else dataset.split_class_ids(name)
+    if name is not None and (counts[val] >= base["n_shot"] + base["n_query"]).all() and len(val) >= base["n_way"]:
+        base["split"] = name
     return support_sets.draw_tasks(base, dataset, {backbone: table})
 
 

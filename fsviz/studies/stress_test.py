@@ -273,7 +273,7 @@ def collect(spec: StressSpec, chunks: Sequence[Arrays]) -> StressTest:
     for part, source in enumerate(spec["sources"]):
         if part in finished:
             own = random.take(finished[part]["positions"])
-            tasks[source] = Tasks(own.class_ids, finished[part]["support"], own.query, own.measures)
+            tasks[source] = replace(own, support=finished[part]["support"])
     accuracy, loss = {}, {}
     for part, cell in enumerate(cells(spec), start=len(spec["sources"])):
         key = cell.source, cell.backbone, cell.adaptation
@@ -337,7 +337,7 @@ def hard_tasks(spec: StressSpec, source: str, start: int = 0, stop: int | None =
     ]
     support = np.concatenate(chunks)[start % size :][: stop - start]
     random = tasks.take(slice(start, stop))
-    return Tasks(random.class_ids, support, random.query, random.measures)
+    return replace(random, support=support)
 
 
 def _hard_supports(spec: StressSpec, source: str, start: int, stop: int) -> np.ndarray:

@@ -18,6 +18,7 @@ from fsviz.difficulty.measures import MEASURES, Measure, MeasureInputs, get
 from fsviz.errors import FsvizError, Missing
 from fsviz.features import text_similarity
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
+from fsviz.records.class_splits import training_classes
 from fsviz.splits.class_features import ClassFeatures, mean_features
 from fsviz.splits.clustering import DIVERGENCES
 from fsviz.studies import chunk_data, evaluate
@@ -26,7 +27,6 @@ from fsviz.studies.thread_limits import limit_threads
 from fsviz.tasks import draw
 
 OF_IMAGES = {"images", "support", "queries"}  # needs that features of the tasks' own images meet
-TRAIN = "train"
 UNDEFINED = "Undefined for these tasks."
 
 
@@ -137,11 +137,12 @@ def _overlaps(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]
 
 
 def _train_divergence(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
-    train = dataset.splits.get(TRAIN)
+    train = training_classes(dataset, tasks)
     if train is None:
-        raise Missing(f"{dataset.title} has no split {TRAIN!r}, so the training classes are not known.")
-    if np.isin(tasks.class_ids, train).any():
-        raise Missing("These tasks contain training classes. Sample tasks from another split.")
+        raise Missing(
+            f"These tasks have no training classes apart from their own in {dataset.title}. Sample tasks from a test "
+            "split, or save a split on the page Train–test distance."
+        )
     classes = _classes_at(dataset.name, table.backbone, chunk_data.stamp(dataset.name))
     return {"train_divergence": divergence_from(classes, train, tasks)}
 

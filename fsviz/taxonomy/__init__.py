@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fsviz.taxonomy.concepts import class_concepts
-from fsviz.taxonomy.dag import DAG_MODES, Dag, collapse, span, split_dag
+from fsviz.taxonomy.dag import DAG_MODES, Dag, collapse, n_concepts, span, split_dag
 from fsviz.taxonomy.distances import (
     DAG,
     DISTANCE,
@@ -27,6 +27,7 @@ __all__ = [
     "collapse",
     "feature_distances",
     "lowest_superordinate",
+    "n_concepts",
     "span",
     "split_dag",
     "superordinates",

@@ -212,6 +212,12 @@ def collapse(dag: Dag) -> Dag:
     return _assemble(dag.nodes[0], set(names), parents, children, class_nodes, dag.weights, names, above)
 
 
+def n_concepts(dag: Dag) -> int:
+    """Number of concepts above the classes: nodes that are no class, without tunnels."""
+    collapsed = collapse(dag)
+    return len(collapsed) - len(np.unique(collapsed.class_nodes))
+
+
 def branch(dag: Dag, node: int) -> Dag:
     """The part of the graph that hangs below a node along tree parents, with every edge inside it."""
     inside = np.zeros(len(dag), dtype=bool)

@@ -323,7 +323,15 @@ def test_the_distance_is_answered_next_to_random_splits_and_the_target(toy) -> N
         f"Test classes are {result.nearest:.2f} from their nearest training class (95% of random splits: 0.40 to "
         f"0.50). Divergence reached: {split.reached:.2f} of 0.96."
     )
-    assert more == "10 / 3 / 3 train, val and test classes. Two seeds agree on 90% of classes (45% expected by chance)."
+    assert more == "Two seeds agree on 90% of classes (45% by chance)."
+    side, at_random = (
+        study.HeldOutSide(0.51, 56.2, 55.1, 57.3, setting="5-way 1-shot"),
+        study.HeldOutSide(0.85, 80.6, 78.4, 82.9, 0.81, 0.9),
+    )
+    assert study.distance_answer(result, (0.4, 0.5), alike, (side, at_random), "Net")[1] == (
+        "Frozen Net: 56.2 ± 1.1% on test (5-way 1-shot; 20 random splits: 78 to "
+        f"83%). Distance inside test: 0.51 (random: 0.81 to 0.90). {more}"
+    )
     without_target = study.find_split(toy, classes, mode="random")
     assert "Divergence" not in study.distance_answer(without_target, (0.4, 0.5))[0]
 
@@ -353,9 +361,43 @@ def test_stability_comparison_and_trees_are_answered_next_to_chance() -> None:
     assert "differ by 3.1 edges between the trees of A and B" in sentence and "0.33 expected by chance" in more
 
 
-def test_the_sweep_is_answered_by_its_two_ends(toy) -> None:
+def test_the_sweep_is_answered_by_the_frozen_backbone_and_where_sides_swap(toy) -> None:
     classes = study.class_features(toy, "alpha_net")
     results = study.over_targets(toy, classes, [0.1, 0.5, 1.0], starts=4)
-    sentence, more = study.sweep_answer(results, (0.4, 0.5))
-    assert "From target 0.1 to 1, " in sentence and more == "95% of random splits: 0.40 to 0.50."
-    assert f"goes from {results[0].nearest:.2f} to {results[-1].nearest:.2f}." in sentence
+    sides = [study.HeldOutSide(inside, 100 * inside) for inside in (0.9, 0.8, 0.5)]
+    at_random = study.HeldOutSide(0.85, 80.6, 78.4, 82.9, setting="5-way 1-shot")
+    sentence, more = study.sweep_answer(results, sides, at_random, "Net")
+    assert sentence == (
+        "Frozen Net, trained on neither side, gets 50 to 90% on these test sides (5-way 1-shot; 20 random splits: "
+        "78 to 83%)."
+    )
+    r = np.corrcoef([result.split.reached for result in results], [0.9, 0.8, 0.5])[0, 1]
+    assert f"1.00 with the distance inside test, {r:.2f} with the divergence." in more
+    swapped = [results[0], replace(results[1], split=replace(results[1].split, scores=-results[0].split.scores))]
+    assert study.swaps(swapped) == [(0.1, 0.5)] and study.swaps([results[0], results[0]]) == []
+    assert "Sides swap between R = 0.1 and 0.5." in study.sweep_answer(swapped, sides[:2], at_random, "Net")[1]
+    unknown = [study.HeldOutSide(0.5)] * 3
+    assert "From target 0.1 to 1, " in study.sweep_answer(results, unknown, at_random, "Net")[0]
+
+
+def test_the_test_side_by_itself_is_classified_and_measured_like_random_ones(toy) -> None:
+    classes = study.class_features(toy, "alpha_net")
+    tight = study.split_of(toy, {"train": np.arange(9), "val": np.array([9, 10, 11]), "test": np.array([12, 13, 14])})
+    wide = study.split_of(toy, {"train": np.arange(1, 8), "val": np.array([9, 10, 11]), "test": np.array([0, 8, 12])})
+    (of_tight, of_wide), at_random = (
+        study.held_out_sides(toy, classes, [tight, wide]),
+        study.held_out_at_random(toy, classes, tight),
+    )
+    points = classes.points[[12, 13, 14]]
+    by_hand = np.mean([np.linalg.norm(points[a] - points[b]) for a, b in ((0, 1), (0, 2), (1, 2))])
+    assert of_tight.inside == pytest.approx(by_hand) and of_tight.setting == "3-way 1-shot"
+    assert of_tight.inside < at_random.inside < of_wide.inside  # three of a group, of any, of three groups
+    assert of_tight.accuracy < at_random.accuracy < of_wide.accuracy
+    assert of_tight.low < of_tight.accuracy < of_tight.high
+    assert study.held_out_side(toy, classes, tight) == of_tight  # whatever else was classified with it
+    other_order = replace(tight, sides=tight.sides[::-1].copy())
+    assert study.held_out_at_random(toy, classes, other_order) == at_random
+    rows = study.target_table(study.over_targets(toy, classes, [0.1], starts=4), [of_tight], at_random)
+    assert rows[0]["frozen"] == of_tight.accuracy and rows[1]["split"] == "random" and rows[1]["asked"] is None
+    alone = replace(tight, sides=np.where(np.arange(len(tight.sides)) == 12, 2, 0))
+    assert study.held_out_side(toy, classes, alone).accuracy is None

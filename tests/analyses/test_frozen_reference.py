@@ -64,10 +64,13 @@ def test_the_cost_is_answered_with_its_interval_and_the_frozen_slope() -> None:
 
     falling = pd.concat([rows("multiclass", -4.0), rows("maml", -1.0)])
     sentence, more = frozen_reference.cost_answer(falling, rows(FROZEN, -2.0), "Net")
-    assert sentence.startswith("The accuracy of Multiclass changes by -4.00 ± ")
-    assert "Frozen Net on the same test classes: -2.00 ± " in more and "Adaptive methods hold up better: +3.00" in more
+    assert sentence.startswith("Compared with frozen Net on the same test classes, Multiclass changes by -2.00 ± ")
+    assert more.startswith("Multiclass alone: -4.00 ± ") and "; frozen: -2.00 ± " in more
+    assert "Adaptive methods hold up better: +3.00" in more
+    same = frozen_reference.cost_answer(rows("multiclass", -4.0), rows(FROZEN, -4.0, (0.3, -0.2, 0.1, 0.2)), "Net")
+    assert "Multiclass shows no significant change: " in same[0]  # a fall that the frozen backbone has too is no cost
     noisy = frozen_reference.cost_answer(rows("multiclass", -0.5, (5.0, -5.0, 5.0, -5.0)), falling[:0], "Net")
-    assert "no significant change with distance" in noisy[0] and noisy[1] == ""
+    assert noisy[0].startswith("The accuracy of Multiclass changes by ") and "no cost of distance alone" in noisy[1]
     assert "not measured yet" in frozen_reference.cost_answer(falling[:0], falling[:0], "Net")[0]
 
 
@@ -91,5 +94,5 @@ def test_chance_level_is_known_if_all_tasks_have_as_many_classes() -> None:
     assert frozen_reference.usual_chance_level([five, five]) == 20
     assert frozen_reference.usual_chance_level([five, two]) is None
     reference = pd.DataFrame({"accuracy": [85.3]})
-    assert frozen_reference.compared_accuracy(reference, 20.0, "Net") == "chance level 20%, frozen Net 85%"
+    assert frozen_reference.compared_accuracy(reference, 20.0, "Net") == "vs frozen Net 85%, chance level 20%"
     assert frozen_reference.compared_accuracy(reference[:0], 50.0, "Net") == "chance level 50%"

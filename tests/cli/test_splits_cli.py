@@ -48,6 +48,7 @@ def test_what_a_person_reads(toy, capsys) -> None:
     message = capsys.readouterr().out
     assert "from its nearest training class (95% of random splits:" in message
     assert "3 seeds put" in message and "of the test classes" in message
+    assert "Frozen " in message and "Frozen accuracy" in message and "Inside test" in message
     assert "target 0.96" in message and "random" in message and "test (3):" in message
     assert main(["trees", "toy"]) == 0
     assert "taxonomy" in capsys.readouterr().out

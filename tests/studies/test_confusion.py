@@ -142,8 +142,10 @@ def test_base_classes_stand_against_novel_ones(toy) -> None:
     alone = study.class_graph({"dataset": "toy", "backbone": "alpha_net", "split": "all"})
     assert graph.weights[3, 2] == alone.weights[3, 12]  # a pair is the same in any company
     assert study.layout(graph).shape == (16, 2)
-    overlap = study.class_graph({"dataset": "toy", "backbone": "alpha_net", "base": "all"})
-    assert np.isnan(overlap.weights).sum() == 6  # a class is not compared with itself
+    every = study.class_graph({"dataset": "toy", "backbone": "alpha_net", "base": "all"})
+    assert np.array_equal(every.rows, np.arange(10)) and np.isfinite(every.weights).all()  # no class of the split
+    with pytest.raises(BadInput, match="must not be in split 'all'"):
+        study.class_graph({"dataset": "toy", "backbone": "alpha_net", "split": "all", "base": "train"})
     assert np.isfinite(study.mean(graph).ci95)
 
 

@@ -20,6 +20,7 @@ from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.evaluation import evaluate as predict
 from fsviz.evaluation import task_accuracy
 from fsviz.jobs import locks, store
+from fsviz.records import Tasks
 from fsviz.sampling.testbeds import delete_testbed, load_testbed, save_testbed, to_csv
 from fsviz.studies import evaluate
 from fsviz.studies.study import locate
@@ -70,12 +71,12 @@ def test_results_equal_a_plain_evaluation_of_the_same_tasks(toy) -> None:
 def test_simpleshot_centres_on_split_train_and_never_on_the_classes_of_the_tasks(toy) -> None:
     table = features.load(toy, "alpha_net")
     parted = replace(toy, splits={"train": np.arange(8), "test": np.arange(8, 16)})
-    centre = evaluate.centre_for("simpleshot", parted, table, np.arange(8, 16))
+    centre = evaluate.centre_for("simpleshot", parted, table, Tasks(np.arange(8, 16)[None]))
     np.testing.assert_allclose(centre, table.values[table.class_ids < 8].mean(0, dtype=float), rtol=1e-5)
     for dataset, used in ((toy, np.arange(8, 16)), (parted, np.arange(7, 16))):  # no split train, or tasks of it
-        centre = evaluate.centre_for("simpleshot", dataset, table, used)
+        centre = evaluate.centre_for("simpleshot", dataset, table, Tasks(used[None]))
         np.testing.assert_allclose(centre, table.values.mean(0, dtype=float), rtol=1e-5)
-    assert evaluate.centre_for("protonet", parted, table, np.arange(8, 16)) is None
+    assert evaluate.centre_for("protonet", parted, table, Tasks(np.arange(8, 16)[None])) is None
     # a run and a first look of the same tasks agree
     save_dataset(parted, overwrite=True)
     run = jobs.run_in_foreground(spec_of(("simpleshot",), n_tasks=20))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fsviz.analyses import compare_datasets as study
 from fsviz.cli import main
+from fsviz.datasets import saved_splits
+from fsviz.datasets.saved import save_dataset
 from fsviz.tables import Column
 from fsviz.ui.parts import export
 from tests.studies.toy_dataset import make_toy
@@ -90,7 +94,7 @@ def test_the_default_opponent_is_another_split_else_a_dataset_of_its_kind() -> N
     app = open_link(PAGE, "blurred", n_tasks="20", n_shot="2")
     assert app.multiselect(key="against").value == ["demo"]
     app = open_link(PAGE, "demo", n_tasks="20")
-    assert app.multiselect(key="against").value == ["demo:train"]
+    assert app.multiselect(key="against").value == ["demo:val"]
 
 
 def test_a_measure_of_the_link_is_marked_in_the_figure_and_shown_next_to_it() -> None:
@@ -99,3 +103,20 @@ def test_a_measure_of_the_link_is_marked_in_the_figure_and_shown_next_to_it() ->
     specs = {c.proto.id.rpartition("-")[2]: c.proto.spec for c in app.get("plotly_chart")}
     assert "<b>Cluster overlap" in specs["differences"].encode().decode("unicode_escape")
     assert "cluster overlap" in specs["one_measure"]
+
+
+def test_the_default_opponent_is_never_the_training_side_nor_the_same_classes() -> None:
+    dataset = make_toy("sided", noise=0.5)
+    parts = {"train": np.arange(8), "val": np.arange(8, 12), "test": np.arange(12, 16)}
+    saved_splits.save_split(dataset, "mine", parts, {})
+    for split, opponent in (("all", "demo"), ("mine_test", "sided:mine_val"), ("mine_train", "sided:mine_val")):
+        app = open_link(PAGE, "sided", split=split, n_tasks="10", n_shot="2", n_way="3")
+        assert app.multiselect(key="against").value == [opponent], split
+
+
+def test_names_in_the_list_have_no_backslashes() -> None:
+    dataset = make_toy("my_own", noise=0.5)
+    save_dataset(replace(dataset, title="My_own *set* [1]"), overwrite=True)
+    app = open_link(PAGE, "blurred", against="my_own", n_tasks="10", n_shot="2")
+    options = app.multiselect(key="against").options
+    assert "My_own *set* [1]" in options and not any("\\" in option for option in options)

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from fsviz import datasets
+from fsviz import datasets, taxonomy
 from fsviz.analyses import headline as study
 from fsviz.datasets import sizes
 from fsviz.taxonomy.hierarchy import class_hierarchy
@@ -301,3 +301,16 @@ def test_a_control_that_the_link_uses_is_there_before_a_class_too() -> None:
     assert app.multiselect(key="by").value == ["blur"]
     app = open_link("add_images", "demo", classroom="true", do="WordNet senses")
     assert not app.exception and "WordNet senses" in str([group.options for group in app.get("button_group")])
+
+
+def test_overview_and_classes_count_the_same_concepts() -> None:
+    """Single-child chains are no concepts, on either page."""
+    graph = taxonomy.split_dag(datasets.load("mini_imagenet"), "all")
+    n = taxonomy.n_concepts(graph)
+    collapsed = taxonomy.collapse(graph)
+    assert n == sum(node not in {collapsed.nodes[c] for c in collapsed.class_nodes} for node in collapsed.nodes)
+    assert n < len(set(datasets.load("mini_imagenet").taxonomy["parent"]))
+    values = {metric.label: metric.value for metric in opened("mini_imagenet").metric}
+    assert values["Concepts"] == f"{n:,}"
+    page = open_link("classes", "mini_imagenet", split="all", layout="radial")
+    assert f"100 classes, {n:,} concepts" in words(page)

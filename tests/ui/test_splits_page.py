@@ -53,8 +53,11 @@ def test_the_demo_opens_with_its_split_and_sliders_move_it(home) -> None:
         f"**Test classes are {result.nearest:.2f} from their nearest training class (95% of random splits: {low:.2f} "
         f"to {high:.2f}). Divergence reached: {result.split.reached:.2f} of 0.96.**"
     )
-    assert "0.48" in answer_of(page) and "65 / 21 / 21 train, val and test classes" in answer_of(page)
-    assert "Two seeds agree on 100% of classes (45% expected by chance)" in answer_of(page) and not page.metric
+    side = class_splits.held_out_side(demo, classes, result.split)
+    at_random = class_splits.held_out_at_random(demo, classes, result.split)
+    of_side = class_splits.describe_test_side(side, at_random, "EfficientNet-Lite0")
+    assert "0.48" in answer_of(page) and of_side in answer_of(page)
+    assert "Two seeds agree on 100% of classes (45% by chance)" in answer_of(page) and not page.metric
     assert "21 of 21 classes are *organism* (others: 43 of 86)" in words(page) and "not reached" not in words(page)
     chart = json.loads(page.get("plotly_chart")[0].proto.spec)
     assert [trace["name"] for trace in chart["data"]][:3] == ["train (65)", "val (21)", "test (21)"]
@@ -75,7 +78,7 @@ def test_the_demo_opens_with_its_split_and_sliders_move_it(home) -> None:
 
 def test_every_section_opens_with_its_answer(toy) -> None:
     texts = {
-        "Target sweep": ("the distance to the nearest training class goes from", "at six targets"),
+        "Target sweep": ("trained on neither side, gets ", "at 6 targets"),
         "Stability": ("With all 12 dimensions two seeds share", "6 seeds per number of dimensions"),
         "Compare splits": ("Test classes are farthest from training classes in", "separates the means"),
         "Class trees": ("Paths between two classes differ by", "16 classes; "),
@@ -195,7 +198,7 @@ def test_a_network_is_trained_on_the_split_and_counts_at_once(home, tmp_path: Pa
     result = jobs.results(run.id)
     assert page.metric[-1].value.startswith(f"{result['results'][0]['accuracy']:.1f}")
     assert "2 epochs on 6 train classes" in words(page) and result["backbone"] in words(page)
-    assert "chance level 50%, frozen" in page.metric[-1].delta
+    assert "vs frozen" in page.metric[-1].delta and "chance level 50%" in page.metric[-1].delta
     assert not [e for e in page.expander if "Task-level" in e.label]  # two test classes: every task is equally far
     assert [button for button in page.button if button.label == "Extract features"]
     assert "No finished pair of a split and its mirror image" in words(page)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from fsviz.analyses.class_splits.answers import (
     comparison_answer,
+    describe_test_side,
     distance_answer,
     few_answer,
     stability_answer,
     sweep_answer,
     tree_answer,
 )
+from fsviz.analyses.class_splits.comparison import compared_splits, comparison_table
 from fsviz.analyses.class_splits.files import (
     as_csv,
     as_json,
@@ -24,6 +26,15 @@ from fsviz.analyses.class_splits.files import (
     recipe,
     safe_stem,
     save,
+)
+from fsviz.analyses.class_splits.held_out import (
+    HeldOutSide,
+    held_out_at_random,
+    held_out_side,
+    held_out_sides,
+    side_notes,
+    swaps,
+    target_table,
 )
 from fsviz.analyses.class_splits.published import (
     PART,
@@ -47,8 +58,6 @@ from fsviz.analyses.class_splits.search import (
     centroid_distance,
     checked,
     class_features,
-    compared_splits,
-    comparison_table,
     default_dims,
     default_penalty,
     describe_split,
@@ -74,7 +83,7 @@ from fsviz.analyses.class_splits.stability import (
     agreement_over_dims,
     sweep_seconds,
 )
-from fsviz.analyses.class_splits.tables import AGREEMENT, COMPARISONS, HOPS, NEAREST, NEIGHBOURS, OVERVIEW, REACHED
+from fsviz.analyses.class_splits.tables import AGREEMENT, BY_TARGET, COMPARISONS, HOPS, NEAREST, NEIGHBOURS, OVERVIEW
 from fsviz.analyses.class_splits.trees import (
     TAXONOMY,
     TREE,
@@ -91,6 +100,7 @@ from fsviz.taxonomy.superclasses import groups_of, superclass_shares, superclass
 
 __all__ = [
     "AGREEMENT",
+    "BY_TARGET",
     "COMPARISONS",
     "DIVERGENCES",
     "FEW_SEEDS",
@@ -103,7 +113,6 @@ __all__ = [
     "PRINTED",
     "PRINTED_AT",
     "PUBLISHED",
-    "REACHED",
     "SEEDS",
     "SETTINGS",
     "SIDE_RULE",
@@ -112,6 +121,7 @@ __all__ = [
     "TAXONOMY",
     "TREE",
     "ClassFeatures",
+    "HeldOutSide",
     "SplitAgreement",
     "SplitResult",
     "agreement",
@@ -131,12 +141,16 @@ __all__ = [
     "default_penalty",
     "describe_recipe",
     "describe_split",
+    "describe_test_side",
     "distance_answer",
     "faces",
     "few_answer",
     "find_split",
     "fitting_name",
     "groups_of",
+    "held_out_at_random",
+    "held_out_side",
+    "held_out_sides",
     "hop_table",
     "hops",
     "known_trees",
@@ -157,15 +171,18 @@ __all__ = [
     "safe_stem",
     "save",
     "seconds",
+    "side_notes",
     "split_of",
     "splits_over",
     "stability_answer",
     "superclass_shares",
     "superclass_table",
     "superclasses",
+    "swaps",
     "sweep_answer",
     "sweep_seconds",
     "tanglegram",
+    "target_table",
     "tree_answer",
     "unsplit",
 ]

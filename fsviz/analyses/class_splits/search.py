@@ -12,7 +12,6 @@ import pandas as pd
 
 from fsviz import features, splits
 from fsviz.analyses.class_splits.published import published_targets
-from fsviz.datasets import saved_splits
 from fsviz.errors import FsvizError, Missing
 from fsviz.records import PAD, SIDES, ClassSplit, Dataset
 from fsviz.settings import RawSettings, Schema, Setting, Value
@@ -296,49 +295,6 @@ def describe_split(result: SplitResult) -> str:
         f"Target {split.requested:g} not reached in {n_dims:,} dimensions: the divergence is {split.reached:.2f}. "
         f"Use {nearer}."
     )
-
-
-def comparison_table(dataset: Dataset, classes: ClassFeatures, result: SplitResult) -> pd.DataFrame:
-    """The split and others of the same classes.
-
-    Columns split, train, val, test (numbers of classes), nearest (mean distance of a test class to its nearest train
-    class), gap (between the means of train and of held-out classes).
-    """
-    table = []
-    for name, compared in compared_splits(dataset, classes, result).items():
-        parts = compared.split.parts
-        train, held = (
-            classes.points[positions_of(classes, compared.split.on(*on))].mean(axis=0)
-            for on in (("train",), ("val", "test"))
-        )
-        sizes = {side: len(ids) for side, ids in parts.items()}
-        table.append({"split": name, **sizes, "nearest": compared.nearest, "gap": float(np.linalg.norm(train - held))})
-    return pd.DataFrame(table)
-
-
-def compared_splits(dataset: Dataset, classes: ClassFeatures, result: SplitResult) -> dict[str, SplitResult]:
-    """The split and others of the same classes, by title: random, by superclasses, the dataset's own, saved."""
-    spec = result.settings
-    rows = {THIS: result}
-    kinds = {"random": RANDOM, "superclasses": "whole superclasses"}
-    for mode in kinds:
-        if mode != spec.get("mode"):
-            try:
-                rows[kinds[mode]] = find_split(dataset, classes, **{**spec, "mode": mode})
-            except FsvizError:  # without a taxonomy there are no superclasses
-                continue
-    own = {side: dataset.splits.get(side, np.array([], int)) for side in SIDES}
-    original = of_parts(classes, own)
-    if original is not None:
-        rows["the dataset's own"] = original
-    for name in saved_splits.saved_split_names(dataset.name):
-        try:
-            saved = of_parts(classes, saved_splits.load_split(dataset, name))
-        except FsvizError:  # of other classes: the dataset's notes say so
-            continue
-        if saved is not None:
-            rows[f"saved: {name}"] = saved
-    return rows
 
 
 def positions_of(classes: ClassFeatures, class_ids: np.ndarray) -> np.ndarray:

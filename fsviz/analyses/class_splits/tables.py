@@ -6,6 +6,21 @@ from fsviz.records import SIDES
 from fsviz.tables import Column, Table
 
 SIZES = tuple(Column(side, side, kind="count") for side in SIDES)
+_INSIDE = Column(
+    "inside",
+    "Inside test",
+    digits=2,
+    kind="number",
+    help="Mean distance between two test classes.",
+)
+_FROZEN = Column(
+    "frozen",
+    "Frozen accuracy",
+    kind="percent",
+    interval=("frozen_low", "frozen_high"),
+    help="ProtoNet on frozen features, 1-shot tasks of the test side: trained on neither side. 95% CI over tasks; "
+    "range of 20 random splits.",
+)
 COMPARISONS = Table(
     "Splits compared",
     Column("split", "Split"),
@@ -24,6 +39,8 @@ COMPARISONS = Table(
         kind="number",
         help="Distance between the mean of all training and of all held-out classes.",
     ),
+    _INSIDE,
+    _FROZEN,
 )
 AGREEMENT = Table(
     "Agreement across seeds",
@@ -35,10 +52,14 @@ AGREEMENT = Table(
     Column("reached", "Divergence reached", digits=4, kind="number"),
     Column("above_floor", "Objective above M log M", digits=4, kind="number"),
 )
-REACHED = Table(
-    "Target and divergence reached",
-    Column("asked", "Target", digits=2, kind="number"),
+BY_TARGET = Table(
+    "Test side by target divergence",
+    Column("split", "Split"),
     Column("reached", "Reached", digits=2, kind="number"),
+    Column("nearest", "Nearest class", digits=2, kind="number", help="Mean distance to the nearest training class."),
+    _INSIDE,
+    _FROZEN,
+    Column("sides", "Sides", help="Swapped: most classes of one side are on the other side at the target before."),
 )
 HOPS = Table(
     "Differences between trees",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,11 +48,8 @@ def measure(dataset: Dataset) -> list[ControlPosition]:
     tasks, _ = support_sets.sample_tasks(spec)
     searched = support_sets.search_and_classify(spec, tasks, table, spec["seed"])
     supports = random_supports(table, tasks)  # (R, T, W, S)
-    flat = Tasks(
-        np.tile(tasks.class_ids, (N_SUPPORTS, 1)),
-        supports.reshape(-1, *supports.shape[2:]),
-        np.tile(tasks.query, (N_SUPPORTS, 1, 1)),
-    )
+    again = tasks.take(np.tile(np.arange(len(tasks)), N_SUPPORTS))
+    flat = replace(again, support=supports.reshape(-1, *supports.shape[2:]))
     accuracy = evaluation.task_accuracy(predict(dataset, table, flat)).reshape(N_SUPPORTS, len(tasks))
     ranked = np.argsort(accuracy, axis=0, kind="stable")
     positions = []
@@ -60,7 +58,7 @@ def measure(dataset: Dataset) -> list[ControlPosition]:
             position_tasks = searched.tasks[name]
         else:
             row = ranked[round(rank * (N_SUPPORTS - 1))]
-            position_tasks = Tasks(tasks.class_ids, supports[row, np.arange(len(tasks))], tasks.query)
+            position_tasks = replace(tasks, support=supports[row, np.arange(len(tasks))])
         predictions = predict(dataset, table, position_tasks)
         positions.append(ControlPosition(name, title, position_tasks, predictions))
     return positions

@@ -133,7 +133,8 @@ def tasks_of(spec: CausesSpec, dataset: Dataset, table: Features) -> Testbed:
     if spec["run"]:
         folder = home() / "runs" / str(spec["run"])
         tasks = snapshot.tasks(folder, snapshot.testbed_file(0))
-        testbed = Testbed(f"run {spec['run']}", tasks, {"dataset": dataset.name, "sampler": "", "run": spec["run"]})
+        recipe = {"dataset": dataset.name, "sampler": "", "run": spec["run"], "split": tasks.split}
+        testbed = Testbed(f"run {spec['run']}", tasks, recipe)
     else:
         sampler = {name: value for name, value in spec.items() if name in TASK_SETTINGS and name != "seed"}
         source: Any = {"testbed": spec["testbed"]} if spec["testbed"] else {"sampler": sampler}

@@ -20,6 +20,7 @@ import numpy as np
 from fsviz import datasets
 from fsviz.difficulty import class_confusion
 from fsviz.difficulty.class_confusion import PairCommunities
+from fsviz.errors import BadInput
 from fsviz.records import Dataset, Features, Progress
 from fsviz.records.graphs import ClassGraph
 from fsviz.settings import RawSettings, Schema, Setting, Settings, to_args
@@ -106,7 +107,7 @@ SPLIT = draw.SPLIT.with_(help="The classes to compare (default: test, or all wit
 BASE = Setting(
     "base",
     "Training classes",
-    "A second split, such as that of the training classes: pairs then hold one class of each split.",
+    "The split of the training classes, without those of the first split: pairs then hold one class of each.",
     "text",
     "",
 )
@@ -188,11 +189,18 @@ def class_graph(spec: RawSettings, progress: Progress | None = None) -> ClassGra
 
 
 def _classes(dataset: Dataset, spec: ConfusionSpec) -> tuple[np.ndarray, np.ndarray]:
-    """class_ids of the rows (training classes, if there are any) and columns of a spec's graph."""
-    columns = dataset.split_class_ids(spec["split"] or draw.default_split(dataset))
-    rows = dataset.split_class_ids(spec["base"]) if spec["base"] else columns
+    """class_ids of the rows (training classes outside the split, if there are any) and columns of a spec's graph."""
+    split = spec["split"] or draw.default_split(dataset)
+    columns = dataset.split_class_ids(split)
     if not spec["base"]:
-        draw.check_n_classes(dataset, spec["split"] or draw.default_split(dataset), "A graph of classes")
+        draw.check_n_classes(dataset, split, "A graph of classes")
+        return columns, columns
+    rows = np.setdiff1d(dataset.split_class_ids(spec["base"]), columns)
+    if not len(rows):
+        raise BadInput(
+            f"Training classes must not be in split {split!r}. All classes of {spec['base']!r} are. Choose another "
+            "split."
+        )
     return rows, columns
 
 

@@ -76,6 +76,6 @@ def predict_tasks(dataset: Dataset, backbone: str, method: str, parameters: RawS
     from fsviz.evaluation import evaluate
 
     table = features.load(dataset, backbone)
-    centre = centre_for(method, dataset, table, tasks.class_ids, bool(parameters.get("unit_length")))
+    centre = centre_for(method, dataset, table, tasks, bool(parameters.get("unit_length")))
     with limit_threads():
         return evaluate(table, tasks, method, dict(parameters), centre=centre)

@@ -10,30 +10,31 @@ import numpy as np
 
 from fsviz import datasets, features
 from fsviz.errors import BadInput, Missing
-from fsviz.records import Dataset, Features
+from fsviz.records import Dataset, Features, Tasks
+from fsviz.records.class_splits import training_classes
 from fsviz.studies.evaluate.spec import FeaturesFingerprint
 from fsviz.tasks import snapshot
 
 
 def centre_for(
-    method: str, dataset: Dataset, table: Features, class_ids: np.ndarray, unit_length: bool = False
+    method: str, dataset: Dataset, table: Features, tasks: Tasks, unit_length: bool = False
 ) -> np.ndarray | None:
     """Mean features (D,) for a method that centres, None for the others.
 
-    The mean is that of split train where no class of `class_ids`, the classes of the tasks, is in it (Wang et al.
-    2019): what a query is compared with then owes nothing to the queries. Elsewhere it is that of all images.
+    The mean is that of the training classes of the tasks (Wang et al. 2019), so that it does not depend on the
+    queries. Without training classes it is that of all images.
     """
     from fsviz.methods import get
 
-    return _centre(dataset, table, class_ids, unit_length) if get(method).wants_centre else None
+    return _centre(dataset, table, tasks, unit_length) if get(method).wants_centre else None
 
 
-def _centre(dataset: Dataset, table: Features, class_ids: np.ndarray, unit_length: bool) -> np.ndarray:
+def _centre(dataset: Dataset, table: Features, tasks: Tasks, unit_length: bool) -> np.ndarray:
     from fsviz.evaluation import features_mean
 
-    train = np.asarray(dataset.splits.get("train", ()), dtype=np.int64)
-    apart = not np.isin(train, class_ids).any() and np.isin(train, table.class_ids).any()
-    return features_mean(table, train if apart else None, unit_length)
+    base = training_classes(dataset, tasks)
+    has_features = base is not None and np.isin(base, table.class_ids).any()
+    return features_mean(table, base if has_features else None, unit_length)
 
 
 def fingerprint_of(table: Features) -> FeaturesFingerprint:
@@ -70,4 +71,4 @@ def centre_of_run(
 ) -> np.ndarray | None:
     """The centre, once per run: reading all features takes longer than most chunks."""
     table = features_of_run(dataset, backbone, fingerprint, stamp)
-    return _centre(datasets.load(dataset), table, snapshot.tasks(folder, file).class_ids, unit_length)
+    return _centre(datasets.load(dataset), table, snapshot.tasks(folder, file), unit_length)

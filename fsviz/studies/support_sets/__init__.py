@@ -180,7 +180,7 @@ def draw_tasks(spec: Settings, dataset: Dataset, tables: Mapping[str, Features])
         if len(large) < len(class_ids):
             source, sampler["split"] = replace(dataset, splits={**dataset.splits, _LARGE: large}), _LARGE
     tasks = evaluation_study.sample_testbed(source, sampler, spec["seed"], tables).tasks
-    return draw.with_coarsity(tasks, dataset)
+    return draw.with_coarsity(replace(tasks, split=str(spec.get("split") or tasks.split)), dataset)
 
 
 def class_sizes(dataset: Dataset, table: Features) -> np.ndarray:
@@ -255,9 +255,8 @@ def search_and_classify(
 
 
 def classify(spec: SupportSpec, table: Features, tasks: Tasks, dataset: Dataset | None = None) -> Predictions:
-    dataset = dataset or datasets.load(spec["dataset"])
-    classes = dataset.split_class_ids(spec["split"])
-    centre = evaluation_study.centre_for(spec["classifier"], dataset, table, classes)
+    dataset, tasks = dataset or datasets.load(spec["dataset"]), replace(tasks, split=spec["split"])
+    centre = evaluation_study.centre_for(spec["classifier"], dataset, table, tasks)
     return evaluation.evaluate(table, tasks, spec["classifier"], device=spec["device"], centre=centre)
 
 
@@ -299,7 +298,7 @@ def collect(spec: SupportSpec, chunks: Sequence[Arrays]) -> SupportSets:
         raise BadInput("This run has no results yet. Wait for its first tasks.")
     rows = joined(chunks)[0]
     random = snapshot.tasks(spec["folder"]).take(rows["positions"])
-    tasks = {n: Tasks(random.class_ids, rows[f"{n}_support"], random.query, random.measures) for n in SETS}
+    tasks = {n: replace(random, support=rows[f"{n}_support"]) for n in SETS}
     predictions = {name: Predictions.from_arrays(rows, f"{name}_") for name in SETS}
     return SupportSets(cast(SupportSpec, SETTINGS.pick(spec)), tasks, predictions)
 

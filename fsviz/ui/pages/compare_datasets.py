@@ -15,6 +15,7 @@ from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import compare_datasets as figures
 from fsviz.records import Dataset, Progress
+from fsviz.records.class_splits import is_training_side
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import RawSettings, Setting
 from fsviz.studies import support_sets
@@ -85,7 +86,7 @@ def _pick(dataset: Dataset) -> study.ComparisonSpec | None:
         .multiselect(
             "Compare with",
             list(choices),
-            format_func=lambda name: escape(choices.get(name, name)),
+            format_func=lambda name: choices.get(name, name),
             key=AGAINST,
             max_selections=study.MAX_SPLITS - 1,
             placeholder="Choose a dataset or split",
@@ -125,8 +126,13 @@ def _choices(dataset: Dataset, first: str) -> dict[str, str]:
 
 
 def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[str]:
-    """Another split of this dataset, else a dataset with features or with the same taxonomy."""
-    splits = [f"{dataset.name}:{name}" for name in dataset.splits if name != split]
+    """A split of other held-out classes of this dataset, else a dataset with features or with the same taxonomy."""
+    class_ids = dataset.split_class_ids(split)
+    splits = [
+        f"{dataset.name}:{name}"
+        for name, ids in dataset.splits.items()
+        if len(ids) > 1 and not is_training_side(name) and not np.isin(ids, class_ids).any()
+    ]
     is_wordnet = dataset.taxonomy is not None and study.WORDNET in set(dataset.taxonomy["parent"])
     fallback = ["demo"] if dataset.has_features or not is_wordnet else ["tiered_imagenet"]
     return [name for name in (*splits, *fallback, "demo", "tiered_imagenet") if name in choices][:1]

@@ -16,6 +16,7 @@ from fsviz.records.graphs import Hierarchy
 from fsviz.settings import Setting
 from fsviz.tables import Column, Table
 from fsviz.tasks import task_ids
+from fsviz.taxonomy import DAG
 from fsviz.taxonomy.hierarchy import class_hierarchy
 from fsviz.text import short_names, split_title
 from fsviz.ui.parts import access, caching, deferred, export, links, page_links, shell, tally
@@ -403,14 +404,22 @@ def _show_counts(dataset: Dataset) -> None:
         n_contexts = dataset.contexts["context"].nunique()
         numbers.append(HeadlineNumber.count("contexts", "Contexts", n_contexts, help="Backgrounds of the images."))
     elif dataset.taxonomy is not None:
-        n_groups = len(set(dataset.taxonomy["parent"]))
-        text = "Taxonomy nodes above the classes."
-        numbers.append(HeadlineNumber.count("groups", "Concepts", n_groups, help=text))
+        numbers.append(_count_concepts(dataset))
     else:
         numbers.append(None)
     show_numbers(numbers)
     for note in dataset.notes:
         st.caption(escape(note))
+
+
+def _count_concepts(dataset: Dataset) -> HeadlineNumber | None:
+    """The number of concepts; None if the taxonomy does not hold every class."""
+    try:
+        n = caching.n_concepts(dataset, "all", str(DAG.default))
+    except FsvizError:
+        return None
+    text = "Taxonomy nodes above the classes, single-child chains collapsed, as on the page Classes."
+    return HeadlineNumber.count("concepts", "Concepts", n, help=text)
 
 
 def _show_classes(dataset: Dataset) -> None:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import streamlit as st
 
-from fsviz import datasets
+from fsviz import datasets, taxonomy
 from fsviz.analyses import headline
 from fsviz.errors import FsvizError
 from fsviz.records import Dataset
@@ -137,6 +137,12 @@ def part(dataset: Dataset, split: str, dag: str, at: str) -> tuple[Dag, np.ndarr
     """The graph below a node, and the places of its classes in the split."""
     complete = graph(dataset, split, dag)
     return (complete, np.arange(complete.n_classes)) if at == complete.nodes[0] else maps.classes_below(complete, at)
+
+
+@cache_data(most=48)
+def n_concepts(dataset: Dataset, split: str, dag: str, at: str = "") -> int:
+    """The number of concepts above the classes of a split, or of those below a node."""
+    return taxonomy.n_concepts(part(dataset, split, dag, at)[0] if at else graph(dataset, split, dag))
 
 
 @cache_data(most=48)

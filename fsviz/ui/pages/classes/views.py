@@ -197,7 +197,7 @@ def _graph(view: View, layout: str, selected: list[int], settings: Any) -> None:
     )
     hidden = full_graph.n_nodes - len(graph.names)
     st.caption(
-        f"{len(full_graph.shown_at):,} classes, {full_graph.n_nodes - len(full_graph.shown_at):,} concepts (grey)."
+        f"{len(full_graph.shown_at):,} classes, {caching.n_concepts(dataset, split, dag, at_id):,} concepts (grey)."
         + (f" Grey squares: {hidden:,} collapsed nodes." if hidden else "")
         + " Click a concept to zoom, a class to select it.",
         help=f"{full_graph.n_nodes:,} nodes and {full_graph.n_edges:,} is-a edges, single-child chains collapsed. "

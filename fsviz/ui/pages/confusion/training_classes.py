@@ -9,6 +9,7 @@ import streamlit as st
 
 from fsviz.figures import confusion as figures
 from fsviz.records import Dataset
+from fsviz.records.class_splits import training_side
 from fsviz.records.graphs import ClassGraph
 from fsviz.settings import Setting
 from fsviz.studies import confusion as study
@@ -38,7 +39,7 @@ def show(dataset: Dataset, spec: study.ConfusionRequest) -> tuple[study.Confusio
         return None
     graph_column, side = responsive_columns("base", [2.2, 1], gap="medium")
     with side:
-        default = "train" if "train" in splits else splits[0]
+        default = training_side(dataset, str(spec["split"])) or splits[0]
         base = pick(study.BASE.with_(kind="choice", choices={s: s for s in splits}, default=default))
         requested: study.ConfusionRequest = {**spec, "base": base}
         if spec["likeness"] == "confusion":

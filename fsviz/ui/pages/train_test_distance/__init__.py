@@ -71,11 +71,13 @@ def show(dataset: Dataset) -> None:
     if section == SPLIT:
         _map(dataset, classes, result, position)
         alike = cached_call(study.agreement, dataset, classes, keep=256, **spec)
-        sentence, more = study.distance_answer(result, at_random, alike)
+        side = cached_call(study.held_out_side, dataset, classes, result.split, keep=256)
+        test_sides = side, settings.held_out_at_random(dataset, classes, result.split)
+        sentence, more = study.distance_answer(result, at_random, alike, test_sides, title_of(classes.backbone))
         shell.answer(escape(sentence), escape(more))
         save.show(dataset, result)
     elif section == SWEEP:
-        _sweep(dataset, classes, result, at_random, position)
+        _sweep(dataset, classes, result, position)
     elif section == STABILITY:
         stability.show(dataset, spec, result)
     elif section == COMPARE:
@@ -179,21 +181,18 @@ def _superclasses(dataset: Dataset, result: study.SplitResult) -> None:
         )
 
 
-def _sweep(
-    dataset: Dataset,
-    classes: study.ClassFeatures,
-    result: study.SplitResult,
-    at_random: tuple[float, float],
-    position: int | None,
-) -> None:
-    """The split at several targets."""
+def _sweep(dataset: Dataset, classes: study.ClassFeatures, result: study.SplitResult, position: int | None) -> None:
+    """The split at several targets, each with its test side by itself."""
     if result.split.requested is None:
         st.info("This split has no target divergence. Choose the split method “stable”.")
         return
     spec = {name: value for name, value in result.settings.items() if name != "divergence"}
     words = "Computing splits at other targets"
     results = cached_call(study.over_targets, dataset, classes, words=words, keep=64, **spec)
-    sentence, more = study.sweep_answer(results, at_random)
+    splits, words = [each.split for each in results], "Classifying with frozen features"
+    sides = cached_call(study.held_out_sides, dataset, classes, splits, words=words, keep=64)
+    side_at_random = settings.held_out_at_random(dataset, classes, result.split)
+    sentence, more = study.sweep_answer(results, sides, side_at_random, title_of(classes.backbone))
     shell.answer(escape(sentence), escape(more))
     left = right = st.container()
     if position is not None:
@@ -201,17 +200,19 @@ def _sweep(
     with left:
         export.chart(
             "Splits by target divergence",
-            figures.plot_small_multiples([each.split for each in results]),
+            figures.plot_small_multiples(splits, study.side_notes(results, sides)),
             key="small_multiples",
             sets=Click(CLASS, result.split.names),
         )
         distances = ", ".join(f"{study.centroid_distance(each.split):.1f}" for each in results)
         st.caption(
-            "The same classes at six targets (figure 3 of the paper). Click a class to show it.",
+            f"The same classes at {len(results)} targets (figure 3 of the paper), with frozen accuracy and the mean "
+            "distance between test classes. Click a class to show it.",
             help=f"The centroids move apart: {distances} in units of the features, in which a class is about "
             f"{float(np.linalg.norm(result.split.points, axis=1).mean()):.1f} from the middle. They lie far outside "
             "the classes, so the map shows their direction.",
         )
+        export.table(study.BY_TARGET, study.target_table(results, sides, side_at_random))
     if position is not None:
         with right:
             class_card.show(dataset, classes, result.split, position)

@@ -76,7 +76,7 @@ def pick_rows(dataset: Dataset, classes: ClassFeatures) -> CostRows | None:
     grids = {grid.name: grid for grid in _recorded(dataset)}
     runs = tuple(run.id for run in jobs.list_runs("training") if run.state == "finished")
     own = _own(dataset.name, runs)
-    choices = {name: escape(grid.title) for name, grid in grids.items()} | ({} if own.empty else {OWN: "Your runs"})
+    choices = {name: grid.title for name, grid in grids.items()} | ({} if own.empty else {OWN: "Your runs"})
     if not choices:
         _untrained(dataset, classes)
         return None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from fsviz.analyses import class_splits as study
-from fsviz.records import Dataset
+from fsviz.records import ClassSplit, Dataset
 from fsviz.settings import Setting, Value
 from fsviz.ui.parts import access, controls, links, shell
 from fsviz.ui.parts.caching import cached_call
@@ -78,6 +80,16 @@ def class_features(dataset: Dataset, backbone: str) -> study.ClassFeatures:
     return cached_call(
         study.class_features, dataset, backbone, 2, words="Averaging the features of every class", keep=16
     )
+
+
+def held_out_at_random(dataset: Dataset, classes: study.ClassFeatures, split: ClassSplit) -> study.HeldOutSide:
+    """The test sides of random splits of these sizes; cached for all visitors, the same for every target."""
+    return cached_call(_held_out_at_random, dataset, classes, tuple(np.sort(split.sides).tolist()), keep=64)
+
+
+def _held_out_at_random(dataset: Dataset, classes: study.ClassFeatures, sides: tuple[int, ...]) -> study.HeldOutSide:
+    split = replace(study.unsplit(classes), sides=np.array(sides))
+    return study.held_out_at_random(dataset, classes, split)
 
 
 def is_affordable(seconds: float) -> bool:

@@ -191,6 +191,7 @@ def _results(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
                 row["accuracy"],
                 row["ci95_classes"],
                 ci_unit="classes",
+                change=row["accuracy"] - float(frozen["accuracy"].iloc[0]) if len(frozen) else None,
                 note=compared_accuracy(frozen, result["chance"], title_of(classes.backbone)),
                 help=f"{row['n_tasks']:,} tasks of {result['n_classes']['test']:,} test classes, 95% CI over classes. "
                 "Frozen: ProtoNet without training, on tasks of the same test classes.",
