@@ -46,11 +46,11 @@ CONTEXTS: dict[str, tuple[str, RawSettings]] = {
     "swapped": ("swapped", {"sampler": "spurious"}),
 }
 SUPPORTS: dict[str, tuple[str, float | None]] = {  # title, and rank among random supports
-    "hard": ("hardest", None),
+    "hard": ("hard", None),
     "unlucky": ("unlucky", 0.1),
     "typical": ("typical", 0.5),
     "lucky": ("lucky", 0.9),
-    "easy": ("easiest", None),
+    "easy": ("easy", None),
 }
 N_PARTNERS = 7
 BANDS = (5.0, 10.0, 20.0)  # points of accuracy that separate the answers
@@ -316,7 +316,7 @@ def _plane(table: Features, image_ids: np.ndarray) -> np.ndarray:
 
 
 def measure_support(dataset: Dataset) -> list[ControlPosition]:
-    """The same queries with the hardest and easiest support of a search, and with random ones in between."""
+    """The same queries with the hard and the easy support of a search, and with random ones in between."""
     table = _features(dataset)
     settings = {**SHAPE, "split": draw.default_split(dataset), "n_tasks": N_TASKS // 4, "seed": SEED}
     spec = support_sets.check({"dataset": dataset.name, "backbone": table.backbone, **settings})
@@ -343,7 +343,7 @@ def measure_support(dataset: Dataset) -> list[ControlPosition]:
 
 
 def ask_support(positions: Sequence[ControlPosition]) -> Question:
-    """Whether the loss to the hardest or the gain to the easiest support is larger."""
+    """Whether the loss to the hard or the gain to the easy support is larger."""
     by_name = {position.name: position for position in positions}
     hard, typical_, easy = by_name["hard"], by_name["typical"], by_name["easy"]
     down, up = _paired(typical_, hard), _paired(easy, typical_)
@@ -351,8 +351,8 @@ def ask_support(positions: Sequence[ControlPosition]) -> Question:
     correct = 2 if not asymmetry.is_significant else 0 if asymmetry.points > 0 else 1
     chance = _paired(by_name["lucky"], by_name["unlucky"])
     return Question(
-        "Which is larger: the loss to the hardest support or the gain to the easiest?",
-        ("Loss to the hardest", "Gain to the easiest", "About equal"),
+        "Which is larger: the loss to the hard support or the gain to the easy one?",
+        ("Loss to the hard one", "Gain to the easy one", "About equal"),
         correct,
         f"Down {down}, up {up}. Luck alone (worst to best 10% of random supports) makes {chance}: mean accuracy hides "
         "this risk.",

@@ -28,8 +28,8 @@ LESSON = Lesson(
     order=4,
     cause="Support",
     title="How much depends on the support images?",
-    text="The labelled images are chosen at random. The queries stay fixed; the support ranges from the **hardest** to "
-    "the **easiest** found by a search.",
+    text="The labelled images are chosen at random. The queries stay fixed; the support ranges from a **hard** to "
+    "an **easy** one, both the result of a search.",
     paper="Basu et al. 2023",
     control="Support images",
     hint="What do the hard ones have in common?",
