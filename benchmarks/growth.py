@@ -97,12 +97,12 @@ def _studies(folder: Path) -> dict[str, Study]:
 
     pair = confusion.two_classes(1.2)
     tasks = (500, 1000, 2000, 4000)
-    stressed = {"sources": ["efficientnet_lite0"], "backbones": ["efficientnet_lite0"]}
+    stressed = {"sources": ["efficientnet_lite0"], "backbones": ["efficientnet_lite0"], "search": "fastdiffsel"}
     return {
         "evaluate, ProtoNet": Study("tasks", (5000, 10_000, 20_000, 40_000), evaluated("protonet", tasks="n_tasks")),
         "evaluate, logistic regression": Study("tasks", tasks, evaluated("logistic", tasks="n_tasks")),
         "evaluate, ProtoNet, by ways": Study("ways", (5, 10, 20, 40), evaluated("protonet", ways="n_way")),
-        "hard support sets": Study("tasks", (50, 100, 200, 400), of("support_sets")),
+        "hard support sets": Study("tasks", (50, 100, 200, 400), of("support_sets", search="fastdiffsel")),
         "stress test": Study(
             "tasks",
             (50, 100, 200, 400),

@@ -14,6 +14,7 @@ import pandas as pd
 
 from fsviz import datasets, evaluation, features
 from fsviz.difficulty import attribute_gaps, shifted_tasks
+from fsviz.difficulty.attribute_gaps import Attribute
 from fsviz.difficulty.objectives import OBJECTIVES
 from fsviz.difficulty.shifted_tasks import CuratedPair
 from fsviz.errors import BadInput
@@ -26,6 +27,7 @@ from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 
 Drawn = TypeVar("Drawn")
+ALIKE = "_alike"  # ends the columns of the protocol that shifts all classes of a task alike
 
 
 def attribute_groups(dataset: Dataset, attribute: str) -> list[str]:
@@ -71,7 +73,7 @@ def curated_tasks(spec: RawSettings, attribute: str, query_group: str | None = N
 def _curated(
     spec: SupportSpec, dataset: Dataset, table: Features, attribute: str, query_group: str | None = None
 ) -> CuratedPair:
-    sizes = {name: spec[name] for name in ("n_way", "n_shot", "n_query", "n_tasks", "seed")}
+    sizes: dict[str, Any] = {name: spec[name] for name in ("n_way", "n_shot", "n_query", "n_tasks", "seed")}
     read = attribute_gaps.read_attribute(dataset, attribute)
     classes = dataset.split_class_ids(spec["split"])
     return shifted_tasks.sample_curated(
@@ -98,43 +100,86 @@ def shift_table(
 ) -> pd.DataFrame:
     """Accuracy cost of a shift of each attribute: percent without and with it, on the same queries.
 
+    Two protocols: each class of a task is shifted on its own, so that its support resembles the queries of others; and
+    all classes of a task are shifted alike (columns that end in _alike).
     Where too few images share a value, fewer queries per class are drawn than requested for.
     The interval of the cost is over classes with their images: tasks share images, so a thousand tasks of twenty
     classes are twenty observations, each the mean over one class's queries. A column that has nothing to do with the
     images splits each class's images by luck, and this is how far such luck carries.
-    Columns attribute, without_shift, with_shift, cost (percent points), ci95 and p (of the paired cost), n_tasks,
-    n_classes, n_query, problem (a sentence where the images cannot give such tasks at all; numbers are then missing),
-    p_holm (corrected for the number of attributes) and significant (p_holm below 5%).
+    Columns attribute, and for each protocol without_shift, with_shift, cost (percent points), ci95 and p (of the paired
+    cost), n_tasks, n_classes, n_query, problem (a sentence where the images cannot give such tasks at all; numbers are
+    then missing), p_holm (corrected for the number of attributes) and significant (p_holm below 5%). in_random is the
+    share of the first protocol's shift that random tasks have.
     """
     spec = check(spec)
     dataset = datasets.load(spec["dataset"])
     table = features.load(dataset, spec["backbone"])
-    rows = []
+    rows: list[dict[str, Any]] = []
     names = attributes if attributes is not None else attribute_gaps.require_attributes(dataset)
+    random = support_sets.draw_tasks(spec, dataset, {spec["backbone"]: table})
     for done, name in enumerate(names):
         if progress is not None:
             progress(done, len(names), name)
+        read = attribute_gaps.read_attribute(dataset, name)
+        row: dict[str, Any] = {"attribute": name, "in_random": np.nan}
+        for suffix in ("", ALIKE):
+            cost, pair = _cost_of_shift(spec, dataset, table, read, alike=bool(suffix))
+            row |= {f"{column}{suffix}": value for column, value in cost.items()}
+            if pair is not None and not suffix:
+                usual, here = (
+                    np.nanmean(attribute_gaps.measure_gap(read, tasks, by="class").gap)
+                    for tasks in (random, pair.with_shift)
+                )
+                row["in_random"] = float(usual / here) if here > 0 else np.nan
+        rows.append(row)
+    costs = pd.DataFrame(rows)
+    for suffix in ("", ALIKE):
+        costs[f"p_holm{suffix}"] = holm(costs[f"p{suffix}"].to_numpy(dtype=float))
+        costs[f"significant{suffix}"] = costs[f"p_holm{suffix}"] < 0.05
+    return costs
 
-        def sample(n_query: int, name: str = name) -> CuratedPair:
-            return _curated({**spec, "n_query": n_query}, dataset, table, name)
 
-        try:
-            pair, n_query = _with_enough_images(spec, sample)
-        except BadInput as error:
-            rows.append((name, *[np.nan] * 5, 0, 0, 0, str(error)))
-            continue
-        same, shifted = (
-            100 * evaluation.correct_queries(support_sets.classify(spec, table, tasks, dataset))
-            for tasks in (pair.without_shift, pair.with_shift)
-        )
-        class_ids = np.broadcast_to(pair.with_shift.class_ids[:, :, None], same.shape)
-        cost = clustered_mean(same - shifted, class_ids)
-        n_classes = len(np.unique(class_ids))
-        rows.append((name, same.mean(), shifted.mean(), *cost, len(same), n_classes, n_query, ""))
-    columns = ["attribute", "without_shift", "with_shift", "cost", "ci95", "p", "n_tasks", "n_classes", "n_query"]
-    costs = pd.DataFrame(rows, columns=[*columns, "problem"])
-    costs["p_holm"] = holm(costs["p"].to_numpy(dtype=float))
-    return costs.assign(significant=costs["p_holm"] < 0.05)
+def _cost_of_shift(
+    spec: SupportSpec, dataset: Dataset, table: Features, read: Attribute, alike: bool
+) -> tuple[dict[str, Any], CuratedPair | None]:
+    """The cost of a shift by one protocol, and its pairs of tasks; None if the images cannot give such tasks."""
+    sizes: dict[str, Any] = {name: spec[name] for name in ("n_way", "n_shot", "n_tasks", "seed")}
+    images = _image_class_ids(spec, dataset, table), dataset.split_class_ids(spec["split"])
+    cost: dict[str, Any] = dict.fromkeys(("without_shift", "with_shift", "cost", "ci95", "p"), np.nan)
+
+    def sample(n_query: int) -> CuratedPair:
+        return shifted_tasks.sample_curated(read, *images, n_query=n_query, alike=alike, **sizes)
+
+    try:
+        pair, n_query = _with_enough_images(spec, sample)
+    except BadInput as error:
+        return {**cost, "n_tasks": 0, "n_classes": 0, "n_query": 0, "problem": str(error)}, None
+    same, shifted = (
+        100 * evaluation.correct_queries(support_sets.classify(spec, table, tasks, dataset))
+        for tasks in (pair.without_shift, pair.with_shift)
+    )
+    class_ids = np.broadcast_to(pair.with_shift.class_ids[:, :, None], same.shape)
+    cost |= dict(zip(("cost", "ci95", "p"), clustered_mean(same - shifted, class_ids), strict=True))
+    cost |= {"without_shift": same.mean(), "with_shift": shifted.mean(), "n_tasks": len(same)}
+    return {**cost, "n_classes": len(np.unique(class_ids)), "n_query": n_query, "problem": ""}, pair
+
+
+def describe_shifts(table: pd.DataFrame) -> str:
+    """Both protocols and random tasks compared, for the attribute with the largest significant cost, as a sentence."""
+    significant = table[table["significant"] & (table["cost"] > 0)]
+    if not len(significant):
+        return "No shift has a significant cost."
+    row = significant.loc[significant["cost"].idxmax()]
+    name = str(row["attribute"])
+    alike = (
+        f"{row[f'cost{ALIKE}']:.1f} ± {row[f'ci95{ALIKE}']:.1f} if all shift alike"
+        if not row[f"problem{ALIKE}"]
+        else "too few images to shift all alike"
+    )
+    return (
+        f"{name[:1].upper()}{name[1:]} costs {row['cost']:.1f} ± {row['ci95']:.1f} points if each class shifts against "
+        f"the others, {alike}; random tasks have {row['in_random']:.0%} of this shift."
+    )
 
 
 # --- queries of some values, then searched -----------------------------------------------------------------------

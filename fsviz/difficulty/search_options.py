@@ -31,9 +31,6 @@ class SearchOptions:
               and the heaviest images after the last projection. Large steps leave fewer weights other than zero than
               there are shots; the images of weight zero that fill the set up are random.
 
-    Of searches that swap images:
-
-    n_rounds  swaps per class of the swap search; more change little, on clustered and on real features
     n_sweeps  sweeps of greedy search over all support images
     """
 
@@ -45,7 +42,6 @@ class SearchOptions:
     start: str = "ones"
     seed: int = 0
     literal: bool = False
-    n_rounds: int = 3
     n_sweeps: int = 1
 
     def __post_init__(self) -> None:
@@ -57,7 +53,5 @@ class SearchOptions:
             raise BadInput(f"The step must be a positive number (the paper uses {PAPER_STEP:g}). Got {self.step}.")
         if self.n_steps < 1:
             raise BadInput(f"There must be at least one gradient step. Got {self.n_steps}.")
-        if self.n_rounds < 1:
-            raise BadInput(f"The swap search needs at least one round. Got {self.n_rounds}.")
         if self.n_sweeps < 1:
             raise BadInput(f"Greedy search needs at least one sweep. Got {self.n_sweeps}.")

@@ -3,6 +3,9 @@
 Queries of a class all belong to one group of the attribute: a context, a style, the low or the high third of a number.
 Without shift the support images come from the same group; with shift from the others, for a number from the opposite
 third. Both tasks of a pair share classes and queries, so that any difference in accuracy is due to the support.
+
+Each class may be shifted on its own: its support may then resemble the queries of other classes. Or all classes of a
+task are shifted alike: the queries of all classes share one group.
 """
 
 from __future__ import annotations
@@ -47,12 +50,14 @@ def sample_curated(
     n_tasks: int,
     seed: int,
     query_group: str | None = None,
+    alike: bool = False,
 ) -> CuratedPair:
     """Pairs of tasks without and with a shift of one attribute.
 
     image_class_ids  class of every image_id (N,); class_ids the classes to draw from.
     query_group      the group of all queries (a value of the attribute, or "low ..." / "high ..."); None samples one
                      for every class of every task, among those that have enough images.
+    alike            whether all classes of a task share the group of their queries
     """
     groups, names = attribute_groups(attribute)
     if query_group is not None and query_group not in names:
@@ -71,20 +76,26 @@ def sample_curated(
         fits = [pair for pair in pairs if len(pair[1]) >= n_shot + n_query and len(pair[2]) >= n_shot]
         if fits:
             feasible[int(class_id)] = fits
-    if len(feasible) < n_way:
+    usable: dict[int | None, list[int]] = {None: sorted(feasible)}  # by the group of a task; None: each class its own
+    if alike:
+        usable = {g: [c for c in sorted(feasible) if any(pair[0] == g for pair in feasible[c])] for g in allowed}
+    most = max(map(len, usable.values()))
+    if most < n_way:
         raise BadInput(
-            f"A shift of {attribute.name!r} needs {n_way} classes with {n_shot + n_query} images of one value and "
-            f"{n_shot} of others. Got {len(feasible)} such classes. Lower n_query or n_shot, or take another attribute."
+            f"A shift of {attribute.name!r} needs {n_way} classes with {n_shot + n_query} images of one value"
+            f"{', the same for all,' if alike else ''} and {n_shot} of others. Got {most} such classes. Lower n_query "
+            "or n_shot, or take another attribute."
         )
     rng = np.random.default_rng(np.random.SeedSequence((seed, 7)))
-    usable = np.array(sorted(feasible))
+    shared = [g for g in usable if len(usable[g]) >= n_way]
     shape = (n_tasks, n_way)
     classes, picked = np.empty(shape, np.int64), np.empty(shape, np.int64)
     query, same, shifted = (np.empty((*shape, n), np.int64) for n in (n_query, n_shot, n_shot))
     for t in range(n_tasks):
-        classes[t] = rng.choice(usable, n_way, replace=False)
+        group = shared[rng.integers(len(shared))] if alike else None
+        classes[t] = rng.choice(usable[group], n_way, replace=False)
         for w, class_id in enumerate(classes[t]):
-            fits = feasible[int(class_id)]
+            fits = [pair for pair in feasible[int(class_id)] if group in (None, pair[0])]
             picked[t, w], inside, outside = fits[rng.integers(len(fits))]
             inside = rng.permutation(inside)
             query[t, w] = inside[:n_query]

@@ -282,62 +282,74 @@ def _add_legend(figure: go.Figure, entries: Mapping[str, tuple[str, str]]) -> No
         )
 
 
-def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure:
-    """Accuracy without and with a shift of one attribute, same queries; the costliest attribute on top.
+_PROTOCOLS = (  # suffix of the columns, name, symbol, colour and place in the row
+    ("", "each class against the others", SET_SYMBOLS["hard"], meaning("hard"), 0.13),
+    ("_alike", "all classes alike", "diamond", ACCENT, -0.13),
+)
 
-    Filled if the cost is significant (column significant), else hollow.
+
+def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure:
+    """Points of accuracy that a shift of one attribute costs, by two protocols; the costliest attribute on top.
+
+    table  attribute, and cost, ci95, significant and n_classes, again with the suffix _alike; NaN if not possible.
+           Filled if the cost is significant, else hollow.
     """
-    table = table.dropna(subset=["cost"]).sort_values("cost")
-    table["attribute"] = table["attribute"].map(escape_plotly)
+    table = table.dropna(subset=["cost"]).sort_values("cost").reset_index(drop=True)
     figure = go.Figure()
-    for _, row in table.iterrows():
+    for suffix, name, symbol, colour, lift in _PROTOCOLS:
+        rows = table.dropna(subset=[f"cost{suffix}"])
         figure.add_scatter(
-            x=[row["with_shift"], row["without_shift"]],
-            y=[row["attribute"]] * 2,
-            mode="lines",
-            line={"color": QUIET, "width": 2},
-            hoverinfo="skip",
-            showlegend=False,
-        )
-    for column, name, symbol, colour in (
-        ("with_shift", "different value", "triangle-down", meaning("hard")),
-        ("without_shift", "same value", "circle", meaning("random")),
-    ):
-        figure.add_scatter(
-            x=table[column],
-            y=table["attribute"],
-            mode="markers",
+            x=rows[f"cost{suffix}"],
+            y=rows.index + lift,
+            error_x={"type": "data", "array": rows[f"ci95{suffix}"].fillna(0), "thickness": 1.5, "width": 4},
+            mode="markers+text",
             name=name,
+            text=[f"{cost:.1f}" for cost in rows[f"cost{suffix}"]],
+            textposition="top center" if lift > 0 else "bottom center",
             marker={
-                "size": 12,
-                "symbol": [symbol + ("" if real else "-open") for real in table["significant"]],
+                "size": 11,
+                "symbol": [symbol + ("" if real else "-open") for real in rows[f"significant{suffix}"]],
                 "color": colour,
                 "line": {"width": 2, "color": colour},
             },
             showlegend=False,
-            customdata=table["attribute"].tolist(),
-            hovertemplate=f"%{{y}}: %{{x:.1f}}% correct, {name} in the support<extra></extra>",
+            customdata=[
+                [
+                    escape_plotly(r["attribute"]),
+                    r[f"without_shift{suffix}"],
+                    r[f"with_shift{suffix}"],
+                    r[f"n_classes{suffix}"],
+                ]
+                for _, r in rows.iterrows()
+            ],
+            hovertemplate=f"%{{customdata[0]}}, {name}: %{{x:.1f}} points lost, from %{{customdata[1]:.1f}}% to "
+            "%{customdata[2]:.1f}%, %{customdata[3]} classes<extra></extra>",
         )
         _add_legend(figure, {name: (symbol, colour)})
-    for _, row in table.iterrows():
-        figure.add_annotation(
-            x=max(row["with_shift"], row["without_shift"]),
-            y=row["attribute"],
-            text=f"{round(-row['cost'], 1) + 0.0:+.1f} ± {row['ci95']:.1f} points"  # no minus before a zero
-            + ("" if row["significant"] else ", not significant"),
-            showarrow=False,
-            xanchor="left",
-            xshift=12,
-        )
-    title = significance.with_note("mean accuracy (%)", significance.HOLM)
-    figure.update_xaxes(title=title, ticksuffix="%")
-    figure.update_yaxes(automargin=True, ticklabelstandoff=8)
+    figure.add_vline(x=0, line={"color": meaning("random"), "width": 1.5, "dash": "dot"})
+    labels = [f"{shortened(r['attribute'])}<br>{_class_counts(r)}" for _, r in table.iterrows()]
+    title = significance.with_note("points of accuracy lost by the shift", significance.HOLM)
+    figure.update_xaxes(title=title, zeroline=False)
+    figure.update_yaxes(
+        automargin=True,
+        ticklabelstandoff=8,
+        tickvals=list(range(len(table))),
+        ticktext=labels,
+        range=[-0.6, len(table) - 0.4],
+        zeroline=False,
+    )
     figure.update_layout(
-        height=height or 140 + 36 * len(table),
-        margin=MARGIN | {"r": 150},
+        height=height or 140 + 52 * len(table),
+        margin=MARGIN,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
     )
     return figure
+
+
+def _class_counts(row: pd.Series) -> str:
+    """The classes that the costs of an attribute rest on: "14 classes", or "14 and 9 classes" if they differ."""
+    counts = dict.fromkeys(int(row[f"n_classes{suffix}"]) for suffix, *_ in _PROTOCOLS if row[f"n_classes{suffix}"])
+    return f"{' and '.join(f'{n:,}' for n in counts)} classes"
 
 
 def plot_by_coarsity(table: pd.DataFrame, height: int = 380) -> go.Figure:

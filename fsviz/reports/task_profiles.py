@@ -141,5 +141,5 @@ def _supports(sets: SupportSets | None) -> list[html.ReportSection]:
         return []
     names = {"random": "this support"}
     rows = [{"supports": names.get(n, n), "accuracy": 100 * float(sets.accuracy(n)[0])} for n in SETS]
-    caption = "Support sets found by FastDiffSel; ProtoNet predictions."
+    caption = "Hard and easy support sets of a search by ProtoNet accuracy; harder and easier ones may exist."
     return [html.ReportSection("Same queries, other support sets", TableData(ACCURACIES, rows), caption)]

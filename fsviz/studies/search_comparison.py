@@ -50,7 +50,7 @@ SEARCHES = Setting(
     list(SEARCH.choices),
     choices=SEARCH.choices,
 )
-DEFAULT_TASKS = 50
+DEFAULT_TASKS = 200
 SETTINGS = Schema(
     {name: s for name, s in support_sets.SETTINGS.settings.items() if s not in (SEARCH, support_sets.OBJECTIVE)}
     | {N_TASKS.name: N_TASKS.with_(default=DEFAULT_TASKS), SEARCHES.name: SEARCHES},
@@ -60,7 +60,11 @@ SETTINGS = Schema(
 _CHUNK = {"greedy": 5}  # tasks per chunk; for other searches MAX_AT_ONCE
 MAX_AT_ONCE = 100
 _SHORT = 0.2  # seconds: a faster search is timed again, and the shortest time counts
-_MIN_PREVIEW = 10  # tasks of a preview
+_TELLING = 100  # tasks of a preview: fewer rarely tell searches apart, so greedy search waits for the run
+_MIN_PREVIEW = 10  # tasks of a preview, however slow they are
+_MOST_TASKS = 100_000  # beyond this, a difference is too small to look for
+_POWER = 2.8 / 1.96  # 80% power: the half-width of a 95% CI must be this factor smaller than the difference
+REFERENCE = "fastdiffsel"  # the paper's search, which all others are compared with
 
 
 # --- the comparison, as a run -----------------------------------------------------------------------------------
@@ -78,7 +82,7 @@ COMPARED = Table(
     Column("objective", "Support set"),
     Column("accuracy", "Accuracy", kind="percent", interval="ci95"),
     Column("milliseconds", "Time per task", "ms", 2, kind="number"),
-    Column("behind", "Behind greedy search", kind="points", interval="behind_ci95"),
+    Column("gain", "Beyond FastDiffSel", kind="points", interval="gain_ci95"),
 )
 MEANS = Table(
     "Random, filtered and searched tasks",
@@ -99,9 +103,9 @@ STEPS = Table(
 
 
 class SearchRow(TypedDict):
-    """One search with one objective: accuracy in percent, seconds per task, points behind greedy on the same tasks.
+    """One search with one objective: accuracy in percent, seconds per task, points beyond FastDiffSel on its tasks.
 
-    None if greedy search is not part of the comparison.
+    gain  how much harder, or easier, the sets are than those of FastDiffSel; None if that is not in the comparison
     """
 
     search: str
@@ -110,8 +114,8 @@ class SearchRow(TypedDict):
     ci95: float
     n_tasks: int
     seconds: Any
-    behind: Any
-    behind_ci95: Any
+    gain: Any
+    gain_ci95: Any
 
 
 class SearchSummary(TypedDict):
@@ -186,7 +190,7 @@ def run_chunk(spec: SearchSpec, part: int, start: int, stop: int) -> dict[str, n
 
 
 def collect(spec: SearchSpec, chunks: Sequence[Arrays]) -> SearchSummary:
-    """Per search and objective: accuracy, seconds per task, and points behind greedy on the same tasks."""
+    """Per search and objective: accuracy, seconds per task, and points beyond FastDiffSel on the same tasks."""
     all_cells, finished = cells(spec), joined(chunks)
     accuracy = np.full((len(all_cells), spec["n_tasks"]), np.nan)
     for part, arrays in finished.items():
@@ -202,16 +206,16 @@ def collect(spec: SearchSpec, chunks: Sequence[Arrays]) -> SearchSummary:
             "ci95": float(half_width),
             "n_tasks": int(done.sum()),
             "seconds": None if cell.search == RANDOM else float(arrays["seconds"].mean()),
-            "behind": None,
-            "behind_ci95": None,
+            "gain": None,
+            "gain_ci95": None,
         }
-        greedy = next(
-            (i for i, c in enumerate(all_cells) if (c.search, c.objective) == ("greedy", cell.objective)), which
+        reference = next(
+            (i for i, c in enumerate(all_cells) if (c.search, c.objective) == (REFERENCE, cell.objective)), which
         )
-        if greedy != which and (done & np.isfinite(accuracy[greedy])).sum() > 1:
+        if reference != which and (done & np.isfinite(accuracy[reference])).sum() > 1:
             sign = OBJECTIVES[cell.objective].sign
-            behind, behind_half_width = mean_and_ci95(sign * (accuracy[which] - accuracy[greedy]))
-            row["behind"], row["behind_ci95"] = float(behind), float(behind_half_width)
+            gain, gain_half_width = mean_and_ci95(sign * (accuracy[reference] - accuracy[which]))
+            row["gain"], row["gain_ci95"] = float(gain), float(gain_half_width)
         rows.append(row)
     return {"dataset": spec["dataset"], "backbone": spec["backbone"], "n_tasks": spec["n_tasks"], "rows": rows}
 
@@ -234,9 +238,9 @@ def work(spec: SearchSpec) -> Work:
 
 
 def shorten(spec: SearchSpec, n: int) -> SearchSpec | None:
-    """Fewer tasks, without greedy search if it would leave too few."""
+    """Fewer tasks, without greedy search if that would leave too few to tell searches apart."""
     quick: SearchSpec = {**spec, "searches": [name for name in spec["searches"] if name != "greedy"]}
-    if n < min(_MIN_PREVIEW, spec["n_tasks"]) and quick["searches"]:
+    if n < min(_TELLING, spec["n_tasks"]) and quick["searches"]:
         n, spec = int(max(n, 1) * _seconds_per_task(spec) / _seconds_per_task(quick)), quick
         return {**spec, "n_tasks": min(spec["n_tasks"], max(n, _MIN_PREVIEW))}
     return {**spec, "n_tasks": max(n, _MIN_PREVIEW)} if spec["n_tasks"] > max(n, _MIN_PREVIEW) else None
@@ -274,39 +278,54 @@ STUDY = Study(
     work=work,
     shorten=shorten,
     n_bytes=n_bytes,
-    version=2,
+    version=3,
 )
 
 
 def describe_comparison(rows: Sequence[SearchRow]) -> str:
-    """FastDiffSel compared with greedy search, in accuracy and time, as sentences."""
+    """Every search compared with FastDiffSel, in accuracy and time, as sentences."""
     by_cell = {(row["search"], row["objective"]): row for row in rows}
     random = by_cell[RANDOM, RANDOM]["accuracy"]
     sentences = []
     for name, objective in OBJECTIVES.items():
-        fast = by_cell.get(("fastdiffsel", name))
-        if fast is None:
-            continue
-        if (fast["accuracy"] > random) == (objective.sign > 0):
-            sentences.append(f"FastDiffSel's {name} sets are no {objective.comparative} than random ones.")
-        if fast["behind"] is None:
-            continue
-        behind, half_width = fast["behind"], fast["behind_ci95"]
-        if abs(behind) <= half_width:
-            difference = f"{behind:+.1f} ± {half_width:.1f} points"
-            sentences.append(f"FastDiffSel and greedy, {name} sets: no significant difference ({difference}).")
-        else:
-            difference = f"{abs(behind):.1f} ± {half_width:.1f} points"
-            more = f"less {name}" if behind > 0 else objective.comparative
-            sentences.append(f"FastDiffSel's {name} sets are {difference} {more} than greedy's.")
+        cells_of = [row for (_, of), row in by_cell.items() if of == name]
+        gains = [_describe_gain(row) for row in cells_of if row["gain"] is not None]
+        if gains:
+            sentences.append(f"Points {objective.comparative} than FastDiffSel's {name} sets: {', '.join(gains)}.")
+        for row in cells_of:
+            if (row["accuracy"] > random) == (objective.sign > 0):
+                title = SEARCH.choices[row["search"]]
+                sentences.append(f"{title}: {name} sets are no {objective.comparative} than random ones.")
     times = {
         name: np.mean([row["seconds"] for (search, _), row in by_cell.items() if search == name])
         for name in dict.fromkeys(search for search, _ in by_cell if search != RANDOM)
     }
-    if "greedy" in times and times.get("fastdiffsel"):
-        ratio = times["greedy"] / times["fastdiffsel"]
-        sentences.append(f"Greedy takes {ratio:,.{0 if ratio >= 10 else 1}f} times as long.")
+    if "greedy" in times and times.get(REFERENCE):
+        ratio = times["greedy"] / times[REFERENCE]
+        sentences.append(f"Greedy takes {ratio:,.{0 if ratio >= 10 else 1}f} times as long as FastDiffSel.")
     return " ".join(sentences)
+
+
+def _describe_gain(row: SearchRow) -> str:
+    """A search and its points beyond FastDiffSel; if these are not significant, the tasks that would tell."""
+    gain, half_width = row["gain"], row["gain_ci95"]
+    text = f"{SEARCH.choices[row['search']].lower()} {gain:+.1f} ± {half_width:.1f}"
+    if abs(gain) > half_width:
+        return text
+    needed = tasks_needed(gain, half_width, row["n_tasks"])
+    return f"{text} (not significant{f'; about {needed:,} tasks would tell' if needed else ''})"
+
+
+def tasks_needed(difference: float, half_width: float, n_tasks: int) -> int | None:
+    """Tasks that show such a difference in four of five comparisons, two digits; None beyond `_MOST_TASKS`.
+
+    half_width  of the 95% CI of the difference over n_tasks tasks
+    """
+    if abs(difference) * math.sqrt(_MOST_TASKS) <= _POWER * half_width * math.sqrt(n_tasks):
+        return None
+    needed = n_tasks * (_POWER * half_width / difference) ** 2
+    digits = 10 ** max(0, math.floor(math.log10(needed)) - 1)
+    return int(math.ceil(needed / digits) * digits)
 
 
 # --- the number of gradient steps -------------------------------------------------------------------
@@ -372,8 +391,8 @@ def describe_steps(table: pd.DataFrame) -> str:
     elif len(easier) == len(more):
         at = more.iloc[0]
         text = (
-            f"One step finds the hardest sets, as in the paper: with two, accuracy changes by {at['change']:+.1f} ± "
-            f"{at['change_ci95']:.1f} points."
+            f"One step finds harder sets than more, as in the paper: with two, accuracy changes by {at['change']:+.1f} "
+            f"± {at['change_ci95']:.1f} points."
         )
     else:
         text = "No number of steps finds significantly harder sets than one."

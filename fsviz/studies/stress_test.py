@@ -295,12 +295,13 @@ def work(spec: StressSpec) -> Work:
 
 
 def shorten(spec: StressSpec, n: int) -> StressSpec | None:
-    """Fewer tasks, without full fine-tuning, and by FastDiffSel if the search is slower."""
+    """Fewer tasks, without full fine-tuning, and by FastDiffSel if a slower search has time for too few."""
     adaptations = [name for name in spec["adaptations"] if name != FULL] or ADAPTED.default[:1]
-    search = "fastdiffsel" if spec["search"] in ("refined", "greedy") else spec["search"]
-    fast: StressSpec = {**spec, "adaptations": adaptations, "search": search}
-    n = int(max(n, 1) * _seconds(spec) / _seconds(fast))
-    fast["n_tasks"] = min(spec["n_tasks"], max(n, _MIN_PREVIEW))
+    fast: StressSpec = {**spec, "adaptations": adaptations}
+    budget = max(n, 1) * _seconds(spec)
+    if int(budget / _seconds(fast)) < min(_MIN_PREVIEW, spec["n_tasks"]):
+        fast = cast(StressSpec, {**fast, **support_sets.quick_search(fast)})
+    fast["n_tasks"] = min(spec["n_tasks"], max(int(budget / _seconds(fast)), _MIN_PREVIEW))
     return fast if fast != spec else None
 
 

@@ -52,7 +52,7 @@ def test_images_without_splits_are_drawn_from_all_classes(shifted, capsys) -> No
     [
         ["--search", "greedy", "--n-sweeps", "1", "--n-tasks", "6"],
         ["--sampler", "variable"],
-        ["--start", "random", "--n-steps", "1"],
+        ["--search", "fastdiffsel", "--start", "random", "--n-steps", "1"],
     ],
 )
 def test_other_searches_and_samplers(shifted, capsys, more: list[str]) -> None:
@@ -170,10 +170,10 @@ def test_a_search_that_finds_the_opposite_says_so(capsys, tmp_path: Path, monkey
     """One step with the plain loss takes "easy" sets of the demo that are harder than random ones."""
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     easy = ["hard", "demo", "--objective", "easy", "--n-tasks", "60"]
-    assert main([*easy, "--loss", "plain"]) == 0
+    assert main([*easy, "--search", "fastdiffsel", "--loss", "plain"]) == 0
     captured = capsys.readouterr().out
     assert "The search found no easy sets (mean accuracy: easy " in captured
-    assert "Try FastDiffSel, refined or the loss Euclidean." in captured
-    for advice in (["--loss", "plain", "--search", "refined"], ["--loss", "euclidean"]):
+    assert "Try the accuracy search or the loss Euclidean." in captured
+    for advice in (["--loss", "plain"], ["--search", "fastdiffsel", "--loss", "euclidean"]):
         answer = run_json(capsys, *easy, *advice)
         assert answer["failed"] == "" and answer["accuracy"]["easy"] > answer["accuracy"]["random"]

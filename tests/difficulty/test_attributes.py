@@ -187,13 +187,14 @@ def many_images() -> Dataset:
     return Dataset("many", "Many", classes, {"test": np.arange(8)}, images=images, attributes=("brightness",))
 
 
+@pytest.mark.parametrize("alike", [False, True])
 @pytest.mark.parametrize("name", ["context", "brightness"])
-def test_curated_pairs_differ_in_the_attribute_only(name: str) -> None:
+def test_curated_pairs_differ_in_the_attribute_only(name: str, alike: bool) -> None:
     dataset = many_images()
     attribute = read_attribute(dataset, name)
     groups, names = attribute_groups(attribute)
     class_of = dataset.image_class_ids()
-    pair = sample_curated(attribute, class_of, np.arange(8), 5, 3, 5, 40, seed=0)
+    pair = sample_curated(attribute, class_of, np.arange(8), 5, 3, 5, 40, seed=0, alike=alike)
     same, shifted = pair.without_shift, pair.with_shift
     assert (same.class_ids == shifted.class_ids).all()
     assert (same.query == shifted.query).all()
@@ -205,6 +206,7 @@ def test_curated_pairs_differ_in_the_attribute_only(name: str) -> None:
     assert (groups[same.query] == pair.groups[:, :, None]).all()
     assert (groups[same.support] == pair.groups[:, :, None]).all()
     assert (groups[shifted.support] != pair.groups[:, :, None]).all()
+    assert (pair.groups == pair.groups[:, :1]).all() == alike and len(np.unique(pair.groups)) > 1
     if name == "brightness":
         assert names == ("low brightness", "middle brightness", "high brightness")
         assert (groups[shifted.support] == 2 - pair.groups[:, :, None]).all()
@@ -221,3 +223,5 @@ def test_curated_queries_can_be_fixed_to_a_group_and_bad_requests_are_named() ->
         sample_curated(attribute, dataset.image_class_ids(), np.arange(8), 5, 2, 5, 10, 0, query_group="snoww")
     with pytest.raises(BadInput, match="Lower n_query"):
         sample_curated(attribute, dataset.image_class_ids(), np.arange(8), 5, 5, 50, 10, 0)
+    with pytest.raises(BadInput, match="needs 5 classes with 55 images of one value, the same for all, and 5"):
+        sample_curated(attribute, dataset.image_class_ids(), np.arange(8), 5, 5, 50, 10, 0, alike=True)

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fsviz.difficulty.accuracy_search import search_by_accuracy
 from fsviz.difficulty.fastdiffsel import select_supports
 from fsviz.difficulty.greedy import greedy_supports
 from fsviz.difficulty.search_options import SearchOptions
-from fsviz.difficulty.swap_search import refine_supports
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Tasks
 from tests.difficulty.clusters import accuracy, clustered_features, query_loss, random_tasks
@@ -63,7 +63,7 @@ def test_search_in_features_of_any_scale_and_origin_is_that_of_double_precision(
     tasks = random_tasks(whole, 5, 5, 3, 8)
     single = replace(whole, values=whole.values * np.float32(scale) + np.float32(shift))
     double = replace(single, values=single.values.astype(np.float64))
-    for search in (select_supports, refine_supports, greedy_supports):
+    for search in (select_supports, search_by_accuracy, greedy_supports):
         for settings in ({}, {"objective": "easy"}, {"options": SearchOptions(loss="cosine")}):
             sets = search(single, tasks, **settings).support
             assert np.array_equal(sets, search(double, tasks, **settings).support), (search, settings)

@@ -9,11 +9,11 @@ from functools import partial
 import numpy as np
 import pytest
 
+from fsviz.difficulty.accuracy_search import search_by_accuracy
 from fsviz.difficulty.class_layout import ClassLayout, pool_mask
 from fsviz.difficulty.fastdiffsel import select_supports, trace_steps
 from fsviz.difficulty.greedy import greedy_supports
 from fsviz.difficulty.search_options import SearchOptions
-from fsviz.difficulty.swap_search import refine_supports
 from fsviz.errors import BadInput
 from fsviz.records import Features, Tasks
 from fsviz.sampling import assign_images, sample_uniform
@@ -41,8 +41,8 @@ def stepped(features: Features, tasks: Tasks, objective: str) -> Tasks:
     return trace_steps(features, tasks, objective, SearchOptions(n_steps=2, start="random", step=2.0))[0][-1]
 
 
-def refined(features: Features, tasks: Tasks, objective: str) -> Tasks:
-    return refine_supports(features, select_supports(features, tasks, objective), objective)
+def by_accuracy(features: Features, tasks: Tasks, objective: str) -> Tasks:
+    return search_by_accuracy(features, select_supports(features, tasks, objective), objective)
 
 
 SEARCHES: dict[str, Callable[[Features, Tasks, str], Tasks]] = {
@@ -50,8 +50,8 @@ SEARCHES: dict[str, Callable[[Features, Tasks, str], Tasks]] = {
     "random start": partial(select_supports, options=SearchOptions(start="random", step=5.0)),
     "literal": partial(select_supports, options=SearchOptions(start="random", literal=True)),
     "two steps": stepped,
-    "refined": refined,
-    "refined from random": refine_supports,
+    "accuracy": by_accuracy,
+    "accuracy from random": search_by_accuracy,
     "greedy": greedy_supports,
 }
 
@@ -64,13 +64,13 @@ def test_no_support_image_is_a_copy_of_a_query_or_of_another(search: str, object
     sets = SEARCHES[search](features, tasks, objective=objective)
     assert not shares_a_group(sets, features.groups)
     assert (features.class_ids[sets.support] == tasks.class_ids[:, :, None]).all()
-    if search == "refined from random":
+    if search == "accuracy from random":
         return  # it keeps what it cannot better
     for selection in features.groups[sets.support].reshape(-1, sets.support.shape[2]):
         assert len(set(selection.tolist())) == len(selection), "five copies would be one picture"
 
 
-@pytest.mark.parametrize("search", ["one step", "refined", "greedy"])
+@pytest.mark.parametrize("search", ["one step", "accuracy", "greedy"])
 def test_ten_copies_of_each_picture_do_not_make_easy_sets_worse_than_random(search: str) -> None:
     features = copied_features()
     tasks = draw(features, 60)
@@ -91,7 +91,7 @@ def test_images_without_company_are_searched_as_before() -> None:
     features = clustered_features()
     alone = replace(features, groups=np.arange(1000)[::-1])
     tasks = random_tasks(features, 20, 3, 4, 5)
-    for search in ("one step", "random start", "refined", "greedy"):
+    for search in ("one step", "random start", "accuracy", "greedy"):
         for objective in ("hard", "easy"):
             plain, grouped = (SEARCHES[search](table, tasks, objective=objective) for table in (features, alone))
             assert np.array_equal(plain.support, grouped.support), search

@@ -109,8 +109,19 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     support_sets.plot_gaps: (_gaps(),),
     support_sets.plot_reasons: ([{"attribute": n, "points": 4.0, "ci95": 1.0, "real": True, "easy": 0.0} for n in N],),
     support_sets.plot_shift_cost: (
-        pd.DataFrame({"attribute": N, "without_shift": 80.0, "with_shift": 70.0, "cost": 10.0, "ci95": 1.0}).assign(
-            significant=False
+        pd.DataFrame({"attribute": N}).assign(
+            **{
+                f"{name}{suffix}": value
+                for suffix in ("", "_alike")
+                for name, value in (
+                    ("without_shift", 80.0),
+                    ("with_shift", 70.0),
+                    ("cost", 10.0),
+                    ("ci95", 1.0),
+                    ("n_classes", 9),
+                    ("significant", False),
+                )
+            }
         ),
     ),
     support_sets.plot_published: (pd.DataFrame({"label": N, "random": 60.0, "hard": 40.0}),),

@@ -89,17 +89,23 @@ def test_gaps_shift_costs_and_differences_are_ordered_by_size() -> None:
     assert list(hard.y) == ["style", "context"]  # the largest is drawn on top, which is last
     assert list(hard.marker.symbol) == ["triangle-down-open", "triangle-down"]  # filled if significant
     assert list(random.marker.symbol) == ["circle"] * 2 and list(easy.marker.symbol) == ["triangle-up-open"] * 2
+
+
+def test_shift_costs_show_both_protocols_and_the_classes_they_rest_on() -> None:
     costs = pd.DataFrame(
-        {"attribute": ["x", "y", "z"], "without_shift": [80, 90, np.nan], "with_shift": [70, 60, np.nan]}
-    ).assign(cost=[10.0, 30.0, np.nan], ci95=1.0, significant=[False, True, False])
-    cost_figure = figures.plot_shift_cost(costs)
-    assert [a.y for a in cost_figure.layout.annotations] == ["x", "y"]
-    assert [a.text for a in cost_figure.layout.annotations] == [
-        "-10.0 ± 1.0 points, not significant",
-        "-30.0 ± 1.0 points",
-    ]
-    symbols = {trace.name: trace.marker.symbol for trace in cost_figure.data if trace.x[0] is not None and trace.name}
-    assert symbols["same value"] == ("circle-open", "circle")
+        {"attribute": ["x", "y", "z"], "cost": [10.0, 30.0, np.nan], "cost_alike": [4.0, np.nan, np.nan]}
+    ).assign(n_classes=[14, 20, 0], n_classes_alike=[9, 0, 0], significant=[False, True, False])
+    for suffix in ("", "_alike"):
+        costs = costs.assign(**{f"{name}{suffix}": 1.0 for name in ("ci95", "without_shift", "with_shift")})
+    costs["significant_alike"] = True
+    figure = figures.plot_shift_cost(costs)
+    against, alike = (t for t in figure.data if t.x[0] is not None)
+    assert list(against.x) == [10.0, 30.0] and list(alike.x) == [4.0]  # the costliest is drawn on top, which is last
+    assert list(figure.layout.yaxis.ticktext) == ["x<br>14 and 9 classes", "y<br>20 classes"]
+    assert list(against.marker.symbol) == ["triangle-down-open", "triangle-down"]  # filled if significant
+    assert [entry[0] for entry in against.customdata] == ["x", "y"] and alike.customdata[0][0] == "x"
+    names = [t.name for t in figure.data if t.x[0] is None]
+    assert names == ["each class against the others", "all classes alike"]
 
 
 def test_reasons_are_points_of_accuracy_filled_if_significant() -> None:

@@ -110,7 +110,7 @@ def test_the_settings_a_page_starts_with_can_be_drawn(copied: Dataset) -> None:
     assert not shares_a_group(draw.sample(copied, **{**tight, "n_tasks": 20}).tasks, copied.image_groups())
 
 
-@pytest.mark.parametrize("search", ["fastdiffsel", "greedy"])
+@pytest.mark.parametrize("search", ["accuracy", "fastdiffsel", "greedy"])
 def test_hard_and_easy_sets_are_searched_among_other_groups(copied: Dataset, search: str) -> None:
     spec = {"dataset": copied.name, "backbone": "alpha_net", "n_way": 4, "n_shot": 3, "n_query": 4, "n_tasks": 12}
     spec |= {"study": "support_sets", "search": search}

@@ -27,6 +27,7 @@ from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
 
 SPEC = {"dataset": "shifted", "backbone": "first", "n_tasks": 60, "n_query": 8}
+PAPER = {**SPEC, "search": "fastdiffsel"}
 
 
 @pytest.fixture
@@ -58,18 +59,20 @@ def test_a_chunk_is_about_a_second_and_the_usual_page_is_one(shifted) -> None:
         return [part.size for part in support_sets.parts(support_sets.check({**SPEC, "n_query": 10, **changes}))]
 
     assert support_sets.STUDY.n_chunks(support_sets.check({**SPEC, "n_query": 10, "n_tasks": 200})) == 1
-    assert sizes(search="greedy") == [4] and sizes(search="refined") == [53]
-    assert sizes(n_steps=100) == [2] and sizes(sampler="variable")[0] < 30
+    assert sizes(search="greedy") == [4] and sizes(search="accuracy") == [200]
+    assert sizes(search="fastdiffsel", n_steps=100) == [2] and sizes(sampler="variable")[0] < 30
 
 
 def test_a_preview_has_fewer_tasks_and_a_slow_search_is_shown_by_a_fast_one(shifted) -> None:
     spec = support_sets.check({**SPEC, "n_tasks": 5000})
     assert support_sets.shorten(spec, 90) == {**spec, "n_tasks": 90}
-    assert support_sets.shorten(spec, 0)["n_tasks"] == 20 and support_sets.shorten(spec, 4000)["n_tasks"] == 200
+    assert support_sets.shorten(spec, 4000) == {**spec, "n_tasks": 200}
     greedy = support_sets.check({**SPEC, "n_tasks": 60, "search": "greedy"})
     assert support_sets.work(greedy).seconds > 5 * support_sets.work({**greedy, "search": "fastdiffsel"}).seconds
-    assert support_sets.shorten(greedy, 30) == {**greedy, "search": "fastdiffsel"}
-    assert support_sets.shorten({**spec, "n_tasks": 15}, 3) is None
+    assert support_sets.shorten(greedy, 30) == {**greedy, "n_tasks": 30}
+    assert support_sets.shorten(greedy, 5) == {**greedy, "search": "fastdiffsel"}
+    assert support_sets.shorten({**spec, "search": "fastdiffsel"}, 0)["n_tasks"] == 20
+    assert support_sets.shorten({**spec, "search": "fastdiffsel", "n_tasks": 15}, 3) is None
     assert support_sets.work(spec).n == 5000
 
 
@@ -96,7 +99,8 @@ def test_the_answer_says_what_the_numbers_say(shifted) -> None:
     assert float(text.split()[4]) == pytest.approx(drop.mean(), abs=0.05)
     assert float(text.split()[6]) == pytest.approx(half_width, rel=0.05)
     assert means == f"{hard.mean():.1f}% vs {random.mean():.1f}% with random ones, on the same queries."
-    assert more.startswith("60 5-way 5-shot tasks of split test, ") and more.endswith("chance level: 20.0%.")
+    assert more.startswith("60 5-way 5-shot tasks of split test, ") and "chance level: 20.0%. " in more
+    assert more.endswith("Accuracy search: harder sets may exist.")
     swapped = {**numbers, "drop": -drop.mean()}
     assert support_sets.describe(sets, swapped)[0].startswith("The search found no hard support sets: ")
     close = {**numbers, "drop": 0.4, "drop_ci95": 0.6}
@@ -158,7 +162,7 @@ def test_the_reason_is_the_attribute_that_costs_accuracy_and_never_the_noise(shi
     with_reason, without = (int(np.flatnonzero(explained.real[:, 0] == real)[0]) for real in (True, False))
     text = support_attributes.describe_effects(result, explained, with_reason)
     lost = 100 * (result.accuracy("random") - result.accuracy("hard"))[with_reason]
-    assert lost == pytest.approx(42.5)
+    assert lost > 20
     assert f"{explained.points[with_reason, 0]:.1f} of the {lost:.0f} points" in text
     assert support_attributes.describe_effects(result, explained, without).startswith("No attribute explains it")
     of_classes = support_attributes.class_differences(result, shifted, explained, with_reason, "hard")
@@ -183,6 +187,14 @@ def test_a_curated_shift_costs_accuracy_where_the_attribute_matters(shifted) -> 
     assert abs(table.loc["noise", "cost"]) < 5
     assert table["significant"].to_dict() == {"context": True, "noise": False}
     assert (table["problem"] == "").all()
+    assert table["significant_alike"].to_dict() == {"context": True, "noise": False}
+    assert table.loc["context", "cost_alike"] - table.loc["context", "ci95_alike"] > 0
+    assert (table[["n_classes", "n_classes_alike"]] >= 5).all(axis=None)
+    assert 0.2 < table.loc["context", "in_random"] < 0.9
+    text = attribute_shifts.describe_shifts(table.reset_index())
+    assert text.startswith(f"Context costs {table.loc['context', 'cost']:.1f} ± ")
+    assert f"others, {table.loc['context', 'cost_alike']:.1f} ± " in text and "if all shift alike; random" in text
+    assert attribute_shifts.describe_shifts(table.reset_index().assign(significant=False)).startswith("No shift")
     impossible = attribute_shifts.shift_table({**SPEC, "n_shot": 30}).set_index("attribute")
     assert "needs 5 classes" in impossible.loc["context", "problem"]
     assert np.isnan(impossible.loc["context", "cost"])
@@ -214,10 +226,10 @@ def test_curated_pairs_are_saved_as_testbeds(shifted) -> None:
 
 
 def test_steps_from_random_weights(shifted) -> None:
-    spec = sweep.sweep(support_sets.STUDY, {**SPEC, "start": "random"}, "step", (0.01, 200.0, 5000.0))
+    spec = sweep.sweep(support_sets.STUDY, {**PAPER, "start": "random"}, "step", (0.01, 200.0, 5000.0))
     numbers = jobs.compute({"study": "sweep", **spec}).table
     table = numbers[numbers["name"] == "accuracy_hard"]
-    random = support_sets.summary(find(SPEC))["accuracy"]
+    random = support_sets.summary(find(PAPER))["accuracy"]
     assert abs(table["number"].iloc[0] - random["random"]) < 8
     assert table["number"].is_monotonic_decreasing
     assert abs(table["number"].iloc[2] - random["hard"]) < 8
@@ -227,7 +239,9 @@ def test_steps_from_random_weights(shifted) -> None:
 
 
 def test_a_finished_run_that_lost_a_chunk_computes_it_again(shifted) -> None:
-    run = jobs.run_in_foreground({"study": "support_sets", **SPEC, "n_tasks": 70, "search": "refined"})
+    run = jobs.run_in_foreground(
+        {"study": "support_sets", **SPEC, "n_tasks": 70, "search": "greedy", "n_way": 3, "n_shot": 1}
+    )
     chunk = jobs.folder(run.id) / "chunks" / "000001.npz"
     content = chunk.read_bytes()
     chunk.write_bytes(content[:500])
@@ -281,8 +295,10 @@ def test_a_run_gives_what_the_study_gives_and_saves_its_testbed(shifted) -> None
 
 
 def test_other_settings_have_other_names_and_nothing_is_replaced(shifted) -> None:
-    changes = ({}, {"loss": "plain"}, {"start": "random"}, {"start": "random", "step": 5.0}, {"n_steps": 2})
-    changes += ({"search": "greedy"}, {"n_query": 4}, {"sampler": "semantic"}, {"sampler": "variable"}, {"seed": 1})
+    changes = ({}, {"loss": "plain"}, {"search": "greedy"}, {"search": "fastdiffsel"})
+    changes += tuple({"search": "fastdiffsel", **more} for more in ({"start": "random"}, {"n_steps": 2}))
+    changes += ({"search": "fastdiffsel", "start": "random", "step": 5.0},)
+    changes += ({"n_query": 4}, {"sampler": "semantic"}, {"sampler": "variable"}, {"seed": 1})
     values = {}
     for change in changes:
         sets = find({**SPEC, "n_tasks": 4, **change})
@@ -379,10 +395,12 @@ def test_a_stress_test_is_of_all_backbones_unless_some_are_named(shifted) -> Non
     with pytest.raises(UnknownName, match="setting of the stress test 'classifier'"):
         stress_test.check({**spec, "classifier": "tim"})
     greedy = {**spec, "search": "greedy"}
-    assert stress_test.shorten(greedy, 5) == {**spec, "n_tasks": stress_test.shorten(greedy, 5)["n_tasks"]}
+    quick = stress_test.shorten(greedy, 5)
+    assert quick == {**spec, "search": "fastdiffsel", "n_tasks": quick["n_tasks"]}
+    assert stress_test.shorten(greedy, 50) == {**greedy, "n_tasks": 50}
     assert (
         stress_test.shorten(spec, 50) == {**spec, "n_tasks": 50}
-        and stress_test.shorten({**spec, "n_tasks": 9}, 3) is None
+        and stress_test.shorten({**spec, "search": "fastdiffsel", "n_tasks": 9}, 3) is None
     )
 
 
@@ -500,7 +518,7 @@ def test_demo_hard_sets_stay_hard_for_other_methods_and_backbones(demo) -> None:
 
 
 def test_random_starts_are_the_same_in_a_run_and_in_one_process(shifted) -> None:
-    spec = {**SPEC, "start": "random", "step": 1.0}
+    spec = {**PAPER, "start": "random", "step": 1.0}
     run = jobs.run_in_foreground({"study": "support_sets", **spec})
     collected = jobs.result(run.id)
     here = find(spec)
@@ -544,21 +562,40 @@ def test_everything_that_takes_seconds_says_how_far_it_is(shifted) -> None:
         assert all(0 <= done <= total and message for done, total, message in reports), name
 
 
-def test_refining_finds_harder_and_easier_sets_and_the_letter_of_the_paper_does_not(demo) -> None:
+def test_the_accuracy_search_goes_beyond_the_others_and_the_letter_of_the_paper_does_not(demo) -> None:
     spec = {"dataset": "demo", "backbone": "efficientnet_lite0", "n_tasks": 60}
     accuracy = {
         search: support_sets.summary(find({**spec, "search": search}))["accuracy"]
-        for search in ("fastdiffsel", "refined", "literal")
+        for search in ("accuracy", "fastdiffsel", "literal")
     }
-    assert accuracy["refined"]["hard"] < accuracy["fastdiffsel"]["hard"] - 1
-    assert accuracy["refined"]["easy"] > accuracy["fastdiffsel"]["easy"] + 3
+    assert support_sets.SEARCH.default == "accuracy"
+    assert accuracy["accuracy"]["hard"] < accuracy["fastdiffsel"]["hard"] - 5
+    assert accuracy["accuracy"]["easy"] > accuracy["fastdiffsel"]["easy"] + 5
     # projected before the choice, most weights are zero and the choice among them is no choice
     assert accuracy["literal"]["hard"] > accuracy["fastdiffsel"]["hard"] + 10
     assert len({a["random"] for a in accuracy.values()}) == 1
 
 
-def test_plain_easy_sets_are_harder_than_random_until_refined(demo) -> None:
-    spec = {"dataset": "demo", "backbone": "efficientnet_lite0", "n_tasks": 60, "loss": "plain"}
+def test_easy_sets_of_photographs_are_easier_than_random_ones(tmp_path: Path, monkeypatch) -> None:
+    """FastDiffSel, which moves the query loss, hardly changes the accuracy of its easy sets here."""
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    sets = find({"dataset": "fruit", "backbone": "efficientnet_lite0", "n_tasks": 60})
+    numbers = support_sets.summary(sets)["accuracy"]
+    fast = support_sets.summary(find({**sets.spec, "search": "fastdiffsel"}))["accuracy"]
+    assert numbers["hard"] < fast["hard"] - 5 and fast["random"] == numbers["random"]
+    assert numbers["easy"] > numbers["random"] + 5 and numbers["easy"] > fast["easy"] + 3
+    for name, sign in (("hard", -1), ("easy", 1)):
+        assert (sign * (sets.accuracy(name) - sets.accuracy("random")) >= 0).mean() > 0.95
+
+
+def test_plain_easy_sets_are_harder_than_random_ones_unless_accuracy_is_searched(demo) -> None:
+    spec = {
+        "dataset": "demo",
+        "backbone": "efficientnet_lite0",
+        "n_tasks": 60,
+        "loss": "plain",
+        "search": "fastdiffsel",
+    }
     step = support_sets.summary(find(spec))["accuracy"]
-    refined = support_sets.summary(find({**spec, "search": "refined"}))["accuracy"]
-    assert step["easy"] < step["random"] < refined["easy"]
+    by_accuracy = support_sets.summary(find({**spec, "search": "accuracy"}))["accuracy"]
+    assert step["easy"] < step["random"] < by_accuracy["easy"]

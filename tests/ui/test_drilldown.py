@@ -78,9 +78,9 @@ def test_a_bar_of_superclasses_leads_to_its_classes(toy) -> None:
 
 def test_hard_tasks_lead_to_tasks(toy) -> None:
     few = {"n_tasks": "20", "n_way": "3", "n_shot": "2", "n_query": "4"}
-    page = open_link("hard_supports", "toy", **few, show="Search methods", search_of="refined", filtered_of="filtered")
+    page = open_link("hard_supports", "toy", **few, show="Search methods", search_of="accuracy", filtered_of="filtered")
     assert "hardest first" in words(page) and "tasks: hardest random tasks" in words(page)
-    assert {"fastdiffsel", "refined"} <= set(np.concatenate([np.ravel(c) for c in carried(page, "compared")[:1]]))
+    assert {"fastdiffsel", "accuracy"} <= set(np.concatenate([np.ravel(c) for c in carried(page, "compared")[:1]]))
     page = open_link("hard_supports", "toy", **few, show="Step size", step_of="200", steps_of="2")
     assert "Hard supports after one step of 200" in words(page) and "after 2 gradient steps" in words(page)
     assert carried(page, "step_sizes")[1][0].endswith("@easy")  # a point of easy supports leads to easy supports

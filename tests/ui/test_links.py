@@ -130,16 +130,16 @@ def test_choices_show_titles_and_link_identifiers() -> None:
         ("classes", {"distance": "Wu-Palmer"}, {"distance": "wu_palmer"}),
         (
             "hard_supports",
-            {"sampler": "Semantic", "classifier": "SimpleShot", "start": "random"},
-            {"sampler": "semantic", "classifier": "simpleshot", "start": "random"},
+            {"sampler": "Semantic", "classifier": "SimpleShot", "search": "FastDiffSel (paper)", "start": "random"},
+            {"sampler": "semantic", "classifier": "simpleshot", "search": "fastdiffsel", "start": "random"},
         ),
         (
             "hard_supports",
-            {"search": "refined", "loss": "plain", "start": "equal", "n_steps": "2"},
-            {"search": "refined", "loss": "plain", "n_steps": "2"},
+            {"search": "fastdiffsel", "loss": "plain", "start": "equal", "n_steps": "2"},
+            {"search": "fastdiffsel", "loss": "plain", "n_steps": "2"},
         ),
         ("hard_supports", {"search": "literal", "step": "50"}, {"search": "literal", "step": "50"}),
-        ("hard_supports", {"search": "FastDiffSel"}, {}),
+        ("hard_supports", {"search": "Accuracy search", "loss": "plain"}, {"loss": "plain"}),
         (
             "evaluate",
             {

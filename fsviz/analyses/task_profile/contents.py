@@ -142,7 +142,7 @@ def _counted(values: np.ndarray) -> str:
 
 
 def support_sets_of(profile: TaskProfile, classifier: str = "protonet") -> SupportSets:
-    """The support sets that FastDiffSel finds for the same queries, hard and easy, with the task's own."""
+    """Hard and easy support sets for the same queries, by the accuracy search, with the task's own."""
     if not profile.backbone:
         raise Missing("Hard and easy support sets need features. Extract features first.")
     dataset, recipe = profile.dataset, profile.recipe

@@ -1,6 +1,6 @@
 """Study support_sets: hard, random and easy support sets for the same queries (Basu et al. 2023).
 
-    dataset -> features -> tasks (queries fixed) -> FastDiffSel or greedy search -> predictions -> accuracy
+    dataset -> features -> tasks (queries fixed) -> a search -> predictions -> accuracy
 
 A chunk holds the supports of its tasks and the predictions for their queries. Accuracies are fractions inside and
 percentages in the summary.
@@ -19,6 +19,7 @@ import pandas as pd
 
 from fsviz import datasets, evaluation, features
 from fsviz.difficulty import attribute_effects
+from fsviz.difficulty.accuracy_search import MAX_CANDIDATES
 from fsviz.difficulty.objectives import OBJECTIVES, RANDOM
 from fsviz.difficulty.search_options import SearchOptions
 from fsviz.errors import BadInput
@@ -78,7 +79,7 @@ __all__ = [
 ]
 
 _LARGE = "classes with enough images"  # the split that tasks are sampled from if small classes are skipped
-_CHUNK_IMAGES = {"fastdiffsel": 15_000, "refined": 4000, "literal": 15_000, "greedy": 300}  # about a second on one core
+_CHUNK_IMAGES = {"accuracy": 15_000, "fastdiffsel": 15_000, "literal": 15_000, "greedy": 300}  # seconds on one core
 _LARGEST_CHUNK = 200  # tasks
 PREVIEW = 200  # tasks, at most
 _MIN_PREVIEW = 20  # tasks of a preview
@@ -213,26 +214,25 @@ def search(
     from fsviz.difficulty.fastdiffsel import select_supports
 
     selected = select_supports(table, tasks, objective, options, progress=progress)
-    if spec["search"] == "refined":
-        from fsviz.difficulty.swap_search import refine_supports
+    if spec["search"] == "accuracy":
+        from fsviz.difficulty.accuracy_search import search_by_accuracy
 
-        selected = refine_supports(table, selected, objective, options, progress=progress)
+        selected = search_by_accuracy(table, selected, objective, options, progress=progress)
     return selected
 
 
 def search_options(spec: Settings, seed: int) -> SearchOptions:
-    """The options of the spec's search; greedy search computes on the processor."""
+    """The options of the spec's search; greedy search computes on the processor, and only FastDiffSel varies steps."""
     loss, scale = LOSSES[spec["loss"]]
+    steps = {} if spec["search"] == "accuracy" else {name: spec[name] for name in ("step", "n_steps", "start")}
     return SearchOptions(
         loss=loss,
         scale=scale,
         device="cpu" if spec["search"] == "greedy" else spec["device"],
-        step=spec["step"],
-        n_steps=spec["n_steps"],
-        start=spec["start"],
         seed=seed,
         literal=spec["search"] == "literal",
         n_sweeps=spec["n_sweeps"],
+        **steps,
     )
 
 
@@ -316,11 +316,17 @@ def work(spec: SupportSpec) -> Work:
 
 
 def shorten(spec: SupportSpec, n: int) -> SupportSpec | None:
-    """Fewer tasks, by FastDiffSel if the search is a slower one."""
-    fast: SupportSpec = {**spec, "search": "fastdiffsel"} if spec["search"] in ("refined", "greedy") else spec
-    n = int(max(n, 1) * _seconds_per_task(spec) / _seconds_per_task(fast))
+    """Fewer tasks, by FastDiffSel if a slower search has time for too few."""
+    fast = quick_search(spec) if n < min(_MIN_PREVIEW, spec["n_tasks"]) else spec
+    if fast is not spec:
+        n = int(max(n, 1) * _seconds_per_task(spec) / _seconds_per_task(fast))
     n_tasks = min(spec["n_tasks"], PREVIEW, max(n, _MIN_PREVIEW))
     return {**fast, "n_tasks": n_tasks} if n_tasks < spec["n_tasks"] or fast is not spec else None
+
+
+def quick_search(spec: SupportSpec) -> SupportSpec:
+    """The spec with FastDiffSel if its search is slower; else the spec itself."""
+    return {**spec, "search": "fastdiffsel"} if spec["search"] in ("accuracy", "greedy") else spec
 
 
 def tasks_per_chunk(spec: Settings) -> int:
@@ -331,11 +337,15 @@ def tasks_per_chunk(spec: Settings) -> int:
 def seconds_to_search(spec: Settings, dataset: Dataset) -> float:
     """About how long a search takes for one objective of one task on one ordinary core."""
     images = draw.max_images(spec)
-    if spec["search"] != "greedy":
-        swaps = 8e-5 if spec["search"] == "refined" else 0.0
-        return float(images * (1.2e-5 + 1.5e-5 * spec["n_steps"] + swaps))
+    step = images * (1.2e-5 + 1.5e-5 * spec["n_steps"])
+    if spec["search"] not in ("accuracy", "greedy"):
+        return float(step)
     task = _largest_task(spec)
     in_class = len(dataset.image_class_ids()) / max(1, dataset.n_classes)
+    if spec["search"] == "accuracy":
+        tried = min(in_class, MAX_CANDIDATES)
+        products = 1e-7 * task.n_way * tried * (tried + task.query.size)
+        return float(step + products + 4e-8 * task.support.size * tried * task.query.size)
     slot = 4e-4 + 2e-7 * in_class * task.query.size
     return float(1e-4 * images + spec["n_sweeps"] * task.support.size * slot)
 
@@ -405,8 +415,8 @@ def describe(sets: SupportSets, numbers: SupportSummary) -> tuple[str, str]:
     shape = sampler.title.lower() if sampler.samples_images else f"{spec['n_way']}-way {spec['n_shot']}-shot"
     return sentence, (
         f"{len(sets):,} {shape} tasks of {split_title(spec['split'])}, {title_of(spec['backbone'])} features, "
-        f"{CLASSIFIER.choices[spec['classifier']]}. Easy ones: {accuracy['easy']:.1f}%; chance level: "
-        f"{chance_level(sets):.1f}%."
+        f"{CLASSIFIER.choices[spec['classifier']]}; easy ones: {accuracy['easy']:.1f}%; chance level: "
+        f"{chance_level(sets):.1f}%. {SEARCH.choices[spec['search']]}: harder sets may exist."
     )
 
 
@@ -448,7 +458,7 @@ def failed_search(spec: RawSettings, accuracy: Mapping[str, float]) -> str:
         return ""
     missing = " or ".join(o.name for o in failed)
     means = ", ".join(f"{o.name} {accuracy[o.name]:.1f}%" for o in (*failed, RANDOM))
-    remedies = [SEARCH.choices["refined"]] if spec["search"] not in ("refined", "greedy") else []
+    remedies = ["the accuracy search"] if spec["search"] != "accuracy" else []
     remedies += [f"the loss {LOSS.choices['euclidean']}"] if spec["loss"] != "euclidean" else []
     advice = f"Try {' or '.join(remedies)}" if remedies else "Try more tasks or more images per class"
     return f"The search found no {missing} sets (mean accuracy: {means}). {advice}."
@@ -558,7 +568,7 @@ def accuracy_rows(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
 STUDY = Study(
     name="support_sets",
     title="hard supports",
-    question="Which support images hurt accuracy most?",
+    question="How much accuracy can a choice of support images cost?",
     settings=SETTINGS,
     check=check,
     prepare=prepare,

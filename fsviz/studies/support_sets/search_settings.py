@@ -18,13 +18,13 @@ STEP_SIZES = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 10
 SEARCH = Setting(
     "search",
     "Search",
-    "FastDiffSel: one gradient step. Refined: plus a few swaps, slower. As printed: algorithm 1 of the paper. Greedy: "
-    "one image at a time, slowest.",
+    "Accuracy search: swaps images while that changes the number of correct queries. FastDiffSel: one gradient step on "
+    "the query loss, the paper's search. As printed: the paper's algorithm 1. Greedy: its baseline, slowest.",
     "choice",
-    "fastdiffsel",
+    "accuracy",
     choices={
-        "fastdiffsel": "FastDiffSel",
-        "refined": "FastDiffSel, refined",
+        "accuracy": "Accuracy search",
+        "fastdiffsel": "FastDiffSel (paper)",
         "literal": "FastDiffSel, as printed",
         "greedy": "Greedy",
     },
@@ -34,8 +34,9 @@ _VERBS = " or ".join(f"{objective.verb} ({objective.name})" for objective in OBJ
 LOSS = Setting(
     "loss",
     "Loss",
-    f"The search {_VERBS} the cross-entropy of the queries. Plain: squared Euclidean distances to the prototypes, as "
-    "in the paper. Euclidean: scaled to a mean of 3 per task. Cosine: cosines times ten, as in the paper's code.",
+    f"A search {_VERBS} the cross-entropy of the queries; the accuracy search only at equal accuracy. Plain: squared "
+    "Euclidean distances to the prototypes, as in the paper. Euclidean: scaled to a mean of 3 per task. Cosine: "
+    "cosines times ten, as in the paper's code.",
     "choice",
     "euclidean",
     choices={name: name.capitalize() for name in LOSSES},

@@ -60,12 +60,11 @@ def _recipe(spec: Settings) -> draw.Recipe:
 
 
 def _search_of(spec: Settings) -> dict[str, Value]:
-    """The settings that affect the search: greedy has no steps, the others have no sweeps."""
+    """The settings that affect the search: only FastDiffSel has steps, only greedy search has sweeps."""
     search = spec.get("search")
-    unused: tuple[str, ...] = (
-        () if search is None else ("start", "step", "n_steps") if search == "greedy" else ("n_sweeps",)
-    )
-    if search in ("fastdiffsel", "refined") and spec["start"] == "ones" and spec["n_steps"] == 1:
+    steps = ("start", "step", "n_steps")
+    unused: tuple[str, ...] = {None: (), "accuracy": (*steps, "n_sweeps"), "greedy": steps}.get(search, ("n_sweeps",))
+    if search == "fastdiffsel" and spec["start"] == "ones" and spec["n_steps"] == 1:
         unused += ("step",)
     if not spec.get("skip_small"):
         unused += ("skip_small",)  # absent from names and recipes unless set

@@ -319,11 +319,11 @@ def _suite(comparison: study.DatasetComparison) -> None:
     spec = comparison.spec
     computed = (
         f"{counts} {spec['n_way']:,}-way {spec['n_shot']:,}-shot tasks per dataset, the same queries with hard, random "
-        f"and easy supports, {escape(title_of(comparison.backbone))}, 95% CI over tasks. "
+        f"and easy supports by FastDiffSel, {escape(title_of(comparison.backbone))}, 95% CI over tasks. "
     )
     st.caption(
         (computed if rows else "")
-        + "Italic: published (Basu et al. 2023), other backbones: compare costs, not levels.",
+        + "Italic: published (Basu et al. 2023), also by FastDiffSel, other backbones: compare costs, not levels.",
         help="Published values are the median and the range over backbones. Tasks of Meta-Dataset have varying numbers "
         "of classes and images, those of ObjectNet, CURE-OR and ORBIT five of each.",
     )

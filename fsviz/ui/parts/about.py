@@ -111,11 +111,19 @@ QUANTITIES: dict[str, Quantity] = {
         "numeric attribute over both; s: its standard deviation over the dataset",
         "Basu et al. 2023",
     ),
+    "hard_support": Quantity(
+        "Hard and easy support sets",
+        "Support images with which few (hard) or many (easy) queries of a task are correct. Starting from the set of "
+        "FastDiffSel, one image at a time gives way to the image of its class with the fewest or most correct queries, "
+        "until nothing changes; the query loss decides ties. A search is no proof: harder sets may exist.",
+        r"\min_{S} \; \frac{1}{n} \sum_{i=1}^{n} [\hat{y}_i(S) = y_i]",
+        "S: support images, none of them a query; n: queries of the task; y: the class of query i; hat{y}: its "
+        "prediction by the nearest prototype of S; min: max for easy sets",
+    ),
     "fastdiffsel": Quantity(
-        "Hard and easy support sets (FastDiffSel)",
-        "Support images chosen so that queries are misclassified. Every image that is not a query gets a weight; one "
-        "gradient step up the query loss raises the weights of harmful images, and the largest become the hard "
-        "support. A step down gives the easy support.",
+        "FastDiffSel",
+        "Every image that is not a query gets a weight; one gradient step up the query loss raises the weights of "
+        "harmful images, and the largest become the hard support. A step down gives the easy support.",
         r"w_i \leftarrow w_i + \eta \, \frac{\partial L}{\partial w_i}, \quad "
         r"c_j = \frac{\sum_{i} w_i f_i}{\sum_{i} w_i}",
         "i: an image of class j; w_i: its weight; f_i: its features; c_j: the prototype of class j; L: the mean loss "

@@ -62,11 +62,11 @@ PAGE = Page(
     icon="🧗",
     group="Tasks",
     order=3,
-    question="Which support images hurt accuracy most?",
+    question="How much accuracy can a choice of support images cost?",
     lead="The same queries of {dataset} with hard, random and easy support sets.",
     paper="Basu et al. (2023), FastDiffSel",
     needs=("features",),
-    explains=("fastdiffsel", "query_loss", "accuracy", "gap", "interval"),
+    explains=("hard_support", "fastdiffsel", "query_loss", "accuracy", "gap", "interval"),
     keywords=("bad shots", "worst case", "outliers"),
     show=show,
 )
@@ -80,8 +80,10 @@ def _first_screen(dataset: Dataset, sets: SupportSets, spec: study.SupportSpec) 
     """The answer, the histogram with a hard and an easy support next to it, and what limits the answer."""
     numbers = cached_call(study.summary, sets)
     sentence, more = study.describe(sets, numbers)
-    if len(sets) < spec["n_tasks"] or sets.spec["search"] != spec["search"]:
+    if sets.spec["search"] != spec["search"]:
         more = f"Preview by {study.SEARCH.choices[sets.spec['search']]}. {more}"
+    elif len(sets) < spec["n_tasks"]:
+        more = f"Preview. {more}"
     shell.answer(escape(sentence), escape(more))
     if dataset.has_pixels:
         left, right = shell.responsive_columns("first_screen", [13, 8], gap="medium")

@@ -89,13 +89,12 @@ def show(dataset: Dataset, sets: SupportSets) -> None:
         fewer = table[(table["n_query"] > 0) & (table["n_query"] < spec["n_query"])]
         n_fewer = ", ".join(f"{escape(r['attribute'])} {r['n_query']:,}" for _, r in fewer.iterrows())
         st.caption(
-            f"{int(table['n_tasks'].max()):,} pairs of tasks with the same queries, no search; support with the same "
-            "or another value."
-            + (f" Fewer queries per class: {n_fewer}." if n_fewer else "")
-            + " Click a point to see two tasks.",
-            help="All queries of a class share one value, or the lower or upper third of a number. 95% CI over classes "
-            f"(at most {int(table['n_classes'].max())}), each counted once. Significance: p < 0.05, Holm-corrected "
-            "over attributes.",
+            f"{int(table['n_tasks'].max()):,} pairs of tasks per mark with the same queries, no search. "
+            f"{escape(attribute_shifts.describe_shifts(table))} Click a point to see two tasks.",
+            help="All queries of a class share one value, or the lower or upper third of a number; support images have "
+            "the same value, or another. Against the others: each class has its own value, so that its support "
+            "resembles queries of other classes. Alike: all classes move from one value to one other. 95% CI over "
+            "classes, each counted once." + (f" Fewer queries per class: {n_fewer}." if n_fewer else ""),
         )
         if shifted:
             drilldown.heading(f"Same queries without and with a shift of {escape(shifted)}", "shift_in")

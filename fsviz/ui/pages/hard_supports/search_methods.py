@@ -68,9 +68,9 @@ def _show_comparison(
         f"{result['n_tasks']:,} tasks, the same for all searches. Time per task on this machine. "
         f"{escape(search_comparison.describe_comparison(result['rows']))}{_preview_note(result, spec)} "
         "Click a point to list its tasks.",
-        help="95% CI over tasks; differences to greedy are paired by task. Time is the mean of both objectives, in "
-        f"batches of up to {min(result['n_tasks'], search_comparison.MAX_AT_ONCE):,} tasks (greedy: one by one). "
-        "The paper (figures 2 and 6): about as hard as greedy, at least 20 times as fast.",
+        help="95% CI over tasks; differences from FastDiffSel are paired by task. Time is the mean of both objectives, "
+        f"in batches of up to {min(result['n_tasks'], search_comparison.MAX_AT_ONCE):,} tasks (greedy: one by one). "
+        "The paper (figures 2 and 6): FastDiffSel is about as hard as greedy, at least 20 times as fast.",
     )
     if selected:
         search, which = figures.parse_selection(selected)

@@ -60,7 +60,8 @@ def pick(dataset: Dataset, backbones: list[str]) -> study.SupportSpec:
 
 def _search_settings() -> dict[str, Any]:
     spec = {s.name: pick_setting(s) for s in (study.CLASSIFIER, study.SEARCH, study.LOSS)}
-    used = [study.N_SWEEPS] if spec["search"] == "greedy" else [study.START, study.N_STEPS]
+    steps = [study.START, study.N_STEPS]
+    used = {"accuracy": [], "greedy": [study.N_SWEEPS]}.get(spec["search"], steps)
     spec |= {s.name: pick_setting(s) for s in used}
     if spec.get("start") == "random" or spec["search"] == "literal":
         used.append(study.STEP)

@@ -26,7 +26,8 @@ def show(dataset: Dataset, sets: SupportSets) -> None:
     spec = {**sets.spec, **changes, "n_tasks": int(min(len(sets), 100, access.limit("sweep")))}
     _step_sizes(dataset, spec)
     _numbers_of_steps(dataset, spec)
-    shell.command_popover(study.command({**spec, "search": "fastdiffsel"}, "steps"))
+    fixed = (study.SEARCH.name, study.N_SWEEPS.name)  # the command has no such flags
+    shell.command_popover(study.command({name: spec[name] for name in spec if name not in fixed}, "steps"))
 
 
 def _table(result: sweep.SweepResult) -> pd.DataFrame:

@@ -76,7 +76,7 @@ PAGE = Page(
         "coarsity",
         "loss_of_context",
         "pair_confusion",
-        "fastdiffsel",
+        "hard_support",
         "clustering",
         "correlation",
     ),

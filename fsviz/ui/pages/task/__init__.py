@@ -79,7 +79,7 @@ PAGE = Page(
     order=1,
     question="Why is this task hard?",
     lead="Every measure, prediction and image of one task of {dataset}; the link reproduces it.",
-    explains=("accuracy", "percentile", "measures", "pair_confusion", "gap", "fastdiffsel"),
+    explains=("accuracy", "percentile", "measures", "pair_confusion", "gap", "hard_support"),
     keywords=("explain", "why wrong", "verdict", "profile"),
     show=show,
 )
@@ -467,7 +467,7 @@ def _support_sets(profile: TaskProfile, which: int, titled: bool) -> None:
                 for class_name, images in zip(profile.names[:12], sets.tasks[name].support[0], strict=False)
             ]
             page_links.to_gallery(dataset, task_rows(dataset, rows, f"set_{name}_{which}", tile_px=44))
-    st.caption("Support sets found by FastDiffSel (Basu et al. 2023); ProtoNet predictions.")
+    st.caption("Hard and easy support sets of a search by ProtoNet accuracy; harder and easier ones may exist.")
 
 
 def _page_links(profile: TaskProfile) -> None:
