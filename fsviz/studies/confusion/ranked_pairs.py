@@ -54,8 +54,8 @@ def pair_table(kind: str, high: float | None = None) -> Table:
         return Table("Pairs of classes", replace(error, name="value"), *names)
     similarity = Column("value", SIMILARITIES[kind].unit or "similarity", digits=2, kind="number", width=52)
     if high is not None:
-        similarity = replace(similarity, kind="bar", high=high, width=75)
-    return Table("Pairs of classes", error, similarity, *names)
+        return Table("Pairs of classes", replace(similarity, kind="bar", high=high, width=75), *names)
+    return Table("Pairs of classes", error, similarity, *(replace(column, width=86) for column in names))
 
 
 def describe(graph: ClassGraph, errors: PairErrors | None = None, order: str = BY_ERROR) -> tuple[str, str]:
