@@ -563,10 +563,7 @@ def _pair_confusion(dataset: str, backbone: str, a: int, b: int, stamp: str) -> 
     sizes = [int((table.class_ids == c).sum()) for c in (a, b)]
     if sum(sizes) > _PAIR_IMAGES:
         raise Missing("Not computed here for classes with so many images. Use the page Confusion.")
-    k = min(int(class_confusion.SETTINGS["k"].default), class_confusion.max_k(sizes))
-    if k < 1:
-        raise Missing("Its classes have too few images.")
-    return float(class_confusion.class_confusion(table, np.array([[a, b]]), k=k)[0])
+    return float(class_confusion.class_confusion(table, np.array([[a, b]]))[0])
 
 
 def result_dict(dataset: Dataset, result: TaskResult) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from fsviz.tables import to_text
 def register(commands: argparse._SubParsersAction) -> None:
     from fsviz.studies import confusion as study
 
-    help_line = "Measure the overlap of every pair of classes."
+    help_line = "Measure the overlap and the errors of every pair of classes."
     parser = add_command(commands, "confusion", measure, show, help_line, study="confusion", result_of=result_of)
     sampler_flags.add_dataset(parser)
-    add_flags(parser, [*study.SETTINGS.values(), study.SIMILARITY])
+    add_flags(parser, [*study.SETTINGS.values(), study.SIMILARITY, study.N_SHOT, study.PAIR_ORDER])
     parser.add_argument("--versus", metavar="LIKENESS", help="Similarity to compare with, pair by pair.")
     parser.add_argument("--versus-backbone", metavar="BACKBONE", help="Backbone to compare with.")
     parser.add_argument("--out", type=Path, help="Write all pairs to this .graphml or .csv file.")
@@ -36,14 +36,15 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         raise BadInput(f"--out must end in .graphml or .csv. Got {args.out.name!r}.")
     if args.most < 1:
         raise BadInput(f"--most must be at least 1. Got {args.most}.")
-    spec = {"dataset": args.dataset, **from_args(args, [*study.SETTINGS.values(), study.SIMILARITY])}
-    if "k" not in spec and spec.get("likeness", "confusion") == "confusion":
-        spec["k"] = study.fitting_k(spec)
-        if spec["k"] < study.SETTINGS["k"].default:
-            progress(f"The smallest classes allow at most k = {spec['k']} edges per image (paper: 20).")
+    spec = {"dataset": args.dataset, **from_args(args, [*study.SETTINGS.values(), study.SIMILARITY, study.N_SHOT])}
+    order = str(study.PAIR_ORDER.check(args.pairs_by or study.PAIR_ORDER.default))
     graph = _graph(spec, engine.from_flags(args))
+    errors = _errors(spec)
+    pairs = study.ranked_pairs(graph, errors, order)
     result = {"dataset": args.dataset, "likeness": graph.kind, "unit": graph.unit, "backbone": graph.source or None}
-    result |= study.summary(graph, args.most)
+    result |= study.summary(graph, args.most) | _listed(graph, pairs[: args.most], errors, order)
+    if graph.kind == "confusion":
+        result["edges_per_image"] = list(study.edges_per_image(spec))
     if args.versus or args.versus_backbone:
         versus_spec = {"likeness": args.versus or graph.kind}
         versus_spec |= {"backbone": args.versus_backbone} if args.versus_backbone else {}
@@ -55,9 +56,35 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     if args.out:
         communities = None if graph.is_bipartite else study.communities(graph)
         with workspace.atomic_file(args.out) as temporary:
-            temporary.write_bytes(graphs.export(graph, kind, communities))
+            temporary.write_bytes(graphs.export(graph, kind, communities, pairs))
         result["out"] = str(args.out)
     return result
+
+
+def _errors(spec: dict[str, Any]) -> Any:
+    """Measured errors on every pair; None, with the reason on the terminal, if the dataset cannot give them."""
+    from fsviz.errors import BadInput, Missing
+    from fsviz.studies import confusion as study
+
+    try:
+        return study.pair_errors(spec)
+    except (BadInput, Missing) as error:
+        progress(f"No errors on pairs: {error}")
+        return None
+
+
+def _listed(graph: Any, pairs: Any, errors: Any, order: str) -> dict[str, Any]:
+    """The first pairs with their numbers, and the tasks that measured the errors."""
+    rows = [
+        {
+            "a": graph.row_names[row["i"]],
+            "b": graph.column_names[row["j"]],
+            **{name: row[name] if row[name] == row[name] else None for name in ("value", "error", "error_ci95")},
+        }
+        for row in pairs.to_dict("records")
+    ]
+    tasks = errors and {"n_shot": errors.n_shot, "n_query": errors.n_query, "n_tasks": errors.n_tasks}
+    return {"listed": rows, "pairs_by": order, "error_tasks": tasks, "error_setting": errors and errors.setting}
 
 
 def _graph(spec: dict[str, Any], requested_engine: Any) -> Any:
@@ -68,7 +95,7 @@ def _graph(spec: dict[str, Any], requested_engine: Any) -> Any:
 
     if requested_engine is None:
         return study.class_graph(spec, _report_sometimes)
-    settings = {name: value for name, value in spec.items() if name != "likeness"}
+    settings = study.run_spec(spec)
     if spec.get("likeness", "confusion") != "confusion":
         raise BadInput("Only likeness 'confusion' can be a run. Omit --engine.")
     run = jobs.run_in_foreground({"study": "confusion", **settings}, report_progress, engine=requested_engine)
@@ -90,14 +117,19 @@ def _report_sometimes(done: int, total: int, message: str) -> None:
 def show(result: dict[str, Any]) -> str:
     from fsviz.studies import confusion as study
 
-    unit = result["unit"] or result["likeness"]
-    rows = [{"a": a, "b": b, "value": value} for a, b, value in result["most_confused"]]
+    recorded = [{"a": a, "b": b, "value": value} for a, b, value in result["most_similar"]]
     interval = f" ± {result['ci95']:.3f} (95% CI over classes)" if result["ci95"] is not None else ""
     lines = [
         f"{result['pairs']:,} pairs, mean {result['mean']:.3f}{interval}",
         "",
-        to_text(study.pair_table(unit), rows),
+        to_text(study.pair_table(result["likeness"]), result.get("listed", recorded)),
     ]
+    if result.get("error_setting"):
+        lines.append(f"\nErrors: {result['error_setting']}.")
+    if "edges_per_image" in result:
+        low, high = result["edges_per_image"]
+        edges = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        lines.append(f"Graphs keep {edges} edges per image: k, at most a fifth of the pair's images.")
     if "versus" in result:
         versus = result["versus"]
         correlations = [

@@ -1,8 +1,9 @@
 """Class overlap in feature space: communities of similar images, detected without labels.
 
 For two classes A and B (Bontonou et al. 2020, section IV-B): all their images are the vertices V of a graph, joined by
-the cosines of their features, of which the k |V| heaviest stay (k |V| / 2 with centred roots). Louvain's algorithm
-finds communities in it without looking at labels. With p(C) the share of A's images in community C, the confusion of
+the cosines of their features, of which the k |V| heaviest stay (k |V| / 2 with centred roots), at most |V|² / 5: the
+paper's k = 20 is made for 1,200 images, and in a small graph it would keep nearly all edges. Louvain's algorithm finds
+communities in it without looking at labels. With p(C) the share of A's images in community C, the confusion of
 A and B is
 
     H(Y|C) = sum over communities C of  |C| / |V| * h(p(C)),   h(p) = -p log2 p - (1 - p) log2 (1 - p),
@@ -13,7 +14,7 @@ seeded runs. It is the lowest cross-entropy of a classifier that sees only the c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -37,9 +38,9 @@ PREPROCESS = Setting(
 K = Setting(
     "k",
     "Edges per image",
-    "Edges per image in the graph of two classes: the heaviest of all edges, not of each image. Paper: "
-    "20. With 'Square root, centred' an edge counts for both of its images, as in the authors' code, so "
-    "20 keeps 10 edges per image. Two classes need more than 2k images.",
+    "Edges per image in the graph of two classes: the heaviest of all edges, not of each image. At most a fifth of the "
+    "pair's images are used. Paper: 20, of 1,200 images. With 'Square root, centred' an edge counts for both of its "
+    "images, as in the authors' code: 20 keeps 10 per image.",
     "int",
     20,
     1,
@@ -73,6 +74,7 @@ SETTINGS: dict[str, Setting] = {s.name: s for s in (PREPROCESS, K, N_RUNS, RANDO
 
 _SAME = 1e-12  # squared length or distance, in those of the features, that is nothing but rounding
 _KEPT = 128 * 2**20  # bytes of features kept between pairs
+_MIN_IMAGES = 5  # of two classes together: a fifth of fewer is no edge per image
 _NEAR = 0.05  # mean squared distance of unit features below which cosines are computed in float64
 
 
@@ -165,7 +167,7 @@ def class_confusion(
 
     names  class_id -> name, for the sentences that refuse what settings and features cannot give
     """
-    rows = _checked_rows(features, np.unique(pairs), k, preprocess, names or {})
+    rows = _checked_rows(features, np.unique(pairs), preprocess, names or {})
     how = _checked(k=k, n_runs=n_runs, preprocess=preprocess, seed=seed, backend=backend)
     read = _reader(features, rows)
     overlap = np.empty(len(pairs))
@@ -191,7 +193,7 @@ def pair_communities(
     names: Mapping[int, str] | None = None,
 ) -> PairCommunities:
     """The communities behind the confusion of one pair; the mean of their bits is what `class_confusion` gives."""
-    rows = _checked_rows(features, np.array([a, b]), k, preprocess, names or {})
+    rows = _checked_rows(features, np.array([a, b]), preprocess, names or {})
     how = _checked(k=k, n_runs=n_runs, preprocess=preprocess, seed=seed, backend=backend)
     labels, communities = _communities(features, rows, _reader(features, rows), a, b, **how)
     image_ids = features.image_ids[np.concatenate([rows[a], rows[b]])]
@@ -200,15 +202,18 @@ def pair_communities(
 
 
 def check_classes(
-    features: Features, class_ids: np.ndarray, k: int, preprocess: str, names: Mapping[int, str] | None = None
+    features: Features, class_ids: np.ndarray, preprocess: str, names: Mapping[int, str] | None = None
 ) -> None:
     """Refuses, with what to do, classes whose confusion these features and settings cannot give."""
-    _checked_rows(features, class_ids, k, preprocess, names or {})
+    _checked_rows(features, class_ids, preprocess, names or {})
 
 
-def max_k(sizes: Sequence[int] | np.ndarray) -> int:
-    """The largest k that classes of these sizes allow, 0 if none does."""
-    return max(int(sum(sorted(int(n) for n in sizes)[:2])) - 1, 0) // 2
+def edges_per_image(n_images: int, k: int, preprocess: str = "plain") -> float:
+    """Edges per image in the graph of two classes with n_images together: those of k, at most a fifth of the images.
+
+    The authors' list of k |V| edges holds every edge twice, once in each direction.
+    """
+    return min(k / 2 if preprocess == "sqrt_center" else k, n_images // 5)
 
 
 def cosines(values: np.ndarray, preprocess: str = "plain") -> np.ndarray:
@@ -294,16 +299,11 @@ def _communities(
         group = features.groups[features.image_ids[both]]
         weights[group[:, None] == group[None, :]] = 0.0
     seeds = np.random.SeedSequence(seed, spawn_key=(a, b)).generate_state(n_runs, np.uint64)
-    return labels, _BACKENDS[backend](weights, _n_edges(len(both), k, preprocess), seeds)
-
-
-def _n_edges(n_images: int, k: int, preprocess: str) -> int:
-    """Edges that a graph keeps. The authors' list of k |V| edges holds every edge twice, once in each direction."""
-    return k * n_images // 2 if preprocess == "sqrt_center" else k * n_images
+    return labels, _BACKENDS[backend](weights, int(len(both) * edges_per_image(len(both), k, preprocess)), seeds)
 
 
 def _checked_rows(
-    features: Features, class_ids: np.ndarray, k: int, preprocess: str, names: Mapping[int, str]
+    features: Features, class_ids: np.ndarray, preprocess: str, names: Mapping[int, str]
 ) -> dict[int, np.ndarray]:
     """The rows of every class; refused with what to do where they are too few or of no use."""
 
@@ -319,12 +319,10 @@ def _checked_rows(
     (a, fewest), (b, second) = sorted(((c, len(r)) for c, r in rows.items()), key=lambda item: item[1])[:2]
     if not fewest:
         raise Missing(f"Class {name(a)} has no features under {features.backbone!r}. {again}, or choose another split.")
-    most = max_k([fewest, second])
-    if k > most:
+    if fewest + second < _MIN_IMAGES:
         raise BadInput(
-            f"k must be at most {most}, less than half of the {fewest + second} images that classes {name(a)} and "
-            f"{name(b)} have together. Got {k}. "
-            + (f"Lower k to {most}." if most else "Choose classes with more images.")
+            f"The overlap of two classes needs at least {_MIN_IMAGES} images of them together. Classes {name(a)} and "
+            f"{name(b)} have {fewest + second}. Choose classes with more images."
         )
     differ = False
     first = features.values[rows[a][0]]

@@ -33,6 +33,7 @@ from fsviz.evaluation.prediction import (
     resolved_device,
 )
 from fsviz.evaluation.regression import VarianceExplained, VarianceShare, explain, sampling_noise
+from fsviz.evaluation.two_way import two_way_errors
 
 __all__ = [
     "CI_UNITS",
@@ -67,6 +68,7 @@ __all__ = [
     "task_accuracy",
     "task_confidence",
     "task_top_k",
+    "two_way_errors",
     "varies",
     "window_starts",
 ]

@@ -5,6 +5,7 @@ T tasks, W ways, Q queries per class. Accuracies are fractions from 0 to 1, high
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -138,7 +139,8 @@ def rolling_accuracy(
 def class_accuracy(predictions: Predictions, tasks: Tasks) -> pd.DataFrame:
     """Accuracy on the queries of every class, over the tasks that hold it; lowest first.
 
-    Columns class_id, n_tasks, n_queries, accuracy (over queries), ci95 (over tasks).
+    Columns class_id, n_tasks, n_queries (predictions), n_images (different query images, NaN if unknown), accuracy
+    (over queries), ci95 (over tasks).
     """
     there = predictions.predicted != PAD
     n_queries = there.sum(2)
@@ -148,10 +150,13 @@ def class_accuracy(predictions: Predictions, tasks: Tasks) -> pd.DataFrame:
     frame = pd.DataFrame({"class_id": class_ids, "asked": n_queries[used], "right": right})
     frame["share"] = frame["right"] / frame["asked"]
     grouped = frame.groupby("class_id")
+    t, w, q = np.nonzero(there if tasks.has_images else np.zeros_like(there))
+    images = pd.DataFrame({"class_id": tasks.class_ids[t, w], "image_id": tasks.query[t, w, q]})
     table = pd.DataFrame(
         {
             "n_tasks": grouped.size(),
             "n_queries": grouped["asked"].sum(),
+            "n_images": images.groupby("class_id")["image_id"].nunique(),
             "accuracy": grouped["right"].sum() / grouped["asked"].sum(),
             "ci95": 1.96 * grouped["share"].sem(),
         }
@@ -159,17 +164,24 @@ def class_accuracy(predictions: Predictions, tasks: Tasks) -> pd.DataFrame:
     return table.reset_index().sort_values(["accuracy", "class_id"], ignore_index=True)
 
 
+_PAIR_ENTRIES = 4_000_000  # pairs of ways of the tasks that are counted together
+MIN_PAIR_TASKS = 3  # tasks that hold both classes of a pair: of fewer, an interval says little
+
+
 @dataclass(frozen=True)
 class PairConfusion:
     """Confusion of every ordered pair of classes, over the tasks with both.
 
     class_ids (K,); confused[i, j] queries of class i predicted as class j, with correct predictions on the diagonal;
-    n_queries[i, j] queries of class i in tasks that hold class j.
+    n_queries[i, j] queries of class i in tasks that hold class j; n_tasks[i, j] such tasks; ci95[i, j] half width of
+    the interval of `rate` over them, NaN if there are fewer than MIN_PAIR_TASKS.
     """
 
     class_ids: np.ndarray
     confused: np.ndarray
     n_queries: np.ndarray
+    n_tasks: np.ndarray
+    ci95: np.ndarray
 
     @property
     def rate(self) -> np.ndarray:
@@ -177,46 +189,81 @@ class PairConfusion:
         with np.errstate(invalid="ignore"):
             return np.where(self.n_queries > 0, self.confused / np.maximum(self.n_queries, 1), np.nan)
 
-    def worst(self, n: int = 20, least: int = 1) -> pd.DataFrame:
-        """The n ordered pairs with the highest rate, among those with at least `least` queries.
+    def worst(self, n: int = 20) -> pd.DataFrame:
+        """The n ordered pairs with the highest lower end of the interval of their rate, then those without one.
 
-        Columns class_id, taken_for, confused, asked, rate.
+        Columns class_id, taken_for, confused, queries, tasks, rate, ci95.
         """
         rate = self.rate
         np.fill_diagonal(rate, np.nan)
-        rate[self.n_queries < least] = np.nan
         flat = np.flatnonzero(rate > 0)
-        order = np.lexsort((-self.confused.ravel()[flat], -rate.ravel()[flat]))[:n]
+        low = np.nan_to_num((rate - self.ci95).ravel()[flat], nan=-np.inf)
+        order = np.lexsort((-self.confused.ravel()[flat], -rate.ravel()[flat], -low))[:n]
         i, j = np.unravel_index(flat[order], rate.shape)
         return pd.DataFrame(
             {
                 "class_id": self.class_ids[i],
                 "taken_for": self.class_ids[j],
                 "confused": self.confused[i, j],
-                "asked": self.n_queries[i, j],
+                "queries": self.n_queries[i, j],
+                "tasks": self.n_tasks[i, j],
                 "rate": rate[i, j],
+                "ci95": self.ci95[i, j],
             }
         )
 
 
 def pair_confusion(predictions: Predictions, tasks: Tasks) -> PairConfusion:
     """Confusion of every ordered pair of classes, over all tasks."""
-    from scipy.sparse import csr_array
-
     class_ids, place = np.unique(tasks.class_ids, return_inverse=True)
     place = place.reshape(tasks.class_ids.shape)
     if class_ids[0] == PAD:
         class_ids, place = class_ids[1:], place - 1
-    k = len(class_ids)
-    there = predictions.predicted != PAD
-    t, w, q = np.nonzero(there)
-    predicted = place[t, predictions.predicted[t, w, q]]
-    confused = np.bincount(place[t, w] * k + predicted, minlength=k * k).reshape(k, k)
-    t, w = np.nonzero(tasks.class_ids != PAD)
-    shape = (len(tasks), k)
-    queries = csr_array((there.sum(2)[t, w], (t, place[t, w])), shape=shape, dtype=np.int64)
-    present = csr_array((np.ones(len(t), dtype=np.int64), (t, place[t, w])), shape=shape)
-    return PairConfusion(class_ids, confused, (queries.T @ present).toarray())
+    k, n_way = len(class_ids), tasks.class_ids.shape[1]
+    sums = np.zeros((6, k * k))
+    size = max(1, _PAIR_ENTRIES // n_way**2)
+    for start in range(0, len(tasks), size):
+        sums += _pair_sums(predictions.predicted[start : start + size], place[start : start + size], k)
+    confused, n_queries, n_tasks, *squares = sums.reshape(6, k, k)
+    ci95 = _ratio_ci95(confused, n_queries, n_tasks, squares)
+    return PairConfusion(class_ids, confused.astype(int), n_queries.astype(int), n_tasks.astype(int), ci95)
+
+
+def _pair_sums(predicted: np.ndarray, place: np.ndarray, k: int) -> np.ndarray:
+    """(6, k²) sums over tasks for every ordered pair: count predicted as the second, queries of the first, tasks, and
+    count², count queries, queries².
+
+    predicted (T, W, Q) ways; place (T, W) of the tasks' classes, negative for none
+    """
+    n_tasks, n_way, _ = predicted.shape
+    t, w, q = np.nonzero(predicted != PAD)
+    flat = (t * n_way + w) * n_way + predicted[t, w, q]
+    counts = np.bincount(flat, minlength=n_tasks * n_way**2).reshape(n_tasks, n_way, n_way)
+    is_way = place >= 0
+    t, w, v = np.nonzero(is_way[:, :, None] & is_way[:, None, :])
+    pair = place[t, w] * k + place[t, v]
+    count, queries = counts[t, w, v], (predicted != PAD).sum(2)[t, w]
+    values = (count, queries, queries > 0, count**2, count * queries, queries**2)
+    return np.stack([np.bincount(pair, value, minlength=k * k) for value in values])
+
+
+def _ratio_ci95(
+    counts: np.ndarray, totals: np.ndarray, n_tasks: np.ndarray, squares: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Half width of the 95% interval over tasks of counts / totals, NaN for fewer than MIN_PAIR_TASKS tasks.
+
+    squares  sums over tasks of count², count total and total²
+    The error is at least that of so many independent predictions, so tasks that happen to agree are not certain.
+    """
+    from scipy.stats import t
+
+    enough = n_tasks >= MIN_PAIR_TASKS
+    n, n_predictions = np.where(enough, n_tasks, 2), np.maximum(totals, 1)
+    rate = counts / n_predictions
+    between = np.maximum(squares[0] - 2 * rate * squares[1] + rate**2 * squares[2], 0) * n / (n - 1) / n_predictions**2
+    shrunk = (counts + 0.5) / (n_predictions + 1)
+    error = np.sqrt(np.maximum(between, shrunk * (1 - shrunk) / n_predictions))
+    return np.where(enough, t.ppf(0.975, n - 1) * error, np.nan)
 
 
 def _finite_pairs(accuracy: np.ndarray, measure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -25,12 +25,13 @@ from fsviz.features import store
 from fsviz.records import PAD, Dataset, Features, Progress
 from fsviz.shipped import DATA
 
-VERSION = 1
+VERSION = 2
 SHIPPED = DATA  # ORIGIN/maps/BACKBONE.npz
 FAST, BETTER = "fast", "better"
 MIN_IMAGES = 10  # images: of fewer, neighbourhoods mean nothing
 NEIGHBOURS = 10  # of an image, by which a map is judged
 _MEASURED = 1000  # images by which it is judged
+_LANDMARK_SEED, _AXES_SEED, _MEASURE_SEED = 0, 1, 2  # three independent random choices of images
 _AXES = 50
 _PERPLEXITY = 15  # about how many neighbours are kept together; of 15 and 30 the one that kept more of the demo's
 _LANDMARKS = 6000  # images that a fast map lays out by itself
@@ -131,7 +132,11 @@ def begin(stored: Features, kind: str) -> IncrementalLayout:
     """A layout before its first step. Refuses features of which no map can be made."""
     axes = _axes(stored)
     few = kind == FAST and len(axes) > _LANDMARKS
-    landmarks = np.sort(np.random.default_rng(0).permutation(len(axes))[:_LANDMARKS]) if few else np.arange(len(axes))
+    landmarks = (
+        np.sort(np.random.default_rng(_LANDMARK_SEED).permutation(len(axes))[:_LANDMARKS])
+        if few
+        else np.arange(len(axes))
+    )
     return IncrementalLayout(axes, landmarks, _STEPS[kind])
 
 
@@ -229,11 +234,12 @@ def neighbour_recall(
 ) -> tuple[float, int]:
     """Mean share of the k nearest rows by cosine that are among the k nearest on the map, and over how many rows.
 
-    At most `most` rows, the same every time, are looked at; their neighbours are sought among all.
+    At most `max_rows` random rows, the same every time, are measured; their neighbours are sought among all. They are
+    independent of the landmarks of a fast map, which lie better than the images between them.
     """
     values = _unit_length(values)
     k = min(k, len(values) - 1)
-    rows = np.random.default_rng(0).permutation(len(values))[:max_rows]
+    rows = np.random.default_rng(_MEASURE_SEED).permutation(len(values))[:max_rows]
     at = np.arange(len(rows))
     likeness = values[rows] @ values.T
     likeness[at, rows] = -np.inf
@@ -273,13 +279,32 @@ def agreement(near: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
     return float(same.sum() / pairs.sum()), float((sizes * (sizes - 1)).sum() / (n * (n - 1)))
 
 
+def agreement_within(near: np.ndarray, codes: np.ndarray, groups: np.ndarray) -> tuple[float, float]:
+    """Share of neighbours `near` (n, k) of the same group that have the same code (n,), and the share by chance.
+
+    By chance: that of another image of the same group, drawn at random. PAD in either is excluded; NaN if nothing is
+    left.
+    """
+    usable = (codes != PAD) & (groups != PAD)
+    same_group = (groups[near] == groups[:, None]) & usable[near] & usable[:, None]
+    if not same_group.any():
+        return float("nan"), float("nan")
+    share = float((codes[near] == codes[:, None])[same_group].mean())
+    _, code = np.unique(np.stack([codes, groups]), axis=1, return_inverse=True)
+    sizes, group_sizes = np.bincount(code.ravel()[usable], minlength=code.max() + 1), np.bincount(groups[usable])
+    chance = (sizes[code.ravel()] - 1) / np.maximum(group_sizes[np.maximum(groups, 0)] - 1, 1)
+    return share, float(np.average(chance, weights=same_group.sum(axis=1)))
+
+
 def _axes(stored: Features) -> np.ndarray:
     """The usable rows (n, d) at unit length along their principal axes, at most _AXES of them."""
     from sklearn.decomposition import PCA
 
     values = _rows(stored)
     n = len(values)
-    sample = values if n <= _LANDMARKS else values[np.sort(np.random.default_rng(1).permutation(n)[:_LANDMARKS])]
+    sample = (
+        values if n <= _LANDMARKS else values[np.sort(np.random.default_rng(_AXES_SEED).permutation(n)[:_LANDMARKS])]
+    )
     pca = PCA(min(_AXES, *sample.shape), random_state=0).fit(sample)
     return np.ascontiguousarray(pca.transform(values), np.float64)
 

@@ -437,6 +437,8 @@ class NeighbourAgreement:
     share   of pairs of neighbours with the same value, 0 to 1; of numbers: in the same third, low, middle or high
     chance  what it would be for neighbours at random
     thirds  whether it is a number
+    within  the same among neighbours of the same class group, of classes: they lie inside groups, so neighbours that
+            share the class share the group anyway
     """
 
     by: str
@@ -444,6 +446,7 @@ class NeighbourAgreement:
     share: float
     chance: float
     thirds: bool = False
+    within: NeighbourAgreement | None = None
 
     @property
     def beyond(self) -> float:

@@ -26,7 +26,7 @@ from fsviz.settings import RawSettings, Schema
 from fsviz.studies import evaluate
 from fsviz.studies.study import Arrays, Part, Study
 from fsviz.tasks import draw
-from fsviz.taxonomy.everyday import everyday_groups
+from fsviz.taxonomy.everyday import even_groups
 
 SETTINGS = Schema({"backbone": draw.BACKBONE}, required=("dataset",), of="a map")
 MAX_NAMES = 10  # categories with a colour of their own
@@ -272,7 +272,7 @@ def _class_groups(dataset: Dataset) -> dict[int, str]:
     placed = np.flatnonzero(dataset.classes["node"].astype(str).to_numpy() != "")
     if not len(placed):
         raise Missing(f"No class of {dataset.title} is in a taxonomy. Colour by class instead.")
-    return dict(zip(placed.tolist(), everyday_groups(dataset, placed, MAX_NAMES), strict=True))
+    return dict(zip(placed.tolist(), even_groups(dataset, placed, MAX_NAMES), strict=True))
 
 
 def _coloured_by(title: str, values: np.ndarray) -> Colouring:
@@ -329,10 +329,19 @@ def shared(dataset: Dataset, feature_map: maps.FeatureMap) -> list[NeighbourAgre
         except Missing:  # no class is in the taxonomy
             continue
         if chance < 1:
-            agreements.append(
-                NeighbourAgreement(by, title[:1].lower() + title[1:], share, chance, _in_thirds(dataset, by))
-            )
+            within = _within_groups(dataset, feature_map, near) if by == BY_CLASS else None
+            title = title[:1].lower() + title[1:]
+            agreements.append(NeighbourAgreement(by, title, share, chance, _in_thirds(dataset, by), within))
     return sorted(agreements, key=lambda item: -item.beyond)
+
+
+def _within_groups(dataset: Dataset, feature_map: maps.FeatureMap, near: np.ndarray) -> NeighbourAgreement | None:
+    """The agreement in class of neighbours of the same class group; None without groups of several classes."""
+    if dataset.taxonomy is None or not (dataset.classes["node"].astype(str) != "").any():
+        return None
+    codes = [_codes(dataset, feature_map.image_ids, by) for by in (BY_CLASS, BY_SUPERCLASS)]
+    share, chance = maps.agreement_within(near, *codes)
+    return NeighbourAgreement(BY_CLASS, "class", share, chance) if chance < 1 else None
 
 
 def _codes(dataset: Dataset, image_ids: np.ndarray, by: str) -> np.ndarray:
@@ -364,8 +373,9 @@ def _first(agreements: Sequence[NeighbourAgreement]) -> NeighbourAgreement | Non
     if not agreements or not agreements[0].beyond >= LITTLE:
         return None
     first, by_class = agreements[0], _by_class_of(agreements)
-    if first.by == BY_SUPERCLASS and by_class is not None and by_class.beyond > 0.9 * first.beyond:
-        return by_class  # images of the same class are in the same group too
+    within = None if by_class is None else by_class.within
+    if first.by == BY_SUPERCLASS and within is not None and within.beyond > 0.5:
+        return by_class  # images of the same class are in the same group too: classes are apart inside groups
     return first
 
 
@@ -380,6 +390,10 @@ def cluster_headline(agreements: Sequence[NeighbourAgreement]) -> str:
         return "Neighbours on the map share no attribute much more often than expected by chance."
     expected = f"({percent(first.chance)} expected by chance)"
     share = f"{first.share:.0%} of neighbours {_agree_in(first)}"
+    within = None if by_class is None else by_class.within
+    if within is not None and first.by in (BY_CLASS, BY_SUPERCLASS):
+        inside = f"{within.share:.0%} of those in the same group share the class ({percent(within.chance)} by chance)"
+        return f"Clusters follow {first.title}: {share} {expected}; {inside}."
     if by_class is None or first is by_class:
         return f"Clusters follow {first.title}: {share} {expected}."
     return f"Clusters follow {first.title} more than class: {share} {expected}, {by_class.share:.0%} share the class."

@@ -161,10 +161,14 @@ def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     answer = evaluate.predictions(settled, jobs.chunks(run.id), 0)
     tasks = snapshot.tasks(jobs.folder(run.id))
     pairs = run_comparison.pairs_table(answer, tasks, toy)
-    assert (pairs["rate"] > 0).all() and pairs["rate"].is_monotonic_decreasing
+    low = (pairs["rate"] - pairs["ci95"])[pairs["ci95"].notna()]
+    assert (pairs["rate"] > 0).all() and low.is_monotonic_decreasing and (pairs["tasks"][: len(low)] >= 3).all()
     top = pairs.iloc[0]
+    has_both = [{int(top["class_id"]), int(top["taken_for"])} <= set(row) for row in tasks.class_ids.tolist()]
+    way = (tasks.class_ids == top["class_id"]) & np.array(has_both)[:, None]
+    assert top["queries"] == tasks.query[way].size and top["query_images"] == len(np.unique(tasks.query[way]))
     wrong = run_comparison.misclassified(answer, tasks, int(top["class_id"]), int(top["taken_for"]))
-    assert wrong["times"].sum() == top["confused"]
+    assert wrong["times"].sum() == top["confused"] and len(wrong) == top["confused_images"]
     assert set(toy.image_class_ids()[wrong["image_id"]]) == {top["class_id"]}
     with pytest.raises(Missing, match="No task of this method"):
         evaluate.predictions(settled, [], 0)

@@ -25,12 +25,16 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_confusion_prints_the_promised_json(toy, capsys) -> None:
     words = ["confusion", "toy", "--backbone", "alpha_net", "--split", "test"]
     answer = run_json(capsys, *words)
-    assert {"pairs", "mean", "most_confused"} <= set(answer)
+    assert {"pairs", "mean", "most_similar", "listed"} <= set(answer)
     assert answer["pairs"] == 15 and 0 <= answer["mean"] <= 1
-    bits = [bits for _, _, bits in answer["most_confused"]]
+    bits = [bits for _, _, bits in answer["most_similar"]]
     assert bits == sorted(bits, reverse=True) and all(0 <= b <= 1 for b in bits)
     expected = set(toy.classes["class_name"])
-    assert all(a in expected and b in expected for a, b, _ in answer["most_confused"])
+    assert all(a in expected and b in expected for a, b, _ in answer["most_similar"])
+    errors = [row["error"] for row in answer["listed"]]
+    assert errors == sorted(errors, reverse=True) and answer["error_tasks"]["n_tasks"] == 100
+    by_overlap = run_json(capsys, *words, "--pairs-by", "similarity")["listed"]
+    assert [row["value"] for row in by_overlap] == bits
     based = run_json(capsys, *words, "--base", "train")
     assert based["pairs"] == 60
     slow = run_json(capsys, *words, "--backend", "python_louvain")
@@ -42,16 +46,16 @@ def test_classes_of_few_images_get_the_edges_they_have_room_for(toy, capsys) -> 
     classes = toy.classes.assign(n_images=12)
     small = save_dataset(replace(toy, name="small", images=few, classes=classes, splits={}))
     save_toy_features(small, "alpha_net")
-    assert main(["confusion", "small"]) == 0
-    printed = capsys.readouterr()
-    assert "at most k = 11 edges per image" in printed.err and "120 pairs" in printed.out
-    assert "Lower k to 11" in fails(capsys, "confusion", "small", "--k", "12")
+    assert main(["confusion", "small", "--n-shot", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert "Graphs keep 4 edges per image: k, at most a fifth" in printed and "120 pairs" in printed
+    assert "Errors: ProtoNet, 100 2-way 1-shot tasks of each pair with 10 queries per class" in printed
 
 
 def test_graphs_are_compared_and_written(toy, capsys, tmp_path: Path) -> None:
     out = tmp_path / "graph.graphml"
     answer = run_json(capsys, "confusion", "toy", "--versus-backbone", "beta_net", "--out", str(out), "--most", "3")
-    assert len(answer["most_confused"]) == 3 and answer["versus"]["backbone"] == "beta_net"
+    assert len(answer["most_similar"]) == 3 and answer["versus"]["backbone"] == "beta_net"
     pearson = answer["versus"]["pearson"]
     assert -1 <= pearson["low"] <= pearson["value"] <= pearson["high"] <= 1
     assert nx.read_graphml(out).number_of_edges() == 15
@@ -65,8 +69,7 @@ def test_graphs_are_compared_and_written(toy, capsys, tmp_path: Path) -> None:
 
 def test_what_must_be_called_otherwise_is_one_sentence(toy, capsys, tmp_path: Path) -> None:
     assert "--out must end in" in fails(capsys, "confusion", "toy", "--out", str(tmp_path / "g.png"))
-    assert "Lower k to 23" in fails(capsys, "confusion", "toy", "--k", "30")
-    assert run_json(capsys, "confusion", "toy", "--k", "23")["pairs"] == 15
+    assert "'most'. Available: error, similarity" in fails(capsys, "confusion", "toy", "--pairs-by", "most")
     assert "no efficientnet_lite0 features" in fails(capsys, "confusion", "tiered_imagenet")
     assert "Unknown split" in fails(capsys, "confusion", "toy", "--base", "nothing")
     assert "'smell'. Available: confusion" in fails(capsys, "confusion", "toy", "--versus", "smell")

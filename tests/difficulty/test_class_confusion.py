@@ -119,6 +119,15 @@ def test_centred_roots_keep_the_edges_of_the_authors_code() -> None:
     assert np.abs(ours - theirs).mean() < 0.025 < np.ptp(theirs) / 10  # with 20 edges per image it is 0.04
 
 
+def test_a_graph_keeps_at_most_a_fifth_of_the_images_as_edges_per_image() -> None:
+    small = two_classes(2.0, n=24, shift=1.0)
+    capped = confusion.class_confusion(small, PAIR, k=9)
+    assert confusion.class_confusion(small, PAIR, k=20).tolist() == capped.tolist()  # 48 images: at most 9
+    assert confusion.class_confusion(small, PAIR, k=8).tolist() != capped.tolist()
+    assert [confusion.edges_per_image(n, 20) for n in (1200, 100, 96, 48, 7)] == [20, 20, 19, 9, 1]
+    assert [confusion.edges_per_image(n, 20, "sqrt_center") for n in (1200, 96, 48)] == [10, 10, 9]
+
+
 @pytest.mark.parametrize(("preprocess", "edges"), [("plain", 8 * 60), ("sqrt_center", 4 * 60)])
 @pytest.mark.parametrize("backend", ["compiled", "python_louvain"])
 def test_centred_roots_keep_half_as_many_edges(
@@ -237,10 +246,8 @@ def refused(features: Features, pairs: np.ndarray = PAIR, **how: object) -> str:
 
 def test_what_cannot_be_is_refused_with_what_to_do() -> None:
     features = two_classes(1.0, n=10)
-    text = refused(features)
-    assert "k must be at most 9" in text and "Lower k to 9" in text and "'cat'" in text
-    assert np.isfinite(confusion.class_confusion(features, PAIR, k=9)).all()
-    assert confusion.max_k([10, 10]) == 9 and confusion.max_k([1]) == 0
+    text = refused(two_classes(1.0, n=2))
+    assert "at least 5 images" in text and "'cat' and 'dog' have 4" in text
     assert "sqrt_center" in refused(features, k=5, preprocess="sqrt_center")
     assert "'plain'" in refused(features, k=5, preprocess="sqrt_center")
     assert "same features" in refused(replace(features, values=np.full((20, 4), 3.0)), k=5)

@@ -157,10 +157,37 @@ def test_pair_confusion_equals_brute_force() -> None:
     assert np.array_equal(pairs.confused, confused) and np.array_equal(pairs.n_queries, counts)
     worst = pairs.worst(5)
     off = np.where(np.eye(9, dtype=bool), -1, confused / np.maximum(counts, 1))
-    assert worst.loc[0, "rate"] == pytest.approx(off.max()) and worst["rate"].is_monotonic_decreasing
+    assert (worst["rate"] - worst["ci95"]).is_monotonic_decreasing
+    assert worst["rate"].tolist() == pytest.approx(off[worst["class_id"], worst["taken_for"]].tolist())
     assert (worst["class_id"] != worst["taken_for"]).all()
-    least = int(np.median(counts))
-    assert (pairs.worst(50, least=least)["asked"] >= least).all()
+    holds = tasks.class_ids[:, :, None] == np.arange(9)
+    has_queries = (holds & (predictions.predicted != PAD).any(axis=2)[:, :, None]).any(axis=1).astype(int)
+    assert np.array_equal(pairs.n_tasks, has_queries.T @ holds.any(axis=1))
+
+
+def test_the_worst_pair_has_three_tasks_and_the_highest_lower_end() -> None:
+    """A pair that one task confuses completely comes after one that many tasks confuse often."""
+    rows = [[0, 1]] * 20 + [[2, 3]] * 4 + [[4, 5]]
+    predicted = [[[1, 1, 0, 0, 0], [1] * 5]] * 20 + [[[1, 0, 0, 1, 1], [1] * 5]] * 4 + [[[1] * 5, [1] * 5]]
+    pairs = evaluation.pair_confusion(make_predictions(predicted), Tasks(np.array(rows)))
+    worst = pairs.worst()
+    assert worst[["class_id", "taken_for"]].values.tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert worst["rate"].tolist() == pytest.approx([0.4, 0.6, 1.0])
+    assert worst["tasks"].tolist() == [20, 4, 1] and worst["queries"].tolist() == [100, 20, 5]
+    assert np.isnan(worst["ci95"].iloc[2])
+    low = (worst["rate"] - worst["ci95"])[:2]
+    assert low.is_monotonic_decreasing and 0 < low.iloc[1] < low.iloc[0] < 0.4
+
+
+def test_the_interval_of_a_pair_is_that_of_its_tasks() -> None:
+    """Tasks that differ: Student's t over the shares of the tasks, which have equally many queries."""
+    rng = np.random.default_rng(0)
+    wrong = rng.random((40, 10)) < rng.choice([0.1, 0.9], size=(40, 1))
+    predicted = np.stack([wrong.astype(int), np.ones((40, 10), dtype=int)], axis=1)
+    pairs = evaluation.pair_confusion(make_predictions(predicted.tolist()), Tasks(np.tile([3, 8], (40, 1))))
+    shares = wrong.mean(axis=1)
+    assert pairs.rate[0, 1] == pytest.approx(shares.mean())
+    assert pairs.ci95[0, 1] == pytest.approx(2.0227 * shares.std(ddof=1) / np.sqrt(40), rel=1e-3)
 
 
 def test_pair_confusion_with_missing_ways_by_hand() -> None:

@@ -78,6 +78,22 @@ def test_of_many_images_some_are_laid_out_and_the_others_lie_between(monkeypatch
     assert maps.same_class_share(xy, stored.class_ids)[0] > 0.9
 
 
+def test_kept_neighbours_are_measured_on_all_images_not_on_landmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Landmarks lie better than the images between them, so measuring on landmarks alone would flatter the map."""
+    monkeypatch.setattr(maps, "_LANDMARKS", 300)
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(1500, 12)).astype(np.float32)
+    stored = Features("made", "net", values, np.arange(1500), np.zeros(1500, int))
+    xy = maps.lay_out(stored)
+    measured = maps.neighbour_recall(values, xy, max_rows=300)[0]
+    on_all = maps.neighbour_recall(values, xy, max_rows=1500)[0]
+    with monkeypatch.context() as patch:  # the measured rows are then the landmarks
+        patch.setattr(maps, "_MEASURE_SEED", maps._LANDMARK_SEED)
+        on_landmarks = maps.neighbour_recall(values, xy, max_rows=300)[0]
+    assert on_landmarks > 1.25 * on_all
+    assert measured == pytest.approx(on_all, rel=0.1)
+
+
 def test_a_map_is_kept_beside_its_features_and_goes_with_them() -> None:
     dataset = make_toy(n_images=6)
     assert maps.find(dataset, "alpha_net") is None
@@ -204,6 +220,23 @@ def test_what_neighbours_share_by_hand() -> None:
     assert np.isnan(maps.agreement(near, np.array([0, PAD, PAD, PAD]))).all()
 
 
+def test_the_class_among_neighbours_of_a_group_by_hand() -> None:
+    """A map that follows groups only shows classes inside a group as often as chance; one of classes more often."""
+    groups = np.repeat([0, 1], 30)
+    classes = np.tile([0, 1, 2], 20) + 3 * groups
+    chance = 9 / 29  # 10 images of each of three classes in a group of 30
+    rng = np.random.default_rng(0)
+    within_group = np.array([rng.choice(np.flatnonzero(groups == g), 8) for g in groups])
+    share, expected = maps.agreement_within(within_group, classes, groups)
+    assert expected == pytest.approx(chance) and abs(share - 1 / 3) < 0.08
+    within_class = np.array([rng.choice(np.flatnonzero(classes == c), 8) for c in classes])
+    assert maps.agreement_within(within_class, classes, groups)[0] == 1
+    other_group = np.array([rng.choice(np.flatnonzero(groups != g), 8) for g in groups])
+    assert np.isnan(maps.agreement_within(other_group, classes, groups)).all()
+    half = np.concatenate([within_class[:, :4], other_group[:, :4]], axis=1)  # other groups do not count
+    assert maps.agreement_within(half, classes, groups)[0] == 1
+
+
 def test_islands_of_one_context_are_told_as_such() -> None:
     dataset = datasets.load("demo")
     contexts = pd.factorize(dataset.image_contexts())[0]
@@ -220,13 +253,19 @@ def test_islands_of_one_context_are_told_as_such() -> None:
     assert "follow context more than class" in study.cluster_headline([first, *rest])
     group, of_class, second = (
         NeighbourAgreement("superclass", "group", 1.0, 0.2),
-        NeighbourAgreement("class", "class", 0.99, 0.1),
+        NeighbourAgreement("class", "class", 0.8, 0.1, within=NeighbourAgreement("class", "class", 0.9, 0.5)),
         rest[-1],
     )
     headline = study.cluster_headline([group, of_class, second])
-    assert headline == "Clusters follow class: 99% of neighbours share the class (10% expected by chance)."
-    loose = NeighbourAgreement("class", "class", 0.4, 0.1)
-    assert "follow group more than class" in study.cluster_headline([group, loose, second])
+    assert headline == (
+        "Clusters follow class: 80% of neighbours share the class (10% expected by chance); 90% of those in the same "
+        "group share the class (50% by chance)."
+    )
+    loose = NeighbourAgreement("class", "class", 0.5, 0.1, within=NeighbourAgreement("class", "class", 0.52, 0.5))
+    assert study.cluster_headline([group, loose, second]) == (
+        "Clusters follow group: 100% of neighbours share the group (20% expected by chance); 52% of those in the same "
+        "group share the class (50% by chance)."
+    )
     by_class = study.shared(dataset, feature_map(dataset.image_class_ids()))
     assert "no attribute much more often" in study.cluster_headline(
         study.shared(dataset, feature_map(np.zeros(len(contexts))))

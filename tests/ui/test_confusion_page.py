@@ -45,12 +45,24 @@ def test_the_demo_opens_with_the_answer_its_graph_and_the_images_of_the_pair(hom
     page = open_page("demo")
     assert not page.metric
     graph = study.class_graph({"dataset": "demo", "split": "test"})
-    i, j, weights = graph.edges()
+    weights = graph.edges()[2]
+    errors = study.pair_errors({"dataset": "demo", "split": "test"})
+    first = study.ranked_pairs(graph, errors).iloc[0]
+    names = [graph.row_names[int(first[side])] for side in ("i", "j")]
+    error = f"{first['error']:.1f} ± {first['error_ci95']:.1f}%"
     assert answer(page).startswith(
-        f"**Most confused: {graph.row_names[i[0]]} and {graph.row_names[j[0]]} ({weights[0]:.2f} bits of 1).**"
+        f"**Most confused: {names[0]} and {names[1]} ({error} errors in 2-way 5-shot tasks).**"
     )
     assert f"mean over 435 pairs: {np.mean(weights):.2f} ± 0.05 bits. Split test, EfficientNet" in answer(page)
-    assert f"**Most confused pair** · {weights[0]:.2f} bits, rank 1 of 435" in texts(page)
+    assert f"**Most confused pair** · {first['error']:.1f}% errors, rank 1 of 435; {first['value']:.2f} bits" in texts(
+        page
+    )
+    assert "Errors: ProtoNet, 100 2-way 5-shot tasks of each pair with 10 queries per class" in texts(page)
+    table = page.dataframe[0].value
+    assert table["error"].is_monotonic_decreasing and table["error"].iloc[0] == pytest.approx(first["error"])
+    page.selectbox(key="pairs_by").set_value("similarity").run()
+    assert answer(page).startswith("**Largest overlap: ") and page.dataframe[0].value["value"].is_monotonic_decreasing
+    page.selectbox(key="pairs_by").set_value("error").run()
     assert len(page.get("echarts_chart")) == 1
     assert "confusion demo" in page.code[0].value
     assert "Louvain runs), 96 images" in texts(page)
@@ -58,8 +70,8 @@ def test_the_demo_opens_with_the_answer_its_graph_and_the_images_of_the_pair(hom
     assert not page.error and "The 10 most similar of 435 pairs".lower() in texts(page).lower()
     page.multiselect(key="classes").set_value(["tiger"]).run()
     place = graph.row_names.index("tiger")
-    nearest = graph.row_names[int(np.nanargmax(graph.weights[place]))]
-    assert "**Most similar to tiger**" in texts(page) and "**Closest to tiger**" in texts(page)
+    nearest = graph.row_names[int(np.nanargmax(errors.graph.weights[place]))]
+    assert "**Most confused with tiger**" in texts(page)
     assert page.dataframe[0].value["b"].iloc[0] == nearest
     page.multiselect(key="classes").set_value(["tiger", "lemon"]).run()
     assert "**tiger** and **lemon**" in texts(page)
@@ -129,7 +141,7 @@ def test_a_benchmark_without_images_is_compared_by_semantic_distance(home) -> No
 def test_impossible_settings_are_one_sentence_and_its_advice_helps(home) -> None:
     toy = make_toy(small_class=2)
     page = open_page("toy")  # classes of 24 and of 3 images lower k
-    assert "mean over 120 pairs" in texts(page) and "allow at most 13 edges per image" in texts(page)
+    assert "mean over 120 pairs" in texts(page) and "Graphs keep 5 to 9 edges per image: at most a fifth" in texts(page)
     page = open_page("toy", fine=False, preprocess="sqrt_center")
     assert "must not be negative" in page.error[0].value and "plain" in page.error[0].value
     page.selectbox(key="preprocess").set_value("plain").run()
@@ -150,7 +162,7 @@ def test_a_long_computation_is_a_run_with_a_preview(toy, monkeypatch: pytest.Mon
     monkeypatch.setattr(answers, "WAIT", 0.0)
     page = open_page("toy")
     assert "Full run: 15 pairs of classes" in texts(page)
-    assert answer(page).startswith("**Most similar mean features: ") and "Preview until the run below" in answer(page)
+    assert answer(page).startswith("**Most confused: ") and "Preview until the run below" in answer(page)
     assert any(button.label == "Run" for button in page.button)
     jobs.run_in_foreground({"study": "confusion", "dataset": "toy", "backbone": "alpha_net", "split": "test"})
     page.run()

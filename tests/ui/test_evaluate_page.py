@@ -110,7 +110,12 @@ def test_a_confused_pair_follows_its_settings_and_is_in_the_link(same_toy) -> No
         label = box.format_func(box.value) if box.format_func else box.value
         first, _, second = label.partition(" (")[0].partition(" → ")
         page_text = texts(app).replace("\\", "")
-        assert f"**{first}** queries in tasks with both classes are predicted as **{second}**" in page_text
+        counts = (
+            rf"predicts \*\*{re.escape(first)}\*\* as \*\*{re.escape(second)}\*\* in ([\d,]+) of ([\d,]+) predictions"
+        )
+        matched = re.search(counts + r".*, on ([\d,]+) of ([\d,]+) different images, over [\d,]+ tasks?", page_text)
+        wrong, all_predictions, wrong_images, images = (int(n.replace(",", "")) for n in matched.groups())
+        assert wrong_images <= wrong and wrong_images <= images <= all_predictions
 
 
 def _pairs(app: AppTest) -> list[str]:

@@ -103,7 +103,7 @@ def test_two_backbones_are_compared_and_a_link_restores_it() -> None:
     settings = {"versus": "confusion@demo_clip", "edges": "20", "classes": ["tiger", "sheep"]}
     app = open_link("confusion", "demo", **settings)
     assert not app.toast  # no setting of the link was ignored
-    assert re.search(r"Pearson 0.\d\d \(", page_text(app)) and "never confused by Demo CLIP" in page_text(app)
+    assert re.search(r"Pearson 0.\d\d \(", page_text(app)) and "no overlap with Demo CLIP" in page_text(app)
     assert "EfficientNet-Lite0 and Demo CLIP: rank correlation" in page_text(app)
     assert len(app.get("plotly_chart")) == 1 and app.slider(key="edges").value == 20
 

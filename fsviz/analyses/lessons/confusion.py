@@ -66,8 +66,7 @@ def measure(dataset: Dataset) -> ClassPairs:
     names = dataset.short_names(class_ids)
     indices = order[np.unique(np.linspace(0, len(order) - 1, N_PARTNERS).round().astype(int))]
     partners = sorted(indices.tolist(), key=lambda at: names[at])  # the ends of the slider must not give the answer
-    k = min(int(confusion.SETTINGS["k"].default), confusion.max_k(dataset, table.backbone, split))
-    spec = {"dataset": dataset.name, "backbone": table.backbone, "split": split, "k": k}
+    spec = {"dataset": dataset.name, "backbone": table.backbone, "split": split}
     class_of_image = np.full(len(dataset.image_class_ids()), -1)
     class_of_image[table.image_ids] = table.class_ids
     positions, points, labels, images = [], [], [], []

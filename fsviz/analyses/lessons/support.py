@@ -33,16 +33,16 @@ from fsviz.tasks import draw
 
 N_SUPPORTS = 41  # random supports of the same queries: an odd number, so that percentiles are single supports
 SUPPORTS: dict[str, tuple[str, float | None]] = {  # title, and rank among random supports
-    "hard": ("hardest", None),
+    "hard": ("hard", None),
     "unlucky": ("unlucky", 0.1),
     "typical": ("typical", 0.5),
     "lucky": ("lucky", 0.9),
-    "easy": ("easiest", None),
+    "easy": ("easy", None),
 }
 
 
 def measure(dataset: Dataset) -> list[ControlPosition]:
-    """The same queries with the hardest and easiest support of a search, and with random ones in between."""
+    """The same queries with the hard and the easy support of a search, and with random ones in between."""
     table = load_features(dataset)
     spec = _spec(dataset, table.backbone)
     tasks, _ = support_sets.sample_tasks(spec)
@@ -65,7 +65,7 @@ def measure(dataset: Dataset) -> list[ControlPosition]:
 
 
 def ask(positions: Sequence[ControlPosition]) -> Question:
-    """Whether the loss to the hardest or the gain to the easiest support is larger."""
+    """Whether the loss to the hard or the gain to the easy support is larger."""
     by_name = {position.name: position for position in positions}
     hard, typical_, easy = by_name["hard"], by_name["typical"], by_name["easy"]
     down, up = paired_difference(typical_, hard), paired_difference(easy, typical_)
@@ -73,10 +73,10 @@ def ask(positions: Sequence[ControlPosition]) -> Question:
     correct = 2 if asymmetry.is_small else 0 if asymmetry.points > 0 else 1
     chance = paired_difference(by_name["lucky"], by_name["unlucky"])
     return Question(
-        "Which is larger: the loss to the hardest support or the gain to the easiest?",
+        "Which is larger: the loss to the hard support or the gain to the easy one?",
         (
-            "Loss to the hardest",
-            "Gain to the easiest",
+            "Loss to the hard one",
+            "Gain to the easy one",
             f"About equal: less than {HARDLY:g} points apart",
         ),
         correct,
@@ -127,8 +127,8 @@ LESSON = Lesson(
     order=4,
     cause="Support",
     title="How much depends on the support images?",
-    text="The labelled images are chosen at random. The queries stay fixed; the support ranges from the **hardest** to "
-    "the **easiest** found by a search.",
+    text="The labelled images are chosen at random. The queries stay fixed; the support ranges from a **hard** to "
+    "an **easy** one, both the result of a search.",
     paper="Basu et al. 2023",
     control="Support images",
     hint="What do the hard ones have in common?",

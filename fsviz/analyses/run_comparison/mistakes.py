@@ -16,18 +16,35 @@ if TYPE_CHECKING:
 
 
 def pairs_table(answer: Predictions, tasks: Tasks, dataset: Dataset, n: int = 20) -> pd.DataFrame:
-    """Pairs of classes by how often the first is predicted as the second, among pairs with enough queries."""
+    """Pairs of classes by how often the first is surely predicted as the second: the lower end of the interval.
+
+    Columns class_id, class_name, taken_for, taken_for_name, confused and queries (predictions in tasks with both
+    classes), confused_images and query_images (different images among them), tasks, rate and ci95 (percent; ci95 is NaN
+    for a pair that fewer than three tasks hold: these come last).
+    """
     from fsviz.evaluation import pair_confusion
 
-    confusion = pair_confusion(answer, tasks)
-    met = confusion.n_queries[~np.eye(len(confusion.class_ids), dtype=bool)]
-    least = max(1, int(np.median(met[met > 0]) // 2)) if (met > 0).any() else 1
-    worst = confusion.worst(n, least)
+    worst = pair_confusion(answer, tasks).worst(n)
+    pairs = zip(worst["class_id"], worst["taken_for"], strict=True)
+    images = [_different_images(answer, tasks, int(a), int(b)) for a, b in pairs]
+    worst["confused_images"] = [confused for confused, _ in images]
+    worst["query_images"] = [all_images for _, all_images in images]
     names = dataset.classes["class_name"].astype(str)
     worst.insert(1, "class_name", names.reindex(worst["class_id"]).fillna("?").to_numpy())
     worst.insert(3, "taken_for_name", names.reindex(worst["taken_for"]).fillna("?").to_numpy())
-    worst["rate"] *= 100
+    worst[["rate", "ci95"]] *= 100
     return worst
+
+
+def _different_images(answer: Predictions, tasks: Tasks, class_id: int, taken_for: int) -> tuple[int, int]:
+    """Different images of a class that were predicted as another, and that were queries in tasks with both."""
+    has_both = (tasks.class_ids == taken_for).any(axis=1)
+    t, w, q = np.nonzero(
+        (tasks.class_ids == class_id)[:, :, None] & (answer.predicted != PAD) & has_both[:, None, None]
+    )
+    image_ids = tasks.query[t, w, q]
+    is_confused = tasks.class_ids[t, answer.predicted[t, w, q]] == taken_for
+    return len(np.unique(image_ids[is_confused])), len(np.unique(image_ids))
 
 
 CLASS_ACCURACIES = Table(
@@ -35,7 +52,8 @@ CLASS_ACCURACIES = Table(
     Column("images", "Images", kind="image", width=210),
     Column("class", "Class", kind="class"),
     Column("accuracy", "Accuracy", kind="percent", interval="ci95"),
-    Column("queries", "Queries", kind="count"),
+    Column("queries", "Predictions", kind="count", help="Queries over all tasks; an image is a query of many tasks."),
+    Column("query_images", "Different images", kind="count"),
     Column("tasks", "Tasks", kind="count"),
 )
 MISCLASSIFIED = Table(
@@ -50,7 +68,7 @@ MISCLASSIFIED = Table(
 def class_table(answer: Predictions, tasks: Tasks, dataset: Dataset) -> pd.DataFrame:
     """Accuracy on the queries of every class, lowest first, in percent, with its interval over the class's tasks.
 
-    Columns class_id, class, accuracy, ci95, queries, tasks.
+    Columns class_id, class, accuracy, ci95, queries (predictions), query_images (different images), tasks.
     """
     from fsviz.evaluation import class_accuracy
 
@@ -63,6 +81,7 @@ def class_table(answer: Predictions, tasks: Tasks, dataset: Dataset) -> pd.DataF
             "accuracy": 100 * table["accuracy"],
             "ci95": 100 * table["ci95"],
             "queries": table["n_queries"],
+            "query_images": table["n_images"],
             "tasks": table["n_tasks"],
         }
     )

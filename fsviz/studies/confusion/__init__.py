@@ -2,9 +2,10 @@
 
     dataset -> features -> pairs of classes -> communities of their images -> overlap in bits -> class graph
     the same classes -> semantic distance, mean features, errors of a method -> class graph, compared edge by edge
+    the same classes -> two-way tasks of every pair -> errors of ProtoNet, next to the overlap
 
-One item is one pair of classes; with "base", a split of training classes, pairs are base x split. After Bontonou et
-al. 2020, section IV-B, figures 1 to 3.
+Overlap is not error, so errors are measured too. One item is one pair of classes; with "base", a split of training
+classes, pairs are base x split. After Bontonou et al. 2020, section IV-B, figures 1 to 3.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from fsviz.difficulty.class_confusion import PairCommunities
 from fsviz.errors import BadInput
 from fsviz.records import Dataset, Features, Progress
 from fsviz.records.graphs import ClassGraph
-from fsviz.settings import RawSettings, Schema, Setting, Settings, to_args
+from fsviz.settings import N_SHOT, RawSettings, Schema, Setting, Settings, to_args
 from fsviz.studies import chunk_data
 from fsviz.studies.confusion.class_layout import communities, community_order, layout
 from fsviz.studies.confusion.comparison import (
@@ -36,12 +37,13 @@ from fsviz.studies.confusion.comparison import (
     outliers,
     train_test_matches,
 )
+from fsviz.studies.confusion.ranked_pairs import PAIR_ORDER, describe, pair_table, ranked_pairs
 from fsviz.studies.confusion.similarities import (
     SIMILARITIES,
     SIMILARITY,
+    PairErrors,
     class_names,
     closeness,
-    describe,
     describe_versus,
     features_of,
     graph_of,
@@ -49,8 +51,7 @@ from fsviz.studies.confusion.similarities import (
     headline,
     mean,
     mean_cosines,
-    pair_errors,
-    pair_table,
+    measure_errors,
     pairs_of,
     possible_similarities,
     tasks_per_pair,
@@ -62,6 +63,8 @@ __all__ = [
     "BACKBONE",
     "BASE",
     "N_EDGES",
+    "N_SHOT",
+    "PAIR_ORDER",
     "SCHEMA",
     "SETTINGS",
     "SIMILARITIES",
@@ -70,6 +73,7 @@ __all__ = [
     "ConfusionRequest",
     "ConfusionSummary",
     "PairCommunities",
+    "PairErrors",
     "SimilarityComparison",
     "TrainTestMatches",
     "class_graph",
@@ -83,18 +87,19 @@ __all__ = [
     "describe_correlations",
     "describe_edge",
     "describe_versus",
-    "fitting_k",
+    "edges_per_image",
     "graph_of_predictions",
     "layout",
-    "max_k",
-    "max_k_of",
     "mean",
     "n_bytes",
     "outliers",
     "pair",
+    "pair_errors",
     "pair_table",
     "pairs_of",
     "possible_similarities",
+    "ranked_pairs",
+    "run_spec",
     "seconds",
     "summary",
     "train_test_matches",
@@ -145,9 +150,10 @@ class ConfusionSpec(TypedDict, total=False):
 
 
 class ConfusionRequest(ConfusionSpec, total=False):
-    """The request of a page: an unchecked spec, and the similarity of classes."""
+    """The request of a page: an unchecked spec, the similarity of classes, and the shots of measured errors."""
 
     likeness: str
+    n_shot: int
 
 
 class ConfusionSummary(TypedDict, total=False):
@@ -156,16 +162,17 @@ class ConfusionSummary(TypedDict, total=False):
     pairs: int
     mean: float
     ci95: float | None
-    most_confused: list[list[Any]]
+    most_similar: list[list[Any]]
     dataset: str
     backbone: str
 
 
 def class_graph(spec: RawSettings, progress: Progress | None = None) -> ClassGraph:
     """The graph of a spec's classes by its "likeness" (default: confusion), computed in this process."""
-    spec = dict(spec)
-    kind = str(SIMILARITY.check(spec.pop("likeness", "confusion")))
-    spec = cast(ConfusionSpec, SCHEMA.check(spec))
+    kind = str(SIMILARITY.check(spec.get("likeness", "confusion")))
+    if kind == "error":
+        return pair_errors(spec, progress).graph
+    spec = cast(ConfusionSpec, SCHEMA.check(run_spec(spec)))
     dataset = datasets.load(spec["dataset"])
     if SIMILARITIES[kind].needs == "features":
         table = features_of(dataset, spec["backbone"])
@@ -175,8 +182,6 @@ def class_graph(spec: RawSettings, progress: Progress | None = None) -> ClassGra
     if kind == "confusion":
         how = {name: cast(RawSettings, spec)[name] for name in class_confusion.SETTINGS}
         values = class_confusion.class_confusion(table, pairs, **how, names=class_names(dataset), progress=progress)
-    elif kind == "error":
-        values = 100 * pair_errors(table, pairs, spec["seed"], progress)
     else:
         both = np.unique(np.concatenate([rows, columns]))
         cosine = kind == "cosine"
@@ -186,6 +191,31 @@ def class_graph(spec: RawSettings, progress: Progress | None = None) -> ClassGra
     return graph_of(
         dataset, kind, spec["backbone"] if SIMILARITIES[kind].needs == "features" else "", rows, columns, values
     )
+
+
+def run_spec(request: RawSettings) -> RawSettings:
+    """The part of a request that a run of the study takes."""
+    return {name: value for name, value in request.items() if name not in (SIMILARITY.name, N_SHOT.name)}
+
+
+def pair_errors(request: RawSettings, progress: Progress | None = None) -> PairErrors:
+    """Measured errors of ProtoNet on every pair of a request's classes, with its shots and seed."""
+    spec = cast(ConfusionSpec, SCHEMA.check(run_spec(request)))
+    dataset = datasets.load(spec["dataset"])
+    n_shot = int(cast(int, N_SHOT.check(request.get(N_SHOT.name, N_SHOT.default))))
+    table = features_of(dataset, spec["backbone"])
+    return measure_errors(dataset, table, *_classes(dataset, spec), n_shot, spec["seed"], progress)
+
+
+def edges_per_image(spec: RawSettings) -> tuple[float, float]:
+    """The fewest and the most edges per image in the graphs of a spec's pairs: k, or a fifth of the pair's images."""
+    spec = SCHEMA.check(run_spec(spec))
+    dataset = datasets.load(spec["dataset"])
+    sizes = np.bincount(features_of(dataset, spec["backbone"]).class_ids, minlength=dataset.n_classes)
+    ordered = np.sort(sizes[np.unique(np.concatenate(_classes(dataset, cast(ConfusionSpec, spec))))])
+    ends = (int(ordered[:2].sum()), int(ordered[-2:].sum()))
+    low, high = (class_confusion.edges_per_image(n, spec["k"], spec["preprocess"]) for n in ends)
+    return low, high
 
 
 def _classes(dataset: Dataset, spec: ConfusionSpec) -> tuple[np.ndarray, np.ndarray]:
@@ -218,7 +248,7 @@ def prepare(spec: ConfusionSpec, folder: Path) -> ConfusionSpec:
     table = features_of(dataset, spec["backbone"])
     rows, columns = _classes(dataset, spec)
     class_confusion.check_classes(
-        table, np.unique(np.concatenate([rows, columns])), spec["k"], spec["preprocess"], class_names(dataset)
+        table, np.unique(np.concatenate([rows, columns])), spec["preprocess"], class_names(dataset)
     )
     each = seconds(spec, table) / max(len(pairs_of(rows, columns)), 1)
     return spec | {
@@ -230,43 +260,22 @@ def prepare(spec: ConfusionSpec, folder: Path) -> ConfusionSpec:
 
 def seconds(spec: RawSettings, table: Features | None = None) -> float:
     """About how long the graph of a spec takes on one core, in seconds."""
-    spec = dict(spec)
-    kind = spec.pop("likeness", "confusion")
+    kind = spec.get("likeness", "confusion")
     if kind not in ("confusion", "error"):
         return 0.5
-    spec = cast(ConfusionSpec, SCHEMA.check(spec))
+    spec = cast(ConfusionSpec, SCHEMA.check(run_spec(spec)))
     dataset = datasets.load(spec["dataset"])
     rows, columns = _classes(dataset, spec)
     n_pairs = len(pairs_of(rows, columns))
     if kind == "error":
-        return 6e-4 * n_pairs * tasks_per_pair(n_pairs)
+        n_classes = len(np.union1d(rows, columns))
+        return tasks_per_pair(n_classes) * (2e-4 * n_classes + 1e-6 * n_classes**2)
     table = table or features_of(dataset, spec["backbone"])
     sizes = np.bincount(table.class_ids, minlength=dataset.n_classes).astype(float)
     images = sizes[rows].mean() + sizes[columns].mean()
     cosines = images**2 * (table.values.shape[1] * 1.2e-11 + 6e-9)
     slow = 100.0 if spec["backend"] == "python_louvain" else 1.0
     return float(n_pairs * (5e-4 + cosines + spec["n_runs"] * images * spec["k"] * 8e-8 * slow))
-
-
-def max_k(dataset: Dataset, backbone: str, *splits: str) -> int:
-    """The largest k that the classes of these splits allow, 0 if none does."""
-    table = features_of(dataset, backbone)
-    used = np.unique(np.concatenate([dataset.split_class_ids(split) for split in splits]))
-    return class_confusion.max_k(np.bincount(table.class_ids, minlength=dataset.n_classes)[used])
-
-
-def fitting_k(spec: RawSettings) -> int:
-    """The default of k, or the largest that the classes of a spec allow if that is less."""
-    requested = SCHEMA.check({name: value for name, value in spec.items() if name != "likeness"})
-    dataset = datasets.load(requested["dataset"])
-    splits = [requested["split"] or draw.default_split(dataset), *([requested["base"]] if requested["base"] else [])]
-    return max(1, min(int(SETTINGS["k"].default), max_k(dataset, requested["backbone"], *splits)))
-
-
-def max_k_of(dataset: Dataset, backbone: str, *class_ids: int) -> int:
-    """The largest k that these classes allow, at least 1."""
-    sizes = np.bincount(features_of(dataset, backbone).class_ids, minlength=dataset.n_classes)
-    return max(1, class_confusion.max_k(sizes[list(class_ids)]))
 
 
 def work(spec: ConfusionSpec) -> Work:
@@ -311,7 +320,7 @@ def _pairs(spec: ConfusionSpec) -> np.ndarray:
 
 def command(spec: Settings, more: Sequence[str] = ()) -> str:
     """The command that gives the same graph, with more arguments such as those of `describe_versus`."""
-    settings = {**SETTINGS, "likeness": SIMILARITY}
+    settings = {**SETTINGS, "likeness": SIMILARITY, "n_shot": N_SHOT}
     changed = {n: spec[n] for n, s in settings.items() if spec.get(n, s.default) != s.default}
     return shlex.join(["fsviz", "confusion", spec["dataset"], *to_args(changed, settings), *more])
 
@@ -325,7 +334,7 @@ def summary(graph: ClassGraph, n: int = 10) -> ConfusionSummary:
         "pairs": len(weights),
         "mean": estimate.mean,
         "ci95": half if np.isfinite(half) else None,
-        "most_confused": [
+        "most_similar": [
             [graph.row_names[a], graph.column_names[b], float(w)]
             for a, b, w in zip(i[:n], j[:n], weights[:n], strict=True)
         ],
@@ -334,8 +343,8 @@ def summary(graph: ClassGraph, n: int = 10) -> ConfusionSummary:
 
 STUDY = Study(
     name="confusion",
-    title="class confusion",
-    question="Which classes does the backbone confuse?",
+    title="class overlap",
+    question="Which classes overlap in feature space?",
     settings=SCHEMA,
     check=check,
     prepare=prepare,
@@ -347,12 +356,13 @@ STUDY = Study(
     finish=finish,
     work=work,
     n_bytes=n_bytes,
+    version=2,
 )
 
 
 def pair(spec: RawSettings, a: int, b: int) -> PairCommunities:
     """The images of two classes (class_ids) and their communities, with the settings of a spec."""
-    spec = SCHEMA.check({name: value for name, value in spec.items() if name != "likeness"})
+    spec = SCHEMA.check(run_spec(spec))
     dataset = datasets.load(spec["dataset"])
     table = features_of(dataset, spec["backbone"])
     how = {name: cast(RawSettings, spec)[name] for name in class_confusion.SETTINGS}

@@ -100,7 +100,7 @@ def outliers(compared: SimilarityComparison, n: int = 5, min_gap: float = 0.5) -
 
 
 def describe_edge(compared: SimilarityComparison, edge: int) -> tuple[str, str]:
-    """A pair in both graphs, as text: ("often confused", "semantically far")."""
+    """A pair in both graphs, as text: ("large overlap", "semantically far")."""
     row = compared.table.iloc[edge]
     texts = []
     for graph, value, sign in ((compared.first, row["first"], 1), (compared.second, row["second"], -1)):
@@ -108,7 +108,7 @@ def describe_edge(compared: SimilarityComparison, edge: int) -> tuple[str, str]:
         is_large = sign * row["gap"] > 0
         text = similarity.much if is_large else similarity.never if value <= 0 else similarity.little
         same = compared.first.kind == compared.second.kind
-        texts.append(f"{text} by {title_of(graph.source)}" if same and graph.source else text)
+        texts.append(f"{text} with {title_of(graph.source)}" if same and graph.source else text)
     return texts[0], texts[1]
 
 

@@ -15,14 +15,12 @@ from fsviz.evaluation.intervals import Estimate
 from fsviz.features.backbones import title_of
 from fsviz.records import Dataset, Features, HeadlineNumber, Progress, Tasks
 from fsviz.records.graphs import ClassGraph
-from fsviz.settings import Setting
+from fsviz.settings import N_QUERY, Setting, largest_images
 from fsviz.studies import evaluate as evaluation_study
-from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES
-from fsviz.text import short_names
 
-N_SHOT, N_QUERY, N_TASKS = 5, 10, 20  # of the two-way tasks that show the errors on a pair
+N_TASKS, MIN_TASKS = 100, 10  # two-way tasks that measure the errors on a pair, and of very many classes
 
 
 @dataclass(frozen=True)
@@ -49,12 +47,12 @@ SIMILARITIES: dict[str, ClassSimilarity] = {
         "Class overlap (Louvain)",
         "entropy of the class labels in communities of similar images, in bits. 0: every community holds one class; "
         "1: communities are independent of the class.",
-        "Most confused",
+        "Largest overlap",
         "bits",
         "features",
-        "often confused",
-        "rarely confused",
-        "never confused",
+        "large overlap",
+        "little overlap",
+        "no overlap",
     ),
     "cosine": ClassSimilarity(
         "Cosine of mean features",
@@ -68,9 +66,9 @@ SIMILARITIES: dict[str, ClassSimilarity] = {
     ),
     "error": ClassSimilarity(
         "Errors on the pair (ProtoNet)",
-        f"share of incorrect predictions of ProtoNet in tasks of these two classes, up to {N_TASKS} tasks with "
-        f"{N_SHOT} support images per class.",
-        "Most errors",
+        f"share of incorrect predictions of ProtoNet in tasks of these two classes, up to {N_TASKS} tasks of "
+        f"{N_QUERY.default} queries per class.",
+        "Most confused",
         "% incorrect",
         "features",
         "often predicted as each other",
@@ -80,7 +78,7 @@ SIMILARITIES: dict[str, ClassSimilarity] = {
     "run": ClassSimilarity(
         "Errors in a run",
         "share of queries of the two classes that a recorded run predicts as the other, in tasks that hold both.",
-        "Most errors",
+        "Most confused",
         "% predicted as the other",
         "run",
         "often predicted as each other",
@@ -186,7 +184,7 @@ def class_names(dataset: Dataset) -> dict[int, str]:
 
 def mean_cosines(table: Features, class_ids: np.ndarray) -> np.ndarray:
     """(C, C) cosines of the classes' means of unit-length features."""
-    class_confusion.check_classes(table, class_ids, 0, "plain")
+    class_confusion.check_classes(table, class_ids, "plain")
     means = np.stack([evaluation.features_mean(table, np.array([c]), unit_length=True) for c in class_ids])
     return class_confusion.cosines(means).astype(float)
 
@@ -201,22 +199,69 @@ def closeness(dataset: Dataset, class_ids: np.ndarray, distance: str, backbone: 
     return 1 - distances / (distances.max() or 1.0)
 
 
-def pair_errors(table: Features, pairs: np.ndarray, seed: int, progress: Progress | None = None) -> np.ndarray:
-    """Share of incorrect predictions (P,) of ProtoNet on tasks of every pair; fewer shots if classes are small."""
+@dataclass(frozen=True)
+class PairErrors:
+    """Measured errors of ProtoNet on two-way tasks of every pair of a graph's classes.
+
+    graph  share of incorrect predictions in percent; ci95 (R, C) half widths of its 95% CI over the tasks
+    """
+
+    graph: ClassGraph
+    ci95: np.ndarray
+    n_shot: int
+    n_query: int
+    n_tasks: int
+
+    @property
+    def cache_key(self) -> tuple[str, ...]:
+        """Changes when the errors do."""
+        return *self.graph.cache_key, str(self.n_shot), str(self.n_query), str(self.n_tasks)
+
+    @property
+    def brief(self) -> str:
+        """Ways and shots."""
+        return f"2-way {self.n_shot}-shot tasks"
+
+    @property
+    def setting(self) -> str:
+        """Shots, method, tasks and queries, for captions."""
+        queries = f"{self.n_query} {'query' if self.n_query == 1 else 'queries'} per class"
+        return f"ProtoNet, {self.n_tasks:,} {self.brief} of each pair with {queries}, 95% CI over tasks"
+
+
+def measure_errors(
+    dataset: Dataset,
+    table: Features,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    n_shot: int,
+    seed: int,
+    progress: Progress | None = None,
+) -> PairErrors:
+    """The errors of ProtoNet on every pair of these classes; fewer shots and queries if the smallest class is small."""
+    class_ids = np.union1d(rows, columns)
+    class_confusion.check_classes(table, class_ids, "plain", class_names(dataset))
     of_image = table.image_class_ids(int(table.image_ids.max()) + 1)
-    smallest = int(np.bincount(table.class_ids, minlength=pairs.max() + 1)[np.unique(pairs)].min())
-    if smallest < 2:
+    smallest = int(np.bincount(table.class_ids, minlength=class_ids.max() + 1)[class_ids].min())
+    largest = largest_images(n_shot, N_QUERY.default, lambda shots, queries: shots + queries <= smallest)
+    if largest is None:
         raise BadInput("Errors on a pair need at least two images per class. Choose a split with larger classes.")
-    n_shot, n_tasks = min(N_SHOT, smallest // 2), tasks_per_pair(len(pairs))
+    n_tasks = tasks_per_pair(len(class_ids))
     groups = None if table.groups is None else table.groups[: len(of_image)]
-    tasks = Tasks(np.repeat(pairs, n_tasks, axis=0))
-    tasks = sampling.assign_images(tasks, of_image, n_shot, min(N_QUERY, smallest - n_shot), seed, groups)
-    accuracy = evaluation.task_accuracy(evaluation.evaluate(table, tasks, "protonet", progress=progress))
-    return 1 - accuracy.reshape(len(pairs), n_tasks).mean(axis=1)
+    tasks = Tasks(np.tile(class_ids, (n_tasks, 1)))
+    tasks = sampling.assign_images(tasks, of_image, *largest, seed, groups)
+    errors, ci95 = (100 * matrix for matrix in evaluation.two_way_errors(table, tasks, progress))
+    at = np.ix_(_positions(class_ids, rows), _positions(class_ids, columns))
+    pairs = pairs_of(rows, columns)
+    position = _positions(class_ids, pairs)
+    values = errors[position[:, 0], position[:, 1]]
+    graph = graph_of(dataset, "error", table.backbone, rows, columns, values)
+    return PairErrors(graph, ci95[at], *largest, n_tasks)
 
 
-def tasks_per_pair(n_pairs: int) -> int:
-    return max(1, min(N_TASKS, 20_000 // n_pairs))
+def tasks_per_pair(n_classes: int) -> int:
+    """Tasks of each pair: fewer of many classes, so that a page can wait for them."""
+    return int(np.clip(N_TASKS * (200 / n_classes) ** 2, MIN_TASKS, N_TASKS))
 
 
 def describe_versus(first: ClassGraph, second: ClassGraph) -> list[str]:
@@ -238,30 +283,3 @@ def mean(graph: ClassGraph) -> Estimate:
     i, j, weights = graph.edges()
     tasks = Tasks(np.stack([graph.rows[i], graph.columns[j]], 1))
     return evaluation.estimate(weights, "classes", weights[:, None, None], tasks)
-
-
-def pair_table(unit: str, high: float | None = None) -> Table:
-    """Pairs of classes with their similarity, which comes first, so that long names cannot hide it."""
-    number = Column("value", unit or "similarity", digits=2, kind="bar", high=high, width=64)
-    sides = (Column("a", "Class", kind="class", width=118), Column("b", "Other class", kind="class", width=118))
-    return Table("Pairs of classes", number, *sides)
-
-
-def describe(graph: ClassGraph) -> tuple[str, str]:
-    """The most similar pair of classes, and the mean over all pairs with its 95% CI, as two sentences."""
-    i, j, weights = graph.edges()
-    if not len(weights):
-        return "No two classes can be compared.", ""
-    similarity = SIMILARITIES[graph.kind]
-    average = mean(graph)
-    digits = 2 if not average.ci95 < 0.005 else 3
-    interval = f" ± {average.ci95:.{digits}f}" if np.isfinite(average.ci95) else ""
-    unit = similarity.unit if similarity.unit.startswith("%") else f" {similarity.unit}".rstrip()
-    more = f"{similarity.title}, mean over {len(weights):,} pairs: {average.mean:.{digits}f}{interval}{unit}."
-    if weights[0] <= 0:
-        return f"No two classes are similar: {similarity.title} is 0 for every pair.", more
-    number = f"{weights[0]:.2f}{unit}{' of 1' if graph.unit in ('bits', '') else ''}"
-    tied = int((weights == weights[0]).sum()) - 1
-    also = f", tied with {tied:,} other pair{'s' * (tied > 1)}" if tied else ""
-    first, second = short_names(graph.row_names)[i[0]], short_names(graph.column_names)[j[0]]
-    return f"{similarity.superlative}: {first} and {second} ({number}){also}.", more

@@ -372,6 +372,6 @@ STUDY = Study(
     work=work,
     shorten=shorten,
     ignored=(HARD_BELOW.name, RECALL.name),
-    version=4,
+    version=5,
     threads=2,
 )

@@ -125,8 +125,7 @@ def class_overlaps(spec: PredictionSpec) -> tuple[np.ndarray, np.ndarray]:
 @lru_cache(maxsize=4)
 def _class_overlaps(dataset: str, backbone: str, split: str, stamp: str) -> tuple[np.ndarray, np.ndarray]:
     """Classes of a split (C,) and the overlap of every pair (C, C) in bits."""
-    k = min(int(confusion.SETTINGS["k"].default), confusion.max_k(datasets.load(dataset), backbone, split))
-    request = confusion.SCHEMA.check({"dataset": dataset, "backbone": backbone, "split": split, "k": k})
+    request = confusion.SCHEMA.check({"dataset": dataset, "backbone": backbone, "split": split})
     if confusion.seconds(request) > _OVERLAP_SECONDS:
         raise Missing("Too many class pairs to compare here. Run them on the page Confusion.")
     graph = confusion.class_graph(request)

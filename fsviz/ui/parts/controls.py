@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from fsviz import features
+from fsviz.analyses.shallow_taxonomy import groups_note
 from fsviz.features.backbones import title_of
 from fsviz.methods import METHODS
 from fsviz.records import Dataset
@@ -118,6 +120,23 @@ def pick_distance(dataset: Dataset, where: Any = None) -> tuple[str, str, str]:
                 "Image counts are unknown: classes count equally, so distances and coarsity differ from published ones."
             )
     return distance, dag, backbone
+
+
+def say_groups(dataset: Dataset, split: str, distance: str, distances: np.ndarray | None) -> None:
+    """Says if a shallow taxonomy gives groups, not closeness, and offers the distance between features."""
+    if distances is None or DISTANCES[distance].needs == "features":
+        return
+    note = groups_note(dataset, split, distances)
+    if not note:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(escape(note), width="content")
+        if dataset.has_features:
+            st.button("Use distance between features", key="use_features", on_click=_use_features, type="tertiary")
+
+
+def _use_features() -> None:
+    st.session_state[DISTANCE.name] = "features"
 
 
 def pick_backbone(names: list[str], help: str, where: Any = None) -> str:

@@ -71,9 +71,9 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
         export.table(run_comparison.MISCLASSIFIED, wrong)
         st.caption(f"{escape(dataset.title)} has no images here: only their numbers are listed.")
     st.caption(
-        f"{int(row['confused']):,} of {int(row['asked']):,} **{escape(name)}** queries in tasks with both "
-        f"classes are predicted as **{escape(predicted)}** by {escape(who)} ({row['rate']:.0f}%). "
-        "Click an image to see its tasks.",
+        f"{escape(who)} predicts **{escape(name)}** as **{escape(predicted)}** in "
+        f"{int(row['confused']):,} of {int(row['queries']):,} predictions ({_rate(row)}), on {_images(row)}, over "
+        f"{_tasks(row)} with both classes. Click an image to see its tasks.",
         help=escape(_describe_order(sure)),
     )
 
@@ -120,6 +120,20 @@ def _describe_order(sure: run_comparison.Confidence) -> str:
     return f"Most confident errors first. AUROC of confidence: {sure.auroc:.2f} (correct vs incorrect predictions)."
 
 
+def _rate(row: pd.Series) -> str:
+    """The share of predictions as the other class, with its interval if there is one."""
+    return f"{row['rate']:.0f} ± {row['ci95']:.0f}%" if np.isfinite(row["ci95"]) else f"{row['rate']:.0f}%"
+
+
+def _images(row: pd.Series) -> str:
+    """The different images that were predicted wrongly: an image is a query of several tasks."""
+    return f"{int(row['confused_images']):,} of {int(row['query_images']):,} different images"
+
+
+def _tasks(row: pd.Series) -> str:
+    return f"{int(row['tasks']):,} task{'' if row['tasks'] == 1 else 's'}"
+
+
 def _pick_pair(pairs: pd.DataFrame, key: str) -> int:
     """Position of the selected pair, which the link names by its classes.
 
@@ -127,8 +141,9 @@ def _pick_pair(pairs: pd.DataFrame, key: str) -> int:
     """
     short = _short(pairs)
     labels = {
-        f"{row.class_id}-{row.taken_for}": f"{short[row.class_name]} → {short[row.taken_for_name]} ({row.rate:.0f}%)"
-        for row in pairs.itertuples(index=False)
+        f"{row['class_id']}-{row['taken_for']}": f"{short[row['class_name']]} → {short[row['taken_for_name']]} "
+        f"({_rate(row)})"
+        for _, row in pairs.iterrows()
     }
     requested = str(links.value_of(PAIR, PAIR.name))
     pair_id = requested if requested in labels else next(iter(labels))
@@ -141,7 +156,8 @@ def _pick_pair(pairs: pd.DataFrame, key: str) -> int:
         key=widget,
         on_change=_pair_picked,
         args=(widget,),
-        help="Share of the first class's queries predicted as the second class, in tasks with both classes.",
+        help="Share of the first class's queries predicted as the second class, in tasks with both classes, ± 95% CI "
+        "over tasks. Order: lower end of the interval; pairs in fewer than three tasks come last, without interval.",
     )
     return list(labels).index(pair_id)
 

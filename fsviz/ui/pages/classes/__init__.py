@@ -35,6 +35,7 @@ def show(dataset: Dataset) -> None:
     distances = caching.distances(dataset, split, distance, dag, backbone)
     sentence, addition = study.distance_answer(distances, names, DISTANCES[distance].title)
     shell.answer(escape(sentence), escape(addition))
+    controls.say_groups(dataset, split, distance, distances)
     graph, tree = caching.graph(dataset, split, dag), caching.concept_tree(dataset, split, dag)
     view = views.View(dataset, split, dag, tree, views.pick_concept(tree, f"{dataset.name} {split} {dag}"), names)
     left, right = shell.responsive_columns("graph", [2, 1], gap="medium")

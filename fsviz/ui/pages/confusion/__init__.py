@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from fsviz.features.backbones import title_of
@@ -16,7 +17,7 @@ from fsviz.reports import graphs
 from fsviz.studies import confusion as study
 from fsviz.text import short_names, split_title
 from fsviz.ui.pages.confusion import compare, pair, settings, training_classes
-from fsviz.ui.pages.confusion.graph import find
+from fsviz.ui.pages.confusion.graph import find, find_errors
 from fsviz.ui.parts import controls, export, links, page_links, selections, shell
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.clicks import Click, Point
@@ -45,6 +46,7 @@ def show(dataset: Dataset) -> None:
     with sidebar:
         versus = compare.pick_versus(dataset, spec)
     with runs:
+        errors, why_not = find_errors(spec)
         measured = find(spec)
         if measured is None:  # until the run is finished: a similarity that takes a moment
             spec = _fast_spec(spec)
@@ -52,11 +54,13 @@ def show(dataset: Dataset) -> None:
         second = compare.second_graph(dataset, spec, versus) if versus else None
     clusters = cached_call(study.communities, graph)
     compared = None if second is None else cached_call(study.compare, graph, second)
-    _answer(dataset, spec, graph, compared, is_preview=measured is None)
     with sidebar:
+        order = str(pick(study.PAIR_ORDER)) if errors is not None and graph.kind != "error" else "similarity"
         selected = _pick_classes(graph.row_names)
         n_edges = _pick_edges(graph)
-    current = _current_pair(graph, selected)
+    pairs = cached_call(study.ranked_pairs, graph, errors, order)
+    _answer(dataset, spec, study.describe(graph, errors, order), graph, compared, is_preview=measured is None)
+    current = _current_pair(pairs, selected)
     with first_screen:
         left, right = shell.responsive_columns("graph", [2, 1], gap="medium")
         with left:
@@ -65,7 +69,11 @@ def show(dataset: Dataset) -> None:
             else:
                 compare.show(compared, [graph.row_names[position] for position in selected])
         with right:
-            _side_panel(dataset, spec, graph, selected, current)
+            _side_panel(dataset, spec, graph, pairs, selected, current, order)
+            if errors is not None:
+                st.caption(f"Errors: {errors.setting}, at most ± {np.nanmax(errors.ci95):.1f} points.")
+            elif why_not:
+                st.caption(f"No errors on pairs: {escape(why_not)}")
     section = controls.pick_section("Section", SECTIONS, "Images")
     if section == "Images":
         pair.show(dataset, spec, int(graph.rows[current[0]]), int(graph.rows[current[1]]))
@@ -75,7 +83,7 @@ def show(dataset: Dataset) -> None:
     if section != "Training classes":
         links.drop_from_link(training_classes.PAIR.name)
     flags = [] if second is None else study.describe_versus(graph, second)
-    _export(*(bipartite or (spec, graph)), None if bipartite else clusters, flags)
+    _export(*(bipartite or (spec, graph)), None if bipartite else clusters, None if bipartite else pairs, flags)
 
 
 PAGE = Page(
@@ -85,29 +93,30 @@ PAGE = Page(
     group="Why hard?",
     order=1,
     question="Which classes does the backbone confuse?",
-    lead="Classes of {dataset} that overlap in feature space.",
+    lead="Classes of {dataset}: errors on every pair, and overlap in feature space.",
     paper="Bontonou et al. (2020), section IV-B and figures 1 to 3",
     takes=("classes",),
     explains=("pair_confusion", "class_overlap", "neighbours", "distance:jiang_conrath"),
-    keywords=("mix up", "overlap", "Louvain"),
+    keywords=("mix up", "overlap", "Louvain", "errors"),
     show=show,
 )
 
 
 def _fast_spec(spec: study.ConfusionRequest) -> study.ConfusionRequest:
     """The spec with a similarity that needs no run."""
-    common = {name: spec[name] for name in ("dataset", "split", "backbone")}
+    common = {name: spec[name] for name in ("dataset", "split", "backbone", "n_shot")}
     return cast(study.ConfusionRequest, common | {"likeness": "cosine"})
 
 
 def _answer(
     dataset: Dataset,
     spec: study.ConfusionRequest,
+    description: tuple[str, str],
     graph: ClassGraph,
     compared: study.SimilarityComparison | None,
     is_preview: bool,
 ) -> None:
-    answer, more = study.describe(graph)
+    answer, more = description
     if compared is not None:
         answer, more = study.describe_comparison(compared), answer
     setting = split_title(spec["split"])
@@ -116,7 +125,7 @@ def _answer(
     if is_preview:
         more = f"Preview until the run below is finished. {more}"
     if "backbone" not in spec and not dataset.has_features:
-        more += " No features: showing semantic distance. Add images or import features to see confusion."
+        more += " No features: showing semantic distance. Add images or import features to measure errors and overlap."
     shell.answer(escape(answer), escape(more))
 
 
@@ -144,15 +153,21 @@ def _pick_classes(names: tuple[str, ...]) -> list[int]:
     return [position[name] for name in selected]
 
 
-def _current_pair(graph: ClassGraph, selected: list[int]) -> tuple[int, int]:
-    """The two selected classes, one class and its most similar one, or the most similar pair."""
+def _current_pair(pairs: pd.DataFrame, selected: list[int]) -> tuple[int, int]:
+    """The two selected classes, one class and its first partner, or the first pair of all."""
     if len(selected) == 2:
         return selected[0], selected[1]
-    if len(selected) == 1:
-        near = _neighbours(graph, selected[0])
-        return selected[0], int(near[0]) if len(near) else selected[0]
-    i, j, _ = graph.edges(1)
-    return (int(i[0]), int(j[0])) if len(i) else (0, 0)
+    partners = _partners(pairs, selected[0]) if selected else pairs
+    if len(partners):
+        return int(partners["i"].iloc[0]), int(partners["j"].iloc[0])
+    return (selected[0], selected[0]) if selected else (0, 0)
+
+
+def _partners(pairs: pd.DataFrame, position: int) -> pd.DataFrame:
+    """The pairs with one class, in their order, this class first."""
+    own = pairs[(pairs["i"] == position) | (pairs["j"] == position)]
+    partner = np.where(own["i"] == position, own["j"], own["i"])
+    return own.assign(i=position, j=partner)
 
 
 def _neighbours(graph: ClassGraph, position: int) -> np.ndarray:
@@ -205,58 +220,71 @@ def _pictures(dataset: Dataset, graph: ClassGraph) -> dict[int, str]:
 
 
 def _side_panel(
-    dataset: Dataset, spec: study.ConfusionRequest, graph: ClassGraph, selected: list[int], current: tuple[int, int]
+    dataset: Dataset,
+    spec: study.ConfusionRequest,
+    graph: ClassGraph,
+    pairs: pd.DataFrame,
+    selected: list[int],
+    current: tuple[int, int],
+    order: str,
 ) -> None:
-    """The images of the current pair, a link to a task of it, and the most similar pairs."""
+    """The images of the current pair, a link to a task of it, and the first pairs of the order."""
     short = short_names(graph.row_names)
     a, b = (escape(short[position]) for position in current)
     if len(selected) == 1 and current[0] == current[1]:
         st.caption(f"No data: {a} never appears in a task with another class.")
         return
-    title = {0: "Most confused pair" if graph.kind == "confusion" else "Most similar pair", 1: f"Closest to {a}"}
-    st.markdown(f"**{title.get(len(selected), 'Selected pair')}** · {_rank(graph, current)}")
+    is_error = order == "error" or graph.kind in ("error", "run")
+    overlap = "Largest overlap" if graph.kind == "confusion" else "Most similar pair"
+    title = {
+        0: "Most confused pair" if is_error else overlap,
+        1: f"Most confused with {a}" if is_error else f"Closest to {a}",
+    }
+    st.markdown(f"**{title.get(len(selected), 'Selected pair')}** · {_numbers(graph, pairs, current)}")
     pair.show_preview(dataset, spec, int(graph.rows[current[0]]), int(graph.rows[current[1]]))
     if not dataset.has_pixels:
         st.markdown(f"{a} and {b}")
     with st.container(horizontal=True, gap="medium"):
         if len(selected) == 1:
-            near = [int(p) for p in _neighbours(graph, current[0]) if graph.weights[current[0], p] > 0]
-            class_ids = [int(graph.rows[p]) for p in (current[0], *near[: TASK_CLASSES - 1])]
-            page_links.to_classes(dataset, class_ids, "Create a task with its most confused classes")
+            near = _partners(pairs, current[0])["j"].tolist()[: TASK_CLASSES - 1]
+            class_ids = [int(graph.rows[p]) for p in (current[0], *near)]
+            label = "most confused" if is_error else "most similar"
+            page_links.to_classes(dataset, class_ids, f"Create a task with its {label} classes")
         else:
             page_links.to_classes(dataset, [int(graph.rows[p]) for p in current], "Create a task from these classes")
-    _pair_table(graph, current[0] if len(selected) == 1 else None)
+    _pair_table(graph, pairs, current[0] if len(selected) == 1 else None, is_error)
 
 
-def _rank(graph: ClassGraph, positions: tuple[int, int]) -> str:
-    """The similarity of a pair and its rank among all pairs."""
-    value, weights = graph.weights[positions], graph.edges()[2]
-    if np.isnan(value):
+def _numbers(graph: ClassGraph, pairs: pd.DataFrame, positions: tuple[int, int]) -> str:
+    """The error and the similarity of a pair, with their ranks among all pairs."""
+    rows = pairs[pairs["i"].isin(positions) & pairs["j"].isin(positions)]
+    if rows.empty:
         return "No data: the two classes never appear in one task."
-    rank = 1 + int((weights > value).sum())
+    row = rows.iloc[0]
     space = "" if graph.unit.startswith("%") or not graph.unit else " "
-    return f"{value:.2f}{space}{escape(graph.unit)}, rank {rank:,} of {len(weights):,}"
+    similarity = f"{row['value']:.2f}{space}{escape(graph.unit)}, rank {int(row['value_rank']):,} of {len(pairs):,}"
+    if np.isnan(row["error"]):
+        return similarity
+    return f"{row['error']:.1f}% errors, rank {int(row['error_rank']):,} of {len(pairs):,}; {similarity}"
 
 
-def _pair_table(graph: ClassGraph, position: int | None) -> None:
-    """The most similar pairs of all classes or of one, with bars; a row selects its pair."""
-    names = graph.row_names
-    if position is None:
-        i, j, values = graph.edges(MAX_ROWS)
-        n = int((values > 0).sum()) or len(values)
-        i, j, values, title = i[:n], j[:n], values[:n], "Most similar pairs"
-    else:
-        j = _neighbours(graph, position)[:MAX_ROWS]
-        i, values = np.full(len(j), position), graph.weights[position][j]
-        title = f"Most similar to {escape(short_names(names)[position])}"
-    st.markdown(f"**{title}**")
-    columns: dict[str, Any] = {"a": [names[p] for p in i]} if position is None else {}
+def _pair_table(graph: ClassGraph, pairs: pd.DataFrame, position: int | None, is_error: bool) -> None:
+    """The first pairs of all classes or of one; a row selects its pair."""
+    short = short_names(graph.row_names)
+    rows = (pairs if position is None else _partners(pairs, position))[:MAX_ROWS]
+    title = "Most confused" if is_error else "Largest overlap" if graph.kind == "confusion" else "Most similar"
+    st.markdown(f"**{title} pairs**" if position is None else f"**{title} with {escape(short[position])}**")
+    columns: dict[str, Any] = {"a": [short[p] for p in rows["i"]]} if position is None else {}
+    high = max(float(np.nanmax(graph.weights)), 1e-9) if rows["error"].isna().all() else None
     export.table(
-        study.pair_table(study.SIMILARITIES[graph.kind].unit, max(float(np.nanmax(graph.weights)), 1e-9)),
-        {"value": values, **columns, "b": [names[p] for p in j]},
+        study.pair_table(graph.kind, high),
+        {**rows[["value", "error"]], **columns, "b": [short[p] for p in rows["j"]]},
         key=TABLE,
-        sets=Click(selections.CLASSES, [[names[p], names[q]] for p, q in zip(i, j, strict=True)]),
-        height=38 + 35 * len(values),
+        sets=Click(
+            selections.CLASSES,
+            [[graph.row_names[p], graph.row_names[q]] for p, q in zip(rows["i"], rows["j"], strict=True)],
+        ),
+        height=38 + 35 * len(rows),
     )
 
 
@@ -264,7 +292,7 @@ def _heat_map(graph: ClassGraph, clusters: np.ndarray) -> None:
     figure = figures.plot_similarity_map(graph, study.community_order(graph, clusters), clusters)
     export.chart("Heat map of class similarity", figure, key=HEAT_MAP, sets=_cell_click(graph))
     st.caption(
-        f"{len(graph.rows):,} classes, ordered by cluster: bright blocks are confused groups."
+        f"{len(graph.rows):,} classes, ordered by cluster: bright blocks are groups of similar classes."
         + (" Click a cell for images." if len(graph.rows) <= figures.MAX_CLICKED else ""),
         help="Lines separate the clusters. Within a cluster, the class most similar to the others comes first.",
     )
@@ -281,7 +309,13 @@ def _names_of(graph: ClassGraph, cell: Point) -> list[str] | None:
     return names or None
 
 
-def _export(spec: study.ConfusionRequest, graph: ClassGraph, clusters: np.ndarray | None, flags: list[str]) -> None:
+def _export(
+    spec: study.ConfusionRequest,
+    graph: ClassGraph,
+    clusters: np.ndarray | None,
+    pairs: pd.DataFrame | None,
+    flags: list[str],
+) -> None:
     if shell.classroom():
         return
     st.divider()
@@ -293,7 +327,7 @@ def _export(spec: study.ConfusionRequest, graph: ClassGraph, clusters: np.ndarra
             for kind, label in (("graphml", "GraphML"), ("csv", "CSV")):
                 st.download_button(
                     label,
-                    data=partial(graphs.export, graph, kind, clusters),
+                    data=partial(graphs.export, graph, kind, clusters, pairs),
                     file_name=f"{spec['dataset']}-{between}-{graph.kind}.{kind}",
                     key=f"download_{kind}",
                     on_click="ignore",

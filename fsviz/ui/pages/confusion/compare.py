@@ -70,9 +70,6 @@ def second_graph(dataset: Dataset, spec: study.ConfusionRequest, versus: str) ->
     requested: study.ConfusionRequest = {**spec, "likeness": kind}
     if name:
         requested["backbone"] = name
-    if kind == "confusion":
-        max_k = study.max_k(dataset, requested["backbone"], str(spec["split"]))
-        requested["k"] = max(1, min(int(spec.get("k", study.SETTINGS["k"].default)), max_k))
     return find(requested)
 
 

@@ -1,4 +1,4 @@
-"""The images of two classes, the most confused first, with their communities."""
+"""The images of two classes, those in the most mixed communities first."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ IMAGES = Table(
 
 
 def show_preview(dataset: Dataset, spec: RawSettings, a: int, b: int) -> None:
-    """A few images of each of two classes (class_ids), the most confused first, for the first screen."""
+    """A few images of each of two classes (class_ids), most mixed communities first, for the first screen."""
     if a == b or not dataset.has_pixels:
         return
     names = dataset.short_names(np.array([a, b]))
@@ -40,7 +40,7 @@ def show_preview(dataset: Dataset, spec: RawSettings, a: int, b: int) -> None:
         if communities is None:
             image_ids = np.flatnonzero(dataset.image_class_ids() == class_id)
         else:
-            image_ids = communities.image_ids[_most_confused(communities, label)]
+            image_ids = communities.image_ids[_most_mixed(communities, label)]
         tiles = [Tile(int(i)) for i in image_ids[:PREVIEW_IMAGES]]
         st.markdown(escape(names[label]))
         page_links.to_gallery(dataset, gallery(dataset, tiles, key=f"preview_{label}_{a}_{b}", tile_px=72))
@@ -59,7 +59,7 @@ def show(dataset: Dataset, spec: RawSettings, a: int, b: int, key: str = "pair")
     bits = communities.bits
     backbone = str(_spec_of_pair(dataset, spec)["backbone"])
     st.markdown(
-        f"**{escape(names[0])}** and **{escape(names[1])}**: {bits.mean():.2f} bits ({bits.min():.2f} to "
+        f"**{escape(names[0])}** and **{escape(names[1])}**: overlap {bits.mean():.2f} bits ({bits.min():.2f} to "
         f"{bits.max():.2f} over {len(bits):,} Louvain runs), {len(communities.labels):,} images, "
         f"{escape(title_of(backbone))} features."
     )
@@ -85,12 +85,10 @@ def _communities_of(dataset: Dataset, spec: RawSettings, a: int, b: int) -> stud
     if not features.available(dataset):
         return None
     own = _spec_of_pair(dataset, spec)
-    k: Any = own.get("k", study.SETTINGS["k"].default)
-    own["k"] = min(k, study.max_k_of(dataset, str(own["backbone"]), a, b))
     return _pair(dataset, tuple(sorted(own.items())), a, b)
 
 
-def _most_confused(communities: study.PairCommunities, label: int) -> np.ndarray:
+def _most_mixed(communities: study.PairCommunities, label: int) -> np.ndarray:
     """The images of one class, by the share of the other class in their communities."""
     images = np.flatnonzero(communities.labels == label)
     return images[np.argsort(-communities.other_share[images], kind="stable")]
@@ -123,9 +121,9 @@ def _table(names: list[str], counts: np.ndarray) -> None:
 def _wall(
     dataset: Dataset, names: list[str], communities: study.PairCommunities, label: int, run: int, key: str
 ) -> None:
-    images = _most_confused(communities, label)
+    images = _most_mixed(communities, label)
     order = images[:MAX_IMAGES]
-    first = f", the {len(order):,} most confused" if len(order) < len(images) else ""
+    first = f", the {len(order):,} in the most mixed communities" if len(order) < len(images) else ""
     st.markdown(f"**{escape(names[label])}**, {len(images):,} images{first}")
     if dataset.has_pixels:
         tiles = [

@@ -8,7 +8,6 @@ import streamlit as st
 
 from fsviz import features
 from fsviz.records import Dataset
-from fsviz.settings import Setting
 from fsviz.studies import confusion as study
 from fsviz.ui.parts import links, shell
 from fsviz.ui.parts.controls import pick, pick_backbone
@@ -29,22 +28,16 @@ def pick_spec(dataset: Dataset) -> tuple[study.ConfusionRequest, Any]:
         spec: study.ConfusionRequest = {"dataset": dataset.name, "split": split, "likeness": kind}
         if study.SIMILARITIES[kind].needs == "features":
             spec["backbone"] = pick_backbone(features.available(dataset), help="The network that gives the features.")
+            spec["n_shot"] = int(pick(study.N_SHOT, help="Support images per class of the tasks that measure errors."))
         else:
-            links.drop_from_link("backbone")
+            links.drop_from_link("backbone", study.N_SHOT.name, study.PAIR_ORDER.name)
         place = st.container()
         if kind != "confusion":
             links.drop_from_link(*(setting.name for setting in OVERLAP_SETTINGS))
             return spec, place
-        max_k = study.max_k(dataset, spec["backbone"], split)
         with st.expander("More settings"):
-            cast(dict[str, Any], spec).update({s.name: pick(_fitted(s, max_k)) for s in OVERLAP_SETTINGS})
-            if 0 < max_k < study.SETTINGS["k"].default:
-                st.caption(f"The smallest classes allow at most {max_k:,} edges per image. Paper: 20.")
+            cast(dict[str, Any], spec).update({s.name: pick(s) for s in OVERLAP_SETTINGS})
+            low, high = study.edges_per_image(spec)
+            edges = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+            st.caption(f"Graphs keep {edges} edges per image: at most a fifth of a pair's images.")
     return spec, place
-
-
-def _fitted(setting: Setting, max_k: int) -> Setting:
-    """A setting, with k lowered to what the classes allow."""
-    if setting.name != "k" or max_k <= 0:
-        return setting
-    return setting.with_(high=max_k, default=min(setting.default, max_k))

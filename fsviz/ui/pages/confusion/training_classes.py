@@ -42,9 +42,6 @@ def show(dataset: Dataset, spec: study.ConfusionRequest) -> tuple[study.Confusio
         default = training_side(dataset, str(spec["split"])) or splits[0]
         base = pick(study.BASE.with_(kind="choice", choices={s: s for s in splits}, default=default))
         requested: study.ConfusionRequest = {**spec, "base": base}
-        if spec["likeness"] == "confusion":
-            max_k = study.max_k(dataset, str(spec["backbone"]), str(spec["split"]), base)
-            requested["k"] = min(int(spec["k"]), max_k)
     graph = find(requested)
     if graph is None:
         return None
@@ -103,7 +100,7 @@ def _list_matches(graph: ClassGraph, matches: study.TrainTestMatches) -> None:
     )
     _list(
         "One training class, several test classes",
-        "The test classes resemble the same training class, so they are easily confused.",
+        "The test classes resemble the same training class.",
         [f"{escape(train[a])}: {_names(test, to)}" for a, to in matches.split_train.items()],
     )
     _list(

@@ -319,9 +319,10 @@ def _breakdown(dataset: Dataset, results: study.ContextResults) -> None:
                     name=f"lost_{by}",
                     texts=table["name"].tolist(),
                 )
+                n_images = f"{table['n_images'].sum():,} different images"
                 st.caption(
-                    f"Largest of {len(table):,}; {table['n_queries'].sum():,} queries, 95% CI over images. "
-                    "Click a bar to list its queries."
+                    f"Largest of {len(table):,}; {table['n_queries'].sum():,} predictions for {n_images}, 95% CI over "
+                    "images. Click a bar to list its queries."
                 )
             else:
                 st.caption("Too few queries.")

@@ -10,6 +10,7 @@ import numpy as np
 import streamlit as st
 
 from fsviz.analyses import run_comparison
+from fsviz.analyses.shallow_taxonomy import composition
 from fsviz.difficulty import measures
 from fsviz.figures import runs as figures
 from fsviz.records import Dataset, Predictions
@@ -51,7 +52,7 @@ def show_results(dataset: Dataset, view: RunView, figure: Any, details: Any) -> 
             method = _pick_method(runs_by_name, str(top["name"]))
     with figure:
         _show_figures(view, table, method, over)
-        _show_caption(view, table, method, over)
+        _show_caption(dataset, view, table, method, over)
     answer = view.answer(runs_by_name[method])
     with details:
         if section == TASKS:
@@ -160,13 +161,15 @@ def _window(view: RunView) -> int:
     return min(max(20, n_tasks // 5), n_tasks)
 
 
-def _show_caption(view: RunView, table: Any, method: str, over: str) -> None:
+def _show_caption(dataset: Dataset, view: RunView, table: Any, method: str, over: str) -> None:
     """Shows a caption that explains the figures, with the accuracy on fine-grained and on coarse tasks."""
     tests = f"The same tasks for all methods, 95% CI over {escape(over)}. Significant: p < 0.05, Holm-corrected."
     if reason := run_comparison.no_curve_reason(view.lines):
         st.caption(f"{escape(reason)} Click a method to see its errors.", help=tests)
         return
     quarters = run_comparison.describe_quarters(table[table["name"] == method].iloc[0])
+    if note := composition(dataset, view.testbed.tasks):
+        st.caption(escape(note))
     st.caption(
         f"Right: rolling mean over {_window(view):,} tasks, 95% band for {escape(method)}: {escape(quarters)}. Click a "
         "method for its errors, a point for its task.",

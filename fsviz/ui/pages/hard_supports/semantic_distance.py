@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from fsviz.analyses.shallow_taxonomy import composition
 from fsviz.difficulty import measures
 from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
@@ -36,6 +37,8 @@ def show(dataset: Dataset, sets: SupportSets) -> None:
         key=CHART,
         sets=Click({1: QUARTER}, also={task_table.TASK.name: task_table.TASK.default}),
     )
+    if note := composition(dataset, sets.tasks["random"]):
+        st.caption(escape(note))
     st.caption(
         f"{len(sets):,} tasks in four groups by {escape(measures.lower_title('coarsity'))}. Equal gaps at every "
         "distance: the two effects add up. Click a point to list its tasks.",

@@ -74,7 +74,7 @@ def show(dataset: Dataset) -> None:
     classes = Classes(dataset, split)
     if draw.possible_distances(dataset):
         classes = Classes(dataset, split, *controls.pick_distance(dataset, rare))
-        _ = classes.distances  # computed here, with its own progress message
+        controls.say_groups(dataset, split, classes.distance, classes.distances)  # computed here, with its own bar
     else:
         shell.answer(
             f"Coarsity is not available: {escape(dataset.title)} has no taxonomy and no features.",
