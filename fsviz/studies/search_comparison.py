@@ -291,7 +291,7 @@ def describe_comparison(rows: Sequence[SearchRow]) -> str:
         cells_of = [row for (_, of), row in by_cell.items() if of == name]
         gains = [_describe_gain(row) for row in cells_of if row["gain"] is not None]
         if gains:
-            sentences.append(f"Points {objective.comparative} than FastDiffSel's {name} sets: {', '.join(gains)}.")
+            sentences.append(f"Points {objective.comparative} than FastDiffSel: {', '.join(gains)}.")
         for row in cells_of:
             if (row["accuracy"] > random) == (objective.sign > 0):
                 title = SEARCH.choices[row["search"]]
@@ -302,14 +302,14 @@ def describe_comparison(rows: Sequence[SearchRow]) -> str:
     }
     if "greedy" in times and times.get(REFERENCE):
         ratio = times["greedy"] / times[REFERENCE]
-        sentences.append(f"Greedy takes {ratio:,.{0 if ratio >= 10 else 1}f} times as long as FastDiffSel.")
+        sentences.append(f"Greedy takes {ratio:,.{0 if ratio >= 10 else 1}f} times as long.")
     return " ".join(sentences)
 
 
 def _describe_gain(row: SearchRow) -> str:
     """A search and its points beyond FastDiffSel; if these are not significant, the tasks that would tell."""
     gain, half_width = row["gain"], row["gain_ci95"]
-    text = f"{SEARCH.choices[row['search']].lower()} {gain:+.1f} ± {half_width:.1f}"
+    text = f"{support_sets.search_title(row['search']).removeprefix('FastDiffSel, ')} {gain:+.1f} ± {half_width:.1f}"
     if abs(gain) > half_width:
         return text
     needed = tasks_needed(gain, half_width, row["n_tasks"])

@@ -48,6 +48,7 @@ from fsviz.studies.support_sets.search_settings import (
     STEP_SIZES,
     TASK_DEFAULTS,
     TASK_SETTINGS,
+    search_title,
 )
 from fsviz.studies.support_sets.set_testbeds import command, export_sets, recipe_of, save_sets, to_testbed
 from fsviz.tables import Column, Table
@@ -75,6 +76,7 @@ __all__ = [
     "export_sets",
     "recipe_of",
     "save_sets",
+    "search_title",
     "to_testbed",
 ]
 

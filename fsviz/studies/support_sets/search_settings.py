@@ -30,6 +30,14 @@ SEARCH = Setting(
     },
     advanced=True,
 )
+
+
+def search_title(name: str) -> str:
+    """The title of a search inside a sentence: "accuracy search"."""
+    title = SEARCH.choices[name]
+    return title if title.startswith("FastDiffSel") else title.lower()
+
+
 _VERBS = " or ".join(f"{objective.verb} ({objective.name})" for objective in OBJECTIVES.values())
 LOSS = Setting(
     "loss",

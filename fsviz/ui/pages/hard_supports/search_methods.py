@@ -65,18 +65,19 @@ def _show_comparison(
         ],
     )
     st.caption(
-        f"{result['n_tasks']:,} tasks, the same for all searches. Time per task on this machine. "
+        f"{result['n_tasks']:,} tasks, the same for all searches. "
         f"{escape(search_comparison.describe_comparison(result['rows']))}{_preview_note(result, spec)} "
         "Click a point to list its tasks.",
-        help="95% CI over tasks; differences from FastDiffSel are paired by task. Time is the mean of both objectives, "
-        f"in batches of up to {min(result['n_tasks'], search_comparison.MAX_AT_ONCE):,} tasks (greedy: one by one). "
+        help="95% CI over tasks; differences from FastDiffSel are paired by task. Time on this machine is the mean of "
+        f"both objectives, in batches of up to {min(result['n_tasks'], search_comparison.MAX_AT_ONCE):,} tasks "
+        "(greedy: one by one). "
         "The paper (figures 2 and 6): FastDiffSel is about as hard as greedy, at least 20 times as fast.",
     )
     if selected:
         search, which = figures.parse_selection(selected)
         objective = OBJECTIVES[which]
         n_tasks = min(len(sets), N_GREEDY_TASKS if search == "greedy" else study.PREVIEW)
-        by = escape(study.SEARCH.choices[search])
+        by = escape(study.search_title(search))
         drilldown.heading(f"{objective.title} supports by {by}, {objective.superlative} first", "search_of")
         task_table.of_search(dataset, {**sets.spec, "search": search, "n_tasks": n_tasks}, "search_task", which)
 
@@ -116,7 +117,7 @@ def _rarity(dataset: Dataset, sets: SupportSets) -> None:
     n_kept, n_searched = (int(means.set_index("kind").loc[kind, "n_tasks"]) for kind in ("filtered", "searched"))
     st.caption(
         f"{n_random:,} random tasks, the {n_kept:,} hardest of them (2%), and {n_searched:,} with hard supports by "
-        f"{study.SEARCH.choices[spec['search']]}. {escape(search_comparison.describe_rarity(result))} Click a "
+        f"{study.search_title(spec['search'])}. {escape(search_comparison.describe_rarity(result))} Click a "
         "point to list its tasks.",
         help="95% CI over tasks. Keeping one random task in 50 follows appendix Q of the paper.",
     )
