@@ -241,6 +241,16 @@ def test_a_class_sees_the_question_and_not_how_it_is_computed_or_kept(page: str)
     assert len(before_a_class) <= 0.75 * len(alone)
 
 
+def test_a_class_opens_the_answer_itself(contrast) -> None:
+    """The second answer, with the causes, replaces the first."""
+    app = opened("demo", classroom="true")
+    (closed,) = [section for section in app.expander if section.label == "Show the answer"]
+    sentence, setting = study.answer(contrast, contrast.main_causes())
+    assert not closed.proto.expanded and len(closed.markdown) == 1
+    assert closed.markdown[0].value.replace("\\", "") == f"**{sentence}** {setting}"
+    assert not [section for section in opened("demo").expander if section.label == "Show the answer"]
+
+
 def test_guess_before_you_see(contrast) -> None:
     app = opened("demo", classroom="true", guess="3")
     assert "Random task 3:" in words(app) and "The mean is" not in words(app)

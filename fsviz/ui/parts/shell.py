@@ -127,7 +127,7 @@ def answer(sentence: str, more: str = "") -> None:
     """
     place = st.session_state.get(_PLACES, {}).get("answer", st)
     if classroom():
-        place = place.expander("Show the answer", key="answer_of_page")
+        place = place.expander("Show the answer")
     place.markdown(f"**{sentence}** {more}")
 
 
