@@ -61,18 +61,18 @@ def click(page, colour, chart: str = GRAPH) -> None:
 
 def test_the_demo_opens_with_its_graph_and_clicks_select_a_pair_and_a_class(page, app: str) -> None:
     open_page(page, app)
-    page.get_by_text("Most confused pair").wait_for()
+    page.get_by_text("Most confused pair", exact=True).first.wait_for()
     expect(page.locator(".tile")).to_have_count(8 + 48)  # the most confused pair, next to the graph and below
     assert page.locator(".tile").nth(7).bounding_box()["y"] < 800  # in the first screen
     click(page, BLUE)
-    page.get_by_text("Closest to").wait_for()
-    page.get_by_text("Most confused pair").wait_for(state="detached")
+    page.get_by_text(re.compile("Most confused with")).first.wait_for()
+    page.get_by_text("Most confused pair", exact=True).first.wait_for(state="detached")
     eventually(page, lambda: len(re.findall("classes=", page.url)) == 1)
     settle(page)
     page.mouse.move(5, 5)
     click(page, RED)
     page.wait_for_url(re.compile("classes=.*classes="))
-    page.get_by_text("Closest to").wait_for(state="detached")
+    page.get_by_text(re.compile("Most confused with")).first.wait_for(state="detached")
     page.get_by_text("Selected pair").wait_for()
     settle(page)
     expect(page.locator(".tile")).to_have_count(8 + 48)
