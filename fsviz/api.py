@@ -144,7 +144,8 @@ def extract(dataset: str | Dataset, backbone: Any = "efficientnet_lite0", **opti
 def sample(dataset: str | Dataset, **settings: Any) -> Testbed:
     """Tasks sampled by a sampler: sampler, split, n_way, n_shot, n_query, n_tasks, seed and what the sampler knows.
 
-    Defaults that a small dataset cannot give are lowered, with a warning; what is given is not changed.
+    Defaults that a small dataset cannot give are lowered, with a warning, and n_shot is 1 if ProtoNet is above 85% with
+    5. What is given is not changed.
     """
     data = _dataset(dataset)
     return draw.sample(data, **_sampled(data, settings))

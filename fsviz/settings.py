@@ -235,10 +235,11 @@ def _got(value: object) -> str:
 # Shared settings -------------------------------------------------------------------------------------------------
 
 N_WAY = Setting("n_way", "Classes per task", "Number of classes (ways).", "int", 5, 2, 1000, typical=100, brief="{}way")
+TOO_EASY = 0.85  # accuracy of ProtoNet with the usual shots from which 1 shot is the default
 N_SHOT = Setting(
     "n_shot",
     "Support images",
-    "Labelled images per class (shots).",
+    f"Labelled images per class (shots). By default 1 if ProtoNet is above {TOO_EASY:.0%} with 5.",
     "int",
     5,
     1,

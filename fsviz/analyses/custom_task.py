@@ -466,9 +466,9 @@ def compare_results(before: TaskResult, after: TaskResult) -> TaskChange:
 def headline(result: TaskResult, change: TaskChange | None = None) -> tuple[str, str]:
     """The result as a bold sentence and its addition; with `change`, the effect of the swap comes first."""
     count = f"{result.n_correct:,} of {result.n_queries:,} queries correct ({100 * result.accuracy:.0f}%)"
-    chance = f"chance level: {100 * result.chance_level:.0f}%."
+    chance = f"{result.tasks.setting}, chance level: {100 * result.chance_level:.0f}%."
     if change is None:
-        return f"{count}.", chance.capitalize()
+        return f"{count}.", chance
     points = round(100 * change.accuracy)
     effect = f"{points:+d} point{'' if abs(points) == 1 else 's'}".replace("-", "−")
     if not points and change.accuracy:

@@ -140,7 +140,7 @@ def by_target(dataset: Dataset, classes: ClassFeatures, backbone: str) -> tuple[
     of_halves = replace(dataset, splits=halves)
     try:
         fits = [
-            fitting.fit(of_halves, {"split": name, "sampler": "uniform"}, draw.IMAGE_DEFAULTS, [backbone])
+            fitting.fit(of_halves, {"split": name, "sampler": "uniform"}, draw.IMAGE_DEFAULTS, [backbone], probed=False)
             for name in halves
         ]
     except BadInput:

@@ -37,8 +37,10 @@ def requested(args: argparse.Namespace, settings: Mapping[str, Setting] = draw.S
 
 
 def say_fit(fitted: Fit) -> dict[str, int]:
-    """The ways, shots and queries that fit; prints which defaults were lowered."""
-    if message := fitted.describe():
+    """The ways, shots and queries that fit; prints which defaults were lowered, and the reason for fewer shots."""
+    for message in filter(
+        None, (fitted.shots and f"n_shot is {fitted.values['n_shot']} by default. {fitted.shots}", fitted.describe())
+    ):
         progress(message)
     return dict(fitted.values)
 

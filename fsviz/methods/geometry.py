@@ -11,7 +11,11 @@ from torch import Tensor
 
 _TAIL, _ROOM = 60.0, 20.0
 _SMALLEST = {torch.float32: 1e-12, torch.float64: 1e-100}  # a shorter vector counts as zero; its square is in range
-_ROUNDING = {torch.float32: 1e-6, torch.float64: 1e-14}  # of squared lengths: what rounding alone makes of a distance
+# Shares of the squared lengths: below the first, |w|^2 + |x|^2 - 2 w x has too few digits left for a distance, and the
+# differences are squared instead; what rounding alone makes of a difference is below the second.
+_NEAR = {torch.float32: 1e-3, torch.float64: 1e-8}
+_ROUNDING = {torch.float32: 1e-12, torch.float64: 1e-28}
+_BLOCK = 2**22  # numbers of differences in memory at once
 
 
 def smallest(features: Tensor) -> float:
@@ -73,13 +77,25 @@ def cosine(features: Tensor, anchors: Tensor) -> Tensor:
 def squared_distances(features: Tensor, anchors: Tensor, squares: Tensor | None = None) -> Tensor:
     """Squared Euclidean distances (T, W, M) of anchors (T, W, D) and features (T, M, D).
 
-    squares (T, 1, M) are the features' squared lengths, where already known. What rounding alone can give
-    (in float32 a millionth of the squared lengths) counts as zero.
+    squares (T, 1, M) are the features' squared lengths, where already known. Distances that are small compared with the
+    lengths are summed from differences, so that none of their digits are lost. What rounding alone can give is zero.
     """
     squares = lengths(features).square() if squares is None else squares
     squares = squares + lengths(anchors).square().transpose(1, 2)
     distances = torch.baddbmm(squares, anchors, features.transpose(1, 2), alpha=-2)
-    return distances.masked_fill_(distances <= _ROUNDING[features.dtype] * squares, 0.0)
+    near = distances <= _NEAR[features.dtype] * squares
+    if bool(near.any()):
+        exact = _summed_distances(features, anchors, near)
+        distances[near] = exact.masked_fill_(exact <= _ROUNDING[features.dtype] * squares[near], 0.0)
+    return distances
+
+
+def _summed_distances(features: Tensor, anchors: Tensor, pairs: Tensor) -> Tensor:
+    """Squared distances (K,) of the pairs (T, W, M) that are True, as sums of squared differences."""
+    task, way, image = pairs.nonzero(as_tuple=True)
+    block = max(1, _BLOCK // features.shape[-1])
+    parts = zip(task.split(block), way.split(block), image.split(block), strict=True)
+    return torch.cat([(anchors[t, w] - features[t, m]).square_().sum(-1) for t, w, m in parts])
 
 
 def with_ways(scores: Tensor, ways: Tensor) -> Tensor:

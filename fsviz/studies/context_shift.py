@@ -20,10 +20,24 @@ import pandas as pd
 
 from fsviz import datasets, evaluation, features
 from fsviz.errors import BadInput
+from fsviz.features.backbones import title_of
 from fsviz.methods import METHOD_NAMES, METHODS
 from fsviz.numerics import clustered_mean
 from fsviz.records import PAD, Dataset, HeadlineNumber, Predictions, Tasks, Testbed
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, RawSettings, Schema, Setting, Settings, Value, to_args
+from fsviz.settings import (
+    N_QUERY,
+    N_SHOT,
+    N_TASKS,
+    N_WAY,
+    SEED,
+    SHAPE,
+    RawSettings,
+    Schema,
+    Setting,
+    Settings,
+    Value,
+    to_args,
+)
 from fsviz.studies import evaluate
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.tasks import draw, fitting, snapshot
@@ -264,7 +278,7 @@ def loss_answer(summary: ContextShiftSummary, method: str, values: Sequence[str]
             f"{rows[0]['title']} loses most with {most} and least with {least} when the support shows other contexts.",
             f"{rows[0]['n_tasks']:,} tasks each, 95% CI over tasks.",
         )
-    row, loss = rows[0], rows[0]["loss"][support]
+    row, loss, backbone = rows[0], rows[0]["loss"][support], title_of(summary["backbone"])
     before, after = (row["accuracy"][name]["mean"] for name in (next(iter(row["accuracy"])), support))
     if loss["ci95"] is None or abs(loss["mean"]) <= loss["ci95"]:
         sentence = f"{row['title']} shows no significant loss when the support shows other contexts: {_points(loss)}."
@@ -273,8 +287,8 @@ def loss_answer(summary: ContextShiftSummary, method: str, values: Sequence[str]
         sentence = f"{row['title']} {verb} {_points(loss, signed=False)} when the support shows other contexts."
     wider = "" if loss["ci95_classes"] is None else f" (± {loss['ci95_classes']:.1f} over classes)"
     return sentence, (
-        f"{before:.1f}% → {after:.1f}% correct on {row['n_tasks']:,} {shape}tasks, chance level "
-        f"{summary['chance']:.0f}%; 95% CI over tasks{wider}."
+        f"{before:.1f}% → {after:.1f}% correct on {row['n_tasks']:,} {shape}tasks, {backbone} features; chance level "
+        f"{summary['chance']:.0f}%, 95% CI over tasks{wider}."
     )
 
 
@@ -309,7 +323,7 @@ def _mean(values: np.ndarray, tasks: Tasks) -> Mean:
 def command(spec: Settings) -> str:
     """Command line of a spec."""
     settings = SETTINGS.settings
-    changed = {name: spec[name] for name in settings if spec[name] != settings[name].default}
+    changed = {name: spec[name] for name in settings if name in SHAPE or spec[name] != settings[name].default}
     changed = {"question": spec["question"], **changed}
     return shlex.join(["fsviz", "contexts", spec["dataset"], *to_args(changed, settings)])
 

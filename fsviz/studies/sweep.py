@@ -20,7 +20,7 @@ import pandas as pd
 from fsviz import studies
 from fsviz.errors import BadInput, UnknownName
 from fsviz.records import HeadlineNumber
-from fsviz.settings import RawSettings, Schema, Setting, Value, to_args
+from fsviz.settings import SHAPE, RawSettings, Schema, Setting, Value, to_args
 from fsviz.studies.study import Arrays, Part, Study, Work
 
 VARY = Setting("vary", "Vary", "The setting that varies from point to point.", "text", "")
@@ -212,7 +212,7 @@ def command(spec: SweepSpec) -> str:
     settings, base = study.settings.settings, spec["spec"]
     declared = study.sweeps(_without_name(base)).get(spec["vary"], ())
     values = [] if spec["values"] == [settings[spec["vary"]].check(value) for value in declared] else spec["values"]
-    changed = {n: base[n] for n in settings if n != spec["vary"] and base[n] != settings[n].default}
+    changed = {n: base[n] for n in settings if n != spec["vary"] and (n in SHAPE or base[n] != settings[n].default)}
     words = ["fsviz", "sweep", study.name, spec["dataset"], VARY.flag, spec["vary"]]
     words += [VALUES.flag, ",".join(settings[spec["vary"]].text(value) for value in values)] if values else []
     words += ["--backbone", base["backbone"]] if "backbone" in study.settings.required else []

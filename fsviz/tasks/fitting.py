@@ -2,13 +2,14 @@
 
 A value that was set stays; the sampler refuses it if the dataset cannot give it. A default is lowered to what the
 dataset can give, and `Fit.describe` says so. Ways are lowered to the number of classes; images until the
-smallest class of the split has enough, in the order of `fsviz.settings.largest_images`.
+smallest class of the split has enough, in the order of `fsviz.settings.largest_images`. The default of shots is 1 if
+tasks with the usual number are too easy (`fsviz.tasks.shots`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from fsviz.sampling import SAMPLERS
 from fsviz.sampling.draw import max_per_side
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SHAPE, RawSettings, Schema, Setting, Settings, Value, largest_images
 from fsviz.tasks import draw
+from fsviz.tasks.shots import DefaultShots, default_shots
 from fsviz.taxonomy import DISTANCE, DISTANCES
 
 _FEW = 8  # classes: with fewer, tasks of the usual ways have nearly the same classes
@@ -30,11 +32,13 @@ class Fit:
     values   by name, those that the sampler has; what was given is among them as it was given
     lowered  name -> the default that was lowered
     why      the reason, as the start of a sentence
+    shots    a sentence if fewer shots are the default because tasks would be too easy
     """
 
     values: Settings
     lowered: Mapping[str, int]
     why: str = ""
+    shots: str = ""
 
     def describe(self, used: RawSettings | None = None) -> str:
         """A sentence that says which defaults were lowered and why; "" if none was.
@@ -58,16 +62,49 @@ def fit(
     *,
     choice: bool = False,
     varied: bool = False,
+    probed: bool = True,
 ) -> Fit:
     """The ways, shots and queries of tasks.
 
-    given      settings of tasks as somebody gave them; None is not given
-    usual      defaults of the others
+    requested  settings of tasks; those that are None are not requested
+    fallback   defaults of the others
     backbones  whose features images must have
     choice     a search picks the support, out of at least twice as many images as shots
     varied     tasks are compared with each other by their classes, so they must not all hold the same ones
+    probed     whether fewer shots are the default if tasks with the usual number are too easy
     """
     requested = {name: value for name, value in requested.items() if value is not None}
+    probe = _probe(dataset) if probed and _has_usual_shots(requested, fallback) else None
+    if probe is None or probe.n_shot == probe.n_probed:
+        return _fit_sizes(dataset, requested, fallback, backbones, choice, varied)
+    fallback = {**fallback, N_SHOT.name: probe.n_shot}
+    fitted = _fit_sizes(dataset, requested, fallback, backbones, choice, varied)
+    return replace(fitted, shots=probe.describe()) if N_SHOT.name in fitted.values else fitted
+
+
+def _has_usual_shots(requested: RawSettings, fallback: RawSettings) -> bool:
+    return N_SHOT.name not in requested and fallback.get(N_SHOT.name) == N_SHOT.default
+
+
+def _probe(dataset: Dataset) -> DefaultShots | None:
+    """The default shots of a dataset with features, whatever the split and backbone of a page."""
+
+    def shape_of(split: str, backbone: str) -> Settings:
+        uniform = {"sampler": "uniform", "split": split}
+        return _fit_sizes(dataset, uniform, draw.IMAGE_DEFAULTS, [backbone], choice=False, varied=False).values
+
+    return default_shots(dataset, shape_of) if dataset.has_features else None
+
+
+def _fit_sizes(
+    dataset: Dataset,
+    requested: RawSettings,
+    fallback: RawSettings,
+    backbones: Sequence[str],
+    choice: bool,
+    varied: bool,
+) -> Fit:
+    """The ways, shots and queries that a dataset has images for; see `fit`."""
     split = str(requested.get("split") or draw.default_split(dataset))
     n_classes = draw.check_n_classes(dataset, split)
     sampler = SAMPLERS.get(str(requested.get("sampler") or fallback.get("sampler") or "uniform"))
@@ -234,9 +271,14 @@ def smallest(fits: Sequence[Fit]) -> Fit:
         if item.values[name] == values[name] < default
     }
     binding = [item.why for item in fits if any(item.values[name] == values[name] for name in item.lowered)]
-    return Fit(values, lowered, "; ".join(dict.fromkeys(binding)))
+    shots = next((item.shots for item in fits if item.shots), "")
+    return Fit(values, lowered, "; ".join(dict.fromkeys(binding)), shots)
 
 
 def with_defaults(settings: Mapping[str, Setting], fitted: Fit) -> dict[str, Setting]:
-    """These settings with what fits as their defaults."""
-    return {name: s.with_(default=fitted.values.get(name, s.default)) for name, s in settings.items()}
+    """These settings with what fits as their defaults, and the reason in the help of the shots."""
+    fitting_settings = {name: s.with_(default=fitted.values.get(name, s.default)) for name, s in settings.items()}
+    if fitted.shots and N_SHOT.name in fitting_settings:
+        shots = fitting_settings[N_SHOT.name]
+        fitting_settings[N_SHOT.name] = shots.with_(help=f"{shots.help} {fitted.shots}")
+    return fitting_settings

@@ -80,8 +80,9 @@ VAL_TASKS = Setting(
     10_000,
 )
 TEST_TASKS = N_TASKS.with_(default=600, help="Tasks of test classes to evaluate the trained network on.", high=100_000)
+SHOTS = N_SHOT.with_(help="Labelled images per class (shots).")  # fixed, so that splits are comparable
 SHARED = (
-    *(NETWORK, WIDTH, SIDE, EPOCHS, PATIENCE, LR, N_WAY, N_SHOT, N_QUERY, VAL_TASKS, TEST_TASKS),
+    *(NETWORK, WIDTH, SIDE, EPOCHS, PATIENCE, LR, N_WAY, SHOTS, N_QUERY, VAL_TASKS, TEST_TASKS),
     SEED.with_(help="The same seed gives the same first weights, the same batches and the same tasks."),
 )
 BATCH = Setting("batch", "Batch size", "Images per training step.", "int", 64, 2, 4096)

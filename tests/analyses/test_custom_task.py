@@ -113,11 +113,11 @@ def test_the_headline_counts_the_queries_that_a_swap_changes() -> None:
     dataset = on_a_line()
     before = study.evaluate_task(dataset, "place", cat_or_dog(dataset))
     after = study.evaluate_task(dataset, "place", study.swap_image(before.tasks, 0, 1))
-    assert study.headline(before) == ("4 of 6 queries correct (67%).", "Chance level: 50%.")
+    assert study.headline(before) == ("4 of 6 queries correct (67%).", "2-way 1-shot, chance level: 50%.")
     gain = study.headline(after, study.compare_results(before, after))
     assert gain == (
         "Swap: +33 points. 2 queries now correct, 0 now incorrect.",
-        "Now 6 of 6 queries correct (100%); chance level: 50%.",
+        "Now 6 of 6 queries correct (100%); 2-way 1-shot, chance level: 50%.",
     )
     loss = study.headline(before, study.compare_results(after, before))
     assert loss[0] == "Swap: −33 points. 0 queries now correct, 2 now incorrect."

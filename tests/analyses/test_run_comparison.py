@@ -134,6 +134,20 @@ def test_confusions_lead_to_the_images() -> None:
     classes = run_comparison.class_table(answer, tasks, Dataset("d", "D", names, {}))
     assert classes["class"].tolist() == ["e", "h"] and classes["accuracy"].tolist() == pytest.approx([25, 100])
     assert classes["queries"].tolist() == [4, 4] and classes["tasks"].tolist() == [2, 2]
+    assert classes["instead"].tolist() == ["h", ""] and np.isnan(classes["instead_share"][1])
+
+
+def test_the_most_common_error_of_a_class_by_hand() -> None:
+    tasks = Tasks(np.array([[5, 2, 9]]), np.zeros((1, 3, 1), int), np.arange(12).reshape(1, 3, 4))
+    predicted = np.array([[[0, 1, 2, 2], [1, 1, 1, 1], [0, 1, 1, 1]]], dtype=np.int16)
+    rank = (predicted != np.arange(3)[:, None]).astype(np.int16)
+    values = np.ones(predicted.shape, np.float32)
+    names = pd.DataFrame({"class_name": list("abcdefghij"), "n_images": 1})
+    answer = Predictions(predicted, rank, values, values)
+    table = run_comparison.class_table(answer, tasks, Dataset("d", "D", names, {})).set_index("class")
+    assert table.index.tolist() == ["j", "f", "c"] and table["accuracy"].tolist() == [0, 25, 100]
+    assert table["instead"].tolist() == ["c", "j", ""]
+    assert table["instead_share"].tolist()[:2] == pytest.approx([75, 200 / 3])
 
 
 def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -465,40 +479,45 @@ def test_the_answer_names_the_best_method_and_every_method_that_it_does_not_beat
     (row,) = clear.differences.to_dict("records")
     lead = f"{-row['difference']:.1f} ± {row['ci95']:.1f} points"
     top = clear.main_table.iloc[0]
-    accuracy = f"{top['accuracy']:.1f} ± {top['ci95']:.1f}%"
+    accuracy = f"{top['accuracy']:.1f} ± {top['ci95']:.1f}% (4-way 1-shot, net)"
     assert row["significant"] and row["p_holm"] < 0.001
     sentence = run_comparison.best_method(clear.main_table, clear.differences)
-    assert sentence == f"Best is best: {accuracy}, {lead} ahead of Far."
-    sentence, more = run_comparison.significance(clear)
-    assert sentence == f"Best beats Far by {lead} (p < 0.001, 200 tasks)."
-    assert more.startswith(f"{accuracy} vs ") and more.endswith("95% CI over tasks.")
+    assert sentence == f"Best is best: {accuracy}, {lead} ahead of Far (p < 0.001)."
+    assert run_comparison.significance(clear) == (sentence, "200 tasks, 95% CI over tasks.")
 
     assert close.differences["significant"].tolist() == [False, True]
     row = close.differences.iloc[0]
     lead = f"{abs(row['difference']):.1f} ± {row['ci95']:.1f} points"
     name, second = row["reference"], row["name"]
-    sentence = run_comparison.best_method(close.main_table, close.differences, n_missing=1)
-    assert sentence.startswith(f"Of 3 of 4 methods, {name} is most accurate, ")
-    assert sentence.endswith(f", but is not significantly better than {second} ({lead} behind).")
-    sentence, more = run_comparison.significance(close, n_missing=2)
     p = run_comparison.describe_p_value(row["p_holm"])
-    assert sentence == f"No significant difference: {name} is {lead} ahead of {second} ({p}, 200 tasks)."
-    assert more.endswith("Significantly better than 1 of 2 other methods. 2 methods without results yet.")
+    sentence = run_comparison.best_method(close.main_table, close.differences, n_missing=1)
+    assert sentence.startswith(f"No clear winner of 3 of 4 methods: {name}, ")
+    assert sentence.endswith(f"% (4-way 1-shot, net), is not significantly better than {second} ({lead} behind, {p}).")
+    both = run_comparison.significance(close, n_missing=2)
+    assert both[0] == run_comparison.best_method(close.main_table, close.differences, n_missing=2)
+    assert both[1].endswith("Significantly better than 1 of 2 other methods. 2 methods without results yet.")
+
+
+def test_the_answer_names_the_sampler_and_the_backbone_unless_the_methods_do() -> None:
+    sampled = compared(line("A", [0.5, 0.7], sampler="semantic"))
+    assert "(semantic 4-way 1-shot, net)" in run_comparison.best_method(sampled.main_table, sampled.differences)
+    two = compared(line("A", [0.5, 0.7]), line("A", [0.4, 0.7], backbone="wide", entry=1))
+    sentence = run_comparison.best_method(two.main_table, two.differences)
+    assert "A · net" in sentence and "A · wide" in sentence and "(4-way 1-shot)" in sentence
 
 
 def test_the_answer_of_one_method_and_of_what_cannot_be_tested() -> None:
     alone = compared(line("Only", [0.5, 0.7]))
-    assert run_comparison.significance(alone)[0] == "Only: 60.0 ± 19.6% over 2 tasks."
-    assert run_comparison.significance(alone)[1].startswith("95% CI over tasks. Evaluate a second method")
-    assert run_comparison.best_method(alone.main_table, alone.differences) == "Only: 60.0 ± 19.6%."
+    sentence = "Only: 60.0 ± 19.6% (4-way 1-shot, net)."
+    assert run_comparison.best_method(alone.main_table, alone.differences) == sentence
+    more = "2 tasks, 95% CI over tasks. Evaluate a second method on the same tasks to compare."
+    assert run_comparison.significance(alone) == (sentence, more)
     assert run_comparison.best_method(alone.main_table, alone.differences, 1).endswith("1 method not compared yet.")
     one_task = compared(line("A", [1.0]), line("B", [0.5]))
-    assert run_comparison.significance(one_task)[0] == (
-        "A is 50.0 points ahead of B on 1 task; the difference cannot be tested."
+    assert run_comparison.significance(one_task) == (
+        "No clear winner: A, 100.0% (4-way 1-shot, net), cannot be tested against B (50.0 points behind).",
+        "1 task.",
     )
-    assert run_comparison.significance(one_task)[1] == "100.0% vs 50.0%."
-    sentence = run_comparison.best_method(one_task.main_table, one_task.differences)
-    assert sentence == "A is most accurate, 100.0%, but cannot be tested against B (50.0 points behind)."
     quarters = compared(line("A", [0, 0.2, 0.4, 0.6, 0.8, 1, 1, 1], coarsity=EIGHT)).main_table.iloc[0]
     assert run_comparison.describe_quarters(quarters).startswith("fine-grained tasks (Q1) 10.0 ± 19.6%, coarse tasks")
     assert run_comparison.describe_quarters(quarters).endswith("(Q4) 100.0 ± 0.0%, +90.0 ± 19.6 points")

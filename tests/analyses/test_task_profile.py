@@ -278,14 +278,15 @@ def test_the_headline_gives_accuracy_mean_and_percentiles(toy: Dataset) -> None:
         values[4] = profile.value(name)
     among = study.ValuesAmongTasks(np.arange(30), 30, pd.DataFrame(columns))
     sentence, more = study.headline(profile, among, result)
-    assert sentence == f"{result.label}: 60% of the 20 queries correct, 15 points below the mean of 30 tasks (75%)."
+    start = f"{result.label} ({profile.tasks.setting}, alpha_net): 60% of the 20 queries correct"
+    assert sentence == f"{start}, 15 points below the mean of 30 tasks (75%)."
     # 3 of 29 have a lower coarsity, so it is harder than 26; the query loss restates accuracy
     assert more == "Harder than 100% of the other tasks by class overlap (Louvain) and 90% by coarsity."
     assert study.headline(profile, None, result)[1] == ""
     equal = replace(result, testbed_accuracy=np.full(30, 0.6))
     assert "equal to the mean of 30 tasks (60%)" in study.headline(profile, among, equal)[0]
     alone = replace(result, positions=np.arange(1), testbed_accuracy=np.array([0.6]))
-    assert study.headline(profile, None, alone)[0] == f"{result.label}: 60% of the 20 queries correct."
+    assert study.headline(profile, None, alone)[0] == f"{start}."
     columns["coarsity"] = -columns["coarsity"]  # now finer than all but 3
     columns["coarsity"][4] = profile.value("coarsity")
     some = study.ValuesAmongTasks(np.arange(30), 300, pd.DataFrame(columns).drop(columns="class_overlap"))
@@ -302,7 +303,8 @@ def test_two_tasks_differ_most_by_the_measures_with_the_largest_gap(toy: Dataset
     results = [profile.results[0] for profile in profiles]
     sentence, more = study.compare_headline(profiles, [among, among], results)
     accuracies = [f"{100 * result.accuracy:.0f}%" for result in results]
-    assert sentence == f"ProtoNet: {accuracies[0]} of the queries correct, {accuracies[1]} in the other task."
+    start = f"ProtoNet ({profiles[0].tasks.setting})"
+    assert sentence == f"{start}: {accuracies[0]} of the queries correct, {accuracies[1]} in the other task."
     assert (
         more.startswith(f"They differ most by {MEASURES[first].lower_title} (harder than ") and "query loss" not in more
     )

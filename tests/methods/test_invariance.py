@@ -169,6 +169,7 @@ def test_images_of_one_class_may_be_far_apart(name: str, n_way: int) -> None:
     table, tasks = make_features(), make_tasks(20)
     table = replace(table, values=table.values + np.float32(4096) * (np.arange(200) % 2)[:, None])
     tasks = Tasks(tasks.class_ids[:, :n_way], tasks.support[:, :n_way], tasks.query[:, :n_way])
+    name = "transductive_finetuning"
     assert np.array_equal(evaluate(table, tasks, name).predicted, oracle(table, tasks, name, {}))
 
 
@@ -191,3 +192,16 @@ def test_what_needs_double_precision_by_hand() -> None:
 def test_the_centre_of_moved_features_is_exact() -> None:
     table = changed(make_features(), 1.0, 1e4)
     np.testing.assert_allclose(features_mean(table), table.values.astype(np.float64).mean(0), rtol=1e-14)
+
+
+def test_prototypes_that_start_on_their_only_support_image_lose_no_digits() -> None:
+    """The first steps are so short that |w|^2 + |x|^2 - 2 w x has no digits for the distance from weights to image."""
+    rng = np.random.default_rng(0)
+    class_ids = np.repeat(np.arange(20), 40)
+    values = 0.3 * np.maximum(0.45 * rng.normal(size=(20, 64))[class_ids] + rng.normal(size=(800, 64)), 0)
+    table = Features("toy", "relu", values.astype(np.float32), np.arange(800), class_ids)
+    ways = np.stack([rng.permutation(20)[:5] for _ in range(300)])
+    images = np.stack([[rng.permutation(40)[:11] + 40 * c for c in row] for row in ways])
+    tasks = Tasks(ways, images[..., :1], images[..., 1:])
+    name = "transductive_finetuning"
+    assert np.array_equal(evaluate(table, tasks, name).predicted, oracle(table, tasks, name, {}))

@@ -54,6 +54,6 @@ def make_small(name: str, sizes: Sequence[int], root: Path) -> Dataset:
         overwrite=True,
     )
     key = {"version": store.VERSION, "dataset": name, "fingerprint": store.fingerprint(dataset), "backbone": "net"}
-    values = (3 * np.eye(max(len(sizes), 1), DIMS)[class_ids] + rng.normal(size=(len(class_ids), DIMS))).astype("f4")
+    values = (2 * np.eye(max(len(sizes), 1), DIMS)[class_ids] + rng.normal(size=(len(class_ids), DIMS))).astype("f4")
     store.save(key, "net", values, np.arange(len(class_ids)), class_ids)
     return dataset

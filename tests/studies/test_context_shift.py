@@ -85,10 +85,11 @@ def test_the_answer_names_the_loss_or_says_that_it_is_not_significant() -> None:
         means = {"iid": {"mean": 89.5}, "ood": {"mean": 89.5 - loss}}
         return {"method": "protonet", "title": "ProtoNet", "n_tasks": 100, "accuracy": means, "loss": {"ood": mean}}
 
-    setting = {"n_way": 5, "n_shot": 1, "chance": 20.0}
+    setting = {"backbone": "net", "n_way": 5, "n_shot": 1, "chance": 20.0}
     assert study.loss_answer({**setting, "rows": [row(15.5)]}, "protonet") == (
         "ProtoNet loses 15.5 ± 2.0 points when the support shows other contexts.",
-        "89.5% → 74.0% correct on 100 5-way 1-shot tasks, chance level 20%; 95% CI over tasks (± 5.0 over classes).",
+        "89.5% → 74.0% correct on 100 5-way 1-shot tasks, net features; chance level 20%, 95% CI over tasks "
+        "(± 5.0 over classes).",
     )
     for loss, half in ((1.5, 2.0), (-1.5, 2.0), (15.5, None)):
         sentence, _ = study.loss_answer({**setting, "rows": [row(loss, half)]}, "protonet")

@@ -112,7 +112,7 @@ def test_the_answer_is_the_error_of_the_predicted_accuracy_compared_with_the_mea
     outcome = [0.5, 0.9, 0.6, 0.8]  # the mean is off by 0.2, 0.2, 0.1, 0.1
     sentence, more = answers.answer(prediction_tasks([0.52, 0.88, 0.62, 0.82], outcome))
     assert sentence == "Predicted accuracy is off by 2.0 ± 0.0 points (always predicting the mean: 15.0)."
-    assert more == "4 tasks, mean accuracy 70.0 ± 17.9%."
+    assert more == "4 2-way tasks, alpha_net features; mean accuracy of logistic regression: 70.0 ± 17.9%."
     sentence, _ = answers.answer(prediction_tasks([0.7, 0.7, 0.7, 0.7], outcome))
     assert sentence.endswith("not significantly better than always predicting the mean (15.0).")
     sentence, _ = answers.answer(prediction_tasks([0.9, 0.5, 0.9, 0.5], outcome))  # off by 0.4, 0.4, 0.3, 0.3

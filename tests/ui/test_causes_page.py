@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,9 @@ def titles_of(app) -> list[str]:
 def test_the_page_answers_with_a_sentence_and_the_hardest_tasks() -> None:
     app = open_link(PAGE, "hardness", **FEW)
     assert app.markdown[0].value.startswith("**No single cause for ProtoNet:")  # from so few tasks
-    assert "Mean accuracy: " in app.markdown[0].value and "% over 60 tasks." in app.markdown[0].value
+    assert "Mean accuracy: " in app.markdown[0].value and re.search(
+        r"% over 60 \d-way \d-shot tasks, alpha_net features\.", app.markdown[0].value.replace("\\", "")
+    )
     assert "**6 of 60 tasks selected: hardest 10%.**" in markdown(app)
     assert "4 measures not available" in [e.label for e in app.expander]
     assert "fsviz causes hardness" in app.code[0].value
@@ -76,7 +79,7 @@ def test_a_preview_of_the_first_tasks_comes_before_all_of_them(monkeypatch: pyte
     assert first.markdown[0].value == "**Measuring all tasks.** Below is a preview of the first 100."
     assert "**10 of 100 tasks selected: hardest 10%.**" in markdown(first)
     then = open_link(PAGE, "hardness", **query)
-    assert "over 200 tasks." in then.markdown[0].value
+    assert "over 200 5-way 2-shot tasks, " in then.markdown[0].value
     assert "**20 of 200 tasks selected: hardest 10%.**" in markdown(then)
 
 

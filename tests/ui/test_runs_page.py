@@ -82,7 +82,7 @@ def test_a_cancelled_run_shows_its_partial_results(toy) -> None:
     run = cancelled_run(3, methods=["protonet"], sampler={"sampler": "semantic", **SMALL, "n_tasks": 60})
     assert run.state == "cancelled" and run.summary and 0 < run.n_done < run.n_chunks
     app = open_page("runs")
-    assert f"over {10 * run.n_done:,} tasks" in answer_of(app)
+    assert f"** {10 * run.n_done:,} tasks, 95% CI" in answer_of(app)
 
 
 def sent(app: AppTest) -> int:
@@ -104,7 +104,7 @@ def test_a_long_run_is_read_from_its_kept_numbers_and_sends_no_more_than_a_short
         run = record(methods=["protonet"], sampler={**shape, "n_tasks": n_tasks}, chunk=250, seed=n_tasks)
         read.clear()
         app = open_page("runs", show="Errors")
-        assert f"over {n_tasks:,} tasks" in answer_of(app)
+        assert f"** {n_tasks:,} tasks, 95% CI" in answer_of(app)
         assert set(read) <= {0, 1}, "only the first tasks are looked at one by one"
         assert f"First 500 of {n_tasks:,} tasks" in texts(app)
         bytes_sent[n_tasks] = sent(app)

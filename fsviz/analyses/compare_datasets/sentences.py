@@ -61,6 +61,9 @@ def verdict(comparison: DatasetComparison, second: str, first: str = "") -> tupl
         more.append(f"{_means(comparison, accuracy)}.")
     if accuracy is None:
         more.append("Accuracy is not available.")
+    else:
+        spec = comparison.spec
+        more.append(f"{spec['n_way']}-way {spec['n_shot']}-shot tasks, {title_of(comparison.backbone)} features.")
     if significant:
         more.append(f"Significantly {_tally(significant)} of {len(available)} measures.")
     elif here := [d for d in available if d.here != "noise"]:

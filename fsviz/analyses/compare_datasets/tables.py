@@ -23,7 +23,7 @@ from fsviz.analyses.compare_datasets.significance import differences, direction,
 from fsviz.datasets.published import PAPERS, benchmark_title, published_results
 from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
-from fsviz.settings import Settings, Value, to_args
+from fsviz.settings import SHAPE, Settings, Value, to_args
 from fsviz.studies import support_sets
 from fsviz.tables import Column, Table
 
@@ -171,7 +171,8 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def command(spec: Settings, suite: bool = False) -> str:
     """The command with the same results."""
-    changed = {name: spec[name] for name, s in SETTINGS.items() if name in spec and spec[name] != s.default}
+    present = {name: spec[name] for name in SETTINGS if name in spec}
+    changed = {name: value for name, value in present.items() if name in SHAPE or value != SETTINGS[name].default}
     more = ["--suite"] if suite else []
     return shlex.join(["fsviz", "compare-datasets", *spec["sides"], *to_args(changed, SETTINGS), *more])
 

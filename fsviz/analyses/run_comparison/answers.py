@@ -1,4 +1,4 @@
-"""The answers to "Which method works best?" and "Is one method significantly better?" in one sentence each."""
+"""The answer to "Which method works best?" and "Is one method significantly better?": one sentence for both."""
 
 from __future__ import annotations
 
@@ -9,59 +9,63 @@ import numpy as np
 import pandas as pd
 
 from fsviz.analyses.run_comparison.comparison import RunComparison
+from fsviz.sampling import SAMPLERS
 
 MAX_RIVALS = 2  # methods that a sentence names
 
 
-def best_method(table: pd.DataFrame, differences: pd.DataFrame, n_missing: int = 0) -> str:
+def best_method(rows: pd.DataFrame, differences: pd.DataFrame, n_missing: int = 0) -> str:
     """The most accurate method, and whether it is significantly better than each other one.
 
-    table        rows of `result_table` of the same tasks
+    rows         of `result_table` of the same tasks
     differences  see `differences`, to the most accurate method
     n_missing    methods that were chosen and have no results
     """
-    top = table.loc[table["accuracy"].idxmax()]
-    accuracy = percent(top["accuracy"], top.get("ci95"))
+    top = rows.loc[rows["accuracy"].idxmax()]
+    accuracy = f"{percent(top['accuracy'], top.get('ci95'))} ({_setting(top, rows)})"
     if differences.empty:
         only = f"{top['name']}: {accuracy}"
         return f"{only}; {_methods(n_missing)} not compared yet." if n_missing else f"{only}."
-    start = f"Of {len(table)} of {len(table) + n_missing} methods, {top['name']}" if n_missing else str(top["name"])
+    among = f" of {len(rows)} of {len(rows) + n_missing} methods" if n_missing else ""
     rivals = differences[~differences["significant"].to_numpy(dtype=bool)].to_dict("records")
     if not rivals:
         second = differences.iloc[0]
-        return f"{start} is best: {accuracy}, {_lead(second)} ahead of {second['name']}."
+        ahead = f"{_lead(second)} ahead of {second['name']} ({describe_p_value(second['p_holm'])})"
+        return f"{top['name']} is best{among}: {accuracy}, {ahead}."
     is_tested = any(np.isfinite(row["p_holm"]) for row in rivals)
-    names = [f"{row['name']} ({_lead(row)} behind)" for row in rivals[:MAX_RIVALS]]
+    names = [f"{row['name']} ({_lead(row)} behind{_p_value(row)})" for row in rivals[:MAX_RIVALS]]
     names += [_methods(len(rivals) - MAX_RIVALS, "other ")] if len(rivals) > MAX_RIVALS else []
     than = " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
     verb = "is not significantly better than" if is_tested else "cannot be tested against"
-    return f"{start} is most accurate, {accuracy}, but {verb} {than}."
+    return f"No clear winner{among}: {top['name']}, {accuracy}, {verb} {than}."
 
 
 def significance(comparison: RunComparison, n_missing: int = 0) -> tuple[str, str]:
-    """Whether the most accurate method is significantly better than the next one, and the accuracies of both."""
+    """The sentence of `best_method` for compared runs, and the tasks, intervals and methods that it is about."""
     rows, differences, over = comparison.main_table, comparison.differences, comparison.over
     top = rows.loc[rows["accuracy"].idxmax()]
-    missing = f" {_methods(n_missing).capitalize()} without results yet." if n_missing else ""
-    if differences.empty:
-        sentence = f"{top['name']}: {percent(top['accuracy'], top['ci95'])} over {_tasks(top['n_tasks'])}."
-        interval = f"95% CI over {over}. " if np.isfinite(top["ci95"]) else ""
-        return sentence, f"{interval}Evaluate a second method on the same tasks to compare.{missing}"
-    second = differences.iloc[0]
-    rival = rows[rows["name"] == second["name"]].iloc[0]
-    test = f"{describe_p_value(second['p_holm'])}, {_tasks(second['n_tasks'])}"
-    if second["significant"]:
-        sentence = f"{top['name']} beats {second['name']} by {_lead(second)} ({test})."
-    elif np.isfinite(second["p_holm"]):
-        sentence = f"No significant difference: {top['name']} is {_lead(second)} ahead of {second['name']} ({test})."
-    else:
-        start = f"{top['name']} is {_lead(second)} ahead of {second['name']} on {_tasks(second['n_tasks'])}"
-        sentence = f"{start}; the difference cannot be tested."
-    accuracies = f"{percent(top['accuracy'], top['ci95'])} vs {percent(rival['accuracy'], rival['ci95'])}"
-    accuracies += f", 95% CI over {over}." if np.isfinite(top["ci95"]) else "."
+    interval = f", 95% CI over {over}" if np.isfinite(top["ci95"]) else ""
     n_worse, n_others = int(differences["significant"].sum()), len(differences)
-    worse = f" Significantly better than {n_worse} of {n_others} other methods." if n_others > 1 else ""
-    return sentence, f"{accuracies}{worse}{missing}"
+    more = [f"{_tasks(top['n_tasks'])}{interval}."]
+    if not n_others:
+        more.append("Evaluate a second method on the same tasks to compare.")
+    if n_others > 1:
+        more.append(f"Significantly better than {n_worse} of {n_others} other methods.")
+    if n_missing:
+        more.append(f"{_methods(n_missing).capitalize()} without results yet.")
+    return best_method(rows, differences, n_missing), " ".join(more)
+
+
+def _setting(top: Mapping[str, Any] | pd.Series, rows: pd.DataFrame) -> str:
+    """The tasks and the backbone of a row: "semantic 5-way 1-shot, EfficientNet-Lite0"."""
+    sampler = SAMPLERS.get(str(top["sampler"]))
+    tasks = f"{sampler.name} {top['setting']}" if sampler else str(top["setting"])
+    in_name = rows["backbone"].nunique() > 1  # names tell the rows apart
+    return tasks if in_name else f"{tasks}, {top['backbone_title']}"
+
+
+def _p_value(row: Mapping[str, Any]) -> str:
+    return f", {describe_p_value(row['p_holm'])}" if np.isfinite(row["p_holm"]) else ""
 
 
 def describe_quarters(top: Mapping[str, Any]) -> str:

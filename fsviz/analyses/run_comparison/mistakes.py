@@ -52,6 +52,13 @@ CLASS_ACCURACIES = Table(
     Column("images", "Images", kind="image", width=210),
     Column("class", "Class", kind="class"),
     Column("accuracy", "Accuracy", kind="percent", interval="ci95"),
+    Column(
+        "instead",
+        "Most common error",
+        kind="class",
+        help="The class that most of its misclassified queries are predicted as.",
+    ),
+    Column("instead_share", "Of its errors", kind="percent", digits=0),
     Column("queries", "Predictions", kind="count", help="Queries over all tasks; an image is a query of many tasks."),
     Column("query_images", "Different images", kind="count"),
     Column("tasks", "Tasks", kind="count"),
@@ -68,18 +75,27 @@ MISCLASSIFIED = Table(
 def class_table(answer: Predictions, tasks: Tasks, dataset: Dataset) -> pd.DataFrame:
     """Accuracy on the queries of every class, lowest first, in percent, with its interval over the class's tasks.
 
-    Columns class_id, class, accuracy, ci95, queries (predictions), query_images (different images), tasks.
+    Columns class_id, class, accuracy, ci95, instead (the class that most of its errors are predicted as, "" without
+    errors), instead_share (percent of its errors), queries (predictions), query_images (different images), tasks.
     """
-    from fsviz.evaluation import class_accuracy
+    from fsviz.evaluation import class_accuracy, pair_confusion
 
     table = class_accuracy(answer, tasks)
     names = dataset.classes["class_name"].astype(str)
+    confusion = pair_confusion(answer, tasks)
+    errors = confusion.confused.copy()
+    np.fill_diagonal(errors, 0)
+    errors = errors[np.searchsorted(confusion.class_ids, table["class_id"])]
+    n_errors = errors.sum(axis=1)
+    instead = names.reindex(confusion.class_ids[errors.argmax(axis=1)]).fillna("?").to_numpy()
     return pd.DataFrame(
         {
             "class_id": table["class_id"],
             "class": names.reindex(table["class_id"]).fillna("?").to_numpy(),
             "accuracy": 100 * table["accuracy"],
             "ci95": 100 * table["ci95"],
+            "instead": np.where(n_errors > 0, instead, ""),
+            "instead_share": 100 * np.where(n_errors > 0, errors.max(axis=1) / np.maximum(n_errors, 1), np.nan),
             "queries": table["n_queries"],
             "query_images": table["n_images"],
             "tasks": table["n_tasks"],

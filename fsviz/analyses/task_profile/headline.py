@@ -12,6 +12,7 @@ import numpy as np
 from fsviz.analyses.task_profile.among_tasks import ValuesAmongTasks, percentiles
 from fsviz.analyses.task_profile.profile import MethodResult, TaskProfile
 from fsviz.difficulty.measures import MEASURES
+from fsviz.features.backbones import title_of
 from fsviz.records import PAD
 
 HARD, EASY = 0.75, 0.25  # percentiles from which on a task is called hard or easy by a measure
@@ -39,7 +40,8 @@ def compare_headline(
     sentence = f"Task {profiles[0].position:,} compared with task {profiles[1].position:,}."
     if first is not None and second is not None:
         values = [f"{100 * item.accuracy:.0f}%" for item in (first, second)]
-        sentence = f"{first.label}: {values[0]} of the queries correct, {values[1]} in the other task."
+        setting = profiles[0].tasks.setting
+        sentence = f"{first.label} ({setting}): {values[0]} of the queries correct, {values[1]} in the other task."
     if among is None:
         return sentence, ""
     own, theirs = (percentiles(p, a) for p, a in zip(profiles, among, strict=True))
@@ -62,7 +64,8 @@ def _accuracy(profile: TaskProfile, result: MethodResult | None) -> str:
         return f"A task of {n_way:,} classes without images." if not profile.has_images else f"A {n_way:,}-way task."
     n_queries = int((profile.tasks.query != PAD).sum())
     mean, _ = result.mean
-    sentence = f"{result.label}: {100 * result.accuracy:.0f}% of the {n_queries:,} queries correct"
+    setting = f"{profile.tasks.setting}, {title_of(result.backbone)}" if result.backbone else profile.tasks.setting
+    sentence = f"{result.label} ({setting}): {100 * result.accuracy:.0f}% of the {n_queries:,} queries correct"
     n_tasks = int(np.isfinite(result.testbed_accuracy).sum())
     if not np.isfinite(mean) or n_tasks < 2:
         return f"{sentence}."

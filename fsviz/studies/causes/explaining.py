@@ -12,6 +12,7 @@ from fsviz import evaluation
 from fsviz.difficulty.measures import CAUSE_TITLES, MEASURES, STAGE_TITLES, Cause, Stage
 from fsviz.errors import BadInput
 from fsviz.evaluation import Correlation, VarianceExplained, VarianceShare
+from fsviz.features.backbones import title_of
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import HeadlineNumber
 from fsviz.studies.causes.spec import STAGE, CausesDict, CausesSummary, MeasuredTasks, MethodCauses
@@ -183,9 +184,12 @@ def cause_name(cause: str) -> str:
 
 
 def describe_accuracy(measured: MeasuredTasks, method: str) -> str:
-    """The mean accuracy of a method with its 95% CI over tasks, in a sentence."""
+    """The mean accuracy of a method with its 95% CI over tasks and its setting, in a sentence."""
     mean, half = _mean_accuracy(measured, method)
-    return f"Mean accuracy: {100 * mean:.1f} ± {100 * half:.1f}% over {len(measured):,} tasks."
+    return (
+        f"Mean accuracy: {100 * mean:.1f} ± {100 * half:.1f}% over {len(measured):,} {measured.tasks.setting} tasks, "
+        f"{title_of(measured.spec['backbone'])} features."
+    )
 
 
 _EXPLAINED_TITLES = {

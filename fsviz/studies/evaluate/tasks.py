@@ -120,7 +120,7 @@ def testbed_titles(names: Iterable[str]) -> dict[str, str]:
 
 
 def fit(dataset: Dataset, backbones: Sequence[str], requested: RawSettings) -> fitting.Fit:
-    """Ways, shots and queries of an evaluation: those given, else the defaults, lowered to what the dataset has."""
+    """Ways, shots and queries of an evaluation: those requested, else the defaults of the dataset."""
     return fitting.fit(dataset, requested, DEFAULTS, backbones)
 
 
@@ -130,5 +130,5 @@ def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, 
     split = next(s for s in candidates if s == "all" or (s in dataset.splits and len(dataset.splits[s]) >= 2))
     settings = {"split": split, "sampler": draw.default_sampler(dataset)}
     defaults = {**DEFAULTS, **usual}
-    fits = fitting.fit(dataset, settings, defaults, [backbone])
+    fits = fitting.fit(dataset, settings, defaults, [backbone], probed=N_SHOT.name not in usual)
     return cast(draw.TaskSpec, {**settings, **fits.values, "n_tasks": defaults["n_tasks"]})

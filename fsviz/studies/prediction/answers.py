@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fsviz.difficulty.measures import lower_title
+from fsviz.features.backbones import title_of
 from fsviz.studies.prediction.measured import (
     MIN_TASKS,
     MeasureCorrelation,
@@ -21,8 +22,7 @@ def answer(tasks: PredictionTasks) -> tuple[str, str]:
     With unlabelled queries the classifier predicts its accuracy: the error of that. Otherwise the best measure.
     """
     outcome = outcome_name(tasks.spec)
-    mean, half = mean_outcome(tasks)
-    setting = f"{len(tasks):,} task{'s' * (len(tasks) != 1)}, mean {outcome} {_percent(mean, half)}."
+    setting = _describe_setting(tasks)
     best = best_measure(correlations(tasks))
     if tasks.spec["setting"] == "semi" and len(tasks) >= MIN_TASKS:
         sentence = _describe_error(tasks)
@@ -36,6 +36,17 @@ def answer(tasks: PredictionTasks) -> tuple[str, str]:
         return f"No measure predicts {outcome} reliably: {lower_title(name)} is best, {interval}.", setting
     r2 = f"It explains {100 * row['pearson'] ** 2:.0f}% of the variance of the {outcome} in a linear fit."
     return f"{_capital(lower_title(name))} predicts {outcome} best: {interval}.", f"{r2} {setting}"
+
+
+def _describe_setting(tasks: PredictionTasks) -> str:
+    """The tasks, their features, and the mean outcome with the method that it is of."""
+    mean, half = mean_outcome(tasks)
+    outcome = outcome_name(tasks.spec)
+    of = " of logistic regression" if outcome == "accuracy" else ""
+    return (
+        f"{len(tasks):,} {tasks.tasks.setting} task{'s' * (len(tasks) != 1)}, {title_of(tasks.spec['backbone'])} "
+        f"features; mean {outcome}{of}: {_percent(mean, half)}."
+    )
 
 
 def _describe_error(tasks: PredictionTasks) -> str:

@@ -37,7 +37,7 @@ def fit(dataset: Dataset, spec: RawSettings) -> fitting.Fit:
     of_sides = replace(dataset, splits=sides)
     shape = {name: spec.get(name) for name in SHAPE}
     usual = {name: trainer.settings[name].default for name in SHAPE}
-    return fitting.smallest([fitting.fit(of_sides, {**shape, "split": side}, usual) for side in sides])
+    return fitting.smallest([fitting.fit(of_sides, {**shape, "split": side}, usual, probed=False) for side in sides])
 
 
 def _by_tasks(trainer: Trainer) -> list[str]:

@@ -17,10 +17,10 @@ from fsviz.methods import METHODS
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, Setting, Value
-from fsviz.tasks import draw, fitting
+from fsviz.tasks import draw, fitting, shots
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 from fsviz.text import short_names
-from fsviz.ui.parts import caching, links
+from fsviz.ui.parts import caching, links, shell
 from fsviz.ui.parts.shell import classroom, escape, link, page_link, side, with_setting_titles
 
 # What several pages draw under the same key of the link, each with its own choices
@@ -232,13 +232,36 @@ def say_fit(fitted: fitting.Fit, used: Mapping[str, Value]) -> None:
         st.caption(escape(with_setting_titles(message)))
 
 
-def pick_images(sampler: str, places: Iterator[Any], **defaults: Value) -> dict[str, Value]:
+def show_answer(sentence: str, more: str, accuracy: float, n_shot: int) -> None:
+    """Shows the answer of a page; near 100% with a button to 1 support image, where tasks differ more.
+
+    accuracy  mean, from 0 to 1
+    n_shot    of the page's setting; 1 if the page cannot lower it
+    """
+    if n_shot <= 1 or not accuracy > shots.CEILING:
+        shell.answer(sentence, more)
+        return
+    with shell.answer_box():
+        text, button = st.columns([17, 3], vertical_alignment="center", gap="small")
+        text.markdown(f"**{sentence}** {more}")
+        button.button(
+            "Use 1 shot",
+            key="fewer_shots",
+            on_click=st.session_state.update,
+            args=({N_SHOT.name: 1},),
+            width="stretch",
+            help=f"Mean accuracy is above {shots.CEILING:.0%}, so methods and tasks hardly differ. With fewer support "
+            "images they differ more.",
+        )
+
+
+def pick_images(sampler: str, places: Iterator[Any], fits: fitting.Fit) -> dict[str, Value]:
     """Images per class, by name, for a sampler of classes; others have settings of their own."""
     if SAMPLERS[sampler].samples_images:
         release_images(sampler)
         return {}
-    settings = (s.with_(default=defaults.get(s.name, s.default)) for s in (N_SHOT, N_QUERY))
-    return {s.name: pick(s, next(places)) for s in settings}
+    settings = fitting.with_defaults({s.name: s for s in (N_SHOT, N_QUERY)}, fits)
+    return {name: pick(setting, next(places)) for name, setting in settings.items()}
 
 
 def release_images(sampler: str) -> None:

@@ -115,7 +115,10 @@ def _answer(measured: MeasuredTasks, method: str, stage: str) -> VarianceExplain
         shell.answer("Causes cannot be compared here.", escape(str(error)))
         return None
     sentence, more = study.headline(measured, method, variance)
-    shell.answer(escape(sentence), escape(f"{more} {study.describe_accuracy(measured, method)}"))
+    more = f"{more} {study.describe_accuracy(measured, method)}"
+    is_sampled = not (measured.spec["testbed"] or measured.spec["run"])
+    n_shot = measured.spec.get("n_shot", 1) if is_sampled else 1
+    controls.show_answer(escape(sentence), escape(more), float(np.nanmean(measured.accuracy[method])), n_shot)
     return variance
 
 

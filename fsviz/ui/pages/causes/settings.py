@@ -50,7 +50,7 @@ def pick(dataset: Dataset, backbones: list[str]) -> study.CausesSpec:
                 of=(dataset, split),
                 **fits.values,
             )
-            images = pick_images(sampler, places, **fits.values)
+            images = pick_images(sampler, places, fits)
             controls.say_fit(fits, {**own, **images})
             spec |= {"split": split, "sampler": sampler, **own, **images}
             spec["n_tasks"] = controls.pick(N_TASKS.with_(default=int(study.TASK_DEFAULTS["n_tasks"])))

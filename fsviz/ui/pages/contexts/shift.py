@@ -19,9 +19,9 @@ from fsviz.sampling.samplers.context import SHIFT
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
 from fsviz.studies import sweep
-from fsviz.tasks import task_ids
+from fsviz.tasks import fitting, task_ids
 from fsviz.text import short_names, split_title
-from fsviz.ui.parts import drilldown, export, page_links, shell
+from fsviz.ui.parts import controls, drilldown, export, page_links, shell
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cache_data, cached_call
 from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods, say_fit
@@ -75,7 +75,9 @@ def show(dataset: Dataset, split: str) -> None:
     else:
         values = [_value_text(row, view) for row in summary["rows"] if row["method"] == method]
         sentence, more = study.loss_answer(summary, method, values)
-        shell.answer(escape(sentence), escape(more))
+        rows = [row for row in summary["rows"] if row["method"] == method]
+        matching = next(iter(rows[0]["accuracy"].values()))["mean"] / 100
+        controls.show_answer(escape(sentence), escape(more), matching, spec["n_shot"] if len(rows) == 1 else 1)
         with left:
             point = _accuracy(summary, view, method)
     with right:
@@ -106,8 +108,8 @@ def _settings(dataset: Dataset, split: str, backbones: list[str]) -> tuple[study
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
         fits = cached_call(study.fit, dataset, {"split": split}, keep=24)
-        shape = [s.with_(default=fits.values[s.name]) for s in (N_WAY.with_(high=min(N_WAY.high, n_classes)), N_SHOT)]
-        tasks = {s.name: pick(s, next(places)) for s in shape}
+        shape = {s.name: s for s in (N_WAY.with_(high=min(N_WAY.high, n_classes)), N_SHOT)}
+        tasks = {name: pick(s, next(places)) for name, s in fitting.with_defaults(shape, fits).items()}
         with st.expander("More settings"):
             tasks["n_tasks"] = pick(study.TASKS["n_tasks"].with_(advanced=True))
             tasks["n_query"] = pick(N_QUERY.with_(default=fits.values["n_query"], advanced=True))

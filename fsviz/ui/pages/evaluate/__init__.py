@@ -54,7 +54,7 @@ def show(dataset: Dataset) -> None:
         view = view or preview_of(dataset, spec)
     if view is None:
         return
-    show_results(dataset, view, figure, details)
+    show_results(dataset, view, figure, details, int(spec.get("sampler", {}).get("n_shot", 1)))
     with runs:  # filled after the answer: timing takes a moment
         planned_specs = [cast(evaluate.EvaluationSpec, {**spec, "testbed": name}) for name in testbeds]
         samplers = evaluate.both_samplers(spec["sampler"], shots) if shots is not None else []

@@ -32,17 +32,20 @@ from fsviz.ui.parts.shell import escape
 from fsviz.ui.parts.task_list import TASK
 
 WHOSE = Setting("whose", "Method", "Method of the section below; also by a click in the figure.", "choice", "")
-ERRORS, CLASSES, TASKS = SECTIONS = ("Errors", "Accuracy per class", "Tasks")
-HEIGHT = 340  # of both figures
+CLASSES, ERRORS, TASKS = SECTIONS = ("Accuracy per class", "Errors", "Tasks")
+HEIGHT = 300  # of both figures
 
 
-def show_results(dataset: Dataset, view: RunView, figure: Any, details: Any) -> None:
-    """Answer, figures and sections of a finished run or of a preview, in their places on the page."""
+def show_results(dataset: Dataset, view: RunView, figure: Any, details: Any, n_shot: int) -> None:
+    """Answer, figures and sections of a finished run or of a preview, in their places on the page.
+
+    n_shot  of the settings; 1 if they cannot be lowered
+    """
     runs_by_name = run_comparison.by_name(view.lines)
     over = recorded.widest(view.lines)
     table = run_comparison.with_interval(recorded.result_table(view.lines, over=over), over)
     top = table.loc[table["accuracy"].idxmax()]
-    _show_answer(view, table, over)
+    _show_answer(view, table, over, n_shot)
     with details:
         left, right = st.columns([3, 2], vertical_alignment="center")
         with left:
@@ -63,7 +66,7 @@ def show_results(dataset: Dataset, view: RunView, figure: Any, details: Any) -> 
             error_gallery.show_confusions(dataset, answer, view.testbed.tasks, method, key="look")
 
 
-def _show_answer(view: RunView, table: Any, over: str) -> None:
+def _show_answer(view: RunView, table: Any, over: str, n_shot: int) -> None:
     """The best method, and the tasks that it is the best on."""
     tasks, top = view.testbed.tasks, table.loc[table["accuracy"].idxmax()]
     sentence = run_comparison.best_method(table, recorded.differences(view.lines, over=over), len(view.waiting))
@@ -71,12 +74,12 @@ def _show_answer(view: RunView, table: Any, over: str) -> None:
     source = f"Run {view.run}" if view.run else "Preview"
     top5 = f" Top-5 accuracy {top['top5']:.1f}%." if top["n_way"] >= TOP5_FROM else ""
     more = (
-        f"{source}: {int(top['n_tasks']):,} tasks, {tasks.setting}, {n_query}; chance level "
+        f"{source}: {int(top['n_tasks']):,} tasks, {n_query}; chance level "
         f"{100 * tasks.chance_level:.0f}%, 95% CI over {over}.{top5}"
     )
     if view.waiting:
         more += f" Slow methods run only in the full run: {', '.join(view.waiting)}."
-    shell.answer(escape(sentence), escape(more))
+    controls.show_answer(escape(sentence), escape(more), top["accuracy"] / 100, n_shot)
 
 
 def _link_keys(runs_by_name: Mapping[str, run_comparison.MethodRun]) -> dict[str, str]:

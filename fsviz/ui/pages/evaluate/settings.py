@@ -175,7 +175,7 @@ def _pick_sampler(dataset: Dataset, backbone: str, more: Any) -> TaskSource:
         of=(dataset, split),
         **fits.values,
     )
-    settings |= controls.pick_images(sampler, places, **fits.values)
+    settings |= controls.pick_images(sampler, places, fits)
     seed = controls.pick(SEED, next(places))
     controls.say_fit(fits, settings)
     settings["n_tasks"] = controls.pick(N_TASKS.with_(title="Tasks in the run"))

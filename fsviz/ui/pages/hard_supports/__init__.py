@@ -84,7 +84,7 @@ def _first_screen(dataset: Dataset, sets: SupportSets, spec: study.SupportSpec) 
         more = f"Preview by {study.SEARCH.choices[sets.spec['search']]}. {more}"
     elif len(sets) < spec["n_tasks"]:
         more = f"Preview. {more}"
-    shell.answer(escape(sentence), escape(more))
+    controls.show_answer(escape(sentence), escape(more), numbers["accuracy"]["random"] / 100, spec["n_shot"])
     if dataset.has_pixels:
         left, right = shell.responsive_columns("first_screen", [13, 8], gap="medium")
         with right:

@@ -48,7 +48,7 @@ def pick(dataset: Dataset, backbones: list[str]) -> study.SupportSpec:
             skip = pick_setting(study.SKIP_SMALL, rare)
             spec["skip_small"] = skip
         fits = study.fit(dataset, backbone, {**sampling, "skip_small": skip})
-        spec |= pick_images(sampler, places, **fits.values)
+        spec |= pick_images(sampler, places, fits)
         spec["n_tasks"] = pick_setting(N_TASKS.with_(default=int(study.TASK_DEFAULTS["n_tasks"])))
         say_fit(fits, spec)
     with rare:

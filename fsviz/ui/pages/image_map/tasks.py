@@ -73,7 +73,7 @@ def _sampled(dataset: Dataset, feature_map: maps.FeatureMap) -> PickedTask:
     requested = {"split": split, "sampler": sampler}
     fits = fitting.fit(dataset, requested, draw.IMAGE_DEFAULTS, [feature_map.backbone], varied=True)
     settings: dict[str, Any] = controls.pick_sampler_settings(sampler, n_classes, of=(dataset, split), **fits.values)
-    settings |= controls.pick_images(sampler, controls.pairs(), **fits.values)
+    settings |= controls.pick_images(sampler, controls.pairs(), fits)
     controls.say_fit(fits, settings)
     settings |= controls.pick_groups(dataset)
     settings |= {"n_tasks": controls.pick(N_TASKS.with_(default=100)), "seed": controls.pick(SEED)}

@@ -43,7 +43,7 @@ def show(dataset: Dataset) -> None:
         return
     tasks = result.measured[0]
     sentence, more = cached_call(answers.answer, tasks)
-    shell.answer(escape(sentence), escape(more))
+    controls.show_answer(escape(sentence), escape(more), float(tasks.outcome.mean()), spec["n_shot"])
     left, right = shell.responsive_columns("measure", [3, 2], gap="large")
     with left:
         selected_task = _scatter(tasks, measure_place)

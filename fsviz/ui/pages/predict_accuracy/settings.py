@@ -41,7 +41,7 @@ def pick(dataset: Dataset, backbones: list[str]) -> study.PredictionSpec:
                 **fits.values,
             )
             spec = {"sampler": sampler, **own}
-            spec |= pick_images(sampler, places, **fits.values)
+            spec |= pick_images(sampler, places, fits)
         with rest:
             say_fit(fits, spec)
             spec["n_tasks"] = pick_setting(N_TASKS.with_(default=study.TASK_DEFAULTS["n_tasks"]))

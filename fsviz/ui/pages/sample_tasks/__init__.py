@@ -429,7 +429,7 @@ def _images(classes: Classes, recipes: dict[str, Recipe], rare: Any) -> dict[str
         smallest = study.smallest_class(classes.dataset, classes.split) or 1
         max_shots = min(SHOTS.high, smallest - 1)
         unknown = " The sizes of its classes are not available, so only classes are sampled."
-        help = SHOTS.help + ("" if smallest > 1 else unknown)
+        help = SHOTS.help + ("" if smallest > 1 else unknown) + (fits.shots and f" {fits.shots}")
         setting = SHOTS.with_(
             title="Support images per class", high=max_shots, default=min(fits.values["n_shot"], max_shots), help=help
         )
