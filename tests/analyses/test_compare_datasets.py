@@ -243,7 +243,7 @@ def test_more_is_asked_of_sides_than_one_name(home: Path) -> None:
     with pytest.raises(BadInput, match="n_way must be at most 3"):
         study.compare({"sides": ["metacoco:val", "demo"], "n_way": 5})
     spec = study.check({"sides": ["demo", "demo:train"], "n_way": 7})
-    assert study.command(spec) == "fsviz compare-datasets demo:test demo:train --n-way 7"
+    assert study.command(spec) == "fsviz compare-datasets demo:test demo:train --n-way 7 --n-shot 5 --n-query 10"
 
 
 def test_the_suite_is_that_of_support_sets_beside_published_numbers(home: Path) -> None:

@@ -42,7 +42,11 @@ def test_the_page_begins_with_a_task_and_says_how_many_queries() -> None:
     count, n_queries, percent = map(
         int, re.search(r"\*\*(\d+) of (\d+) queries correct \((\d+)%\)", answer(app)).groups()
     )
-    assert n_queries == 50 and percent == round(100 * count / 50) and "Chance level: 20%." in answer(app)
+    assert (
+        n_queries == 50
+        and percent == round(100 * count / 50)
+        and "5-way 5-shot, chance level: 20%." in answer(app).replace("\\", "")
+    )
     assert not app.metric
     assert not link_of(app) and not app.toast
     measures = app.dataframe[0].value

@@ -275,13 +275,13 @@ def test_small_classes_without_a_split_open_and_say_what_has_no_choice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    save_dataset(replace(make_toy(n_images=12), splits={}), overwrite=True)
+    save_dataset(replace(make_toy(n_images=12, noise=2.0), splits={}), overwrite=True)
     page = link("toy", n_tasks="50")
     assert (page.number_input(key="n_shot").value, page.number_input(key="n_query").value) == (3, 6)
     assert "lower bound" not in texts(page)
     page = link("toy", n_tasks="50", n_shot="2", n_query="10")
     assert "lower bound" in texts(page) and "n_shot" not in texts(page)
-    save_dataset(replace(make_toy(small_class=2), splits={}), overwrite=True)
+    save_dataset(replace(make_toy(small_class=2, noise=2.0), splits={}), overwrite=True)
     page = link("toy", n_tasks="50")
     assert not page.toggle(key="skip_small").value and page.number_input(key="n_shot").value == 1
     assert "has 3 images, of which a search chooses from twice as many" in texts(page)

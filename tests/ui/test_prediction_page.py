@@ -163,7 +163,8 @@ def test_very_few_tasks_are_shown_without_correlations(open_page, n_tasks: str) 
     make_toy(noise=2.0)
     for show in ("Task", "Shots, ways, queries", "Sources of variance", "What to label next", "Detect hard tasks"):
         page = open_page(n_tasks=n_tasks, n_way="3", n_query="6", show=show)
-        assert f"{n_tasks} task{'s' * (n_tasks != '1')}, mean accuracy" in texts(page)
+        tasks = rf"{n_tasks} 3-way 5-shot task{'s' * (n_tasks != '1')}, "
+        assert tasks in texts(page).replace("\\", "") and "mean accuracy of logistic regression" in texts(page)
         assert ("A correlation needs at least 4 tasks" in texts(page)) == (show == "Shots, ways, queries")
         assert_no_nan(page)
 

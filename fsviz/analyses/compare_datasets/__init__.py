@@ -33,7 +33,7 @@ from fsviz.analyses.compare_datasets.measuring import (
     fit,
     joint_distances,
 )
-from fsviz.analyses.compare_datasets.sentences import details, headline, notes, verdict
+from fsviz.analyses.compare_datasets.sentences import describe_setting, details, headline, notes, verdict
 from fsviz.analyses.compare_datasets.significance import differences, direction, title
 from fsviz.analyses.compare_datasets.tables import (
     FACTS,
@@ -70,6 +70,7 @@ __all__ = [
     "compare",
     "comparison_dict",
     "dataset_splits",
+    "describe_setting",
     "details",
     "differences",
     "direction",

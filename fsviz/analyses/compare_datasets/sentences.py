@@ -61,14 +61,19 @@ def verdict(comparison: DatasetComparison, second: str, first: str = "") -> tupl
         more.append(f"{_means(comparison, accuracy)}.")
     if accuracy is None:
         more.append("Accuracy is not available.")
-    else:
-        spec = comparison.spec
-        more.append(f"{spec['n_way']}-way {spec['n_shot']}-shot tasks, {title_of(comparison.backbone)} features.")
     if significant:
         more.append(f"Significantly {_tally(significant)} of {len(available)} measures.")
     elif here := [d for d in available if d.here != "noise"]:
         more.append(f"On these classes only: {_tally(here)} of {len(available)} measures.")
     return sentence, " ".join(more)
+
+
+def describe_setting(comparison: DatasetComparison) -> str:
+    """The tasks and features of the accuracies in a sentence; "" if there are none."""
+    if ACCURACY not in comparison.numbers:
+        return ""
+    shape = f"{comparison.spec['n_way']}-way {comparison.spec['n_shot']}-shot"
+    return f"{shape} tasks, {title_of(comparison.backbone)} features."
 
 
 def details(comparison: DatasetComparison, second: str, first: str = "") -> list[str]:

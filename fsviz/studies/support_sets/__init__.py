@@ -320,8 +320,7 @@ def work(spec: SupportSpec) -> Work:
 def shorten(spec: SupportSpec, n: int) -> SupportSpec | None:
     """Fewer tasks, by FastDiffSel if a slower search has time for too few."""
     fast = quick_search(spec) if n < min(_MIN_PREVIEW, spec["n_tasks"]) else spec
-    if fast is not spec:
-        n = int(max(n, 1) * _seconds_per_task(spec) / _seconds_per_task(fast))
+    n = int(max(n, 1) * (_seconds_per_task(spec) / _seconds_per_task(fast)))  # exactly n if the search stays
     n_tasks = min(spec["n_tasks"], PREVIEW, max(n, _MIN_PREVIEW))
     return {**fast, "n_tasks": n_tasks} if n_tasks < spec["n_tasks"] or fast is not spec else None
 

@@ -211,7 +211,7 @@ def _show_answer(comparison: study.DatasetComparison) -> None:
     verdicts = [study.verdict(comparison, side.name) for side in comparison.sides[1:]]
     sentence, more = verdicts[0]
     other_sentences = [first for first, _ in verdicts[1:]]
-    more = " ".join(map(escape, filter(None, (more, *other_sentences))))
+    more = " ".join(map(escape, filter(None, (more, *other_sentences, study.describe_setting(comparison)))))
     accuracies = [number.estimate.mean / 100 for number in comparison.numbers.get(study.ACCURACY, {}).values()]
     controls.show_answer(escape(sentence), more, min(accuracies, default=0.0), comparison.spec["n_shot"])
 
