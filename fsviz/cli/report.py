@@ -29,7 +29,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     sheet = add_command(
         commands, "worksheet", run_worksheet, show_report, "Write lessons to print, with answers on the last pages."
     )
-    sheet.add_argument("dataset", nargs="?", default="demo", metavar="DATASET", help="Default: demo.")
+    sampler_flags.add_dataset(sheet)
     sheet.add_argument("--lesson", metavar="N", help="Lessons, with commas between (default: all).")
     sheet.add_argument("--out", metavar="FILE", help="File to write (default: fsviz-worksheet-DATASET.html).")
 

@@ -44,7 +44,7 @@ def test_planted_mistakes_are_reported(tmp_path: Path, capsys: pytest.CaptureFix
     assert [names[c] for c in result["small"].class_ids] == ["plain/kiwi"]
     assert result["strangers"].image_ids == (STRANGER,)
     row = result["strangers"].rows[0]
-    assert row.image_ids[0] == STRANGER and row.captions[0] == "apple" and set(row.captions[1:]) == {"kiwi"}
+    assert row.image_ids[0] == STRANGER and row.captions[0] == "bio/apple" and set(row.captions[1:]) == {"kiwi"}
     printed = run_json(capsys, "check", "shop")
     assert printed["headline"] == "4 of 4 checks found something to look at."
     assert printed["findings"][3]["images"] == [STRANGER]

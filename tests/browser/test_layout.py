@@ -56,8 +56,6 @@ def _open(page, app: str, slug: str, query: str = "") -> None:
 @pytest.mark.parametrize("dataset", ["demo", "fruit"])
 @pytest.mark.parametrize("slug", list(PAGES))
 def test_controls_answer_and_figure_are_in_the_first_screen(page, app: str, slug: str, dataset: str) -> None:
-    if (slug, dataset) == ("contexts", "fruit"):
-        pytest.skip("The photographs have no contexts.")
     _open(page, app, slug, f"?dataset={dataset}")
 
     def in_place() -> bool:

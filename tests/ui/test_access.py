@@ -235,6 +235,7 @@ GUARDED = {
     "draw.save": {"save"},
     "saved_splits.read_split": {"upload"},
     "saved_splits.remove_split": {"delete"},
+    "labels.remove_label": {"save"},
     "attribute_shifts.save_curated": {"save"},
 }
 # They read text, and no file; the last takes back the visitor's own upload.

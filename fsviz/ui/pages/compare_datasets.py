@@ -209,9 +209,9 @@ def _compare_semantics(request: RawSettings, progress: Progress | None = None) -
 def _show_answer(comparison: study.DatasetComparison) -> None:
     """The verdict on the first opponent, and those on the others in plain weight."""
     verdicts = [study.verdict(comparison, side.name) for side in comparison.sides[1:]]
-    sentence, more = verdicts[0]
-    other_sentences = [first for first, _ in verdicts[1:]]
-    more = " ".join(map(escape, filter(None, (more, *other_sentences, study.describe_setting(comparison)))))
+    sentence, detail = verdicts[0]
+    later = [first for first, _ in verdicts[1:]]
+    more = escape(" ".join(filter(None, (detail, *later, study.describe_setting(comparison)))))
     accuracies = [number.estimate.mean / 100 for number in comparison.numbers.get(study.ACCURACY, {}).values()]
     controls.show_answer(escape(sentence), more, min(accuracies, default=0.0), comparison.spec["n_shot"])
 

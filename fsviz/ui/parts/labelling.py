@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -12,15 +11,10 @@ from fsviz.datasets.labels import CONTEXT
 from fsviz.datasets.preview import pluralize
 from fsviz.errors import FsvizError
 from fsviz.records import Dataset
-from fsviz.text import escape_markdown
 from fsviz.ui.parts import access, links
+from fsviz.ui.parts.shell import escape
 
 MAX_UNDO = 12  # labels with a button; `fsviz label` lists all
-
-
-def offers_names(dataset: Dataset) -> bool:
-    """Whether the visitor may name contexts of this dataset, of groups that look alike."""
-    return labels.is_possible(dataset) and dataset.has_features and access.can("save")
 
 
 def show(dataset: Dataset, image_ids: Sequence[int], key: str) -> None:
@@ -46,7 +40,7 @@ def show(dataset: Dataset, image_ids: Sequence[int], key: str) -> None:
             placeholder="such as hand",
         )
         st.button(
-            f"Save for {pluralize(len(image_ids), 'image')}",
+            f"Save for {escape(pluralize(len(image_ids), 'image'))}",
             type="primary",
             key=f"label_save_{key}",
             on_click=_save_selection,
@@ -58,7 +52,7 @@ def show(dataset: Dataset, image_ids: Sequence[int], key: str) -> None:
 def show_undo(dataset: Dataset, key: str, most: int = MAX_UNDO) -> None:
     """Shows a button for each of the last labels that takes it back."""
     for label in labels.list_labels(dataset)[::-1][:most]:
-        text = f"Undo {_escape(label.column)} {_escape(label.value)} ({pluralize(label.n_images, 'image')})"
+        text = f"Undo {escape(label.column)} {escape(label.value)} ({escape(pluralize(label.n_images, 'image'))})"
         st.button(text, icon="↩️", key=f"undo_{key}_{label.number}", on_click=_undo, args=(dataset, label.number))
 
 
@@ -71,10 +65,10 @@ def values_of(dataset: Dataset, column: str) -> list[str]:
     return [str(value) for value in dataset.images[column].dropna().value_counts().index]
 
 
-def save(act: partial) -> bool:
-    """Saves labels for a visitor who may; an error is shown on the next page. Returns whether they are saved."""
+def attempt(action: str, act: Callable[..., object], *arguments: object) -> bool:
+    """Does this for a visitor who may; an error is shown on the next page. Returns whether it is done."""
     try:
-        access.do("save", act)
+        access.do(action, act, *arguments)
     except FsvizError as error:
         links.notice(str(error))
         return False
@@ -83,16 +77,12 @@ def save(act: partial) -> bool:
 
 def _save_selection(dataset: Dataset, image_ids: tuple[int, ...], column_key: str, value_key: str) -> None:
     column, value = st.session_state.get(column_key) or CONTEXT, st.session_state.get(value_key) or ""
-    if save(partial(labels.add_label, dataset, image_ids, value, column)):
+    if attempt("save", labels.add_label, dataset, image_ids, value, column):
         st.session_state[value_key] = None
 
 
 def _undo(dataset: Dataset, number: int) -> None:
-    save(partial(labels.remove_label, dataset, number))
-
-
-def _escape(value: str) -> str:
-    return escape_markdown(access.without_paths(value))
+    attempt("save", labels.remove_label, dataset, number)
 
 
 def _categorical(dataset: Dataset) -> list[str]:

@@ -10,8 +10,9 @@ from markupsafe import Markup
 from streamlit.runtime.pages_manager import PagesManager
 
 from fsviz import text
+from fsviz.datasets import labels
 from fsviz.records import Dataset
-from fsviz.ui.parts import access, labelling
+from fsviz.ui.parts import access
 from fsviz.ui.parts.page import HOME, PAGES, Page
 
 SEARCH, _GOAL = "find_question", "_search_goal"
@@ -136,11 +137,16 @@ def _entry(page: Page, dataset: Dataset | None) -> Any:
     )
 
 
+def can_name_contexts(dataset: Dataset) -> bool:
+    """Whether the visitor may name contexts of this dataset, of groups that look alike."""
+    return labels.is_possible(dataset) and dataset.has_features and access.can("save")
+
+
 def _missing(page: Page, dataset: Dataset | None) -> str:
     """The first requirement of this page that the dataset lacks; "" for none, or without a dataset."""
     if dataset is None:
         return ""
-    present = {*dataset.capabilities, *(["contexts"] if labelling.offers_names(dataset) else [])}
+    present = {*dataset.capabilities, *(["contexts"] if can_name_contexts(dataset) else [])}
     return next((need for need in page.needs if need not in present), "")
 
 

@@ -71,7 +71,7 @@ def show(dataset: Dataset) -> None:
         with right:
             _side_panel(dataset, spec, graph, pairs, selected, current, order)
             if errors is not None:
-                st.caption(f"Errors: {errors.setting}, at most ± {np.nanmax(errors.ci95):.1f} points.")
+                st.caption(f"Errors: {escape(errors.setting)}, at most ± {np.nanmax(errors.ci95):.1f} points.")
             elif why_not:
                 st.caption(f"No errors on pairs: {escape(why_not)}")
     section = controls.pick_section("Section", SECTIONS, "Images")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fsviz.analyses import contexts as study
 from fsviz.records import Dataset
 from fsviz.ui.pages.contexts import naming, shift, table, words
-from fsviz.ui.parts import labelling, links, shell
+from fsviz.ui.parts import links, navigation, shell
 from fsviz.ui.parts.caching import cache_data
 from fsviz.ui.parts.controls import pick_section
 from fsviz.ui.parts.page import Page
@@ -18,7 +18,7 @@ TASK_KEYS = (shift.LOOKED.name, shift.PLACE.name)  # link keys of the task whose
 
 
 def show(dataset: Dataset) -> None:
-    if not labelling.offers_names(dataset):
+    if not navigation.can_name_contexts(dataset):
         shell.require(dataset, "contexts")
     split = shell.pick_split(dataset)
     section = _pick_section(dataset)
@@ -43,7 +43,7 @@ def show(dataset: Dataset) -> None:
 def _pick_section(dataset: Dataset) -> str:
     """The section of the link; the table opens if the dataset has no images to classify, naming without contexts."""
     sections = [COST, TABLE, WORDS] if dataset.contexts is not None else []
-    sections += [NAMES] if labelling.offers_names(dataset) else []
+    sections += [NAMES] if navigation.can_name_contexts(dataset) else []
     default = COST if dataset.images is not None and "features" in dataset.capabilities else TABLE
     if dataset.contexts is None or naming.is_under_way(dataset):
         default = NAMES

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import streamlit as st
 
@@ -71,7 +69,7 @@ def _show_group(dataset: Dataset, groups: list[ImageGroup], position: int, name:
     group = groups[position]
     spread = np.unique(np.linspace(0, len(group.image_ids) - 1, N_TILES).round().astype(int))
     title, tiles, field = st.columns([2, 9, 3], vertical_alignment="center")
-    title.markdown(f"**{escape(name)}** {group.number}  \n{pluralize(len(group.image_ids), 'image')}")
+    title.markdown(f"**{escape(name)}** {group.number:d}  \n{escape(pluralize(len(group.image_ids), 'image'))}")
     with tiles:
         gallery(dataset, [Tile(int(i)) for i in group.image_ids[spread]], f"group_{dataset.name}_{key}", tile_px=64)
     field_key = f"context_{dataset.name}_{key}"
@@ -95,5 +93,5 @@ def _show_group(dataset: Dataset, groups: list[ImageGroup], position: int, name:
 
 def _name(dataset: Dataset, groups: list[ImageGroup], position: int, field_key: str) -> None:
     name = st.session_state.get(field_key)
-    if name and labelling.save(partial(image_groups.name_groups, dataset, groups, {position: name})):
+    if name and labelling.attempt("save", image_groups.name_groups, dataset, groups, {position: name}):
         st.session_state[_UNDER_WAY] = dataset.name

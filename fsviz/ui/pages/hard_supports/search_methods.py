@@ -117,7 +117,7 @@ def _rarity(dataset: Dataset, sets: SupportSets) -> None:
     n_kept, n_searched = (int(means.set_index("kind").loc[kind, "n_tasks"]) for kind in ("filtered", "searched"))
     st.caption(
         f"{n_random:,} random tasks, the {n_kept:,} hardest of them (2%), and {n_searched:,} with hard supports by "
-        f"{study.search_title(spec['search'])}. {escape(search_comparison.describe_rarity(result))} Click a "
+        f"{escape(study.search_title(spec['search']))}. {escape(search_comparison.describe_rarity(result))} Click a "
         "point to list its tasks.",
         help="95% CI over tasks. Keeping one random task in 50 follows appendix Q of the paper.",
     )

@@ -75,7 +75,7 @@ def show(dataset: Dataset, sets: SupportSets) -> None:
     )
     if test is not None:
         if test.spec["search"] != spec["search"]:
-            quick, requested = (study.search_title(of["search"]) for of in (test.spec, spec))
+            quick, requested = (escape(study.search_title(of["search"])) for of in (test.spec, spec))
             st.caption(f"The preview uses {quick}, which is faster than {requested}.")
         _matrix(dataset, test, str(source))
     if len(available) == 1:

@@ -53,7 +53,7 @@ def show(
         start = (page - 1) * PER_PAGE + 1
         first, caption = int(on_page[0]), f"{start:,} to {start + len(on_page) - 1:,} of {len(image_ids):,} images."
     hint = "Click images to select them." if collects else "Click an image for its details."
-    st.caption(f"{caption} {order.note and escape(order.note) + ' '}{hint}")
+    st.caption(f"{caption} {escape(f'{order.note} {hint}'.strip())}")
     _page_below(page, n_pages)
     return _to_show(clicked, first)
 
