@@ -298,10 +298,11 @@ def shorten(spec: StressSpec, n: int) -> StressSpec | None:
     """Fewer tasks, without full fine-tuning, and by FastDiffSel if a slower search has time for too few."""
     adaptations = [name for name in spec["adaptations"] if name != FULL] or ADAPTED.default[:1]
     fast: StressSpec = {**spec, "adaptations": adaptations}
-    budget = max(n, 1) * _seconds(spec)
-    if int(budget / _seconds(fast)) < min(_MIN_PREVIEW, spec["n_tasks"]):
+    seconds = _seconds(spec)
+    if int(max(n, 1) * (seconds / _seconds(fast))) < min(_MIN_PREVIEW, spec["n_tasks"]):
         fast = cast(StressSpec, {**fast, **support_sets.quick_search(fast)})
-    fast["n_tasks"] = min(spec["n_tasks"], max(int(budget / _seconds(fast)), _MIN_PREVIEW))
+    n_tasks = int(max(n, 1) * (seconds / _seconds(fast)))  # exactly n if nothing is faster
+    fast["n_tasks"] = min(spec["n_tasks"], max(n_tasks, _MIN_PREVIEW))
     return fast if fast != spec else None
 
 

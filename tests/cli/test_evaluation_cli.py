@@ -270,7 +270,7 @@ def test_tables_one_and_two_and_intervals_over_images_from_the_terminal(toy, cap
     assert main(["runs", "show", answer["run"]]) == 0
     visible = capsys.readouterr().out
     assert "Semantic vs uniform tasks" in visible and "± over images (points)" in visible and "Pearson" in visible
-    item = run_json(capsys, "evaluate", "toy", *shape, "--side-by-side")
+    item = run_json(capsys, "evaluate", "toy", *shape, "--n-shot", "5", "--side-by-side")
     assert sorted(item["side_by_side"]) == ["toy, 4-way 5-shot"]
 
 

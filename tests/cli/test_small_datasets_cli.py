@@ -97,5 +97,5 @@ def test_functions_warn_of_what_they_lower_and_refuse_what_was_given() -> None:
 
 def test_a_function_warns_of_a_search_that_finds_the_opposite(capsys) -> None:
     with pytest.warns(UserWarning, match="found no easy sets"):
-        fsviz.hard("demo", loss="plain", n_tasks=60)
-    assert run_json(capsys, "hard", "demo", "--loss", "plain", "--n-tasks", "60")["failed"]
+        fsviz.hard("demo", search="fastdiffsel", loss="plain", n_tasks=60)
+    assert run_json(capsys, "hard", "demo", "--search", "fastdiffsel", "--loss", "plain", "--n-tasks", "60")["failed"]

@@ -130,7 +130,7 @@ def test_a_plain_folder_of_small_classes_takes_fewer_images_and_says_where_there
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    small = make_toy(n_images=12)
+    small = make_toy(n_images=12, noise=2.0)
     save_dataset(replace(small, splits={}), overwrite=True)
     few = ["--n-tasks", "10"]
     answer = run_json(capsys, "hard", "toy", *few)

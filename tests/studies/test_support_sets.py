@@ -26,7 +26,7 @@ from tests.studies.noise_dataset import make_noise
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
 
-SPEC = {"dataset": "shifted", "backbone": "first", "n_tasks": 60, "n_query": 8}
+SPEC = {"dataset": "shifted", "n_shot": 5, "backbone": "first", "n_tasks": 60, "n_query": 8}
 PAPER = {**SPEC, "search": "fastdiffsel"}
 
 
@@ -387,7 +387,7 @@ def test_the_stress_test_searches_inside_its_run_the_same_sets_as_all_at_once(sh
 
 
 def test_a_stress_test_is_of_all_backbones_unless_some_are_named(shifted) -> None:
-    spec = stress_test.check({"dataset": "shifted"})
+    spec = stress_test.check({"dataset": "shifted", "n_shot": 5})
     assert stress_test.check(spec) == spec and set(spec) == {"dataset", *stress_test.SETTINGS.settings}
     assert spec["backbones"] == ["first", "second"] and spec["sources"] == ["first"]
     assert stress_test.FULL not in spec["adaptations"]

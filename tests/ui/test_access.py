@@ -436,13 +436,14 @@ def test_a_look_is_capped(furnished: Path, page: str, query: dict[str, str], mon
 
 def test_a_visitor_gets_as_many_hard_tasks_as_five_seconds_allow(furnished: Path, monkeypatch) -> None:
     share(monkeypatch, look=True)
-    app = open_page("hard_supports", {"dataset": "toy", "search": "fastdiffsel", "n_steps": "40"})
+    request = {"dataset": "toy", "search": "fastdiffsel", "n_shot": "5", "n_steps": "40"}
+    app = open_page("hard_supports", request)
     answer = next(m.value for m in app.markdown if "with random ones" in m.value)
     n_tasks = re.search(r"Preview. ([\d,]+) 5-way 5-shot tasks of", answer)
     assert n_tasks and 20 <= int(n_tasks[1]) < 200
     assert "Full run: 200 tasks" in texts(app) and not any("Start" in button.label for button in app.button)
     monkeypatch.setitem(access.LIMITS, "seconds", 0.01)
-    app = open_page("hard_supports", {"dataset": "toy", "search": "fastdiffsel", "n_steps": "40", "seed": "1"})
+    app = open_page("hard_supports", {**request, "seed": "1"})
     assert any("even a preview takes more than" in info.value for info in app.info)
     assert not app.get("plotly_chart") and "No results yet" in texts(app)
 

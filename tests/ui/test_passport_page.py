@@ -67,7 +67,9 @@ def test_the_answer_is_that_of_the_engine_and_follows_the_method() -> None:
     assert not app.metric
     second = profile.results[1]
     app.selectbox(key="answers_of").set_value(second.key).run()
-    assert answer(app).startswith(f"**{escape_markdown(second.label)}: {100 * second.accuracy:.0f}% of the 20 queries")
+    sentence, more = study.headline(profile, among, second)
+    assert answer(app) == f"**{escape_markdown(sentence)}** {escape_markdown(more)}"
+    assert f"{second.label} (4-way 3-shot, alpha_net): {100 * second.accuracy:.0f}% of the 20 queries" in sentence
 
 
 def test_a_task_is_in_the_link_and_gone_through() -> None:
@@ -138,7 +140,7 @@ def test_runs_of_the_testbed_give_the_answer() -> None:
     }
     run = jobs.run_in_foreground(spec)
     app = open_link(PAGE, "toy", task_name=f"{name()}:7")
-    assert answer(app).startswith("**Nearest neighbours: ")
+    assert answer(app).startswith("**Nearest neighbours (4-way 3-shot, ")
     assert f"From run {run.id}" in captions(app).replace("\\", "")
     (runs,) = leads_of(open_link("runs", "toy", near="10"), 1)
     assert runs.testbed == name()  # drawn by the same recipe
