@@ -71,7 +71,7 @@ def test_a_folder_becomes_a_dataset_with_taxonomy_and_features(page, app: str, p
     page.locator(".st-key-fsviz_siblings").get_by_role("link", name="Images", exact=True).click()
     page.wait_for_url("**/images**")
     settle(page)
-    page.locator(".wall").first.locator(".caption", has_text="onerror").first.wait_for()
+    page.locator('.wall .tile[title*="onerror"]').first.wait_for()  # the whole name, on hover
     page.get_by_text("neighbours share its class").first.wait_for()
     near = page.locator(".wall").nth(1).locator(".tile")
     near.nth(3).scroll_into_view_if_needed()

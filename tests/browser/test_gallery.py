@@ -107,7 +107,7 @@ def test_back_goes_back_the_panel_starts_at_its_top_and_a_link_brings_back_image
 def test_selected_images_stay_marked_and_lead_to_a_task(page, app: str) -> None:
     open_gallery(page, app, "?view=Classes")
     page.get_by_text("Select images", exact=True).click()
-    page.get_by_text("Click images to select them for a task.").wait_for()
+    page.get_by_text("Click images to select them.").wait_for()
     settle(page)
     ids = []
     for number in (0, 1):

@@ -10,21 +10,18 @@ import pandas as pd
 
 from fsviz.analyses.class_splits.held_out import N_RANDOM, HeldOutSide, swaps
 from fsviz.analyses.class_splits.search import RANDOM, THIS, SplitResult
-from fsviz.analyses.class_splits.stability import SplitAgreement
 from fsviz.text import percent
 
 
 def distance_answer(
     result: SplitResult,
     at_random: tuple[float, float],
-    alike: SplitAgreement | None = None,
     test_sides: tuple[HeldOutSide, HeldOutSide] | None = None,
     backbone: str = "",
 ) -> tuple[str, str]:
     """The distance of the test classes from the training classes, compared with random splits.
 
     at_random   the range of 95% of random splits
-    alike       how far other seeds find the same split, if it is computed
     test_sides  the test side, and that of random splits, if they are computed
     backbone    title of the frozen backbone
     """
@@ -32,10 +29,7 @@ def distance_answer(
     sentence = f"Test classes are {result.nearest:.2f} from their nearest training class ({_random(low, high)})."
     if split.requested is not None and split.reached is not None:
         sentence += f" Divergence reached: {split.reached:.2f} of {split.requested:g}."
-    more = [] if test_sides is None else [describe_test_side(*test_sides, backbone)]
-    if alike is not None:
-        more.append(f"Two seeds agree on {percent(alike.value)} of classes ({percent(alike.chance)} by chance).")
-    return sentence, " ".join(more)
+    return sentence, "" if test_sides is None else describe_test_side(*test_sides, backbone)
 
 
 def describe_test_side(side: HeldOutSide, at_random: HeldOutSide, backbone: str) -> str:

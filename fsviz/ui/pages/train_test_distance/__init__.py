@@ -70,10 +70,9 @@ def show(dataset: Dataset) -> None:
     position = settings.pick_class(result.split.names, find) if section in WITH_CLASS else None
     if section == SPLIT:
         _map(dataset, classes, result, position)
-        alike = cached_call(study.agreement, dataset, classes, keep=256, **spec)
         side = cached_call(study.held_out_side, dataset, classes, result.split, keep=256)
         test_sides = side, settings.held_out_at_random(dataset, classes, result.split)
-        sentence, more = study.distance_answer(result, at_random, alike, test_sides, title_of(classes.backbone))
+        sentence, more = study.distance_answer(result, at_random, test_sides, title_of(classes.backbone))
         shell.answer(escape(sentence), escape(more))
         save.show(dataset, result)
     elif section == SWEEP:
