@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--readme", action="store_true", help="write docs/overview.png and nothing else")
     args = parser.parse_args()
     if args.readme:
-        args.paths, args.themes, args.sizes, args.out = ["/"], "light", "wide", ROOT / "docs"
+        args.paths, args.themes, args.sizes, args.out = ["/?dataset=fruit"], "light", "wide", ROOT / "docs"
     args.out.mkdir(parents=True, exist_ok=True)
 
     from playwright.sync_api import sync_playwright
