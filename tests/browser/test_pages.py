@@ -79,5 +79,6 @@ def test_a_page_that_lacks_features_leads_to_them_or_to_the_demo_with_a_real_res
     accuracy = eventually(page, lambda: float(re.search(r"([\d.]+) ± [\d.]+%", answer.inner_text())[1]))
     assert 20 < accuracy < 99.5
     page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length >= 2")
+    page.get_by_role("radiogroup", name="Section").get_by_text("Errors", exact=True).click()
     expect(page.get_by_text("Most confused pairs")).to_be_visible()
     expect(page.locator(".tile img").nth(10)).to_be_attached()  # the images behind the mistakes

@@ -26,7 +26,7 @@ def test_a_slider_moves_the_split_a_class_is_clicked_and_seen_and_two_trees_are_
     page.goto(f"{app}/train_test_distance")
     answer = page.locator(".st-key-fsviz_answer")
     expect(answer).to_contain_text("of 0.96.")
-    expect(answer).to_contain_text("45% expected by chance")
+    expect(answer).to_contain_text("Distance inside test: 0.58")
     page.get_by_role("slider", name="Target divergence (R)").focus()
     page.keyboard.press("ArrowRight")
     expect(answer).to_contain_text("of 1.")
