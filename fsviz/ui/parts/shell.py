@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import StopException
 
 from fsviz import datasets, features, text
 from fsviz.datasets import published_images
@@ -79,7 +80,7 @@ def run(page: Page) -> None:
     _arrive_in_class()
     _reserve_places()
     message = None
-    with errors_on_page():
+    with _dataset_in_link(), errors_on_page():
         dataset = pick_dataset()
         if is_other:
             selections.arrive(dataset, page.takes)
@@ -97,6 +98,26 @@ def run(page: Page) -> None:
             st.toast(f"Ignored from the link: {ignored} does not apply here.", icon="⚠️")
     if message and st.session_state.get("_notice") == message:  # not yet if the page began again before its end
         st.session_state.pop("_notice")
+
+
+@contextmanager
+def _dataset_in_link() -> Iterator[None]:
+    """Writes the dataset into the link when the page is drawn.
+
+    A browser that gets it together with the new page adds it to the address of the old one: Back loses a setting.
+    """
+    try:
+        yield
+    except StopException:
+        _write_dataset()
+        raise
+    _write_dataset()
+
+
+def _write_dataset() -> None:
+    name = st.session_state.get("_dataset", DEFAULT_DATASET)
+    if st.query_params.get("dataset", DEFAULT_DATASET) != name:
+        st.query_params["dataset"] = name
 
 
 def _leave_hidden(page: Page) -> None:
@@ -290,8 +311,6 @@ def pick_dataset() -> Dataset:
             "every page.",
         )
     st.session_state["_dataset"] = name
-    if st.query_params.get("dataset", DEFAULT_DATASET) != name:
-        st.query_params["dataset"] = name
     try:
         return load_dataset(name)
     except FsvizError as error:
